@@ -106,7 +106,7 @@ def run(
         if not (check and Path(experiment).suffix == ".zip") or changes or resume or dry_run:
             raise Refusal(
                 f"{experiment}: an archive (.zip) is run with --check, and that alone beside --out, "
-                "--workers, --executor, --address, --quiet and --json"
+                "--workers, --executor, --scheduler, --quiet and --json"
             )
         from experiments.commands.archive import check_archive  # noqa: PLC0415
 
@@ -229,7 +229,7 @@ def report(folder: Path, out: Path | None) -> None:
 def compare_folders(first: Path, second: Path, quiet: bool, as_json: bool) -> None:
     """Compare two results folders: which runs became faster, slower, right or wrong.
 
-    Exit 1 if something became wrong, unsolved or broken in the SECOND.
+    Exit 1 if something became wrong, unsolved or broken in the SECOND, or bounds contradict each other.
     """
     from experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
     from experiments.store.reading import RunFolder  # noqa: PLC0415
@@ -286,13 +286,15 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
     """
     from experiments.commands.progress import progress  # noqa: PLC0415
     from experiments.selftest import properties, try_solver  # noqa: PLC0415
-    from experiments.selftest.report import line, to_json, to_terminal  # noqa: PLC0415
+    from experiments.selftest.report import to_json, to_terminal  # noqa: PLC0415
 
     with refusing(ValueError):
         chosen = properties(only)
         with progress(len(chosen)) as advance:
             report = try_solver(
-                solver, properties=chosen, progress=lambda outcome: advance(line(outcome))
+                solver,
+                properties=chosen,
+                progress=lambda done: advance(f"{done.name}: {done.result}"),
             )
     if as_json:
         print_json(to_json(report))
@@ -426,7 +428,8 @@ def certify(
     With --answers, DIR is what `dualgap export --all` wrote: each of its problems has a row for each
     program that has answered any, in a results folder.
     """
-    from experiments.commands.exchange import judged, judgement, posed, to_json  # noqa: PLC0415
+    from experiments.cases.judging import answered  # noqa: PLC0415
+    from experiments.commands.exchange import judgement, posed, to_json  # noqa: PLC0415
 
     if answers is not None and answer is None and problem.is_dir():
         from experiments.commands.outside import certify_all  # noqa: PLC0415
@@ -438,7 +441,7 @@ def certify(
         raise Refusal("give PROBLEM.yaml and ANSWER, or DIR with --answers and perhaps --out")
     given = posed(problem)
     with refusing(ValueError, OSError):
-        found = judged(answer, given, target_gap or 1e-6, rigorous)
+        found = answered(answer, given, target_gap or 1e-6, rigorous)
         if as_json:
             print_json(to_json(found))
         elif not quiet:
@@ -453,7 +456,7 @@ def certify(
 @click.option(
     "--all", "folder", type=_PATH, help="Write all problems of an experiment to a folder."
 )
-@click.option("--format", "formats", multiple=True, default=["libsvm"], help="With --all [libsvm].")
+@click.option("--format", "formats", multiple=True, help="With --all [libsvm].")
 def export(
     problem: Path, out: Path | None, qp: bool, folder: Path | None, formats: tuple[str, ...]
 ) -> None:
@@ -471,10 +474,10 @@ def export(
     if folder is not None and out is None and not qp:
         from experiments.commands.outside import export_all  # noqa: PLC0415
 
-        for path in export_all(problem, folder, formats):
+        for path in export_all(problem, folder, formats or ["libsvm"]):
             click.echo(path)
         return
-    if folder is not None or out is None:
+    if folder is not None or out is None or formats:
         raise Refusal("give --out FILE, perhaps with --qp; or --all DIR, perhaps with --format")
     write_problem(problem, out, qp)
     click.echo(out)

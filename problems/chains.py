@@ -96,6 +96,8 @@ class Chains:
         They are those of the Markov chain with the transitions of `mu`, hence of a distribution.
         """
         mu = np.maximum(mu, 0.0).reshape(*self.y.shape, self.K, self.K)
+        _, power = np.frexp(mu.max(axis=(2, 3), keepdims=True))
+        mu = np.ldexp(mu, -power)  # so that no sum overflows; shares stay what they are
         result = np.zeros_like(mu)
         nodes = self.C * _shares(mu[:, 0].sum(axis=1))
         result[:, 0, 0] = nodes

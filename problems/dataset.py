@@ -169,17 +169,22 @@ def _as_floats(values: Any, name: str) -> NDArray[np.float64]:
         return array.astype(np.float64, copy=False)
 
 
+def check_indices(X: Any, name: str) -> None:
+    """Raise ValueError for a sparse matrix whose indices are outside it: memory would be read there."""
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            X.copy().check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{name}: is a damaged sparse matrix: {error}") from None
+
+
 def _check_sparse(X: Any, name: str) -> scipy.sparse.csr_array:
     if X.dtype.kind not in "bifu":
         raise ValueError(f"{name}: expected real numbers, got {X.dtype}")
     if X.ndim != 2:
         raise ValueError(f"{name}: expected a matrix of shape (n, d), got {X.ndim} dimension(s)")
     _check_shape(X.shape, name)
-    try:
-        if X.format in ("csr", "csc", "bsr"):  # an index outside would be read outside memory
-            X.copy().check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"{name}: is a damaged sparse matrix: {error}") from None
+    check_indices(X, name)
     with np.errstate(over="ignore"):
         matrix = _canonical_csr(X)
     _check_finite(matrix.data, name)

@@ -70,13 +70,13 @@ def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -
             return clipped  # a feasible point keeps its exact zeros
         lowest = float((a[moving] * np.where(a > 0, lb, ub)[moving]).sum())
         highest = float((a[moving] * np.where(a > 0, ub, lb)[moving]).sum())
-        if not lowest <= delta <= highest:
+        if not lowest - rounding <= delta <= highest + rounding:
             raise ValueError(
                 f"delta: a'x = {delta:g} cannot be met within [{lowest:g}, {highest:g}]"
             )
         # copies: compiled once for writable contiguous arrays, whatever the caller holds
         copies = (np.array(v, dtype=np.float64) for v in (point, lb, ub, a))
-        mu = _multiplier(*copies, delta)  # type: ignore[call-arg]
+        mu = _multiplier(*copies, min(max(delta, lowest), highest))  # type: ignore[call-arg]
         # at either end of the range μ is ±inf: every variable sits at its bound
         step = np.where(moving, mu, 0.0) * np.where(moving, a, 1.0)
         point = np.clip(point - step, lb, ub)

@@ -1,11 +1,20 @@
 """Checks of single settings: each names the argument, what is accepted, and what was given."""
 
 import inspect
+import lzma
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+# what Python and NumPy raise, beside ValueError, of a file that is damaged or is none of its kind
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tokenize.TokenError, SyntaxError),
+    *(EOFError, OSError, OverflowError, RuntimeError),
+)
 _LARGEST = 2**63  # whole numbers from here on do not fit into 64 bits
 
 

@@ -8,6 +8,9 @@ became wrong or unsolved. A problem of the one folder is that of the other
 with the same name, or else with the same hash; where the name is the same and the hashes are not, its
 data have changed. Settings are the same if they agree in all that both folders know, so that a solver
 with a new setting can be compared with its former self, unless this would merge variants.
+
+Whatever machines they ran on, two folders contradict each other on a problem if a certified bound from
+below of the one is above a bound from above of the other.
 """
 
 import json
@@ -29,9 +32,8 @@ from experiments.analysis.noise import (
 )
 from experiments.records.outcomes import COMPLETED, FAILING, FINAL, outcome_of, worst
 
-__all__ = ["CHANGES", "REGRESSIONS", "Change", "regressed", "set_side_by_side"]
-
 CHANGES = {  # worst first
+    "contradictory": "the certified bounds of the one exclude those of the other",
     "wrong": "the answer is wrong now and was not before",
     "unsolved": "was solved and no longer is",
     "broken": "crashes, diverges or runs out of memory now and did not before",
@@ -46,7 +48,7 @@ CHANGES = {  # worst first
     "mended": "was wrong or broken and no longer is",
     "same": "no change beyond the noise",
 }
-REGRESSIONS = ("wrong", "unsolved", "broken")
+REGRESSIONS = ("contradictory", "wrong", "unsolved", "broken")
 _WORSE = 10  # factor between gaps that is more than chance
 _IGNORED = frozenset({"seed"})  # it differs between repetitions
 _KEYS = ["problem_id", "solver", "settings"]
@@ -125,17 +127,22 @@ def _change(
         samples = tuple(after["time_solve"]), tuple(before["time_solve"])
     compared = compare([samples], noise) if samples[0] else _NOT_COMPARED
     less_accurate = gaps[1] > max(_WORSE * gaps[0], float(after["target_gap"].min()))
-    word = _word(was, now, less_accurate, compared)
+    excluded = any(
+        one["dual_objective"].max() > other["primal_objective"].min()
+        for one, other in ((before, after), (after, before))
+    )
+    word = _word(was, now, excluded, less_accurate, compared)
     if "wrong" in (was, now) or word in REGRESSIONS:  # what is no answer is not faster than one
         samples, compared = ((), ()), _NOT_COMPARED
     return Change(word, problem, solver, was, now, gaps, times, compared, samples)
 
 
-def _word(was: str, now: str, less_accurate: bool, compared: Comparison) -> str:
+def _word(was: str, now: str, excluded: bool, less_accurate: bool, compared: Comparison) -> str:
     """Return which of `CHANGES` this is: the first that holds."""
     final = now in FINAL
     certain = not (np.isnan(compared.low) or compared.within_noise)
     holds = {
+        "contradictory": excluded,
         "wrong": now == "wrong" != was,
         "unsolved": was in FINAL and not final,
         "broken": now in FAILING and was not in FAILING,

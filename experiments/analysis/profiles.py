@@ -86,16 +86,17 @@ def _profiles(values: pd.DataFrame, left: float = np.inf) -> Curves:
 def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
     """Return one row for each solver at one target of `times`, the least mean first.
 
-    Columns: solver, mean (s; shifted geometric, `penalty` seconds where the target was not reached),
+    Columns: solver, mean (s; shifted geometric, over the problems of all solvers, `penalty` seconds
+    where the target was not reached or a run is missing),
     ratio (to the least), sgm10 and par2 (s; see `scores`, with the penalty for the limit), solved,
     impossible and problems (how many).
     """
     known = table.assign(impossible=table["outcome"].isin(NOT_RUN))
     groups = known.groupby("solver", sort=False)
-    rows = groups.agg(
-        solved=("time", "count"), impossible=("impossible", "sum"), problems=("time", "size")
-    )
-    times = [own for _, own in groups["time"]]
+    rows = groups.agg(solved=("time", "count"), impossible=("impossible", "sum"))
+    by_problem = _by_problem(table, table["time"])
+    rows["problems"] = len(by_problem)
+    times = [by_problem[name] for name in rows.index]
     rows["mean"] = [shifted_geometric_mean(own, penalty, SHIFT) for own in times]
     rows["sgm10"] = [shifted_geometric_mean(own, penalty) for own in times]
     rows["par2"] = [par(own, penalty) for own in times]

@@ -29,15 +29,15 @@ def shifted_geometric_mean(times: Iterable[float], limit: float, shift: float = 
     return float(np.expm1(np.log1p(_charged(times, limit) / shift).mean()) * shift)
 
 
-def par(times: Iterable[float], limit: float, factor: float = 2.0) -> float:
+def par(times: Iterable[float], limit: float) -> float:
     """Return the mean of the times in seconds, "penalised average runtime".
 
     Parameters
     ----------
-    times : in seconds; NaN or infinite where a problem was not solved, which counts as `factor` times
-        `limit` seconds.
+    times : in seconds; NaN or infinite where a problem was not solved, which counts as twice `limit`
+        seconds.
     """
-    return float(_charged(times, factor * limit).mean())
+    return float(_charged(times, 2.0 * limit).mean())
 
 
 def _charged(times: Iterable[float], charge: float) -> Vector:

@@ -29,7 +29,7 @@ READINGS = {
         "setting that reached it."
     ),
 }
-NOT_ASKED = "short"  # of a target: the gap still fell at the smallest tolerance that was tried
+NOT_ASKED = "short"  # of a target: the gap still fell at the smallest tolerance that was given
 PASSES = "epochs"  # the accuracy of solvers that make a number of passes over the data
 SHORTEST_TIME = 1e-7  # seconds, the clock's resolution
 _LIMIT = "max_iter"  # two limits that were not reached do not distinguish solvers
@@ -74,7 +74,7 @@ def times(
 def tried_in_vain(table: pd.DataFrame) -> pd.Series:
     """Whether each row of `times` is of a solver that was asked for the target and did not reach it.
 
-    One whose gap still fell at the smallest tolerance that was tried was not asked.
+    One whose gap still fell at the smallest of the tolerances that were given was not asked.
     """
     return table["time"].isna() & ~table["outcome"].isin((*NOT_RUN, NOT_ASKED))
 
@@ -120,11 +120,12 @@ def _cheapest(target: float, runs: list[Row]) -> Row:
         return chosen | {"target": target, "outcome": "reached"}
     best = sorted(runs, key=lambda run: (isnan(run["gap"]), run["gap"]))
     ended = [run["status"] for run in runs if run["status"] != "finished"]
-    # a solver that was asked for more and claims to have given it has stalled; one whose gap still falls
-    # with its tolerance might get there with a smaller one
+    # a search has asked for all; else a solver that was asked for more and claims to have given it has
+    # stalled, and one whose gap still falls with its tolerance might get there with a smaller one
     two = [run for run in best if not isnan(run["gap"])][:2]
     claimed = len(two) == 2 and all(run["claimed"] == "optimal" for run in two)
     stalled = claimed and two[0]["gap"] >= _NEAR * two[1]["gap"]
+    stalled = stalled or any(run["searched"] for run in runs)
     outcome = ended[0] if ended else "stalled" if stalled else NOT_ASKED
     return best[0] | {"target": target, "time": float("nan"), "times": (), "outcome": outcome}
 
@@ -176,10 +177,11 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     (whether that is a number of passes over the data), epochs (how many), time (s), times (of each
     repetition), setup (s), single (whether the solver uses one thread, however many it may use), gap
     (relative), suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first
-    that is not "finished"), claimed, n. The second runs of A/A pairs are left out. The gap of a solver
-    that returns no dual point (LIBLINEAR's primal, SGD), or makes a number of passes (Pegasos), is that
-    to the best dual bound which any run of the same problem proved. Answers that are wrong or not
-    certified have none; one that float64 does not resolve to its own target has a gap all the same.
+    that is not "finished"), claimed, n, searched (whether its accuracy was). The second runs of A/A
+    pairs are left out. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD), or
+    makes a number of passes (Pegasos), is that to the best dual bound which any run of the same problem
+    proved. Answers that are wrong or not certified have none; one that float64 does not resolve to its
+    own target has a gap all the same.
     """
     results = without_repeats(results)
     distance = relative_suboptimality(results).clip(lower=0.0)
@@ -198,6 +200,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
         passes=passes,
         epochs=epochs,
         single=results["solver"].map(is_single_threaded),
+        searched=results["search"].fillna("") != "",
         kind=results["solver"].map(kind_of),
         status=results["status"].where(results["status"] != "finished"),
         distance=distance,
@@ -209,7 +212,8 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     keys = ["problem_id", "label", "setting"]
     ordered = table.assign(place=problems.ngroup()).sort_values(["place", "repetition"])
     groups = ordered.groupby(keys, sort=False)
-    found = groups[["kind", "passes", "epochs", "single", "status", "claimed", "n"]].first()
+    alike = ["kind", "passes", "epochs", "single", "status", "claimed", "n", "searched"]
+    found = groups[alike].first()
     found = found.assign(
         setup=groups["time_setup"].median(), runs=groups.size(), memory=groups["peak_rss"].max()
     )
@@ -240,7 +244,7 @@ def labelled(results: pd.DataFrame) -> pd.DataFrame:
     """Return the runs with columns `configuration` and `series`."""
     return results.assign(
         configuration=solver_labels(results),
-        series=solver_labels(results, leave_out=set(ACCURACY)),
+        series=solver_labels(results, leave_out={*ACCURACY, _LIMIT}),
     )
 
 

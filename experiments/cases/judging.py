@@ -23,7 +23,7 @@ from experiments.files.specs import Loaded
 from experiments.records.columns import COUNTED
 from experiments.workers.isolation import Returned
 from experiments.workers.wire import Malformed
-from problems import Dataset, Point, Precomputed, describe
+from problems import Dataset, Formulation, Point, Precomputed, describe
 from problems.compilation import compiled_apart
 from problems.exchange.answers import read_answer
 from problems.formulations.task import LABELS
@@ -57,13 +57,28 @@ def judged(_: Callable[[], object], case: Case, given: Returned, threads: int) -
     return packed(outcome)
 
 
+def answered(
+    file: Path, problem: Formulation, target_gap: float, rigorous: bool = False
+) -> Solution:
+    """Return the answer in a file as one that a solver claims to be optimal.
+
+    Raises
+    ------
+    ValueError, OSError
+        If it cannot be read, or is no answer to this problem.
+    """
+    point, unknown = read_answer(file, problem), cast("Solver", None)
+    limits: Any = {"target_gap": target_gap, "rigorous": rigorous}
+    return Solution(problem, unknown, point, Status.FINISHED, "optimal", **limits)
+
+
 def judged_file(case: Case, folder: Path, key: str, known: str) -> Outcome:
     """Return the outcome of an answer that was found elsewhere: a file in a folder, named by a key.
 
     `known` is the hash of the problem that it answers; the time of whatever found it is not known.
     """
     try:
-        files = sorted(path for path in folder.iterdir() if path.stem == key)
+        files = sorted(path for path in folder.iterdir() if path.name.startswith(f"{key}."))
         if len(files) != 1:
             found = ", ".join(path.name for path in files) or "none"
             return failed(case, "crashed", f"expected one answer {key}.*, found {found}")
@@ -72,9 +87,7 @@ def judged_file(case: Case, folder: Path, key: str, known: str) -> Outcome:
             return failed(
                 case, "crashed", "the problem's data are others than when it was exported"
             )
-        point, unknown = read_answer(files[0], problem), cast("Solver", None)
-        limits: Any = {"target_gap": case.target_gap, "rigorous": case.proven}
-        solution = Solution(problem, unknown, point, Status.FINISHED, "optimal", **limits)
+        solution = answered(files[0], problem, case.target_gap, case.proven)
         record = blank_record(case) | _answer(solution, 0.0) | _quality(solution, data)
         sizes = {"n": problem.n, "d": problem.d, "iterations": None, "problem_hash": problem.hash}
         record |= sizes | {"family_hash": problem.family_hash}

@@ -1,15 +1,16 @@
 """Tolerances that are searched, not listed: `tol: auto` in an experiment file.
 
-Tolerances are 0.1 and what is √10, 10, 10√10, ... times as tight, numbered from 0. The search begins
-with 0.1 and seeks, for each gap that solvers are compared at down to the experiment's `target_gap`, two
-neighbours of which one reaches the gap and the looser one does not. A gap falls about as a tolerance
-does, so the next number is guessed from the gaps that are known, and lies between those that are known
-to be too loose and to be tight enough; it is at most a hundred times as tight as all before, because one
-that is below what a solver resolves may never end. A search ends early where the solver stalls, or where
-the next number does not finish. One run that meets the time limit ends it: none of the numbers that were
-leapt over was expected to reach the gap. So the cheapest run that reaches a gap is within √10 of the
-best tolerance, and a solver that did not reach it was asked. A solver that returns w alone has a gap to
-a dual bound of others: it takes one number after the other until its primal objective no longer falls.
+Tolerances are 1 and what is √10, 10, 10√10, ... times as tight, numbered from 0; `SEARCHED` has number 0
+of a `gap` and of `epochs` too. The search begins with it and seeks, for each gap that solvers are
+compared at down to the experiment's `target_gap`, two neighbours of which one reaches the gap and the
+looser one does not. A gap falls about as a tolerance does, so the next number is guessed from the gaps
+that are known, and lies between those that are known to be too loose and to be tight enough; it is at
+most a hundred times as tight as all before, because one that is below what a solver resolves may never
+end. A search ends early where the solver stalls, or where the next number does not finish. One run that
+meets the time limit ends it: none of the numbers that were leapt over was expected to reach the gap. So
+the cheapest run that reaches a gap is within √10 of the best tolerance, and a solver that did not reach
+it was asked. A solver that returns w alone has a gap to a dual bound of others: it takes one number
+after the other until its primal objective no longer falls.
 
 The first repetition searches. The others follow it: they repeat the runs that were the cheapest to reach
 a target, and go on from there where chance lets them miss the last one. A/A repeats are of the first of
@@ -34,7 +35,10 @@ from experiments.cases.plan import Case, search_of
 from experiments.files.specs import SEARCHED
 from experiments.records.outcomes import targets_above
 
-_LOOSEST, _DECADE = SEARCHED["tol"], 2  # that of number 0; numbers for each power of ten
+_DECADE = 2  # numbers for each power of ten
+_ASKED = (
+    0.1  # the relative gap that number 0 is taken to ask for, whether it is of a `tol` or a `gap`
+)
 _MOST = 30  # runs of one search
 _PATIENCE = 4  # numbers, as one step of an interior-point method can gain what four ask for
 _FALLEN = 0.9  # times the gap before, above which it has not fallen
@@ -81,10 +85,11 @@ def next_of(run_id: str, records: Mapping[str, Record]) -> int | None:
 
 
 def _next_to_search(found: Mapping[int, Record]) -> int | None:
-    if not found:
+    if 0 not in found:  # also where its line is damaged, or it is to be tried again
         return 0
     if not all(map(_has_gap, found.values())):
-        return None if is_over(list(found.values())) else max(found) + 1
+        last = max(found)
+        return None if last == _MOST - 1 or is_over(list(found.values())) else last + 1
     targets = targets_above(found[0]["target_gap"])
     return next((n for target in targets if (n := _towards(target, found)) is not None), None)
 
@@ -118,7 +123,7 @@ def _tighter(target: float, gaps: Mapping[int, float], times: Mapping[int, float
     last = max(gaps)
     if last == _MOST - 1:
         return None
-    asked = gaps[last] > _LOOSEST / 10 ** (last / _DECADE)
+    asked = gaps[last] > _ASKED / 10 ** (last / _DECADE)
     if asked and last >= _PATIENCE and not least(last) < _FALLEN * least(last - _PATIENCE):
         return None
     if last and not gaps[last] < _FALLEN * least(last - 1):
@@ -255,7 +260,9 @@ class Waiting(Iterator[Case]):
     def follow(self, record: Record) -> int:
         """Take in the record of a run; put first what follows it in its search, and count that."""
         self._records[record["run_id"]] = record
-        whole = self._whole[search_of(record["run_id"])]
+        whole = self._whole.get(search_of(record["run_id"]))
+        if whole is None:  # of an earlier plan, from a job that was still to be collected
+            return 0
         left = next_of(whole.run_id, self._records) is not None
         if left:
             self._left.appendleft(whole)

@@ -13,21 +13,22 @@ from mimetypes import guess_type
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import click
 
+from experiments.analysis.compare import set_side_by_side
 from experiments.commands.run import RunOptions, planned_in, record
 from experiments.commands.terminal import INTERRUPTED, console, print_json
-from experiments.executors.slurm.slots import Slots
 from experiments.files.experiment import read_experiment
 from experiments.plots import plot_all
 from experiments.records import Refusal
 from experiments.store.inputs import input_files
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
 from experiments.store.reading import RunFolder
-from experiments.tables.repeats import repeats, to_terminal
+from experiments.tables.comparison import to_json, to_terminal
 from experiments.tables.summary import summarise, to_markdown
+from problems.validation import DAMAGE
 
 CRATE, CHECKSUMS, LOCK = "ro-crate-metadata.json", "checksums.sha256", "environment.txt"
 _CITATION = Path(__file__).parents[2] / "CITATION.cff"
@@ -47,7 +48,7 @@ def write_archive(folder: Path, out: Path) -> None:
         raise StoreError(f"{folder}: {lacking} of its planned runs are missing; resume it first")
     if not (folder / "figures").is_dir():
         plot_all(folder, ())
-    slots = Slots(folder).path  # what jobs recorded there is in the log too
+    slots = folder / "slots"  # what jobs of SLURM recorded there is in the log too
     content = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -56,7 +57,7 @@ def write_archive(folder: Path, out: Path) -> None:
     }
     for name, file in input_files(planned_in(folder)).items():
         relative = name.rpartition(":")[0] if file.is_code else name
-        if Path(relative).is_absolute() or ".." in Path(relative).parts:
+        if Path(relative).expanduser().is_absolute() or ".." in Path(relative).parts:
             click.echo(f"{name}: is outside the experiment's folder, and left out", err=True)
         else:
             content[relative] = file.path.read_bytes()
@@ -144,31 +145,24 @@ def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[st
 
 
 def check_archive(file: Path, out: Path | None, options: RunOptions) -> int:
-    """Run an archive again and print what differs, row by row; return the exit code."""
+    """Run an archive again and print what has changed; return the exit code."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "archive"
         _extract(file, folder)
-        described = read_experiment(folder / EXPERIMENT)
+        described, old = read_experiment(folder / EXPERIMENT), RunFolder(folder)
         again, early = record(described, out or Path(scratch) / "again", options, folder)
-        rows = repeats(RunFolder(folder).results, again.results)
-    differing = rows[rows["difference"] != ""]
-    ratios = rows["ratio"].dropna()
+        changes = set_side_by_side(old.results, again.results)
+        manifests = old.manifest, again.manifest
     if options.as_json:
-        known = {"archive": str(file), "ended": early or None, "runs": len(rows)}
-        print_json(known | {"differing": len(differing), "rows": rows.to_dict("records")})
+        known = {"archive": str(file), "ended": early or None}
+        print_json(known | to_json(changes, *manifests))
     elif not options.quiet:
-        console().print(to_terminal(differing))
-        console().print(
-            f"{len(rows) - len(differing)} of {len(rows)} runs have the outcome they had, and bounds "
-            f"that agree; they took {ratios.median():.2g} times as long (median; from "
-            f"{ratios.min():.2g} to {ratios.max():.2g})"
-            if len(ratios)
-            else "no run completed both times"
-        )
+        console().print(to_terminal(changes, *manifests))
     if early:
         click.echo(f"{early}: not every run was checked", err=True)
         return 130 if early == INTERRUPTED else 1
-    return int(len(differing) > 0)
+    differing = ("contradictory", "other data")
+    return int(any(own.before != own.after or own.change in differing for own in changes))
 
 
 def _extract(file: Path, folder: Path) -> None:
@@ -181,9 +175,11 @@ def _extract(file: Path, folder: Path) -> None:
                 )
             archive.extractall(folder)
         lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-    except (OSError, BadZipFile, ValueError, NotImplementedError) as error:
+    except (*DAMAGE, ValueError) as error:  # NotImplementedError is a RuntimeError
         raise Refusal(f"{file}: is no archive of `dualgap archive`: {error}") from None
-    for digest, name in (line.split("  ", 1) for line in lines if "  " in line):
+    known = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    for name in sorted({*known} | files - {CHECKSUMS}):
         path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != known.get(name):
             raise Refusal(f"{file}: {name} is not what {CHECKSUMS} says; take an undamaged copy")

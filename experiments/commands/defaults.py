@@ -34,15 +34,7 @@ class Defaults(BaseModel, frozen=True):
 
 
 def take_defaults() -> Defaults:
-    """Read the user's defaults, and let data sets be found where they say; see `read_defaults`."""
-    known = read_defaults()
-    if known.data:
-        os.environ.setdefault("DUALGAP_DATA", known.data)
-    return known
-
-
-def read_defaults() -> Defaults:
-    """Read the user's defaults; those of the toolkit where there is no file.
+    """Read the user's defaults, those of the toolkit where there is no file, and where data sets are.
 
     Raises
     ------
@@ -61,10 +53,8 @@ def read_defaults() -> Defaults:
     found = checked_keys(root, faults, Defaults)
     if found is None:
         raise ConfigError(path, faults)
-    return found.model_copy(
-        update={
-            key: str(Path(value).expanduser())
-            for key, value in (("out", found.out), ("data", found.data))
-            if value
-        }
-    )
+    folders = {"out": found.out, "data": found.data}
+    places = {key: str(Path(value).expanduser()) for key, value in folders.items() if value}
+    if "data" in places:
+        os.environ.setdefault("DUALGAP_DATA", places["data"])
+    return found.model_copy(update=places)

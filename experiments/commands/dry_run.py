@@ -5,7 +5,7 @@ certifying come on top.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -15,7 +15,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cases.plan import Case, code_from_outside, plan
+from experiments.cases.plan import Case, code_from_outside, search_of
 from experiments.cases.search import Record, next_of
 from experiments.executors.base import limit_of
 from experiments.files.experiment import Experiment
@@ -32,19 +32,28 @@ from solvers import SOLVERS
 _MOST = 20  # lines of a list
 
 
-def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool = False) -> Group:
+def preview(
+    experiment: Experiment,
+    planned: tuple[Sequence[Case], Set[str]],
+    folder: Path,
+    workers: int = 1,
+    resume: bool = False,
+    retry: Sequence[str] = (),
+) -> Group:
     """Return the plan of an experiment for the terminal; nothing is run and nothing written.
 
     Parameters
     ----------
-    folder : where the runs would go. workers : processes. resume : whether recorded runs are left out.
+    planned : the cases, and what the ids of those that begin anew begin with.
+    folder : where the runs would go. workers : processes. resume : whether recorded runs are left out,
+        but those whose status or verdict is in `retry`.
     """
-    cases = plan(experiment)
-    done: Mapping[str, Record] = {}
+    (cases, again), done = planned, dict[str, Record]()
     with suppress(StoreError):
-        done = RunFolder(folder).records()
+        done = RunFolder(folder).records(retry)
+    kept = {run_id: own for run_id, own in done.items() if search_of(run_id) not in again}
     refusals = impossible(cases)
-    left = [case for case in cases if not resume or next_of(case.run_id, done) is not None]
+    left = [case for case in cases if not resume or next_of(case.run_id, kept) is not None]
     possible = [case for case in left if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
     reasons = Counter((solver, why) for (_, solver, _), why in refusals.items())

@@ -9,31 +9,8 @@ from experiments.files.experiment import read_problem
 from experiments.files.specs import build_problem, build_source
 from experiments.records import Refusal
 from problems import Formulation, Unsupported
-from problems.exchange.answers import read_answer
 from problems.exchange.samples import QP_FORMATS, write
-from solvers import Solution, Status
-
-
-def judged(
-    answer: Path, problem: Formulation, target_gap: float, rigorous: bool = False
-) -> Solution:
-    """Return the answer in a file as one that a solver claims to be optimal.
-
-    Raises
-    ------
-    ValueError, OSError
-        If it cannot be read, or is no answer to this problem.
-    """
-    point, solver = read_answer(answer, problem), None  # none of ours
-    return Solution(
-        problem,
-        solver,  # type: ignore[arg-type]
-        point,
-        Status.FINISHED,
-        "optimal",
-        target_gap=target_gap,
-        rigorous=rigorous,
-    )
+from solvers import Solution
 
 
 def write_problem(file: Path, out: Path, qp: bool) -> None:
@@ -51,7 +28,7 @@ def write_problem(file: Path, out: Path, qp: bool) -> None:
 
 def posed(file: Path) -> Formulation:
     """Return the one problem that a file poses; Refusal if there is none, or its data is bad."""
-    with refusing(ValueError, OSError):
+    with refusing(ValueError, OSError, ImportError):
         spec, folder = read_problem(file)
         return build_problem(spec, build_source(spec.dataset, folder).load(), folder)
 

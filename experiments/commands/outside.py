@@ -55,7 +55,7 @@ def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
     written = list[Path]()
     for number, (name, case) in enumerate(reversed(firsts.items()), 1):
         key, sums = f"p{number:03d}", dict[str, str]()
-        with refusing(Unsupported, MemoryError, ValueError, OSError):
+        with refusing(Unsupported, MemoryError, ValueError, OSError, ImportError):
             problem, _ = posed(case)
             for kind in formats:
                 path = folder / f"{key}{WRITERS[kind][0]}"
@@ -88,25 +88,27 @@ def certify_all(
     Refusal
         If what was exported is not there, or not as it was written.
     """
+    inside = sorted(path for path in answers.iterdir() if path.is_dir())
+    programs = [path for path in inside if not path.name.startswith(".")] or [answers]
     try:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         posed_problems: dict[str, Any] = index["problems"]
         sums = {f: s for own in posed_problems.values() for f, s in own["files"].items()}
         changed = [f for f, s in sums.items() if _checksum(folder / f) != s]
+        cases = [
+            (_case(index, own, place.name, target_gap, rigorous), key, own, place)
+            for key, own in posed_problems.items()
+            for place in programs
+        ]
+        problems = {own["name"]: own["specification"] for own in posed_problems.values()}
+        text = str(index["experiment"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Refusal(f"{folder}: is not what `dualgap export --all` wrote: {error}") from None
     if changed:
         raise Refusal(f"{folder / changed[0]}: was changed since it was exported; export again")
-    programs = sorted(path for path in answers.iterdir() if path.is_dir()) or [answers]
-    cases = [
-        (_case(index, own, place.name, target_gap, rigorous), key, own, place)
-        for key, own in posed_problems.items()
-        for place in programs
-    ]
     target = out or Path("runs") / answers.absolute().name
-    problems = {own["name"]: own["specification"] for own in posed_problems.values()}
     ids = [case.run_id for case, *_ in cases]
-    store = Store.open(target, index["experiment"], ids, problems=problems)
+    store = Store.open(target, text, ids, problems=problems)
     try:
         for case, key, own, place in cases:
             store.append(judged_file(case, place, key, own["hash"]))

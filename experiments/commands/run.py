@@ -13,7 +13,7 @@ import click
 
 from experiments.cases.plan import Case, named_alike, plan, search_of
 from experiments.cases.search import Record, Waiting, is_followed
-from experiments.commands.defaults import read_defaults
+from experiments.commands.defaults import take_defaults
 from experiments.commands.progress import progress
 from experiments.commands.terminal import INTERRUPTED, console, print_json
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError
@@ -24,7 +24,7 @@ from experiments.files.experiment import (
     find_experiments,
     read_experiment,
 )
-from experiments.files.yamlfile import parse
+from experiments.files.yamlfile import ConfigError, Fault, parse
 from experiments.records import Refusal
 from experiments.records.outcomes import FAILING
 from experiments.store.folder import Store, write_tables
@@ -65,6 +65,17 @@ class RunOptions:
     quiet: bool = False
     as_json: bool = False
 
+    def going_on(self) -> list[str]:
+        """Return the options of a command that goes on where one with these has ended early."""
+        known = {
+            "--workers": self.workers,
+            "--executor": self.executor if self.executor != RunOptions.executor else None,
+            "--scheduler": self.address,
+            "--retry": ",".join(self.retry) or None,
+        }
+        given = {option: str(value) for option, value in known.items() if value is not None}
+        return [*chain.from_iterable(given.items()), "--extend" if self.extend else "--resume"]
+
 
 def run_all(
     experiment: str,
@@ -88,22 +99,18 @@ def run_all(
         if dry_run:
             from experiments.commands.dry_run import preview  # noqa: PLC0415
 
-            console().print(preview(one, place, options.workers or 1, options.resume))
+            cases = planned(one, place, options, repeated)
+            how = options.workers or 1, options.resume, options.retry
+            console().print(preview(one, cases, place, *how))
             continue
-        ended, early = run_into(one, place, options, repeated)
+        recorded, early = record(one, place, options, repeated)
+        failed = conclude(recorded, options, early)
         if early:
-            words = [
-                "dualgap",
-                "run",
-                experiment,
-                *chain.from_iterable(changes),
-                "--out",
-                str(folder),
-            ]
-            again = shlex.join([*words, "--extend" if options.extend else "--resume"])
+            words = ["dualgap", "run", experiment, *chain.from_iterable(changes)]
+            again = shlex.join([*words, "--out", str(folder), *options.going_on()])
             click.echo(f"{early}; resume with: {again}", err=True)
-            return ended
-        code = max(code, ended)
+            return 130 if early == INTERRUPTED else 1
+        code = max(code, int(failed))
     return code
 
 
@@ -136,7 +143,7 @@ def experiment_of(
 
 def place_of(name: str) -> Path:
     """Return the folder of an experiment's runs where none is given."""
-    return Path(read_defaults().out) / name
+    return Path(take_defaults().out) / name
 
 
 def planned_in(folder: Path) -> list[Case]:
@@ -152,30 +159,17 @@ def planned_in(folder: Path) -> list[Case]:
     manifest = read_manifest(folder)
     wanted, cases = dict.fromkeys(manifest["run_ids"]), dict[str, Case]()
     for text in [manifest["experiment"], *manifest.get("plans", [])]:
-        made = plan(checked_experiment(folder / COPY, text, parse(text.encode())))
+        try:
+            root = parse(text.encode())
+        except Fault as fault:
+            raise ConfigError(folder / COPY, [fault]) from None
+        made = plan(checked_experiment(folder / COPY, text, root))
         cases = {case.run_id: case for case in made if case.run_id in wanted} | cases
     if lacking := len(wanted) - len(cases):
         raise Refusal(
             f"{folder}: {lacking} of its runs are in no plan that it holds, and cannot be repeated"
         )
     return named_alike([cases[run_id] for run_id in wanted], manifest["problems"])
-
-
-def run_into(
-    described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
-) -> tuple[int, str]:
-    """Run an experiment into a folder and print its summary.
-
-    Returns
-    -------
-    int, str
-        The exit code, and why it ended early, if it did.
-    """
-    recorded, early = record(described, folder, options, repeated)
-    failed = conclude(recorded, options, early)
-    if early:
-        return (130 if early == INTERRUPTED else 1), early
-    return int(failed), ""
 
 
 def conclude(recorded: RunFolder, options: RunOptions = RunOptions(), early: str = "") -> bool:
@@ -218,18 +212,26 @@ def record(
     return recorded, early
 
 
-def begin(
+def planned(
     described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
-) -> tuple[list[Case], Executor, Store]:
-    """Return the cases of an experiment, the executor that can run them, and the folder, open."""
+) -> tuple[list[Case], set[str]]:
+    """Return the cases of an experiment, and what the ids of those that begin anew begin with."""
     cases = plan(described) if repeated is None else planned_in(repeated)
-    plans = [] if repeated is None else read_manifest(repeated).get("plans", [])
-    if options.extend and (folder / NAME).is_file():
+    if options.resume and (folder / NAME).is_file():
         cases = named_alike(cases, read_manifest(folder)["problems"])
     solvers = {word for case in cases for word in (case.solver.name, case.solver.label) if word}
     if lacking := [name for name in options.rerun if name not in solvers]:
         raise Refusal(f"--rerun: {unknown('solver', lacking[0], sorted(solvers))}")
     again = [c for c in cases if not {c.solver.name, c.solver.label}.isdisjoint(options.rerun)]
+    return cases, {search_of(case.run_id) for case in again}
+
+
+def begin(
+    described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
+) -> tuple[list[Case], Executor, Store]:
+    """Return the cases of an experiment, the executor that can run them, and the folder, open."""
+    cases, again = planned(described, folder, options, repeated)
+    plans = [] if repeated is None else read_manifest(repeated).get("plans", [])
     try:
         chosen = EXECUTORS.find(options.executor)
     except ValueError as error:
@@ -242,7 +244,7 @@ def begin(
         described.text,
         [case.run_id for case in cases],
         options.resume,
-        Growth(options.force, options.extend, {search_of(case.run_id) for case in again}),
+        Growth(options.force, options.extend, again),
         inputs=inputs,
         problems={case.problem_id: vars(case.problem) for case in cases},
         begun_by={

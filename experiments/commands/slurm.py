@@ -46,22 +46,23 @@ def submit_all(
 
 def collect_into(folder: Path) -> int:
     """Bring what slots have recorded, and submit again what was lost; return the exit code."""
-    slots = Slots(folder)
-    if not slots.jobs:
-        raise Refusal(
-            f"{folder}: has no jobs of SLURM; begin with: dualgap submit FILE --out {folder}"
-        )
     states, wrong = dict[str, str](), list[str]()
-    try:
-        states = queue.states()
-    except ExecutorError as error:  # what is there is brought all the same
-        wrong.append(str(error))
     with closing(Store.reopen(folder)) as store:
+        slots = Slots(folder)
+        if not slots.jobs:
+            raise Refusal(
+                f"{folder}: has no jobs of SLURM; begin with: dualgap submit FILE --out {folder}"
+            )
+        try:
+            states = queue.states()
+        except ExecutorError as error:  # what is there is brought all the same
+            wrong.append(str(error))
         for outcome in slots.arrived():
             store.append(outcome)
         recorded = RunFolder(folder)
         failed = conclude(recorded)
-        alive, given_up = slots.go_on(states) if not wrong else ([], [])
+        go_on = recorded.missing and not wrong
+        alive, given_up = slots.go_on(states) if go_on else ([], [])
     wrong += given_up
     for told in wrong:
         click.echo(told, err=True)

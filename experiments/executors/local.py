@@ -67,4 +67,4 @@ class LocalExecutor(Executor):
             ended.set()
             watching.shutdown()
             for slot in free:
-                slot.stop()
+                slot.worker.stop()

@@ -68,7 +68,7 @@ class WorkerSlot:
         self.worker.call(run, case, self.worker.threads, reporting=True)
         while outcome is None:
             if given_up():
-                self.stop()
+                self.worker.stop()
                 raise RuntimeError("the run was given up: its command has ended")
             if (phase := self.worker.phase()[0]).startswith(COMPILING):
                 told(phase)
@@ -79,12 +79,8 @@ class WorkerSlot:
         if record["signal"] and (line := last_words(printed)):
             record = record | {"reason": f"{record['reason']}; its output: {line}"}
         if not (ended and self.worker.can_go_on()):
-            self.stop()
+            self.worker.stop()
         return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])
-
-    def stop(self) -> None:
-        """Kill the worker and all that it started; the slot can be used again."""
-        self.worker.stop()
 
     def _finished(self, case: Case) -> Outcome:
         try:

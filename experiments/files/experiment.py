@@ -29,16 +29,6 @@ from experiments.files.yamlfile import (
 from experiments.records.names import problem_names
 from problems.registry import unknown
 
-__all__ = [
-    "ConfigError",
-    "Experiment",
-    "described_experiment",
-    "experiment_names",
-    "find_experiments",
-    "read_experiment",
-    "read_problem",
-]
-
 COPY = "experiment.yaml"  # how the folder of a run calls it
 CONFIGS = Path(__file__).parents[1] / "configs"
 S = TypeVar("S")
@@ -191,7 +181,7 @@ def _experiment(path: Path, text: str, root: Node, options: tuple[str, ...] = ()
     faults: list[Fault] = []
     shape = checked_keys(root, faults, ExperimentFile)
     folder = _folder_of(path)
-    entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
+    entries = {key: _entries(root.listed(key), faults) for key in ("problems", "solvers")}
     checked_labels(entries["solvers"], faults)
     posed, tried = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
     repetitions = shape.repetitions if shape else 1
@@ -262,16 +252,15 @@ def _folder_of(path: Path) -> str:
     beside = path.with_name("manifest.json")
     with suppress(OSError, ValueError, AttributeError):
         begun = json.loads(beside.read_text()).get("folder", "") if path.name == COPY else ""
-        if begun and Path(begun).is_dir():
-            return str(begun)
+        if begun and (path.parent / begun).is_dir():  # of a published folder it is a relative one
+            return str((path.parent / begun).resolve())
     return str(path.absolute().parent)
 
 
-def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
-    """Return the entries of `problems` or `solvers` whose grids are not empty."""
+def _entries(listed: list[Node], faults: list[Fault]) -> list[Node]:
+    """Return those entries of `problems` or `solvers` whose grids are not empty."""
     entries: list[Node] = []
-    given = listed.value if listed is not None and isinstance(listed.value, list) else ()
-    for entry in map(with_values, given):
+    for entry in map(with_values, listed):
         try:
             grid_size(entry)
             entries.append(entry)

@@ -59,7 +59,7 @@ def _setting(
     places = [
         [own, str(i), *steps]
         for own in ("problems", "solvers")
-        for i, entry in enumerate(_entries(root, own))
+        for i, entry in enumerate(root.listed(own))
         if isinstance(entry.value, dict) and steps[0] in entry.value
     ]
     if not places:
@@ -78,11 +78,6 @@ def text_of(root: Node, original: str, options: Sequence[str]) -> str:
         f"# changed on the command line by {option}".replace("\n", " ") for option in options
     ]
     return "\n".join([*comment, *changed, yaml_text(root.plain)])
-
-
-def _entries(root: Node, key: str) -> list[Node]:
-    listed = root.value.get(key) if isinstance(root.value, dict) else None
-    return listed.value if listed is not None and isinstance(listed.value, list) else []
 
 
 def _placed(node: Node, line: int) -> Node:

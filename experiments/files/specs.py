@@ -19,7 +19,7 @@ from solvers import SOLVERS, Solver
 Spec = dict[str, Any]  # {"name": ..., setting: value}
 Loaded = Dataset | DataInBlocks | WholeProblem
 # what `auto` stands for: settings that trade time for accuracy, and where a search of them begins
-SEARCHED: dict[str, float] = {"tol": 0.1, "gap": 0.1, "epochs": 1}
+SEARCHED: dict[str, float] = {"tol": 1.0, "gap": 0.1, "epochs": 1}
 
 
 @dataclass(frozen=True)

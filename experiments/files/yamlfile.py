@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
@@ -72,6 +72,11 @@ class Node:
         if isinstance(self.value, dict):
             return {key: child.plain for key, child in self.value.items()}
         return [c.plain for c in self.value] if isinstance(self.value, list) else self.value
+
+    def listed(self, key: str) -> list[Self]:
+        """Return the entries of the list that a dict has by this key; none where it is no such thing."""
+        found = self.value.get(key) if isinstance(self.value, dict) else None
+        return found.value if found is not None and isinstance(found.value, list) else []
 
 
 def shown(value: Any) -> str:

@@ -21,8 +21,6 @@ from experiments.plots.style import save, style
 from experiments.store.reading import RunFolder, load_model
 from experiments.tables.verification import CHECKS
 
-__all__ = ["plot_all", "plot_runs"]
-
 
 def plot_all(directory: Path, names: Sequence[str] = ()) -> list[Path]:
     """Draw the figures that the results in `directory` have data for, into its folder `figures`.

@@ -190,7 +190,8 @@ def csv_of(table: pd.DataFrame, file: str) -> bytes:
         [own.name for own in FILES[file] if own.kind == kind and own.name in table]
         for kind in ("whole", "measure")
     )
-    kept = [name for name in whole if (table[name].dropna() % 1 == 0).all()]
+    known = {name: table[name].dropna() for name in whole}
+    kept = [k for k, own in known.items() if (own % 1 == 0).all() and (own.abs() < 2**63).all()]
     written = table.astype(dict.fromkeys(kept, "Int64"))
     written[measures] = written[measures].map("{:.12g}".format).astype(np.float64)
     return written.to_csv(index=False).encode()

@@ -41,8 +41,6 @@ from experiments.store.reading import RunFolder
 from experiments.tables.claims import CLAIMS, claims
 from experiments.tables.formats import machine_text
 
-__all__ = ["report", "write_report"]
-
 
 def write_report(folder: Path, out: Path) -> Path:
     """Write the report of the results in `folder` to the file `out`; return its path.
@@ -87,7 +85,7 @@ def report(folder: Path) -> str:
         "failures": failures,
         "more_failures": more,
         "by_solver": sections.by_solver(table),
-        "claims": claims(table) if len(table) else None,
+        "claims": claims(labelled(results)) if len(table) else None,  # of all hosts
         "verified": CLAIMS,
         "targets": [
             {
@@ -112,7 +110,7 @@ def report(folder: Path) -> str:
         profiles = {
             "performance": {name: performance_profile(own) for name, own in targets.items()},
             "data": {name: data_profile(own) for name, own in targets.items()},
-            "quality": {"all": quality_profile(drawn)},
+            "quality": {"all": quality_profile(results)},  # of all hosts
         }
         if len(runs.styles) < 2:  # a single solver is the fastest everywhere
             del profiles["performance"]

@@ -23,8 +23,6 @@ from experiments.plots.style import save, style
 from experiments.tables.at_gap import to_markdown
 from experiments.tables.formats import file_name, machine_text
 
-__all__ = ["tables_of", "write_benchmark"]
-
 
 def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: Path) -> None:
     """Write what the runs of a benchmark show into `target`.

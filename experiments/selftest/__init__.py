@@ -29,8 +29,6 @@ from experiments.selftest.workers import Workers
 from problems.registry import class_names, is_outside
 from solvers import find_solver
 
-__all__ = ["PROPERTIES", "Limits", "Outcome", "Property", "Report", "properties", "try_solver"]
-
 # in the order of gravity: without the first ones nothing else can be judged, the next make every time
 # or answer worthless, then come answers to another problem, claims where data are degenerate, manners
 PROPERTIES = (

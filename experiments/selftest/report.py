@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from experiments.selftest.outcome import Outcome, Report
+from experiments.selftest.outcome import Report
 from experiments.tables.table import Cell, Column, Table
 from problems.answers.diagnosis import most_frequent
 
@@ -68,8 +68,3 @@ def to_json(report: Report) -> dict[str, Any]:
         "sentences": report.sentences,
         "diagnosis": found[1].text if found else None,
     }
-
-
-def line(outcome: Outcome) -> str:
-    """Return an outcome in a line, for progress."""
-    return f"{outcome.name}: {outcome.result}"

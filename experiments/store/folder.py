@@ -214,6 +214,6 @@ def _earlier(folder: Path, resume: bool, opened: bool = False) -> dict[str, Any]
     beginning = sizes.keys() <= _BEGINNINGS and not sizes.get(LOG, len(sizes))
     if not resume and (not beginning if opened else sizes):
         raise StoreError(
-            f"{folder}: is not empty; add --resume to continue its runs, or choose another --out"
+            f"{folder}: is not empty; choose another --out, or continue what `run` began with --resume"
         )
     return None if beginning else read_manifest(folder)

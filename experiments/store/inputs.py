@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from experiments.cases.plan import Case
 from experiments.files.specs import (
@@ -24,6 +25,7 @@ from experiments.files.specs import (
 )
 from problems.dataset import content_hash
 from problems.datasets import SOURCES, Source
+from problems.datasets.block_files import BlockFiles
 from problems.registry import find_path
 
 _PARSED = 2**26  # bytes; of a larger file the bytes decide, as reading it would delay the first run
@@ -81,15 +83,29 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
         names = named[id(case.problem)], named[id(case.solver)]
         code, others = (one | other for one, other in zip(*names, strict=True))
         for name in code | others:
-            own = name in code
-            if path := outside_file(name, case.folder) if own else _file(name, case.folder):
-                file = found.setdefault(name, InputFile(path, is_code=own))
+            own, source, read = name in code, None, dict[str, Any]()
+            path = outside_file(name, case.folder) if own else _file(name, case.folder)
+            files = {name: path} if path else {}
+            if name == dataset.get("path") and dataset["name"] in SOURCES:
+                read = {k: v for k, v in dataset.items() if k not in _STEPS}
+                source = build_source(read, case.folder)
+                if isinstance(source, BlockFiles):
+                    files = _block_files(source, case.folder)
+            for each, path in files.items():
+                file = found.setdefault(each, InputFile(path, is_code=own))
                 file.run_ids.append(case.run_id)
-                if name == dataset.get("path") and dataset["name"] in SOURCES:
-                    read = {k: v for k, v in dataset.items() if k not in _STEPS}
-                    source = build_source(read, case.folder)
-                    if isinstance(source, Source):  # of blocks the bytes decide
-                        file.sources[json.dumps(read)] = source
+                if isinstance(source, Source):  # of blocks the bytes decide
+                    file.sources[json.dumps(read)] = source
+    return found
+
+
+def _block_files(source: BlockFiles, folder: str) -> dict[str, Path]:
+    """Return the files of samples in blocks by their paths from the experiment's folder, if inside."""
+    found, places = dict[str, Path](), (Path(folder).absolute(), Path.cwd())
+    with suppress(OSError, ValueError):  # what is wrong with them is found by their runs
+        for file in source.files():
+            inside = [file.relative_to(place) for place in places if file.is_relative_to(place)]
+            found[str([*inside, file][0])] = file
     return found
 
 

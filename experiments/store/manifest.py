@@ -243,6 +243,17 @@ class Growth:
     rerun: Collection[str] = ()
 
 
+def _one_folder(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return where the relative paths of both plans begin; StoreError if these are two places."""
+    before, now = str(old.get("folder", "")), str(new.get("folder", ""))
+    if now and before not in ("", now) and Path(before).is_dir():
+        raise StoreError(
+            f"{folder}: relative paths of its runs begin in {before}, those of what is new in {now}; "
+            "choose another --out"
+        )
+    return now or before
+
+
 def succeeding(
     folder: Path,
     old: Mapping[str, Any],
@@ -261,6 +272,9 @@ def succeeding(
         If it has changed in what `growth` does not allow.
     """
     data, code = _changed(old, new, "data"), _changed(old, new, "code")
+    # a file that no earlier plan named has changed for none of its runs
+    fresh = {file.path.name for file in inputs.values() if file.is_code} - {*old["code"]}
+    code = {name: pair for name, pair in code.items() if name not in fresh}
     users = {
         name: list(map(search_of, file.run_ids))
         for name, file in inputs.items()
@@ -272,12 +286,12 @@ def succeeding(
     if growth.extend:
         both = {key: {**old.get(key, {}), **new[key]} for key in ("problems", "code", "data")}
         texts = {**dict.fromkeys(old.get("plans", [])), old["experiment"]: None}
-        both |= {"run_ids": [*old["run_ids"], *added]}
+        both |= {"run_ids": [*old["run_ids"], *added], "folder": _one_folder(folder, old, new)}
         new = {**new, **both, "plans": [*texts]} if added else {**old, **both}
     compared = other_makers if growth.extend else differences
     own = {inputs[name].path.name for name, used in users.items() if {*used} <= {*growth.rerun}}
     before, now = (
-        {**each, "code": {k: v for k, v in each["code"].items() if k not in own}}
+        {**each, "code": {k: v for k, v in each["code"].items() if k not in own | fresh}}
         for each in (old, new)
     )
     if (refused := compared(before, now)) and not growth.force:

@@ -60,7 +60,7 @@ def merge(sources: Sequence[Path], out: Path, force: bool = False) -> RunFolder:
                     f"{record['problem_id']} (run {run_id}), of which {known[0].path} says "
                     "something else; compare the two with `dualgap compare`, and merge one of them"
                 )
-    begun = out.with_name(f".{out.name}.new")
+    begun = out.absolute().with_name(f".{out.absolute().name}.new")
     shutil.rmtree(begun, ignore_errors=True)  # of a merge that was killed
     disk.make_folder(begun)
     session, sealed = Session(), list[bytes]()
@@ -105,6 +105,7 @@ def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
     problems = dict(zip(problem_names(specs.values()), specs.values(), strict=True))
     del plans[first["experiment"]]
     known = {"run_ids": [*runs], "problems": problems, "data": data, "plans": [*plans]}
+    known |= {"folder": next(filter(None, (each.manifest.get("folder") for each in folders)), "")}
     return first | known | {"earlier": earlier, "provenance": sessions}
 
 

@@ -11,7 +11,6 @@ from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -27,12 +26,14 @@ from experiments.store.log import LOG, Seals
 from experiments.store.manifest import StoreError, common_columns, read_manifest
 from problems import Dataset, Geometry, Point, Vector
 from problems.html_table import html_table, shown
+from problems.validation import DAMAGE
 
 _log = logging.getLogger("dualgap")
 _NUMBERS = {  # of each table that lines hold rows of
     part: set(numbers_of(file))
     for part, file in (("record", "runs.csv"), ("trace", "traces.csv"), ("path", "paths.csv"))
 }
+_NO_RECORD = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -68,12 +69,18 @@ class RunFolder:
         return self._counted[1]
 
     @cached_property
+    def restarted(self) -> dict[str, int]:
+        """The last session that began a run, or a search of runs, anew, of those that one has."""
+        sessions = self.manifest.get("sessions", [])
+        return {key: i for i, session in enumerate(sessions) for key in session["restarted"]}
+
+    @cached_property
     def _counted(self) -> tuple[dict[str, dict[str, Any]], int]:
         path, sessions = self.path / LOG, self.manifest.get("sessions", [])
         seals, latest, foreign = Seals(sessions), dict[str, tuple[int, dict[str, Any]]](), 0
         with path.open("rb") if path.exists() else BytesIO() as file:
             for line in file:
-                with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                with suppress(*_NO_RECORD):
                     content = json.loads(line)
                     own = seals.fit(line.rstrip(b"\n"))
                     foreign += not own
@@ -84,7 +91,7 @@ class RunFolder:
             lines, they = ("lines are", "they are") if foreign > 1 else ("line is", "it is")
             text = f"{foreign} {lines} left out: {they} not what a dualgap command wrote"
             _log.warning(f"{path}: {text}")
-        begun = {key: i for i, session in enumerate(sessions) for key in session["restarted"]}
+        begun = self.restarted
         counted = {k: v for k, (i, v) in latest.items() if i >= begun.get(search_of(k), 0)}
         last = seals.lines if seals.session == len(sessions) - 1 else 0
         return counted, max(0, sessions[-1]["lines"] - last) if sessions else 0
@@ -146,7 +153,7 @@ class RunFolder:
         """The answers on paths, as `load_paths` returns them."""
         if (published := self._published("paths.csv")) is not None:
             return published
-        rows = [row for line in self.lines.values() for row in line.get("path", ())]
+        rows = [row for line in self.planned for row in line.get("path", ())]
         return typed(pd.DataFrame(rows), "paths.csv")
 
     def _repr_html_(self) -> str:
@@ -212,7 +219,7 @@ class RunFolder:
         line, model = self.lines[run_id], dict[str, Any]()
         common = common_columns(self.manifest, line["record"]["problem_id"])
         with (
-            suppress(OSError, ValueError, EOFError, BadZipFile),
+            suppress(*DAMAGE, ValueError),
             np.load(self.path / "models" / f"{run_id}.npz") as stored,
         ):
             model = dict(stored)
@@ -280,7 +287,7 @@ def load_answer(folder: Path, run_id: str) -> Vector | None:
     """Return the dual variables that a run has left for another to begin at; None if it left none."""
     try:
         return np.load(folder / "answers" / f"{run_id}.npy")
-    except (OSError, ValueError, EOFError):  # damaged: another run then begins at 0
+    except (*DAMAGE, MemoryError, ValueError):  # another run then begins at 0
         return None
 
 
@@ -293,9 +300,10 @@ def load_model(folder: Path | str, run_id: str) -> Geometry | None:
         with path.open("rb") as file, np.load(file) as stored:
             arrays = dict(stored)
         spec, begun = json.loads(str(arrays["problem"]))
-    except (ValueError, KeyError, EOFError, OSError, BadZipFile):  # damaged: only for a picture
+        problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), begun)
+        b = arrays.get("b", np.zeros(()))
+        point = Point(arrays["alpha"], arrays.get("w"), b if b.ndim else float(b))
+        return Geometry(problem, point, tuple(arrays["offsets"].tolist()))
+    except Exception:
+        # damaged, or the file of its kernel is gone or raises anything: it is only for a picture
         return None
-    problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), begun)
-    b = arrays.get("b", np.zeros(()))
-    point = Point(arrays["alpha"], arrays.get("w"), b if b.ndim else float(b))
-    return Geometry(problem, point, tuple(arrays["offsets"].tolist()))

@@ -182,8 +182,9 @@ def _comparison(row: _Row, name: str) -> Comparison:
 
 
 def bold(ratio: Comparison) -> str:
-    """Return a ratio with its interval, bold if it is more than noise."""
-    return (ratio.factor if ratio.within_noise else f"**{ratio.factor}**") + ratio.spread
+    """Return a ratio with its interval, bold if it is more than noise, and not that to itself."""
+    plain = ratio.within_noise or ratio.ratio == 1.0
+    return (ratio.factor if plain else f"**{ratio.factor}**") + ratio.spread
 
 
 def _noise(pairs: pd.DataFrame) -> str:

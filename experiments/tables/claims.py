@@ -35,8 +35,8 @@ def claims(results: pd.DataFrame) -> Table:
     }
     known = {"optimal": optimal, "infeasible": infeasible, "refuted": refuted, **targets}
     groups = pd.DataFrame(known).groupby(results["configuration"])
-    rows = groups.sum().assign(problems=groups.size()).reset_index()
-    heads = {"configuration": Column("solver"), "problems": Column("problems")}
+    rows = groups.sum().assign(runs=groups.size()).reset_index()
+    heads = {"configuration": Column("solver"), "runs": Column("runs")}
     heads |= {name: Column(f"claimed {name}") for name in ("optimal", "infeasible")}
     heads |= {name: Column(f"verified to {name}") for name in targets}
     return Table.of(rows, heads | {"refuted": Column("claims refuted")})

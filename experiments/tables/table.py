@@ -17,7 +17,6 @@ from rich.table import Table as RichTable
 from rich.text import Text
 from tabulate import tabulate
 
-FORMATS = ("latex", "markdown", "csv")
 _WIDEST = 10_000  # columns of a terminal
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -163,7 +162,7 @@ class Table:
         return table
 
     def to(self, kind: str, name: str) -> str:
-        """Return the text of a paper's table in one of `FORMATS`, with its title."""
+        """Return the text of a paper's table as "latex", "markdown" or "csv", with its title."""
         if kind == "markdown":
             return f"{self.title}\n\n{self.markdown(aligned=True)}\n"
         return self.latex(name) if kind == "latex" else self.csv()

@@ -8,6 +8,7 @@ solver's own multipliers and bias are never used. All views of a problem are cer
 """
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -118,10 +119,15 @@ def _as_point(problem: Formulation, answer: Any) -> Point:
             f"{type(answer).__name__}; state what an array holds: Point(alpha=...) or Point(w=...)"
         )
     point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b", "rule")))
-    for name, size in (("alpha", problem.n * problem.outputs), ("w", problem.n_weights)):
-        value = getattr(point, name)
-        if value is not None and value.size != size:
-            raise ValueError(f"{name}: has {value.size} entries, expected {size}")
+    for name, whole in (("alpha", (problem.n, problem.outputs)), ("w", problem.weights_shape)):
+        value, shape = getattr(point, name), whole[:1] if whole[-1] == 1 else whole
+        if value is None or value.shape == shape:
+            continue
+        if value.size != prod(shape):
+            raise ValueError(f"{name}: has {value.size} entries, expected {prod(shape)}")
+        if value.ndim == 2 and 1 not in value.shape:
+            raise ValueError(f"{name}: has shape {value.shape}, expected {shape}")
+        point = replace(point, **{name: value.reshape(shape)})
     if point.w is not None and point.alpha is None and not problem.is_linear:
         raise ValueError("alpha: is needed with a kernel, where w has no coordinates")
     return point

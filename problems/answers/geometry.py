@@ -96,28 +96,6 @@ class Geometry:
         """Indices of the support vectors."""
         return np.flatnonzero(self.kinds != "zero")
 
-    @property
-    def b_average(self) -> float:
-        """The notes' intercept: yᵢ − wᵀφ(xᵢ) averaged over free support vectors (else over all).
-
-        Each free sample lies at a kink of its loss: for regression yᵢ − sign(αᵢ)·epsilon.
-
-        Raises
-        ------
-        ValueError
-            For several outputs, which have an intercept each.
-        """
-        if self.problem.outputs > 1:
-            raise ValueError("every output has its own intercept: describe the parts")
-        if not self.problem.intercept:
-            return 0.0
-        chosen = self.kinds == "free"
-        chosen = chosen if chosen.any() else self.kinds != "zero"
-        if not chosen.any():
-            return float(self.point.b or 0.0)
-        kinks = np.where(self._beta > 0, *self.problem.loss.kinks(self.problem.y))
-        return float((kinks - self._scores)[chosen].mean())
-
     def decision_function(self, X: Matrix) -> Vector:
         """Return f(x) for new samples, the rows of `X` (m, d); of K classes their scores (m, K).
 

@@ -28,6 +28,7 @@ from problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
 _HALVINGS = 50
+_MOVED = 2.0**-49  # of the coefficients: what makes a point exactly feasible moves them by no more
 _GIVEN_UP = 1e-7  # of the way to where the bounds are too far apart
 
 
@@ -131,13 +132,15 @@ class Along:
             apart = (problem.weight * apart).sum()
             upper = c.primal_objective - (apart if value > self.own else -apart)
             norm1 = Intervals(np.abs(c.point.alpha)).sum()
+            norm1 = Intervals(norm1.mid, norm1.rad + _MOVED * norm1.mid)
             lower = c.dual_objective - (Intervals(value) - self.own) * norm1
         else:
             ends = (value, self.own) if self.parameter == "C" else (self.own, value)
             s, (low, high) = Intervals(ends[0]) / ends[1], c.norm2
             norm2 = Intervals(0.5 * low + 0.5 * high, 0.51 * (high - low) + UNIT * high)
             upper = s * c.primal_objective + 0.5 * ((1.0 - s) * norm2)
-            if delta := problem.psd_shift:  # K is known up to δI only: ½δ Σ max αᵢ², as s²
+            delta = problem.psd_shift if problem.is_bounded else 0.0
+            if delta:  # K is known up to δI only: ½δ Σ max αᵢ², as s²
                 spare = 0.51 * delta * float(np.sum(problem.upper**2))
                 upper = upper + max(0.0, float((s * s - s).high)) * spare
             lower = s * c.dual_objective + 0.5 * (s * (1.0 - s) * norm2)
@@ -150,4 +153,5 @@ class Along:
         c = self.certificate
         assert c.point.alpha is not None
         scores = feasible_dual(self.problem, c.point.alpha).rounded.scores
-        return abs(self.problem.y - (c.scale * scores + float(c.point.b or 0.0)))
+        b = float(c.point.b or 0.0)
+        return abs(self.problem.y - (c.scale * scores + Intervals(b, UNIT * abs(b))))

@@ -13,8 +13,6 @@ import numpy as np
 from problems.arithmetic.balls import Balls
 from problems.arithmetic.midpoint_radius import Intervals
 
-__all__ = ["Balls", "Intervals", "entropy", "log_sum_exp"]
-
 
 def entropy(p: Any) -> Any:
     """Return p·ln p, 0 at p = 0; of a ball that may be 0 also 0, which is no less."""

@@ -99,7 +99,11 @@ class Intervals:
         low, mid, high = (
             ufunc(*(getattr(v, part) for v in balls)) for part in ("low", "mid", "high")
         )
-        wrong = 2 * _ELEMENTARY * np.maximum(np.abs(low), np.abs(high))
+        largest = np.maximum(np.abs(low), np.abs(high))
+        if ufunc is np.logaddexp:  # x + log(1 + exp(y − x)) for y ≤ x < 0, which may cancel
+            below = np.maximum(-np.maximum(balls[0].low, balls[1].low), 0.0)
+            largest = largest + np.where(np.isfinite(below), below, 0.0)
+        wrong = 2 * _ELEMENTARY * largest
         return Intervals(mid, _UP * (np.maximum(high - mid, mid - low) + wrong) + _TINY)
 
     def __array__(self, *_: Any, **__: Any) -> Any:

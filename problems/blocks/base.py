@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -63,14 +63,6 @@ class BlockSource(ABC):
         ----------
         original : whether it has to be read from where it was given, and from no cache.
         """
-
-
-class Rule(Protocol):
-    """What a solver leaves of its dual variables: numbers that those of a block follow from."""
-
-    def beta(self, loss: Any, first: int, block: Block, C: Vector) -> Vector:
-        """Return β (m,) of a block's samples, the first of which has a number among all."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,7 +182,9 @@ class Blocks:
             X, y, weight = _arrays(self.source, k, verify)
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ChangedBlock(f"{self.names[k]}: cannot be read any more: {error}") from error
-        alike = y.size == self.sizes[k] and (X.shape[1] == self.d or self.sparse or not y.size)
+        # a block of LIBSVM text has as many columns as it needs
+        narrower = self.sparse and X.shape[1] < self.d
+        alike = y.size == self.sizes[k] and (X.shape[1] == self.d or narrower or not y.size)
         known = self.checksums[k] if verify and self.checksums else None
         if not alike or (known is not None and _checksum(X, y, weight) != known):
             raise ChangedBlock(f"{self.names[k]}: has changed since it was checked")

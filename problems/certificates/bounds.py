@@ -112,7 +112,7 @@ def _moves(problem: DualProblem, A: Any, beta: Any) -> tuple[Any, Any]:
     members = whole if groups is None else members_of(groups, sums.size)
     ends = np.maximum(np.abs(low), np.abs(high))
     spare = _ROOM * np.where(np.isfinite(ends), ends, 0.0)
-    moves: dict[int, Any] = {}
+    given, moves = beta, dict[int, Any]()
     for own, total in zip(members, sums.tolist(), strict=True):
         for _ in range(_MOST_MOVED):
             move = beta[own].lacking(total)
@@ -123,12 +123,13 @@ def _moves(problem: DualProblem, A: Any, beta: Any) -> tuple[Any, Any]:
             room = above if move.mid > 0 else below
             free = np.where(room - spare[own] >= 2 * size, np.minimum(below, above), -1.0)
             if free.max() >= 0:
-                moves[int(own[free.argmax()])] = move
+                j = int(own[free.argmax()])  # which may have come to an end before
+                moves[j] = moves[j] + move if j in moves else move
                 break
             i = int(own[room.argmax()])
             near[i] = (high if move.mid > 0 else low)[i]
             ended = A.coefficients(problem, problem.alpha(near))
-            moves[i] = ended[i] - beta[i]
+            moves[i] = ended[i] - given[i]
             beta = beta.replaced([i], ended[[i]])
         else:
             raise ArithmeticError("no dual point meets an equality exactly")

@@ -209,7 +209,8 @@ class Constraints:
                 self.low,
                 self.up,
             )
-        radius = solution_radius(self.E, self.e, v, free, self.equations)
+        finite = bool(np.isfinite(v).all())
+        radius = solution_radius(self.E, self.e, v, free, self.equations) if finite else None
         if radius is None:
             return None
         ball = Intervals(v, radius)

@@ -18,6 +18,7 @@ import scipy
 from problems.blocks import Blocks, BlockSource
 from problems.datasets.formats import check_readable, fault_of, parsed
 from problems.datasets.source import DataInBlocks, Loadable, count
+from problems.validation import DAMAGE
 
 ROWS = 500_000  # of a block
 _BATCH = 2**16  # rows of Parquet that are decoded at a time
@@ -184,8 +185,10 @@ def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
         files = [Path(own).expanduser() for own in path]
     else:
         given = Path(path).expanduser()
-        inside = given.glob("*") if given.is_dir() else map(Path, glob(str(given)))
-        files = sorted(own for own in inside if not given.is_dir() or own.suffix in _KNOWN)
+        if given.is_dir():
+            files = sorted(own for own in given.glob("*") if {*own.suffixes[-2:]} & {*_KNOWN})
+        else:
+            files = [given] if given.is_file() else sorted(map(Path, glob(str(given))))
     if files and all(file.suffix == ".npy" for file in files):
         files = [file for file in files if file.name.startswith("X")]
     if not files:
@@ -270,7 +273,7 @@ def _array_pieces(file: Path, rows: int) -> Iterator[Piece]:
     check_readable(_beside(file, "y"))
     try:
         n = len(np.load(file, "r"))
-    except (ValueError, TypeError) as error:
+    except (*DAMAGE, TypeError, ValueError) as error:
         raise ValueError(f"{file}: is no array of samples: {error}") from error
     for first in range(0, max(n, 1), rows):
         rest = min(first + rows, n)
@@ -335,6 +338,14 @@ class BlockFiles(Loadable):
         files = _files(self.path)
         if files[0].suffix in (".parquet", ".npy"):
             self._source()
+
+    def files(self) -> list[Path]:
+        """Return all files that are read: those of labels and weights beside arrays, too."""
+        files = _files(self.path)
+        if files[0].suffix == ".npy":
+            beside = [_beside(file, name) for file in files for name in ("y", "weight")]
+            files += [file for file in beside if file.exists()]
+        return files
 
     def load(self) -> DataInBlocks:
         """Read and check every block once."""

@@ -14,7 +14,6 @@ import gzip
 import io
 import lzma
 import zipfile
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -26,10 +25,9 @@ from numpy.typing import NDArray
 
 from problems.dataset import Matrix, Vector, check_samples, check_targets
 from problems.datasets.steps import by_density, pad_features
+from problems.validation import DAMAGE
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-# what a damaged archive raises; OSError covers a wrong header and a wrong checksum
-_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 _LONGEST = 200  # characters of what is said of a line
 _CSV = (
     "is CSV, not LIBSVM text, whose lines are `label index:value ...`; write the samples with "
@@ -83,22 +81,27 @@ def check_readable(path: Path) -> None:
 
 
 def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Matrix, Vector]:
-    unpacked, limit = 0, _unpacked_limit(path)
-    if path.suffix in _OPENERS:
-        with suppress(*_DAMAGE), _open(path) as stream:  # of damage is told where it is met again
-            while unpacked <= limit and (block := stream.read(2**20)):
-                unpacked += len(block)
-        _check_unpacked(path, unpacked, "unpack it first: plain text has no limit")
+    check_text(path)
     try:
         with _open(path) as stream:
             X, y = parsed(stream, zero_based)
-    except (*_DAMAGE, ValueError, OverflowError) as error:
+    except (*DAMAGE, ValueError) as error:
         raise ValueError(f"{path}{_first_fault(path, zero_based) or f': {error}'}") from error
     if y.size == 0:
         raise ValueError(f"{path}: is empty, it has no samples")
     if X.nnz == 0 and n_features is None:
         raise ValueError(f"{path}: has no features; pass n_features if all of them are zero")
     return scipy.sparse.csr_array(X), np.asarray(y, dtype=np.float64)
+
+
+def check_text(path: Path) -> None:
+    """Raise ValueError if compressed text unpacks to more than its size allows."""
+    unpacked, limit = 0, _unpacked_limit(path)
+    if path.suffix in _OPENERS:
+        with suppress(*DAMAGE), _open(path) as stream:  # of damage is told where it is met again
+            while unpacked <= limit and (block := stream.read(2**20)):
+                unpacked += len(block)
+        _check_unpacked(path, unpacked, "unpack it first: plain text has no limit")
 
 
 def parsed(stream: IO[bytes], zero_based: bool) -> tuple[Any, Any]:
@@ -119,7 +122,7 @@ def _first_fault(path: Path, zero_based: bool) -> str:
             for number, line in enumerate(stream, start=1):
                 if fault := fault_of(line, zero_based):
                     return f", line {number}: {fault}"
-    except _DAMAGE as error:
+    except DAMAGE as error:
         return (
             f": the archive is truncated or damaged after line {number} ({error}); get a fresh copy"
         )
@@ -164,7 +167,7 @@ def _read_npz(path: Path) -> tuple[Matrix, NDArray[Any]]:
         if unpacked <= _unpacked_limit(path):
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
-    except (*_DAMAGE, zipfile.BadZipFile, ValueError) as error:
+    except (*DAMAGE, ValueError) as error:
         raise ValueError(f"{path}: is not a complete .npz archive ({error})") from error
     _check_unpacked(path, unpacked, "save it with numpy.savez, which does not compress")
     if not {"X", "y"} <= arrays.keys():

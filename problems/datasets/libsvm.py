@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from problems.dataset import check_samples
-from problems.datasets.formats import check_readable, read_file
+from problems.datasets.formats import check_readable, check_text, read_file
 from problems.datasets.source import Raw, Source, Task
 from problems.datasets.steps import by_density, show_labels
-from problems.validation import check_choice
+from problems.validation import DAMAGE, check_choice
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
 _TABLES = (".csv", ".tsv", ".parquet")
@@ -41,6 +41,8 @@ class Foreign(Source):
         """Decide between labels and targets, by `task` or else by the values `y` (n,)."""
         if self.task != "auto":
             return self.task
+        if self.multiclass:
+            return "classification"
         values = np.unique(y)
         if self.positive is not None or values.size <= 2 or values.dtype.kind == "U":
             return "classification"
@@ -98,8 +100,8 @@ class LibsvmFile(_File):
     ----------
     path : the file; ``~`` is the home folder.
     task : what the first column is. "auto": labels if there are at most two distinct ones, if they
-        are text, or if `positive` is given; refused if there are 3 to 20 distinct integers, which
-        could be either; targets of a regression otherwise.
+        are text, or if `positive` or `multiclass` is given; refused if there are 3 to 20 distinct
+        integers, which could be either; targets of a regression otherwise.
     zero_based : whether indices begin at 0 instead of 1.
     """
 
@@ -143,15 +145,28 @@ class TableFile(_File):
         try:
             if ".parquet" in endings:
                 frame = pd.read_parquet(file)
+                frame.columns = frame.columns.astype(str)
             else:
-                separator = "\t" if ".tsv" in endings else ","
-                frame = pd.read_csv(file, sep=separator, skipinitialspace=True)
-        except (ValueError, OSError, EOFError) as error:
+                check_text(file)
+                frame = _text_table(file, "\t" if ".tsv" in endings else ",")
+        except (*DAMAGE, ValueError) as error:
             raise ValueError(f"{self.path}: cannot be read as a table: {error}") from error
-        names = [str(name) for name in frame.columns]
+        names = [*frame.columns]
         if self.target not in names:
             raise ValueError(f"target: {self.path} has no column {self.target!r}; {_some(names)}")
         return raw_of(frame.drop(columns=self.target), frame[self.target], self.place())
+
+
+def _text_table(file: Path, separator: str) -> Any:
+    """Return the data frame of a table whose first line names all columns, each by a name of its own."""
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    known: Any = {"sep": separator, "skipinitialspace": True}
+    # of longer lines below the names the first cells would be taken for names of rows
+    first = pd.read_csv(file, header=None, nrows=2, dtype=str, **known).iloc[0].dropna()
+    if first.duplicated().any():
+        raise ValueError(f"its first line names {first[first.duplicated()].iloc[0]!r} twice")
+    return pd.read_csv(file, **known)
 
 
 def raw_of(features: Any, y: Any, place: str) -> Raw:

@@ -90,7 +90,9 @@ class OpenML(Foreign):
         if hasattr(found.data, "columns"):
             raw = raw_of(found.data, found.target, self.title())
         else:  # sparse samples have no columns
-            raw = Raw(by_density(found.data), np.asarray(found.target))
+            y = np.asarray(found.target)
+            y = y if y.dtype.kind in "bifu" else y.astype(np.str_)
+            raw = Raw(by_density(found.data), y)
         y = raw.y if raw.y.dtype.kind == "f" else raw.y.tolist()
         checksum = content_hash(raw.X, y)
         if not self.sha256:

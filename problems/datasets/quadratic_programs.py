@@ -27,7 +27,7 @@ import scipy
 from problems.datasets.published import cache_folder, data_folder, downloaded
 from problems.datasets.source import Loadable, WholeProblem
 from problems.formulations.convex_qp import ConvexQP
-from problems.validation import check_choice
+from problems.validation import DAMAGE, check_choice
 
 _INFINITE = 1e20  # from here on the sides of these files stand for none
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
@@ -142,17 +142,28 @@ def read_qp(path: str | Path) -> ConvexQP:
         raise ValueError(f"path: must end in {', '.join(readers)}, got {path.name!r}")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    return readers[path.suffix.lower()](path)
+    try:
+        return readers[path.suffix.lower()](path)
+    except (*DAMAGE, TypeError) as error:
+        raise ValueError(f"{path.name}: cannot be read: {error}") from error
 
 
 def _npz(path: Path) -> ConvexQP:
-    with np.load(path) as archive:
-        parts: dict[str, Any] = {name: archive[name] for name in archive.files}
+    try:
+        with np.load(path) as archive:
+            parts: dict[str, Any] = {name: archive[name] for name in archive.files}
+    except ValueError as error:  # of a pickle, or of what is none
+        raise ValueError(f"{path.name}: cannot be read: {error}") from error
     for name in ("P", "G", "A"):
         pieces = [
             parts.pop(f"{name}_{part}", None) for part in ("data", "indices", "indptr", "shape")
         ]
-        if all(piece is not None for piece in pieces):
+        if any(piece is None for piece in pieces) and any(piece is not None for piece in pieces):
+            raise ValueError(
+                f"{path.name}: has some of {name}_data, {name}_indices, {name}_indptr and "
+                f"{name}_shape; a sparse matrix is all four"
+            )
+        if pieces[0] is not None:
             parts[name] = scipy.sparse.csr_array(tuple(pieces[:3]), shape=tuple(pieces[3]))
     return _from_fields(parts, path)
 
@@ -168,7 +179,10 @@ def _from_fields(parts: Mapping[str, Any], path: Path) -> ConvexQP:
 def _mat(path: Path) -> ConvexQP:
     from scipy.io import loadmat  # noqa: PLC0415 - slow to import
 
-    found = {name: own for name, own in loadmat(path).items() if not name.startswith("__")}
+    try:
+        found = {name: own for name, own in loadmat(path).items() if not name.startswith("__")}
+    except Exception as error:  # whatever scipy raises of a file that is damaged
+        raise ValueError(f"{path.name}: cannot be read: {error}") from error
     if not {"l", "u"} & found.keys():
         vectors = {
             name: found[name].ravel() for name in ("q", "h", "b_eq", "lb", "ub") if name in found
@@ -187,8 +201,12 @@ def _mat(path: Path) -> ConvexQP:
 
 
 def _qps(path: Path) -> ConvexQP:
-    import highspy  # noqa: PLC0415 - optional
-
+    try:
+        import highspy  # noqa: PLC0415 - optional
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"{path.name}: QPS is read by HiGHS; install it with: pip install 'dualgap[qp]'"
+        ) from None
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     with tempfile.TemporaryDirectory() as folder:  # HiGHS goes by the ending
@@ -199,6 +217,8 @@ def _qps(path: Path) -> ConvexQP:
         raise ValueError(f"{path.name}: HiGHS cannot read it as QPS")
     model = highs.getModel()
     lp, hessian = model.lp_, model.hessian_
+    if len(lp.integrality_):
+        raise ValueError(f"{path.name}: has integer variables; a convex QP has none")
     n, sign = lp.num_col_, -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
     P = scipy.sparse.csc_array((n, n))
     if hessian.dim_:

@@ -33,6 +33,8 @@ from problems.exchange.words import finite, quoted
 from problems.forms import Point, Unsupported
 from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.formulation import Formulation
+from problems.losses import Piece
+from problems.validation import DAMAGE
 
 _ANSWERS = ("alpha", "x", "coefs", "w")  # one of which a file has
 _BLANK = ("", "NA")  # NA is R's
@@ -44,7 +46,6 @@ _HEADER = re.compile(  # of an array of real numbers, in any order, of at most t
     r"(?=.*'fortran_order': *(?P<fortran>True|False))"
     r"(?=.*'shape': *\((?P<shape>|[0-9]{1,19},|[0-9]{1,19}, *[0-9]{1,19},?)\))"
 )
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, OverflowError, RuntimeError)
 
 
 def read_answer(path: Path, problem: Formulation) -> Point:
@@ -87,13 +88,18 @@ def significant_digits(path: Path) -> int:
     return max((len(digits.replace(".", "").lstrip("0")) for digits in found), default=0)
 
 
+def _pieces(problem: Formulation) -> list[Piece]:
+    """Return the pieces of a dual that is a QP; of samples in blocks there is none."""
+    return [] if problem.in_blocks else problem.pieces or []
+
+
 def _most_entries(problem: Formulation) -> dict[str, int]:
     """Return how many numbers an array of each name has at most."""
     if isinstance(problem, ConvexQP):
         return {"x": problem.n, "z": problem.h.size, "y": problem.b_eq.size}
     n = problem.n * problem.outputs
     most = {"alpha": n, "coefs": n, "index": problem.n, "w": problem.n_weights, "b": n, "rho": n}
-    return most | {"x": n * len(problem.pieces or ())}
+    return most | {"x": n * len(_pieces(problem))}
 
 
 def _archive(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
@@ -111,7 +117,7 @@ def _archive(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], 
                     raise zipfile.BadZipFile(f"it is compressed by method {info.compress_type}")
                 with archive.open(info) as member:
                     found[name] = _array(member, name, most[name])
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise ValueError(
             f"{place}cannot be read ({quoted(error)}); an archive is what numpy.savez writes"
         ) from None
@@ -174,7 +180,7 @@ def _matlab(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], l
 
 def _largest(problem: Formulation) -> int:
     """Return how many bytes an answer to a problem has at most; a model has samples in it."""
-    entries = problem.X.size if problem.has_samples else 0
+    entries = prod(problem.X.shape) if problem.has_samples else 0
     return _LEAST_BYTES + _ENTRY_BYTES * (entries + sum(_most_entries(problem).values()))
 
 
@@ -258,7 +264,7 @@ def _check_sizes(columns: Mapping[str, Vector], sizes: Mapping[str, int]) -> Non
 
 def _of_samples(columns: Mapping[str, Vector], problem: Formulation) -> Point:
     """Return the answer to a problem that is posed on samples."""
-    n, pieces = problem.n * problem.outputs, problem.pieces or ()
+    n, pieces = problem.n * problem.outputs, _pieces(problem)
     sizes = {"alpha": n, "w": problem.n_weights}
     _check_sizes(columns, sizes | ({"x": n * len(pieces)} if pieces else {}))
     alpha, w = columns.get("alpha"), columns.get("w")

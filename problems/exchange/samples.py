@@ -35,7 +35,9 @@ def write(problem: Formulation, kind: str, path: Path) -> None:
 
 
 def refusal(problem: Formulation, kind: str) -> str | None:
-    """Return why a problem cannot be written in a format of samples, None if it can."""
+    """Return why a problem cannot be written in a format, None if it can."""
+    if problem.in_blocks:
+        return "samples in blocks are in files already, and are written to no other"
     if problem.has_samples or kind in QP_FORMATS.values():
         return None
     return f"a convex QP has no samples to write as {kind}; write it as qp, qp_mat or qps"
@@ -58,6 +60,10 @@ def write_libsvm(problem: Formulation, path: Path) -> None:
     """Write the samples as LIBSVM's text, with all digits; rows of a Gram matrix are numbered."""
     rows = scipy.sparse.csr_array(problem.X)
     numbered = isinstance(problem.kernel, Precomputed)
+    if numbered:  # whose entries LIBSVM reads by their place in the row: zeros, too
+        full, (n, d) = as_dense(problem.X), problem.X.shape
+        places = np.tile(np.arange(d), n), np.arange(n + 1) * d
+        rows = scipy.sparse.csr_array((full.ravel(), *places), shape=(n, d))
     with path.open("w", encoding="ascii") as file:
         for i, (first, last) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
             columns, values = rows.indices[first:last] + 1, rows.data[first:last]

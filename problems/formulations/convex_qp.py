@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Never, Self
 
@@ -12,7 +12,7 @@ import scipy
 
 from problems.certificates.certificate import Certificate
 from problems.certificates.convex_qp import Program, qp_bounds, without_point
-from problems.dataset import Vector, content_hash
+from problems.dataset import Vector, check_indices, content_hash
 from problems.dual_problem.dual import View
 from problems.forms import QP, FormPoint, Point, Reduction, Unsupported
 from problems.formulations.formulation import Formulation
@@ -125,7 +125,8 @@ class ConvexQP(Formulation):
     @cached_property
     def hash(self) -> str:
         """Identity of this problem: its arrays."""
-        return content_hash(type(self).__name__, *vars(self.program).values())[:16]
+        parts = (getattr(self.program, own.name) for own in fields(self.program))
+        return content_hash(type(self).__name__, *parts)[:16]
 
     @property
     def family_hash(self) -> str:  # type: ignore[override]
@@ -254,6 +255,8 @@ def _matrix(values: Any, name: str, n: int, rows: int | None = None) -> Any:
     if values.shape[1] != n or (rows is not None and values.shape[0] != rows):
         wanted = f"({'m' if rows is None else rows}, {n})"
         raise ValueError(f"{name}: must have shape {wanted}, got {values.shape}")
+    if scipy.sparse.issparse(values):
+        check_indices(values, name)
     matrix = scipy.sparse.csr_array(values, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -40,6 +40,7 @@ from problems.dual_problem.dual import DualProblem
 from problems.forms import Point
 from problems.formulations.task import CLASSES, LABELS, TARGETS, Task
 from problems.kernels import Kernel
+from problems.kernels.base import check_overflow
 from problems.registry import snake_case
 from problems.validation import (
     NoSuchProblem,
@@ -125,10 +126,7 @@ class Formulation(DualProblem):
                     f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
                     f"{count - 1} for {count} costs, or -1 for none, got {shown(self.groups)}"
                 )
-        with np.errstate(over="ignore"):
-            diagonal = self.kernel.diagonal(X)
-        if not np.isfinite(diagonal).all():
-            raise ValueError("X: its kernel values overflow float64; scale the features down")
+        check_overflow(self.kernel, X)
 
     def _check_blocks(self, X: Blocks) -> None:
         """Raise ValueError if samples in blocks are not what it takes."""

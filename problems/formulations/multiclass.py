@@ -82,7 +82,8 @@ class Multiclass(Formulation):
         self._set("loss", loss)
         check_choice(self.voting, "voting", get_args(Voting))
         super().__post_init__()
-        missing = np.setdiff1d(np.arange(self.y.max()), self.y)
+        known = np.unique(self.y)
+        missing = np.setdiff1d(np.arange(known.size), known)
         if missing.size:
             raise ValueError(
                 f"y: class {missing[0]:.0f} has no samples; number the classes that there are"

@@ -13,6 +13,7 @@ from problems.gram.threads import Threads
 from problems.kernels import Block, uses_gram_matrix
 from problems.kernels.samples import distinct
 
+_LATEST = 16  # products of a known matrix that are kept
 _VALUES = 2**19  # of K at a time: large enough for BLAS, small enough for a cache
 
 
@@ -31,10 +32,14 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
         whole, rows = gram.origin
         beta = np.zeros(whole.n)
         beta[rows] = v
-        key, everything = ("products", beta.tobytes()), np.arange(whole.n)
-        all_are = beta, everything, everything, everything
-        products = whole.remembered(key, lambda: _products_of_kinds(whole, *all_are))
-        return products[0][rows], products[1][rows]
+        everything = np.arange(whole.n)
+        latest, key = whole.remembered("products", dict), beta.tobytes()
+        found = latest.get(key)
+        if found is None:
+            if len(latest) >= _LATEST:
+                del latest[next(iter(latest))]
+            found = latest[key] = _products_of_kinds(whole, beta, *[everything] * 3)
+        return found[0][rows], found[1][rows]
     everything = np.arange(v.size)
     kinds = (everything, everything) if uses_gram_matrix(gram.kernel) else distinct(gram.X)
     scores, errors = _products_of_kinds(gram, v, support, *kinds)

@@ -36,7 +36,7 @@ def is_positive_semidefinite(gram: Gram) -> bool:
         return declared
     if gram.n > _MOST_FACTORED:
         smallest, radius = _extreme_eigenvalues(gram)
-        return smallest >= -10 * gram.n * _EPS * radius
+        return np.isfinite(smallest) and smallest >= -10 * gram.n * _EPS * radius
     K = gram.bound.block(slice(None), slice(None)).copy()
     K[np.diag_indices(gram.n)] += max(_tolerance(K), np.finfo(float).tiny)
     try:

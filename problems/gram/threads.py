@@ -7,11 +7,12 @@ products are small, run it on one thread, and give it all of them for a large fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache, cached_property
 from importlib import import_module
+from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -22,6 +23,10 @@ Job = Callable[[int, int], None]
 # Multiplications that are worth a thread, 0.3 ms: starting it takes 0.1 ms, waking it half of that, on a
 # busy machine some milliseconds. A float32 value read from memory takes as long as sixteen.
 _LEAST_WORK, READING = 2**23, 16
+
+
+# The contexts that limit linear algebra, each with its count, and what was before the first of them
+_LOCK, _OPEN, _BEFORE = Lock(), dict[object, int](), list[Any]()
 
 
 @cache
@@ -43,9 +48,28 @@ class Threads:
         self._libraries = _linear_algebra()
         self.count = max((int(pool["num_threads"]) for pool in self._libraries.info()), default=1)
 
-    def limited(self, count: int) -> AbstractContextManager[object]:
-        """Return a context in which linear algebra has `count` threads."""
-        return self._libraries.limit(limits=count)
+    @contextmanager
+    def limited(self, count: int) -> Generator[None]:
+        """Give linear algebra `count` threads, of the whole process.
+
+        Where contexts of several threads overlap, the last that is open counts, and after all of them
+        there is again what was before the first.
+        """
+        own = object()
+        with _LOCK:
+            limit = self._libraries.limit(limits=count)
+            _OPEN[own] = count
+            if len(_OPEN) == 1:
+                _BEFORE[:] = [limit]
+        try:
+            yield
+        finally:
+            with _LOCK:
+                del _OPEN[own]
+                if _OPEN:
+                    self._libraries.limit(limits=next(reversed(_OPEN.values())))
+                else:
+                    _BEFORE.pop().restore_original_limits()
 
     def one_at_a_time(self, work: Iterator[T]) -> Iterator[T]:
         """Yield what `work` does, with linear algebra on one thread while it is at work."""

@@ -16,6 +16,7 @@ pools of threads at a time slow each other down by a factor of two to three.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,9 @@ Tile = NDArray[Any]
 _ROWS = 256
 # Above this value of gamma·max‖x‖² the exponent has lost too many digits to cancellation.
 _EXPANSION_LIMIT = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e4}
+_CLOSE = 100.0  # up to this value no more than the last digits are lost
+_LOOKED_AT = 64  # samples between which that is measured
+_RANGE = 0.8  # of a type's largest exponent: values of K within it can be summed and multiplied
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +90,13 @@ class Tiles:
         self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples]
         self._samples = gram.remembered("samples", dict)
         self._sparse = scipy.sparse.issparse(X) and X.nnz <= SPARSE * X.shape[0] * X.shape[1]
-        self._spread = 0.0
-        if isinstance(self.kernel, RBF):
-            self._spread = self.kernel.gamma * float(squared_norms(X).max(initial=0.0))
+        self._factor, self._largest, self._spread = 1.0, 0.0, 0.0
         elementary = isinstance(self.kernel, Linear | Polynomial | RBF | Sigmoid)
+        if elementary:
+            self._factor = abs(float(getattr(self.kernel, "gamma", 1.0)))
+            self._largest = float(squared_norms(X).max(initial=0.0))
+        if isinstance(self.kernel, RBF | Sigmoid):
+            self._spread = self._factor * self._largest
         self._here = elementary and not (self._sparse and X.shape[1] > MOST_FEATURES)
         self.work = 16 + X.size // X.shape[0] if self._here else 64
         self.quick = self._here and self.work <= 144
@@ -100,9 +107,28 @@ class Tiles:
     def __exit__(self, *_: object) -> None:
         self.pool.__exit__()
 
+    @cached_property
+    def diagonal(self) -> Vector:
+        """All k(xᵢ, xᵢ), computed once."""
+        return self.gram.diagonal()
+
     def precise(self, dtype: Any) -> bool:
-        """Whether the kernel's values have nearly all the digits of `dtype`."""
-        return self._spread <= _EXPANSION_LIMIT[np.dtype(dtype)]
+        """Whether the kernel's values are in the range of `dtype`, with nearly all of its digits."""
+        most = float(np.finfo(dtype).max) ** _RANGE
+        in_range = all(1.0 / most < v < most for v in (self._factor, np.abs(self.diagonal).max()))
+        precise = self._spread <= _EXPANSION_LIMIT[np.dtype(dtype)]
+        return in_range and self._largest < most and precise
+
+    def rounding(self, dtype: Any) -> float:
+        """Return how far some values in `dtype` are from the exact ones, relative to K's largest.
+
+        It is 0, and not measured, where no more than the last digits are lost to cancellation.
+        """
+        if self._spread <= _CLOSE:
+            return 0.0
+        some = np.unique(np.linspace(0, self.gram.n - 1, _LOOKED_AT).astype(np.intp))
+        rounded, exact = (self.block(some, self.columns(some, own)) for own in (dtype, np.float64))
+        return float(np.abs(rounded - exact).max() / np.abs(self.diagonal).max())
 
     def factors(self, dtype: Any) -> tuple[Tile, Tile, float] | None:
         """Return R and S (n, d) and a factor with K = exp(factor·RSᵀ); None for other kernels.

@@ -62,7 +62,7 @@ class PolynomialOf(Composite):
         """Of tⁱ at the largest t at most i·tⁱ⁻¹ times what the kernel inside is wrong by."""
         radius = parts[0].absolute_radius()
         wrong = float(radius.max()) ** 2
-        size = float(np.abs(parts[0].diagonal()).max()) + wrong
+        size = 1.01 * float(parts[0].sizes.max()) ** 2 + wrong
         powers = np.arange(len(self.coefficients))
         errors = powers * wrong * size ** np.maximum(powers - 1, 0)
         rounded = gamma(2 * powers.size) * size**powers

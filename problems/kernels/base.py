@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from problems.registry import snake_case
 from problems.validation import check_positive, shown
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
+_VALUES = 2**22  # of a kernel that are looked at together
 # Operations that the value of a kernel from outside is allowed, which says nothing of its rounding.
 OPERATIONS = 2**14
 
@@ -129,9 +131,23 @@ class Bound:
         return self.kernel.rounding(self.X)
 
     def absolute_radius(self) -> Vector:
-        """Return an m that alone does what `radius` does, as |k(xᵢ,xⱼ)| ≤ √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
+        """Return an m that alone does what `radius` does."""
         relative, absolute = self.radius()
-        return np.hypot(absolute, relative_errors(1.01 * relative, self.diagonal()))
+        return np.hypot(absolute, np.sqrt(1.01 * relative) * self.sizes) if relative else absolute
+
+    @cached_property
+    def sizes(self) -> Vector:
+        """An s (n,) with |k(xᵢ, xⱼ)| ≤ 1.01·sᵢsⱼ, up to what `radius` says of blocks.
+
+        √k(xᵢ, xᵢ) where the kernel is known to be semidefinite (by Cauchy and Schwarz), else the root of
+        the largest value that there is.
+        """
+        if self.kernel.is_psd:
+            return relative_errors(1.0, self.diagonal())
+        n, everything = self.X.shape[0], np.arange(self.X.shape[0])
+        parts = np.array_split(everything, -(-n * n // _VALUES))
+        largest = max(float(np.abs(self.block(rows, everything)).max()) for rows in parts)
+        return np.full(n, np.sqrt(largest))
 
     def precise_columns(self, cols: Indices) -> PreciseColumns:
         """Return (rows ↦ block(rows, cols), ρ, m), or blocks of more digits where there are some."""
@@ -158,6 +174,14 @@ class Bound:
 def relative_errors(relative: float, diagonal: Vector) -> Vector:
     """Return the m for errors of relative·√(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
     return np.sqrt(relative * np.maximum(diagonal, 0.0))
+
+
+def check_overflow(kernel: Kernel, X: Matrix) -> None:
+    """Raise ValueError if K has a diagonal, and so values, beyond float64."""
+    with np.errstate(over="ignore"):
+        diagonal = kernel.diagonal(X)
+    if not np.isfinite(diagonal).all():
+        raise ValueError("X: its kernel values overflow float64; scale the features down")
 
 
 class Composite(Kernel):
@@ -292,9 +316,9 @@ class Product(Composite):
     def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
         """Each part's error is multiplied by the other part."""
         left, right = (part.absolute_radius() for part in parts)
-        of_left, of_right = (relative_errors(1.0, part.diagonal()) for part in parts)
+        of_left, of_right = (part.sizes for part in parts)
         terms = left * of_right, of_left * right, left * right
-        return gamma(1), 1.01 * np.sqrt(sum(term**2 for term in terms))
+        return gamma(1), 1.02 * np.sqrt(sum(term**2 for term in terms))
 
     @property
     def monomials(self) -> frozenset[int] | None:

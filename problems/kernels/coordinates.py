@@ -78,7 +78,7 @@ class QuadraticForm(Kernel):
     source: ClassVar[str] = _SOURCE
 
     def __post_init__(self) -> None:
-        A = check_samples(as_dense(self.matrix), "matrix")
+        A = as_dense(check_samples(self.matrix, "matrix"))
         if A.shape[0] != A.shape[1] or (A != A.T).any():
             raise ValueError(f"matrix: must be square and symmetric, got {shown(self.matrix)}")
         values = np.linalg.eigvalsh(A)

@@ -49,7 +49,7 @@ class RBF(Kernel):
         if self.reach(x2, z2) <= self.expansion_limit:
             return self.expanded(inner_products(X, Z), -0.5 * x2, -0.5 * z2)
         if scipy.sparse.issparse(X) or scipy.sparse.issparse(Z):
-            rows = [scipy.sparse.csr_array(M) for M in (X, Z)]
+            rows = [scipy.sparse.csr_array(M).sorted_indices() for M in (X, Z)]
             K = np.empty((X.shape[0], Z.shape[0]))
             _sparse_squared_distances(*(v for M in rows for v in (M.data, M.indices, M.indptr)), K)  # type: ignore[call-arg]
         else:

@@ -55,7 +55,7 @@ class WeisfeilerLehman(CountingKernel):
         counts: list[scipy.sparse.csr_array] = []
         for step in range(self.iterations + 1):
             # new labels, equal for vertices with equal labels and equal labels around them
-            if step:
+            if step and label.size:
                 around = label[head]
                 degrees = np.bincount(tail, minlength=label.size)
                 neighbours = np.split(around[np.lexsort((around, tail))], np.cumsum(degrees)[:-1])

@@ -85,7 +85,7 @@ def encode_sets(
     ValueError
         If a set has an element that is not in `elements`.
     """
-    chosen = sorted(set().union(*sets), key=str) if elements is None else elements
+    chosen = sorted(set().union(*sets), key=str) if elements is None else dict.fromkeys(elements)
     column: dict[Any, int] = {element: j for j, element in enumerate(chosen)}
     rows = [i for i, members in enumerate(sets) for _ in set(members)]
     try:

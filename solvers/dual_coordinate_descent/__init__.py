@@ -22,6 +22,7 @@ from problems.gram.threads import Pool, Threads
 from solvers.base import Solver
 from solvers.dual_coordinate_descent.blocks import whole
 from solvers.dual_coordinate_descent.descent import Descent
+from solvers.numerics.claims import may_claim
 
 _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
 _SMALLEST_SAMPLE = 2000
@@ -40,8 +41,9 @@ class DualCoordinateDescent(Solver):
 
     Attributes
     ----------
-    tol : stop when the maximal violating pair of the box QP is at or below it: with the equality
-        LIBSVM's m − M at a point that meets it, without LIBLINEAR's PGmax − PGmin.
+    tol : stop when the maximal violating pair of the box QP is at or below it: LIBSVM's
+        m − M if there is an equality, which the point then meets, and LIBLINEAR's PGmax − PGmin if
+        there is none.
     gap : stop also when the relative duality gap is at or below it; None never does, and a box with
         infinite bounds has no gap to go by.
     max_iter : epochs and Newton steps after which it stops without a claim.
@@ -103,7 +105,7 @@ class DualCoordinateDescent(Solver):
                 break
             if count % state.between_pauses == 0:
                 yield self._point(state, "none")
-        yield self._point(state, claim)
+        yield self._point(state, claim if may_claim(form, state.x, state.gap) else "stopped")
 
     def _point(self, state: Descent, claim: Claim) -> FormPoint:
         count = state.count
@@ -124,6 +126,7 @@ class DualCoordinateDescent(Solver):
                 state.measure()
                 if self._reached(state):
                     return
+            state.lengthen()
         else:
             yield from sample.epochs(_SAMPLE_EPOCHS, rng)
             for _ in range(_SAMPLE_STEPS):

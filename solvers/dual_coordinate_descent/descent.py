@@ -21,6 +21,8 @@ from solvers.dual_coordinate_descent.blocks import ALONE, VariableBlock, combine
 from solvers.dual_coordinate_descent.proximal import ProximalStep
 
 _FIRST_SIGMA = 10.0
+_REACH = 0.1  # times `across`: how much longer the first step from a sample's prediction is
+_INSIDE = 8  # times as many variables as features may be inside the box in a first step
 _NEIGHBOURS = 8  # that stay together in the order of an epoch: half the time of w8a's epochs
 _ENTRIES_BEFORE_PAUSE = 2**21  # of X, some 10 ms
 _GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
@@ -42,7 +44,7 @@ class Descent:
     x, w, t : the point, Mᵀx and aᵀx − delta. nu : the multiplier of the equality.
     count : "epochs" and "newton_steps" so far.
     unit : what the duality gap is relative to; None for the dual objective.
-    reach : 1/(Qₖₖ + ρaₖ²), the scale of steps.
+    reach : 1/(Qₖₖ + ρaₖ²), the scale of steps. across : Qₖₖ·(ub − lb) on average, if it is over 1.
     active : the variables that may still move. may_shrink : whether they may become fewer.
     violation, gap : as of the last measurement, the violating pair and the relative duality gap.
     stuck : whether the last proximal step could not be solved with any σ.
@@ -73,9 +75,9 @@ class Descent:
         self.largest_rho = _LARGEST_RHO * self.rho
         diagonal = np.where(block.diagonal > 0, block.diagonal, curvature)
         self.reach = 1.0 / (diagonal + self.rho * block.a**2)
-        across = curvature * width if np.isfinite(width) else 1.0
+        self.across = max(1.0, curvature * width) if np.isfinite(width) else 1.0
         self.nu, self.sigma, self.may_shrink = 0.0, _FIRST_SIGMA, True
-        self.largest_sigma = _LARGEST_SIGMA * max(1.0, across)
+        self.largest_sigma = _LARGEST_SIGMA * self.across
         self.active = np.arange(x.size)
         self.guess: Vector | None = None
         self.violation = self.gap = np.inf
@@ -171,9 +173,23 @@ class Descent:
         block, self.nu, self.guess = self.block, sample.nu, sample.w
         u = self._scores(sample.w) + block.p + self.nu * block.a
         width = _SPREAD * float(np.abs(u).mean()) or 1.0
+        self.sigma *= max(1.0, _REACH * self.across)  # three times as fast on 100,000 x 50, C = 100
         inside = 0.5 * (block.lb + block.ub) - (block.ub - block.lb) * (0.5 / width) * u
         self.x = project(inside, block.lb, block.ub, block.a if self.equality else None, self.delta)
         self._recompute()
+
+    def lengthen(self) -> None:
+        """Make the first step so long that few variables stay inside the box.
+
+        It costs a Newton step less then: 20,000 samples in 100 features took a third of the time.
+        """
+        block, most = self.block, _INSIDE * self.w.size
+        u = self._scores(self.w) + block.p + self.nu * block.a
+        while self.sigma < _FIRST_SIGMA * self.across:
+            goal = self.x - self.sigma * self.reach * u
+            if np.count_nonzero((goal > block.lb) & (goal < block.ub)) <= most:
+                return
+            self.sigma *= _GROWTH
 
     def start_warm(self) -> None:
         """Start from the solution of a similar problem; its box may have been another.
@@ -182,7 +198,7 @@ class Descent:
         surely at its lower bound shrunk, 20 values of C on a9a took 0.38 s for 0.69 (cold: 1.1). A
         feasible x is taken as it is; one product gives both ν and the first measurement.
         """
-        self.sigma *= max(1.0, self.largest_sigma / _LARGEST_SIGMA)
+        self.sigma *= self.across
         block, width = self.block, self.block.ub - self.block.lb
         g = self._scores(self.w) + block.p
         # the ν of least gap, whichever box x is from

@@ -10,12 +10,12 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from problems import Certificate, SoftMarginDual
+from problems import Certificate, Kernel, SoftMarginDual
 from problems.dataset import check_samples
+from problems.validation import shown
 from solvers import cross_validate
 from solvers.estimators.classes import SVC
-
-_SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
+from solvers.estimators.machines import SAMPLES
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -71,7 +71,7 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
         NoPath
             If an answer has no bounds, as with a kernel that is not positive semidefinite.
         """
-        X, y = validate_data(self, X, y, **_SAMPLES)
+        X, y = validate_data(self, X, y, **SAMPLES)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size != 2:
@@ -83,6 +83,13 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
         several = isinstance(self.gamma, list | tuple | np.ndarray)
         widths: list[Any] = list(self.gamma) if several else [self.gamma]
+        for gamma in widths:
+            machine: Any = self._machine(gamma)
+            machine._validate_params()
+        if callable(self.kernel) and not isinstance(self.kernel, Kernel):
+            raise ValueError(
+                f"kernel: must be a name or a Kernel of dualgap, got {shown(self.kernel)}"
+            )
         tables, self.statements_ = list[pd.DataFrame](), list[str]()
         for gamma in widths:
             problem = SoftMarginDual(samples, target, 1.0, self._machine(gamma).kernel_for(samples))
@@ -113,13 +120,13 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
         """Return f (m,), above 0 for the second of `classes_`."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(
-            validate_data(self, X, reset=False, **_SAMPLES)
+            validate_data(self, X, reset=False, **SAMPLES)
         )
 
     def predict(self, X: Any) -> Any:
         """Return the label (m,) that the best estimator predicts for each sample."""
         check_is_fitted(self)
-        return self.best_estimator_.predict(validate_data(self, X, reset=False, **_SAMPLES))
+        return self.best_estimator_.predict(validate_data(self, X, reset=False, **SAMPLES))
 
     @property
     def certificate_(self) -> Certificate:

@@ -79,6 +79,14 @@ def blocks_of(X: Any, y: Any, weight: Any, positive: Any, constant: float | None
     return Blocks.checked(source if constant is None else WithFeature(source, X.shape[1], constant))
 
 
+def with_feature(X: Any, value: float) -> Any:
+    """Return the samples with one more feature, which is constant."""
+    column = np.full((X.shape[0], 1), value)
+    if scipy.sparse.issparse(X):
+        return scipy.sparse.hstack([X, column], format="csr")
+    return np.hstack([X, column])
+
+
 def in_each_block(predict: Callable[[Any], Vector], X: Any, dtype: Any) -> Any:
     """Return the predictions for a Dask collection, each block's computed when it is asked for."""
     if isinstance(X, Blocks):
@@ -118,8 +126,6 @@ class WithFeature(BlockSource):
     def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
         """Read a block there; one of LIBSVM text has as many columns as it needs."""
         X, y, weight = self.source.load(k, original)
-        column = np.full((X.shape[0], 1), self.value)
-        if scipy.sparse.issparse(X):
+        if scipy.sparse.issparse(X) and X.shape[1] < self.d:
             X = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], self.d))
-            return scipy.sparse.hstack([X, column], format="csr"), y, weight
-        return np.hstack([X, column]), y, weight
+        return with_feature(X, self.value), y, weight

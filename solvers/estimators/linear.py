@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy
 from sklearn import svm
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from problems import Formulation, Linear, Point, SoftMarginDual, SVRDual, Vector, losses
 from problems.dataset import check_samples
 from problems.formulations.erm import WeightedERM
+from problems.kernels.base import check_overflow
 from problems.losses import IntervalLoss
 from solvers.dual_coordinate_descent.small import minimise_linear
 from solvers.estimators.certified import (
@@ -39,6 +39,7 @@ from solvers.estimators.in_blocks import (
     in_each_block,
     is_in_blocks,
     labels_of,
+    with_feature,
 )
 from solvers.finite_newton import MOST_FEATURES, FiniteNewton, minimise_squares
 from solvers.near_rows import NearRows
@@ -76,15 +77,20 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         kept, weight = positive_weights(sample_weight, X.shape[0])
         X = X if kept.size == X.shape[0] else X[kept]
         if self.fit_intercept and not self._is_free:
-            X = _with_feature(X, float(self.intercept_scaling))
-        return check_samples(X), y[kept], self.C * weight
+            X = with_feature(X, float(self.intercept_scaling))
+        X = check_samples(X)
+        check_overflow(Linear(), X)
+        return X, y[kept], self.C * weight
 
     def _arrays(self, X: Any, y: Any, weight: Any) -> list[Any]:
         """Check the parameters, note the features, and return arrays in the place of frames."""
         self._validate_params()
         self.n_features_in_ = X.shape[1]
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        names = getattr(X, "columns", [])
+        if len(names) and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
         return as_arrays(X, y, weight)
 
     def _posed(self, loss: IntervalLoss) -> tuple[type[Formulation], dict[str, Any]]:
@@ -159,7 +165,7 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         X, regularised = problem.X, np.ones(problem.d)
         w = regularised * 0.0 if start.w is None else start.w
         if problem.intercept:
-            X, regularised = _with_feature(X, 1.0), np.append(regularised, 0.0)
+            X, regularised = with_feature(X, 1.0), np.append(regularised, 0.0)
             w = np.append(w, start.b or 0.0)
         loss: IntervalLoss = problem.loss
         of_losses = (*loss.ends(problem.y), problem.weight / loss.smoothing)
@@ -196,8 +202,8 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
     class_weight : "balanced" counts samples with their weights.
     refine : whether with the hinge problems of up to 1000 samples are solved to a millionth of `tol`.
     warm_start : begin where the last fit ended: with the hinge if it was on as many samples.
-    solver : None for the defaults above: up to 1000 samples, and with squared losses up to a Hessian of
-        some milliseconds, in one compiled call.
+    solver : None for the defaults above. Dense samples with max(n, d) d² ≤ 1e8 are solved in one
+        compiled call, as is the hinge on up to 1000 samples.
     """
 
     penalty: Any = "l2"
@@ -215,6 +221,11 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
         if is_in_blocks(X):
             return self._fit_in_blocks(X, y, sample_weight)
         if self.penalty == "l1" or self.multi_class == "crammer_singer":
+            if self._is_free:
+                raise ValueError(
+                    "intercept_scaling: LIBLINEAR, which fits this penalty and multi_class, takes a "
+                    f"finite number, got {self.intercept_scaling!r}"
+                )
             self._answers, self._certificate = [], None
             return super().fit(X, y, sample_weight)
         samples, y, C = self._checked(X, y, sample_weight)
@@ -286,11 +297,3 @@ class LinearSVR(LinearMachine, svm.LinearSVR):  # pyright: ignore[reportUntypedB
         samples, y, C = self._checked(X, y, sample_weight, y_numeric=True)
         [self.coef_] = self._fit_machines(samples, kind(self.epsilon), [y.astype(np.float64)], [C])
         return self
-
-
-def _with_feature(X: Any, value: float) -> Any:
-    """Return the samples with one more feature, which is constant."""
-    column = np.full((X.shape[0], 1), value)
-    if scipy.sparse.issparse(X):
-        return scipy.sparse.hstack([X, column], format="csr")
-    return np.hstack([X, column])

@@ -30,6 +30,7 @@ from problems import (
 )
 from problems.dataset import Indices, check_samples
 from problems.kernels import Block, as_dense
+from problems.kernels.base import check_overflow
 from solvers.estimators.certified import (
     Answer,
     Certified,
@@ -40,7 +41,7 @@ from solvers.estimators.certified import (
 
 _MOST_SHARED = 5000  # samples, whose Gram matrix takes 200 MB
 _PREDICTED = 2**23  # kernel values at a time in predictions
-_SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
+SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -75,7 +76,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
 
     def _dense_fit(self, X: Any, *how: Any, random_seed: int) -> None:
         if isinstance(self.kernel, Kernel):
-            X = self._X_fit = validate_data(self, X, **_SAMPLES)
+            X = self._X_fit = validate_data(self, X, **SAMPLES)
             self._kernel = self.kernel.fit(check_samples(X))
         elif callable(self.kernel):
             self._X_fit = X
@@ -91,7 +92,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
     def _compute_kernel(self, X: Any) -> Any:
         """Return `X`, or values of a kernel that is no name between `X` and the training samples."""
         if isinstance(self.kernel, Kernel):
-            X = validate_data(self, X, reset=False, **_SAMPLES)
+            X = validate_data(self, X, reset=False, **SAMPLES)
             return self._kernel.bind(self._X_fit).cross(X, slice(None))
         if not callable(self.kernel):
             return X
@@ -129,6 +130,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
             weight = weight * self.class_weight_[y.astype(np.intp)]
         samples = check_samples(X[kept][:, kept] if gram else X[kept])
         self._kernel.check(samples)
+        check_overflow(self._kernel, samples)
         problems, places = list[Posed](), list[Indices]()
         for pair in self._pairs:
             rows, target = np.arange(y.size), y

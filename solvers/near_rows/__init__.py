@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -136,8 +137,7 @@ class NearRows(Solver):
             kept = Checkpoint(self.checkpoints, form, self.near, self.seed)
             if stored := kept.read():
                 state.restore(stored)
-            smooth = form.loss.dual_pieces(np.ones(1)) is None
-            for _ in self._newton(state) if smooth else self._near_rows(state):
+            for _ in self._rounds(state):
                 reached, spent = state.gap <= self.tol, engine.rounds >= self.max_iter
                 stopped = spent or state.idle > _PATIENCE
                 if not quiet:
@@ -149,6 +149,14 @@ class NearRows(Solver):
                 if state.place is not written:
                     written = state.place
                     kept.write(state.numbers())
+            kept.remove()
+            yield state.point("stopped")
+
+    def _rounds(self, state: State) -> Iterator[None]:
+        """Go on until curvature is so large that float64 does not hold the 1 beside it."""
+        smooth = state.form.loss.dual_pieces(np.ones(1)) is None
+        with suppress(np.linalg.LinAlgError):
+            yield from self._newton(state) if smooth else self._near_rows(state)
 
     def _near_rows(self, state: State) -> Iterator[None]:
         form, engine, d = state.form, state.engine, state.form.blocks.d
@@ -163,7 +171,7 @@ class NearRows(Solver):
         known = DualRule.unpacked(state.place[2], d) if len(state.place) > 2 else None
         while True:
             answers = engine.map(rounds.nearest, w, share, known)
-            near, far = _joined([a[0] for a in answers]), total([a[1] for a in answers])
+            near, far = Rows(*_stacked([a[0] for a in answers])), total([a[1] for a in answers])
             state.saw(w, sum(a[3] for a in answers))
             accuracy = float(np.clip(_ACCURACY * state.gap, 1e-10, 1e-4))
             H = sum(a[2] for a in answers)
@@ -326,20 +334,11 @@ def _variables(X: Any, row_of: Any, sign: Vector, cost: Vector, C: Vector) -> Va
     return VariableBlock(rows, *(read_only(v) for v in vectors))
 
 
-def _joined(parts: list[Rows]) -> Rows:
-    """Return the rows of all blocks."""
-    sparse = scipy.sparse.issparse(parts[0].X)
-    X = scipy.sparse.vstack([p.X for p in parts], format="csr") if sparse else None
-    columns = zip(*parts, strict=True)
-    joined: list[Any] = [
-        X if i == 1 and sparse else np.concatenate(c) for i, c in enumerate(columns)
+def _stacked(parts: list[Any]) -> list[Any]:
+    """Return each column of the blocks' answers in one: samples, and vectors."""
+    return [
+        scipy.sparse.vstack(own, format="csr")
+        if scipy.sparse.issparse(own[0])
+        else np.concatenate(own)
+        for own in zip(*parts, strict=True)
     ]
-    return Rows(*joined)
-
-
-def _stacked(parts: list[Any]) -> tuple[Any, Vector, Vector]:
-    """Return X, y and C of all blocks."""
-    Xs, ys, Cs = zip(*parts, strict=True)
-    sparse = scipy.sparse.issparse(Xs[0])
-    X = scipy.sparse.vstack(Xs, format="csr") if sparse else np.concatenate(Xs)
-    return X, np.concatenate(ys), np.concatenate(Cs)

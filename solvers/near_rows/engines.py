@@ -1,8 +1,8 @@
 """Where the questions of a round are answered: in this process, or by workers of Dask.
 
-An engine is one `map`: a function of (form, block, threads, *arguments), for each block with its own
-arguments. Its answers are those of the blocks in their order, so both engines return the same, to the
-last bit. Of Dask a task is a pure function, whose worker may be killed: the task is run again elsewhere.
+An engine is one `map`: of a function of (form, block, threads, *arguments) over all blocks. Its answers
+are those of the blocks in their order, so both engines return the same, to the last bit. Of Dask a task
+is a pure function, whose worker may be killed: the task is run again elsewhere.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pickle
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
@@ -51,14 +51,13 @@ class Engine(ABC):
         """The largest resident memory of each process that answered, in bytes, summed."""
         return sum(self._memory.values())
 
-    def map(self, question: Question, *shared: Any, each: Sequence[Any] | None = None) -> list[Any]:
-        """Return the answers of all blocks to a question with shared arguments and one of its own."""
+    def map(self, question: Question, *arguments: Any) -> list[Any]:
+        """Return the answers of all blocks to a question."""
         self.rounds += 1
-        own = [()] * self.form.blocks.count if each is None else [(one,) for one in each]
-        return self._answers(question, [(*shared, *last) for last in own])
+        return self._answers(question, arguments)
 
     @abstractmethod
-    def _answers(self, question: Question, arguments: list[tuple[Any, ...]]) -> list[Any]: ...
+    def _answers(self, question: Question, arguments: tuple[Any, ...]) -> list[Any]: ...
 
     def _note(self, process: str, cpu_seconds: float, memory: int) -> None:
         self.cpu_seconds += cpu_seconds
@@ -72,9 +71,10 @@ class Here(Engine):
         super().__init__(form)
         self._threads = Threads().count
 
-    def _answers(self, question: Question, arguments: list[tuple[Any, ...]]) -> list[Any]:
+    def _answers(self, question: Question, arguments: tuple[Any, ...]) -> list[Any]:
         begun = time.process_time()
-        found = [question(self.form, k, self._threads, *own) for k, own in enumerate(arguments)]
+        blocks = range(self.form.blocks.count)
+        found = [question(self.form, k, self._threads, *arguments) for k in blocks]
         self._note("", time.process_time() - begun, _resident())
         return found
 
@@ -103,7 +103,7 @@ class OnDask(Engine):
         known = self._client.sync(self._client.scheduler.identity, n_workers=-1)
         return dict(known["workers"])
 
-    def _answers(self, question: Question, arguments: list[tuple[Any, ...]]) -> list[Any]:
+    def _answers(self, question: Question, arguments: tuple[Any, ...]) -> list[Any]:
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415 - optional
 
         try:
@@ -119,15 +119,15 @@ class OnDask(Engine):
                 f"the Dask scheduler is lost in round {self.rounds} ({type(error).__name__})"
             ) from None
 
-    def _gathered(self, question: Question, arguments: list[tuple[Any, ...]]) -> list[Any]:
+    def _gathered(self, question: Question, arguments: tuple[Any, ...]) -> list[Any]:
         from distributed import wait  # noqa: PLC0415 - optional
 
-        before, futures = self._workers(), list[Any]()
-        for k, own in enumerate(arguments):
+        before, futures, blocks = self._workers(), list[Any](), self.form.blocks.count
+        for k in range(blocks):
             name = f"{question.__name__}-{self.rounds}-{k}-{time.monotonic_ns()}"
-            task = _answer, question, self.form, k, own
+            task = _answer, question, self.form, k, arguments
             futures.append(self._client.submit(*task, key=name, pure=False))
-            self.bytes_moved += self._size + len(pickle.dumps(own))
+        self.bytes_moved += blocks * (self._size + len(pickle.dumps(arguments)))
         times_without = 0
         while True:
             with suppress(TimeoutError), self._client.as_current():

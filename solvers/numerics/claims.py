@@ -11,17 +11,34 @@ from problems.dataset import Vector
 from problems.forms import ERM, BoxQP
 
 FAR = 1e-2  # relative gap with which nothing is claimed to be optimal
+_RESOLVED = 1e-12  # of the terms of a gap
 
 
-def is_near(form: BoxQP, x: Vector, g: Vector) -> bool:
+def is_near(form: BoxQP, x: Vector, g: Vector, least: float = 0.0) -> bool:
     """Whether the duality gap allows to call x (n,) optimal: where C is huge, no small violation does.
 
-    `g` is the gradient Qx + p. A box with infinite bounds has no gap to go by.
+    `g` is the gradient Qx + p, and a gap of `least` is none. A box with infinite bounds has no gap to go
+    by.
     """
     if not np.isfinite(form.ub).all():
         return True
     gap, value = float(form.gap_terms(g, x).sum()), 0.5 * float(x @ (g + form.p))
-    return gap <= FAR * max(abs(value), abs(value - gap))
+    return gap <= max(least, FAR * max(abs(value), abs(value - gap)))
+
+
+def may_claim(form: BoxQP, x: Vector, gap: float) -> bool:
+    """Whether a relative gap allows to call x (n,) optimal; an infinite one says nothing.
+
+    It is infinite in a box with infinite bounds, or where the dual objective is 0. There a gap that is
+    more than what float64 leaves of the terms that make it is too large.
+    """
+    if np.isfinite(gap):
+        return gap <= FAR
+    if not np.isfinite(form.ub).all():
+        return True
+    g = form.Q.matvec(x) + form.p
+    terms = float(np.abs(form.p) @ (form.ub - form.lb)) + float(form.Q.diagonal() @ x**2)
+    return is_near(form, x, g, _RESOLVED * terms)
 
 
 def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:

@@ -19,6 +19,7 @@ from problems.kernels import Block
 MOST_FREE = 1000  # variables above which a factor takes longer than many steps
 _MOST_FACES = 20  # met on the way
 _RIDGE = 1e-10  # relative to the largest curvature: A is singular where samples are dependent
+_LEAST_RIDGE = 1e-300  # below it, steps overflow
 # Seconds of a step on k variables: for its calls, for each entry of the matrix, and for each of k³
 _CALLS, _OF_ENTRY, _OF_CUBE = 1e-5, 2e-9, 1e-10
 
@@ -64,6 +65,8 @@ def _to_minimum(A: Block, r: Vector, free: Indices, groups: Indices, count: int)
             H[s, t] = A[free[s], free[t]]
     K = H[:k, :k].copy()
     ridge = _RIDGE * np.diag(K).max()
+    if not ridge > _LEAST_RIDGE:  # only bounds would end a step, and H would be singular
+        return np.zeros(k)
     for s in range(k):
         H[s, s] += ridge
     for group in range(count):

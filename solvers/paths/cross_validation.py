@@ -29,7 +29,7 @@ from problems.arithmetic.rounding import ELEMENTARY, gamma, products
 from problems.dataset import Indices
 from problems.gram.gram import MOST_KNOWN
 from problems.gram.products import gram_products
-from problems.validation import check_whole, shown
+from problems.validation import check_positive, check_whole, shown
 from solvers.base import Solver
 from solvers.paths.interval import Ends, interval_of
 from solvers.paths.path import NoPath, Path, solve_path
@@ -140,6 +140,8 @@ def cross_validate(
     given: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
     parameter, low, high = interval_of(problem, given, gap)
     check_enclosed(problem)
+    if time_limit is not None:
+        check_positive(time_limit, "time_limit")
     whole = Gram(problem.X, problem.kernel, keep=True)
     if not problem.is_linear and problem.n <= MOST_KNOWN:
         whole.dense()
@@ -195,7 +197,7 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
         return [fold_rows(np.arange(n), labels, count, k, seed) for k in range(count)]
     splits = list[tuple[Indices, Indices]]()
     for split in folds:
-        parts = [np.asarray(part) for part in split]
+        parts = [np.atleast_1d(part) for part in (split if isinstance(split, Iterable) else ())]
         rows = np.concatenate(parts) if parts else np.empty(0)
         whole = rows.dtype.kind == "i" and all(part.size for part in parts) and len(parts) == 2
         if not (whole and 0 <= rows.min() <= rows.max() < n and np.unique(rows).size == rows.size):

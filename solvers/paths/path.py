@@ -25,6 +25,7 @@ from problems import Formulation, Gram, Point
 from problems.answers.parametric_bounds import Along, Parameter, with_value
 from problems.dataset import Vector
 from problems.html_table import html_table, shown
+from problems.validation import check_positive
 from solvers.base import Solver, Status
 from solvers.paths.interval import Ends, interval_of
 from solvers.running.defaults import default_solver
@@ -211,6 +212,8 @@ def solve_path(
     """
     given: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
     parameter, low, high = interval_of(problem, given, gap)
+    if time_limit is not None:
+        check_positive(time_limit, "time_limit")
     if solver is None:
         solver = default_solver(with_value(problem, parameter, high), _SHARE * gap, from_start=True)
     gram = gram or Gram(problem.X, problem.kernel, keep=True)

@@ -41,6 +41,8 @@ def check_gram(problem: Formulation, gram: Gram | None) -> None:
     """Raise ValueError if a Gram matrix that is given is not that of the problem."""
     if gram is None:
         return
+    if not isinstance(gram, Gram):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"gram: must be a Gram of `problems`, got {shown(gram)}")
     if len(problem.parts) > 1:
         raise ValueError("gram: several binary problems have a Gram matrix each; leave it out")
     if gram.n != problem.n or gram.kernel != problem.kernel:

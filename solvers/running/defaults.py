@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -44,7 +45,11 @@ def default_solver(
     Unsupported
         If no solver takes the problem; the message says why each does not.
     """
-    return choose(problem.parts[0].problem, target_gap, Point() if from_start else None)[0]
+    from solvers.smo import SMO  # noqa: PLC0415
+
+    solver = choose(problem.parts[0].problem, target_gap, Point() if from_start else None)[0]
+    # after no more steps than that alone goes on with another solver, which `solve` does
+    return replace(solver, max_iter=SMO.max_iter) if isinstance(solver, SMO) else solver
 
 
 def choose(

@@ -22,7 +22,7 @@ from problems import Formulation, Gram, Point, Unsupported, reduce
 from problems.compilation import compiling
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint, Reduction
-from problems.validation import check_positive, shown
+from problems.validation import check_positive, check_whole, shown
 from solvers.base import NoSolver, NotInstalled, Solver, Status
 from solvers.numerics.warm_up import warm_up
 from solvers.running.arguments import check_gram, check_pair, starting_points
@@ -88,13 +88,15 @@ def solve(
     check_positive(target_gap, "target_gap")
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
+    if max_iter is not None:
+        max_iter = check_whole(max_iter, "max_iter", 0)
     check_gram(problem, gram)
-    by_default = solver is None
+    by_default, first = solver is None, solver
     parts = Parts(problem, starting_points(problem, initial), callback)
     for part, start in zip(problem.parts, parts.starts, strict=True):
         time_left, iterations_left, exhausted = parts.left(time_limit, max_iter)
         if exhausted is not None:
-            parts.leave(part, start, solver, exhausted)
+            parts.leave(part, start, first, exhausted)
             continue
         listener = callback
         if part.problem is not problem:
@@ -107,9 +109,9 @@ def solve(
             note, status = f"{part.name}: {answer.note}", answer.status
             unable = answer.solver
             return Solution(problem, unable, Point(), status, note=note, target_gap=target_gap)
-        solver = solver or answer.solver
+        first = first or answer.solver
         parts.done.append(answer)
-    return parts.solution(solver, target_gap)
+    return parts.solution(first, target_gap)
 
 
 def cpu_seconds(own: Callable[[], float] = process_time, used: Any = getrusage) -> float:
@@ -131,9 +133,9 @@ def taken_apart(point: Any) -> FormPoint:
     if not isinstance(point.claim, str) or (claim := str.__str__(point.claim)) not in _CLAIMS:
         raise ValueError(f"claim: must be one of {', '.join(_CLAIMS)}, got {shown(point.claim)}")
     counted = isinstance(point.iterations, (int, np.integer))
-    if not counted or (iterations := int(point.iterations)) < 0:
+    if not counted or not 0 <= (iterations := int(point.iterations)) < 2**63:
         raise ValueError(
-            f"iterations: must be a whole number of 0 or more, got {shown(point.iterations)}"
+            f"iterations: must be a whole number from 0 to 2**63 − 1, got {shown(point.iterations)}"
         )
     told = isinstance(point.note, str) and isinstance(point.version, str)
     if not isinstance(point.counters, Mapping) or not told:

@@ -1,4 +1,4 @@
-"""The answer to a problem from those to its parts: one clock, one budget, one trace, and sums.
+"""The answer to a problem from the answers to its parts: one clock, one budget, one trace, and sums.
 
     min Σⱼ Fⱼ: the parts share no variable; each is solved alone, by the same solver
 Limits hold for the sum: a part gets what those before it left. One that a limit did not let begin stays
@@ -74,7 +74,7 @@ class Parts:
         """Evaluate the sum, when the part that is being solved is evaluated."""
         time = self.time + found.time
         if time < self.next_evaluation:
-            return  # those of 45 parts would keep 45 times as many answers
+            return  # on a schedule of each part, 45 parts would keep 45 times as many answers
         self.next_evaluation = GROWTH * time
         known = [*(answer.certificate for answer in self.done), found.certificate]
         self._keep(time, self.iterations + found.iteration, [*known, *self.untouched[len(known) :]])

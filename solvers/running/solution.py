@@ -26,7 +26,7 @@ from problems.forms import Claim
 from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
 
-Verdict = Literal["wrong", "uncertified", "inaccurate", "infeasible", "solved"]  # from worst
+Verdict = Literal["wrong", "uncertified", "inaccurate", "infeasible", "solved"]  # worst first
 
 
 @dataclass(frozen=True, eq=False)

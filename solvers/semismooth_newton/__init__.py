@@ -34,8 +34,6 @@ from solvers.semismooth_newton.storage import LargeEntries, compile_pass
 from solvers.smo.duplicates import Merged, merge
 from solvers.smo.variables import from_form
 
-__all__ = ["SemismoothNewton", "diagnose"]
-
 _MANY = 5000  # variables from which the first pass is in float32
 _PATIENCE = 8  # centres without halving the violation
 

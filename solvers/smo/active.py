@@ -46,7 +46,8 @@ class Active:
 
     def __init__(self, state: State, inner: Inner) -> None:
         self.state, self.inner = state, inner
-        self.policy = NewtonPolicy(begun=bool(state.z.any()))
+        start = state.variables.form.start
+        self.policy = NewtonPolicy(begun=start is not None and bool(start.any()))
         self.half_memory: Tile | None = None
         nobody = np.empty(0, np.int64)
         self.rows = RowCache(state.matrix, nobody, state.room)
@@ -71,7 +72,7 @@ class Active:
         self.whole |= self.source is not None
         if self.whole and self.source is None:
             self.rows.fetch(np.arange(members.size))
-        # those that came on demand for an earlier problem stand in another order than the members
+        # rows that an earlier problem computed on demand are not in the order of the members
         in_order = np.array_equal(self.rows.place, np.arange(members.size))
         self.reads_rows = self.source is not None or (in_order and self.rows.twin is None)
 
@@ -85,10 +86,11 @@ class Active:
         """Whether all variables are active, in one working set."""
         return self.whole and self.members.size == self.state.variables.n
 
-    def relative_gap(self) -> float:
-        """Return the relative gap of the active variables, all others held."""
+    def relative_gap(self, enough: float = np.inf) -> float:
+        """Return the relative gap of the active variables, all others held; roughly if over `enough`."""
+        state = self.state
         return relative_gap(
-            self.state.variables, self.z, self.f, self.state.constant, terms=self.terms
+            state.variables, self.z, self.f, state.constant, terms=self.terms, enough=enough
         )
 
     def take(self, members: Indices) -> None:
@@ -217,7 +219,7 @@ class Active:
         """Move variables, and bring f up to date from rows that are kept while there is room."""
         change = z - self.z[chosen]
         self.z[chosen] = z
-        self.state.note_change(change)
+        self.state.note_change(self.members[chosen], change)
         moved, change = chosen[change != 0], change[change != 0]
         known = self.rows.add_to(self.f, moved, change)
         uncached = self.members[moved[~known]]

@@ -13,7 +13,7 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
-from solvers.numerics.claims import FAR
+from solvers.numerics.claims import may_claim
 from solvers.smo.active import Active, Inner
 from solvers.smo.conditions import free_variables
 from solvers.smo.state import State
@@ -38,12 +38,14 @@ def minimise(
             state = State(form, tiles, cache_size, max_iter, gap)
             active = Active(state, inner)
         try:
-            yield from threads.one_at_a_time(_points(state, active, tol, gap))
+            yield from threads.one_at_a_time(_points(form, state, active, tol, gap))
         finally:
             state.leave_rows(active.rows)
 
 
-def _points(state: State, active: Active, tol: float, gap: float | None) -> Iterator[FormPoint]:
+def _points(
+    form: BoxQP, state: State, active: Active, tol: float, gap: float | None
+) -> Iterator[FormPoint]:
     def point(z: Vector, claim: Claim) -> FormPoint:
         each = state.matrix.dtype.itemsize
         counters = {
@@ -61,8 +63,9 @@ def _points(state: State, active: Active, tol: float, gap: float | None) -> Iter
             z = state.z.copy()
             z[active.members] = active.z
             yield point(z, "none")
-    # where C is huge, a small violation is no small gap (an infinite one says nothing)
-    near = state.solved and not FAR < state.relative_gap() < np.inf
+    # where C is huge, a small violation is no small gap
+    x = state.merged.spread(state.z)
+    near = state.solved and may_claim(form, x, state.relative_gap())
     yield point(state.z, "infeasible" if state.unbounded else "optimal" if near else "stopped")
 
 
@@ -116,7 +119,7 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             share = 0.0
         every = active.members.size == n
         for count, _ in enumerate(active.reduce(share, max(0.5 * tol, noise))):
-            if every and gap is not None and count % _LOOK == 0 and active.relative_gap() <= gap:
+            if every and gap is not None and count % _LOOK == 0 and active.relative_gap(gap) <= gap:
                 break
             if count and (active.complete or count % 16 == 0):
                 yield

@@ -53,7 +53,7 @@ class Matrix:
 
     def diagonal(self, members: Indices) -> Vector:
         """Return K[i, i] of some variables."""
-        diagonal = self.tiles.gram.diagonal()[self.sample[members]]
+        diagonal = self.tiles.diagonal[self.sample[members]]
         return diagonal if self.scale is None else self.scale[members] ** 2 * diagonal
 
     def block(

@@ -107,8 +107,8 @@ def pair_steps(
         Ki, Kj = K[at], K[to]
         curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
         room = min(hi[i] - z[i], z[j] - lo[j])
-        # a curvature of less than a millionth may be rounding
-        if room == np.inf and curvature <= 1e-6 * (diagonal[i] + diagonal[j]):
+        # less may be rounding in float64, which all problems without bounds are solved in
+        if room == np.inf and curvature <= 1e-12 * (diagonal[i] + diagonal[j]):
             return step, True
         step_size = min((u[i] - u[j]) / max(curvature, _TINY_CURVATURE), room)
         # a variable that reaches its bound is put there exactly

@@ -19,7 +19,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.gram.gram import MOST_KNOWN
 from problems.kernels import Block
-from solvers.numerics.claims import FAR
+from solvers.numerics.claims import may_claim
 from solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
 from solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
 from solvers.smo.pairs import pair_steps
@@ -41,7 +41,8 @@ def is_small(form: BoxQP, cache_size: float | None) -> bool:
     # of regression's two variables for a sample SMO makes one
     n = form.n if form.groups is not None else max(form.gram.n, form.n // 2)
     most = MOST_KNOWN if form.gram.is_known else MOST
-    return n <= most and (cache_size is None or 8e-6 * n**2 <= cache_size)
+    room = form.gram.is_known or form.gram.fits
+    return n <= most and room and (cache_size is None or 8e-6 * n**2 <= cache_size)
 
 
 def minimise_by_matrix(
@@ -75,9 +76,10 @@ def minimise_by_matrix(
     # targets that differ in their last digits alone leave f, and with it the gap, unknown
     rounding = np.finfo(float).eps * float((np.abs(f) + np.abs(q)).max() * (hi - lo).sum())
     certain = relative_gap(v, z, f, rounding=rounding)
-    claim = "optimal" if solved and not FAR < certain < np.inf else "stopped"
+    x = v.to_form(z)
+    claim = "optimal" if solved and may_claim(form, x, certain) else "stopped"
     claim = "infeasible" if unbounded else claim
-    yield FormPoint(v.to_form(z), iterations=steps, claim=claim, counters=counters)
+    yield FormPoint(x, iterations=steps, claim=claim, counters=counters)
 
 
 def solve_small(

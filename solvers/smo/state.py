@@ -68,6 +68,7 @@ class State:
         single = bounded and tiles.precise(np.float32)
         self.constant = 0.0
         self.matrix = Matrix(tiles, v, np.float32 if single else np.float64)
+        self._rounding = max(_ROUNDING, tiles.rounding(np.float32)) if single else 0.0
         pairs = self.merged.contradictions
         if pairs is not None:  # take into the costs what the variables' centres add to the scores
             scores = self.matrix.exact_scores(np.arange(v.n), pairs.centre)
@@ -95,20 +96,20 @@ class State:
         rows = self.kept.pop(self.key, None)
         if rows is not None:
             rows.matrix = self.matrix
-            known = rows.known(support)
-            rows.add_to(f, support[known], self.z[support[known]])
-            support = support[~known]
+            support = support[~rows.add_to(f, support, self.z[support])]
         self.earlier_rows = rows
         if support.size:
             f += self.matrix.products(np.arange(n), support, self.z[support])
         self.f = f
+        self._diagonal = np.abs(self.matrix.diagonal(np.arange(n)))
         self._stale, self._fresh = np.zeros(n), 0.0
-        self.note_change(self.z)
+        self.note_change(np.arange(n), self.z)
 
     def leave_rows(self, rows: RowCache) -> None:
-        """Leave rows of all variables to the next problem."""
-        if rows.members.size == self.variables.n:
-            self.kept[self.key] = rows
+        """Leave rows of all variables to the next problem: those that came, if none were needed."""
+        left = rows if rows.members.size == self.variables.n else self.earlier_rows
+        if left is not None:
+            self.kept[self.key] = left
 
     def work_in_double(self) -> None:
         """Go on in float64, where float32 leads no further."""
@@ -129,7 +130,7 @@ class State:
     @property
     def errors(self) -> Vector:
         """The standard deviation of rounding errors in each score, as far as they are independent."""
-        return np.sqrt(self._stale + self._fresh)
+        return np.sqrt(self._stale + self._fresh * self._diagonal)
 
     @property
     def noise(self) -> float:
@@ -137,10 +138,13 @@ class State:
         errors = self.errors
         return float(errors[self._nearness() >= -_DEVIATIONS * errors].max(initial=0.0))
 
-    def note_change(self, change: Vector) -> None:
-        """Take note of a change of z that came into f through rows in float32."""
+    def note_change(self, members: Indices, change: Vector) -> None:
+        """Take note of a change of z that came into f through rows in float32.
+
+        Its rounding is relative to values of K, of which |Kₜⱼ|² ≤ Kₜₜ Kⱼⱼ.
+        """
         if self.matrix.in_single:
-            self._fresh += _ROUNDING**2 * float(change @ change)
+            self._fresh += self._rounding**2 * float(change**2 @ self._diagonal[members])
 
     def violation(self) -> float:
         """Return the maximal violation over all variables."""
@@ -227,6 +231,6 @@ class State:
     def refresh(self, chosen: Indices) -> None:
         """Compute the scores of some variables anew."""
         self.f[chosen] = self.matrix.exact_scores(chosen, self.z)
-        self._stale += self._fresh
+        self._stale += self._fresh * self._diagonal
         self._stale[chosen] = self._fresh = 0.0
         self.refreshes += 1

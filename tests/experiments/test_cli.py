@@ -97,6 +97,15 @@ def test_another_plan_is_refused_and_run_when_forced(command, write):
 
 
 @pytest.mark.usefixtures("in_process")
+def test_problems_keep_their_names_when_another_plan_is_forced(command, write):
+    text = posing(dataset="{name: two_moons, n: 40}")
+    command("run", write(text), "--out", "x")
+    command("run", write(text.replace("n: 40", "n: [40, 60]")), "--out", "x", "--force")
+    assert load_results("x")["problem"].notna().all()
+    assert load_results("x")["problem_id"].nunique() == 2
+
+
+@pytest.mark.usefixtures("in_process")
 def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(command, write, tmp_path):
     text = posing(C=1, solvers="[{name: smo, tol: 1e-8}]", repetitions=2, target="proven")
     arguments = ["run", write(text), "--out", "x"]

@@ -102,7 +102,7 @@ class KeepsRunning(_Cheat, expected="global state", words="running threads"):
 class CountsBackwards(
     _Cheat,
     expected="ends by itself",
-    words="iterations: must be a whole number of 0 or more, got -1",
+    words="iterations: must be a whole number from 0 to 2**63 − 1, got -1",
 ):
     """Its iterations are below zero, which no limit on them reaches."""
 

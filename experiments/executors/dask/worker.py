@@ -63,7 +63,7 @@ class Isolation(WorkerPlugin):
         while self.running:
             await asyncio.sleep(_POLL)
         for slot, _ in self.free:
-            slot.stop()
+            slot.worker.stop()
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         """End a run that nobody waits for any more."""
@@ -89,7 +89,7 @@ class Isolation(WorkerPlugin):
             for _ in range(len(self.free)):
                 slot, since = self.free.popleft()
                 if time.monotonic() - since > _IDLE:
-                    slot.stop()
+                    slot.worker.stop()
                 else:
                     self.free.append((slot, since))
 

@@ -88,6 +88,16 @@ def is_alive(state: str) -> bool:
 
 
 def cancel(jobs: Sequence[str]) -> None:
-    """Take jobs out of the queue, and end those that run."""
-    if jobs:
-        subprocess.run(["scancel", *jobs], capture_output=True, timeout=_ANSWERED, check=False)
+    """Take jobs out of the queue, and end those that run.
+
+    Raises
+    ------
+    ExecutorError
+        If the queue does not answer.
+    """
+    command = ["scancel", *jobs]
+    try:
+        if jobs:
+            subprocess.run(command, capture_output=True, timeout=_ANSWERED, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ExecutorError(f"jobs may still be in the queue: {error}") from None

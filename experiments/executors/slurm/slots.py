@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from experiments.cases.plan import Case
+from experiments.cases.plan import Case, search_of
 from experiments.cases.records import Outcome
 from experiments.cases.search import Waiting
 from experiments.executors.base import ExecutorError
@@ -38,10 +38,12 @@ class Job(BaseModel):
     slurm : what it asks for. again : how often a run whose job was ended is begun again, and a job that
         got no further submitted. id : as SLURM calls it. words : how the one before it ended.
     got : the runs that were begun and recorded when it was submitted. tries : since that has grown.
+    sessions : that the folder had when its slot was made; what a later one begins anew is not taken.
     """
 
     slurm: dict[str, Any]
     again: int
+    sessions: int = 0
     id: str = ""
     words: str = ""
     got: int = 0
@@ -64,7 +66,8 @@ class Slots:
             raise ExecutorError(f"{self.path / _JOBS}: cannot be read: {error}") from None
         self._read = dict[str, int]()  # bytes of a slot's log
         self._over = set[str]()  # slots with all records
-        self._taken = set(RunFolder(folder).lines)
+        recorded = RunFolder(folder)
+        self._taken, self._restarted = set(recorded.lines), recorded.restarted
 
     def submit(self, waiting: Waiting, slots: int, again: int) -> None:
         """Submit all cases: an array of at most `slots` slots for each kind of resources.
@@ -75,6 +78,7 @@ class Slots:
             If the queue refuses any of them; then none is in the queue.
         """
         manifest, number = read_manifest(self.folder), len([*self.path.glob("[0-9]*")])
+        sessions = len(manifest["sessions"])
         self.jobs, self._taken = {}, set()  # what is begun anew was recorded before
         alike = dict[str, list[list[Case]]]()
         for chain in waiting.chains():
@@ -85,10 +89,10 @@ class Slots:
                 for i in range(min(slots, len(chains))):
                     cases = [case for chain in chains[i::slots] for case in chain]
                     Slot(self.path / str(number)).write(manifest, cases, waiting)
-                    jobs[str(number)] = Job(slurm=json.loads(asked), again=again)
+                    jobs[str(number)] = Job(slurm=json.loads(asked), again=again, sessions=sessions)
                     number += 1
                 self._submit(jobs)
-        except ExecutorError:
+        except BaseException:  # an interrupt, too
             self.end()
             raise
 
@@ -117,7 +121,8 @@ class Slots:
                 self._over.add(name)
             for run_id in [own for own in folder.lines if own not in self._taken]:
                 self._taken.add(run_id)
-                yield folder.outcome(run_id)
+                if self._restarted.get(search_of(run_id), -1) < self.jobs[name].sessions:
+                    yield folder.outcome(run_id)
 
     def left(self) -> list[str]:
         """Return the slots of which not all has arrived."""

@@ -68,6 +68,7 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
         lines[title] = {str(label): own for label, own in mine.groupby(labels, sort=False)}
     drawn = line_styles(label for found in lines.values() for label in found)
     new, axes = panels(titles, height=2.2)
+    label_outside(axes, "", "score on the held-out fold")
     for title, ax in zip(titles, axes, strict=True):
         mine = choices[title]
         parameter = _swept(mine)
@@ -78,7 +79,6 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
         ax.plot(best[parameter], best["mean"], zorder=5, **_RING)
         ax.set_xscale("log" if (mine[parameter] > 0).all() else "linear")
         ax.set_xlabel(parameter)
-    label_outside(axes, axes[-1].get_xlabel(), "score on the held-out fold")
     legend(new, [*solver_keys(drawn), (key(**_RING), "best mean")])
     return new
 

@@ -6,11 +6,12 @@ benchmarks), benchmarks (a row for each baseline), or index (a row for each publ
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
+from scipy.stats import gmean
 
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.noise import MARK, Comparison, without_repeats
@@ -114,8 +115,8 @@ def verified_table(published: RunFolder) -> str:
     """Return Markdown of what solvers of convex QPs claim, what is verified, and the mean times."""
     records = published.results
     penalty, penalty_text = penalty_of(published.manifest["time_limit"], records)
-    parts = [claims(labelled(split_by_host(records))).markdown(), CLAIMS]
-    for target, own in times(records).groupby("target", sort=False):
+    parts = [claims(labelled(records)).markdown(), CLAIMS]
+    for target, own in times(split_by_host(records)).groupby("target", sort=False):
         table = shifted_means_table(shifted_means(own, penalty)).markdown()
         parts += [f"Times to a certified relative gap of {target:.0e}:", table]
     means = (SGM10, PAR2)
@@ -165,7 +166,7 @@ def _by_gap(files: Sequence[Path]) -> pd.DataFrame:
     """Return a row for each baseline of each benchmark, with a column of ratios a target gap."""
     rows = _baselines(files).sort_values(["benchmark", "target"], ascending=[True, False])
     ours = rows.groupby(["benchmark", "baseline"])["ours"]
-    rows["ours"] = ours.transform(lambda names: "; ".join(dict.fromkeys(names)))
+    rows["ours"] = ours.transform(lambda names: "; ".join(dict.fromkeys(names.dropna())))
     places = ["benchmark", "baseline", "ours"]
     gaps = [f"gap {target:.0e}" for target in sorted(rows["target"].unique(), reverse=True)]
     table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)
@@ -202,11 +203,11 @@ def performance_table(results: Path) -> str:
 
 def _of_library(name: str, fastest: pd.DataFrame) -> tuple[float, str]:
     """Return the mean of a library's ratios, one for each problem, and the cell that has it."""
-    mean = float(np.exp(np.log(fastest["ratio"]).mean()))
+    mean = float(gmean(fastest["ratio"].dropna()))
     failed = fastest["ratio"].isna() & fastest["in_vain"]
     asked = fastest["ratio"].notna() | failed
     told = f" (failed {failed.sum()} of {asked.sum()})" if failed.any() else ""
-    return mean, f"{name} **{mean:.2g}×**{told}"
+    return mean, f"{name} **{Comparison(mean).factor}**{told}"
 
 
 def _read(files: Sequence[Path]) -> pd.DataFrame:
@@ -220,17 +221,9 @@ def _read(files: Sequence[Path]) -> pd.DataFrame:
 def _baselines(files: Sequence[Path]) -> pd.DataFrame:
     """Return what `means.csv` of benchmarks says of each baseline, with the texts of its cells."""
     every = _read(files)
-    rows = every[(every["kind"] == "peer") & every["mean"].notna()]
-    cells: list[str] = []
-    for row in rows.to_dict("records"):
-        least, most = (
-            f"{float(f'{row[end]:.2g}'):g}" for end in ("least", "most")
-        )  # 300, not 3e+02
-        several = f"{least} to {most}, {row['problems']} problems"
-        within = row["within_noise"] is True
-        ratio = bold(Comparison(row["mean"], row["low"], row["high"], within))
-        failed = f", failed {row['failed']}" if row["failed"] else ""
-        cells.append(f"{ratio} ({several if row['problems'] > 1 else '1 problem'}){failed}")
+    tried = every["mean"].notna() | (every["failed"] > 0)
+    rows = every[(every["kind"] == "peer") & tried]
+    cells = [_of_baseline(row) for row in rows.to_dict("records")]
     names = rows["benchmark"]
     return rows.assign(
         benchmark="[" + names.str.removeprefix("bench_") + "](" + names + "/benchmark.md)",
@@ -238,6 +231,19 @@ def _baselines(files: Sequence[Path]) -> pd.DataFrame:
         cell=cells,
         gap=rows["target"].map("gap {:.0e}".format),
     )
+
+
+def _of_baseline(row: Mapping[Hashable, Any]) -> str:
+    """Return the cell of a baseline: its mean ratio, those of single problems, and its failures."""
+    failed = f"failed {row['failed']}" if row["failed"] else ""
+    if pd.isna(row["mean"]):
+        return failed
+    ends = (f"{float(f'{row[end]:.2g}'):g}" for end in ("least", "most"))  # 300, not 3e+02
+    several = f"{' to '.join(ends)}, {row['problems']} problems"
+    within = row["within_noise"] is True
+    ratio = bold(Comparison(row["mean"], row["low"], row["high"], within))
+    told = f"{ratio} ({several if row['problems'] > 1 else '1 problem'})"
+    return ", ".join(filter(None, (told, failed)))
 
 
 def first_problem_table(summary: pd.DataFrame) -> str:

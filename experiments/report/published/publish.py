@@ -14,9 +14,11 @@ import shutil
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from os.path import relpath
 from pathlib import Path
 
 from experiments.analysis.verify import compare
+from experiments.files.experiment import CONFIGS
 from experiments.plots import plot_all
 from experiments.report.benchmark import write_benchmark
 from experiments.report.published.documents import (
@@ -71,10 +73,15 @@ def _write(run: RunFolder, results: Path) -> Path:
     if lacking := run.missing:
         raise ValueError(f"{run.path}: {lacking} of its planned runs are missing; resume it first")
     target = results / run.manifest["name"]
+    if target.resolve() == run.path.resolve():
+        raise ValueError(f"{run.path}: is published already; leave it out to write all pages anew")
+    files = run.csv_files()
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    write_manifest(target, run.manifest | {"folder": ""})  # a place of the machine that ran it
-    for file, content in run.csv_files().items():
+    own = next(CONFIGS.rglob(f"{run.manifest['name']}.yaml"), None)
+    begins = "" if own is None else relpath(own.parent, target)  # on whatever machine it is run
+    write_manifest(target, run.manifest | {"folder": begins})
+    for file, content in files.items():
         (target / file).write_bytes(content)
     if run.manifest["kind"] != "benchmark":
         checks = run.path / CHECKS

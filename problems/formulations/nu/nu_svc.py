@@ -10,13 +10,15 @@ f = ±ρ. The answer divided by ρ is that of the soft margin with C = 1/ρ.
 """
 
 from dataclasses import dataclass
-from math import fsum
+from functools import cached_property
+from math import fsum, inf, nextafter
 from typing import Any, ClassVar
 
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
 from problems.formulations.formulation import Formulation
+from problems.formulations.nu.one_class import sum_below
 from problems.kernels import Kernel, Linear
 from problems.losses import Perceptron
 from problems.validation import NoSuchProblem
@@ -47,8 +49,8 @@ class NuSVC(Formulation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fewer = min(fsum(self.weight[self.y > 0]), fsum(self.weight[self.y < 0]))
-        if self._half > fewer:
+        half, fewer = self.nu * fsum(self.weight) / 2, self._fewer
+        if half > nextafter(fewer, inf):
             raise NoSuchProblem(
                 f"nu: must be at most 2·min(n₊, n₋)/n = {2 * fewer / fsum(self.weight):.6g} for "
                 f"{int((self.y > 0).sum())} samples labelled +1 and {int((self.y < 0).sum())} labelled "
@@ -56,9 +58,13 @@ class NuSVC(Formulation):
                 "more than its own"
             )
 
-    @property
+    @cached_property
+    def _fewer(self) -> float:
+        return min(sum_below(self.weight[self.y > 0]), sum_below(self.weight[self.y < 0]))
+
+    @cached_property
     def _half(self) -> float:
-        return self.nu * fsum(self.weight) / 2
+        return min(self.nu * fsum(self.weight) / 2, self._fewer)
 
     @property
     def loss(self) -> Perceptron:
@@ -72,7 +78,10 @@ class NuSVC(Formulation):
 
     @property
     def costs(self) -> Vector:
-        """νn/2 and −νn/2, which make −νnρ of the offsets b − ρ and b + ρ."""
+        """νn/2 and −νn/2, which make −νnρ of the offsets b − ρ and b + ρ.
+
+        νn/2 is rounded to float64, and no more than the samples of a class have in all.
+        """
         return np.array([self._half, -self._half])
 
     def decision_scale(self, offsets: tuple[float, ...]) -> float:

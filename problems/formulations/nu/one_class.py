@@ -8,7 +8,8 @@ Lin 2011, section 2.4), νn times that of the paper, where αᵢ ≤ 1/(νn) and
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import fsum
+from functools import cached_property
+from math import fsum, nextafter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,12 @@ from problems.formulations.formulation import Formulation
 from problems.formulations.task import LABELS, Task
 from problems.kernels import Kernel, Linear
 from problems.losses import Perceptron
+
+
+def sum_below(values: Vector) -> float:
+    """Return the sum of numbers above 0, rounded down to float64."""
+    total = fsum(values)
+    return total if fsum([*values, -total]) >= 0 else nextafter(total, 0.0)
 
 
 class DescriptionOfOneClass(Formulation):
@@ -57,8 +64,12 @@ class DescriptionOfOneClass(Formulation):
 
     @property
     def costs(self) -> Vector:
-        """ν·ΣCᵢ, of the weights of the losses."""
-        return np.array([self.nu * fsum(self.weight)])
+        """ν·ΣCᵢ, of the weights of the losses, rounded to float64 and no more than they are in all."""
+        return np.array([self._total])
+
+    @cached_property
+    def _total(self) -> float:
+        return min(self.nu * fsum(self.weight), sum_below(self.weight))
 
     @property
     def expected(self) -> Vector:

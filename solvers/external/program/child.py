@@ -12,11 +12,11 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from time import perf_counter
 
 import psutil
@@ -24,6 +24,19 @@ import psutil
 _KEPT = 2**16  # bytes of what it prints
 _CLOSING = 1.0  # seconds
 _PAGE = 4096  # bytes
+_STARTING = Lock()
+
+
+@contextmanager
+def _file_size(most: int) -> Generator[None]:
+    """Let no file that is written become larger, by one thread at a time: the limit is the process's."""
+    with _STARTING:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most if hard < 0 else min(most, hard), hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class Child:
@@ -48,10 +61,7 @@ class Child:
     def __init__(self, words: Sequence[str], folder: Path, most: float) -> None:
         self._folder, self._most, self._printed = folder, written_in(folder) + most, b""
         self._begun, self.seconds = perf_counter(), float("nan")
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        bounded = int(self._most) if hard < 0 else min(int(self._most), hard)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (bounded, hard))  # which the child inherits
-        try:
+        with _file_size(int(self._most)):  # which the child inherits
             self._process = subprocess.Popen(
                 words,
                 cwd=folder,
@@ -61,8 +71,6 @@ class Child:
                 env=os.environ | {"TMPDIR": str(folder)},
                 start_new_session=True,
             )
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         self._waiting = Thread(target=self._wait, daemon=True)
         self._reading = Thread(target=self._read, daemon=True)
         self._waiting.start()

@@ -78,7 +78,7 @@ def newton_step(
             break
         if not leaving.any():
             wanted = residual
-    totals = np.array([z[groups == g].sum() for g in range(groups.max() + 1)])
+    totals = np.array([z[groups == group].sum() for group in range(groups.max() + 1)])
     end = project(np.clip(z + d, lo, hi), lo, hi, np.ones(z.size), totals, groups)
     s = end - z
     slope, curvature = float(g @ s), float(s @ product(s))

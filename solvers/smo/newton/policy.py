@@ -68,12 +68,20 @@ class NewtonPolicy:
         free : variables that are free. gap : returns theirs; None where rounds are exact.
         wanted : the gap at which all ends; None where that goes by the violation alone.
         """
+        # the approximate inverse; half of K and products with it; the scores of all
+        self.step = 50.0 * free.size**1.5 + 10.0 * free.size**2 + 0.75 * free.size * n
         if violation <= 0.5 * self.best:
             self.best, self.slow, self.futile = violation, 0, 0
         self.slow += 1
         if self.slow > _PATIENCE + int(12 * (free.size / 1000) ** 2):  # as long as K takes
-            self.slow, self.futile, self.refining = 0, self.futile + 1, False
-            return "in float64" if free.size <= MOST_FACTORED else "on half"
+            self.slow, self.refining = 0, False
+            if free.size <= MOST_FACTORED:
+                self.futile += 1
+                return "in float64"
+            now = np.inf if gap is None else gap()
+            if gap is None or self._is_known(now):
+                self.gap = now
+                return "on half"
         if self.refine_in <= 0:
             same = np.array_equal(free, self.free_before)
             self.refine_in, self.free_before = _SETTLED, free
@@ -91,13 +99,11 @@ class NewtonPolicy:
         self, left: float, k: int, n: int, gap: Callable[[], float], wanted: float | None
     ) -> bool:
         """Whether rounds have cost as much as a step, and would cost more to the end."""
-        # the approximate inverse; half of K and products with it; the scores of all
-        self.step = 50.0 * k**1.5 + 10.0 * k**2 + 0.75 * k * n
         early = self.cost < max(self.wait, self.reluctance * self.step)
         if early or self.rounds < _LEAST_ROUNDS or k < _LEAST_FREE:
             return False
         now, self.wait = max(gap(), _LEAST_GAP), 1.2 * self.cost
-        if not (np.isfinite(now) if self.begun else now <= _FIRST_GAP):
+        if not self._is_known(now):
             self._count_from(now)
             return False
         speed = max(0.0, np.log(self.gap / now)) / self.cost if np.isfinite(self.gap) else 0.0
@@ -106,6 +112,10 @@ class NewtonPolicy:
         if due:
             self.speed, self.gap = speed, now
         return due
+
+    def _is_known(self, gap: float) -> bool:
+        """Whether the variables that are free now are roughly those that will be free at the end."""
+        return np.isfinite(gap) if self.begun else gap <= _FIRST_GAP
 
     def note_step_in_float64(self, free: Indices) -> None:
         """Take note of which variables are free after a step: where none has changed, no other pays."""
@@ -116,8 +126,8 @@ class NewtonPolicy:
         """Take note of the gap after a step: where rounds brought it down faster, the next one waits."""
         speed = np.log(max(1.0, self.gap / max(gap, _LEAST_GAP))) / self.step
         if speed < 0.7 * self.speed or gap >= self.gap:
-            self.reluctance *= 2.0
+            self.reluctance = max(1.0, (4.0 if gap >= self.gap else 2.0) * self.reluctance)
         else:
             self.reluctance = 0.0 if speed > self.speed else max(0.5, 0.5 * self.reluctance)
-        self.begun = True
+        self.begun |= gap <= _FIRST_GAP
         self._count_from(gap)

@@ -64,6 +64,17 @@ def test_what_became_right_or_wrong_has_a_word_for_it(before, after, word):
     assert regressed([change]) == (word in ("wrong", "unsolved", "broken"))
 
 
+@pytest.mark.parametrize("step", [-1.0, 1.0])
+def test_bounds_that_exclude_each_other_are_worse_than_any_outcome(step):
+    first, second = (
+        {"dual_objective": at, "primal_objective": at + 0.5} for at in (2.0, 2.0 + step)
+    )
+    change = only(runs(**first), runs(**second | {"verdict": "wrong", "relative_gap": 0.2}))
+    assert change.change == "contradictory"
+    assert regressed([change])
+    assert only(runs(**first), runs(**first | {"dual_objective": 2.4})).change == "same"
+
+
 def test_a_failure_of_one_repetition_is_a_failure():
     after = runs()
     after[2] |= CRASHED

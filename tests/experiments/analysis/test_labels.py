@@ -51,7 +51,7 @@ def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_diff
     assert set(solver_labels(without_repeats(results))) >= {
         "Ours (tol=0.001)",
         "Ours (tol=1e-06)",
-        "searched (tol=0.0032)",
+        "searched (tol=0.032)",
         "platt_smo",
     }
     others = set(solver_labels(without_repeats(results), {"tol"}))

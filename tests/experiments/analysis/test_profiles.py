@@ -59,6 +59,13 @@ def test_failures_cost_the_penalty_in_every_mean():
     assert means["solved"].tolist() == [1, 0]
 
 
+def test_a_run_that_is_missing_costs_the_penalty_too():
+    rows = [(1, "p", "a", 2.0), (1, "q", "a", 3.0), (1, "p", "b", 2.0)]
+    means = shifted_means(table(rows), penalty=20.0).set_index("solver")
+    assert means["problems"].tolist() == [2, 2]
+    assert means.loc["b", "mean"] > means.loc["a", "mean"]
+
+
 def test_the_penalty_is_the_time_limit_and_without_one_ten_times_the_slowest_run():
     results = pd.DataFrame({"time_solve": [NAN, 3.0]})
     assert penalty_of(20, results) == (20.0, "20 s, the time limit of a run")

@@ -15,7 +15,6 @@ def test_failures_are_charged_the_limit_or_a_multiple_of_it():
     for failed in (NAN, INF):
         assert shifted_geometric_mean([1, failed], limit=60) == pytest.approx(expected)
         assert par([1, failed], limit=60) == pytest.approx((1 + 120) / 2)
-        assert par([1, failed], limit=60, factor=10) == pytest.approx((1 + 600) / 2)
 
 
 def test_a_smaller_shift_lets_short_times_count():

@@ -145,6 +145,16 @@ def test_a_baseline_fails_only_where_it_was_asked():
     assert [missed(row) for row in table.to_dict("records")[1:]] == ["", "– stalls at 2.0e-05"]
 
 
+def test_a_search_has_asked_for_every_target():
+    """Whatever the solver claimed, and whether its gap still fell or there was none."""
+    falling = [timed("libsvm", tol=t, gap=t, claimed="stopped", search="x") for t in (1e-2, 1e-3)]
+    wrong = [timed("one_dal", tol=1e-3, gap=0.5, verdict="wrong", search="y")]
+    table = compared(table_of(timed(gap=1e-9), *falling, *wrong), [1e-6])
+    assert tried_in_vain(table).tolist() == [False, True, True]
+    told = [missed(row) for row in table.to_dict("records")[1:]]
+    assert told == ["– stalls at 1.0e-03", "– no certified answer"]
+
+
 def test_a_target_is_reached_at_the_first_look_within_it(tmp_path):
     row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
     folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})

@@ -146,11 +146,17 @@ def test_a_run_that_gains_nothing_in_far_more_time_is_the_last():
     assert searched(gaps, time_of=lambda number: 0.2 if number < 9 else 30.0) == [0, 3, 2, 7, 9]
 
 
+def test_a_search_without_its_first_run_begins_with_it():
+    found = search("a", *records([1e-1, 1e-2]))
+    del found["a-00"]
+    assert next_of("a-00", found) == 0
+
+
 def test_each_step_is_a_half_decade_tighter_and_of_one_search(planned):
     cases = {case.solver.name: case for case in planned(searched_by())}
     first, epochs = cases["smo"], cases["pegasos"]
     steps = [step(first, i) for i in range(5)]
-    assert [case.solver.settings["tol"] for case in steps] == [0.1, 0.032, 0.01, 0.0032, 0.001]
+    assert [case.solver.settings["tol"] for case in steps] == [1.0, 0.32, 0.1, 0.032, 0.01]
     assert steps[0] == first
     assert len({case.run_id for case in steps}) == 5
     assert {search_of(case.run_id) for case in steps} == {search_of(first.run_id)}

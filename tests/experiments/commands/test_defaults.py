@@ -3,7 +3,7 @@ import os
 import pytest
 
 from experiments import load_results
-from experiments.commands.defaults import Defaults, read_defaults
+from experiments.commands.defaults import Defaults, take_defaults
 from tests.experiments.functions import posing
 
 
@@ -17,7 +17,7 @@ def user(tmp_path, monkeypatch):
 
 
 def test_without_a_file_there_are_those_of_the_toolkit(user):
-    assert read_defaults() == Defaults()
+    assert take_defaults() == Defaults()
 
 
 @pytest.mark.usefixtures("in_process")

@@ -7,8 +7,19 @@ from scipy.sparse import load_npz
 from sklearn.datasets import load_svmlight_file
 from sklearn.svm import SVC, SVR
 
-from problems import RBF, BoxQP, Linear, Point, SoftMarginDual, SVRDual, certify, reduce
+from problems import (
+    RBF,
+    BoxQP,
+    Linear,
+    Point,
+    Precomputed,
+    SoftMarginDual,
+    SVRDual,
+    certify,
+    reduce,
+)
 from problems.datasets import load
+from problems.exchange.samples import write
 
 DATA = load("breast_cancer", limit=120, standardize=True)
 TARGETS = load("diabetes", limit=60, standardize=True)
@@ -178,3 +189,23 @@ def test_what_is_no_answer_is_refused(command, tmp_path, problem, name, text, me
 def test_a_qp_is_written_to_files_of_matrices_only(command):
     refused = command("export", "p.yaml", "--out", "qp.txt", "--qp", code=2)
     assert "written to a file that ends in .npz, .mat, .qps, got qp.txt" in refused.output
+
+
+def test_zeros_of_a_gram_matrix_are_written_as_libsvm_reads_them(tmp_path):
+    problem = SoftMarginDual(np.eye(3), [1, -1, 1], 1.0, Precomputed())
+    write(problem, "libsvm", tmp_path / "gram")
+    lines = (tmp_path / "gram").read_text().splitlines()
+    assert lines[1] == "-1 0:2 1:0.0 2:1.0 3:0.0"
+
+
+def test_formats_are_of_all_problems_and_blocks_of_none(command, tmp_path):
+    told = command("export", "p.yaml", "--format", "csv", "--out", "p.csv", code=2).output
+    assert "--all DIR, perhaps with --format" in told
+    dataset = "{name: generated_blocks, n: 100, d: 3}"
+    (tmp_path / "b.yaml").write_text(
+        f"{{formulation: soft_margin_primal, dataset: {dataset}, C: 1}}"
+    )
+    told = command("export", "b.yaml", "--out", "b.libsvm", code=2).output
+    assert "samples in blocks are in files already" in " ".join(told.split())
+    (tmp_path / "w.csv").write_text("w\n0\n0\n0\n")
+    assert "gap" in command("certify", "b.yaml", "w.csv", code=1).output

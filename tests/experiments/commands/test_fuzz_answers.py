@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from experiments.commands.exchange import judged, judgement
+from experiments.cases.judging import answered
+from experiments.commands.exchange import judgement
 from problems import (
     RBF,
     ChainMargin,
@@ -224,7 +225,7 @@ def file_damaged(seed, answers):
 def outcome(problem, path):
     """The verdict on an answer, or how it was refused: in one sentence that begins with the file."""
     try:
-        found, refusal = judged(path, problem, 1e-6), None
+        found, refusal = answered(path, problem, 1e-6), None
         assert len(judgement(found)) < 5000
     except (ValueError, OSError) as error:
         found, refusal = None, error

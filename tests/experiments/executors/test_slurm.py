@@ -24,10 +24,10 @@ GRID = posing(dataset=DATA, C=[1, 2], solvers=[SMO], trace=False)
 GRIDS = {
     "grid": GRID,
     "search": posing(
-        C=[1, 2], solvers=["{name: smo, tol: auto}"], repetitions=2, target_gap="1e-3"
+        C=[1, 2], solvers=["{name: smo, tol: 1e-9, gap: auto}"], repetitions=2, target_gap="1e-3"
     ),
     "series": posing(C=[1, 2, 4], solvers=["smo", "{name: smo, tol: 1e-6}"], warm_start=True),
-    "noise": posing(solvers=["{name: smo, tol: auto}"], noise=True, target_gap="1e-3"),
+    "noise": posing(solvers=["{name: smo, tol: 1e-9, gap: auto}"], noise=True, target_gap="1e-3"),
 }
 # what differs from one run to the next
 MEASURED = {"time_setup", "time_solve", "cpu_time", "peak_rss", "host", "threads", "reason"}
@@ -97,6 +97,24 @@ def test_slots_give_the_rows_of_a_run_on_one_machine(line, command, write, kind)
     line.run()
     command("collect", "alone")
     assert rows("out") == rows("alone")
+
+
+def test_what_is_begun_anew_is_not_taken_from_the_slots_that_ran_it_before(
+    line, command, write, monkeypatch
+):
+    file, ran = write(GRID), []
+    command("submit", file, "--out", "out")
+    line.run()
+
+    def run(self, cases):
+        for case in cases:
+            ran.append(case.run_id)
+            yield run_case(case)
+
+    monkeypatch.setattr(LocalExecutor, "run", run)
+    monkeypatch.setattr(queue, "states", lambda: line.run() or line.alive)
+    command("run", file, "--out", "out", "--rerun", "smo", "--executor", "slurm")
+    assert sorted(ran) == sorted(load_results("out")["run_id"])
 
 
 def test_jobs_are_of_what_the_command_line_changes(line, command, write):

@@ -1,5 +1,7 @@
 """The report says what the tables say, and stays small."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,14 @@ def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(tm
     assert "<b>" not in section(alone, "times", "<section").partition("<tbody>")[2]
     assert 'data-chart="performance"' not in alone
     assert 'data-chart="data"' in alone
+
+
+def test_a_solver_with_two_limits_of_passes_has_one_curve(tmp_path):
+    rows = [
+        run(params=json.dumps({"max_iter": most}), time_solve=most / 100) for most in (100, 900)
+    ]
+    folder = stored(tmp_path / "x", [*rows, run(solver="libsvm")])
+    assert 'data-chart="performance"' in report(folder)
 
 
 @pytest.mark.parametrize("problems", [5, pytest.param(50, marks=pytest.mark.exhaustive)])

@@ -70,12 +70,38 @@ def test_a_grown_folder_is_repeated_from_itself_alone(command, write):
     assert len(ids("x")) == 4
 
 
+def test_paths_of_what_is_new_begin_where_those_of_the_folder_do(command, tmp_path):
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "mine.csv").write_text("a,label\n1,1\n2,1\n-1,-1\n-2,-1\n")
+    for place, C in (("a", 1), ("b", 2), ("a", 4)):
+        dataset = "{name: table_file, path: mine.csv, target: label}"
+        (tmp_path / place / f"{C}.yaml").write_text(posing(dataset=dataset, C=C))
+    command("run", "a/1.yaml", "--out", "x")
+    told = command("run", "b/2.yaml", "--out", "x", "--extend", code=2).output
+    assert "relative paths of its runs begin in" in told
+    command("run", "a/4.yaml", "--out", "x", "--extend")
+
+
 def test_other_code_is_not_extended(command, write, tmp_path):
     command("run", write(TEXT), "--out", "x")
     with_other_code(tmp_path / "x")
     refused = command("run", write(TEXT), "--out", "x", "--set", "C=8", "--extend", code=2)
     assert "other code (solvers); what is new would not compare" in refused.output
     command("run", write(TEXT), "--out", "x", "--extend", "--force", code=2)
+
+
+def test_a_solver_of_a_new_file_extends_a_folder_and_one_of_a_changed_file_does_not(
+    command, write, strange
+):
+    name = strange("yield FormPoint(x)")
+    command("run", write(TEXT), "--out", "x")
+    command("run", write(posing(C=[1, 2], solvers=[f'"{name}"'])), "--out", "x", "--extend")
+    assert len(ids("x")) == 6
+    strange("yield FormPoint(x + 0.0)")
+    file = write(posing(C=4, solvers=[f'"{name}"']))
+    refused = command("run", file, "--out", "x", "--extend", code=2)
+    assert "other code (strange.py); what is new would not compare" in refused.output
 
 
 def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(command, write, tmp_path):

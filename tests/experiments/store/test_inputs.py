@@ -141,6 +141,20 @@ def test_every_file_that_a_case_names_counts(write, case_of, tmp_path):
     }
 
 
+def test_every_file_of_samples_in_blocks_counts(planned, tmp_path):
+    """By a pattern or a folder, with the labels and weights that lie beside the arrays of samples."""
+    (tmp_path / "parts").mkdir()
+    names = ["X_0.npy", "y_0.npy", "X_1.npy", "y_1.npy", "weight_1.npy"]
+    for name in names:
+        np.save(tmp_path / "parts" / name, np.ones((2, 1) if name[0] == "X" else 2))
+    for path in ("parts", "parts/X_*.npy"):
+        dataset = f"{{name: blocks, path: '{path}'}}"
+        text = posing(formulation="soft_margin_primal", dataset=dataset, C=1, solvers=["near_rows"])
+        found = input_files(planned(text))
+        assert sorted(found) == sorted(f"parts/{name}" for name in names)
+        assert all(file.checksums()["bytes"] for file in found.values())
+
+
 def test_the_scripts_of_a_program_count(case_of, tmp_path):
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/a.sh").write_text("exit 1\n")

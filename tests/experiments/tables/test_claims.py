@@ -21,7 +21,7 @@ def test_answers_are_verified_whatever_is_claimed_of_them():
             run("b", target_gap=1e-9, relative_gap=1e-4, claimed="stopped", verdict="inaccurate"),
         )
     )[0]
-    assert (found["problems"], found["claimed optimal"]) == ("2", "1")
+    assert (found["runs"], found["claimed optimal"]) == ("2", "1")
     assert [found[f"verified to 1e-0{n}"] for n in (3, 6, 9)] == ["2", "1", "0"]
     assert found["claims refuted"] == "0"
 

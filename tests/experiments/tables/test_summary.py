@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from experiments.analysis.hosts import split_by_host
+from experiments.analysis.labels import words_of
 from experiments.tables.summary import summarise, to_markdown, to_terminal
 from tests.experiments.rows import noisy_results, repeated, run
 
@@ -89,6 +90,10 @@ def test_solvers_are_ranked_within_one_host_and_the_table_says_so():
     assert sorted(summary["problem"]) == ["p on ape", "p on bee", "q on ape", "q on bee"]
     assert summary["rank"].tolist() == [1] * 4
     assert "Run on several hosts (ape, bee)" in to_markdown(summary, "x")
+
+
+def test_names_of_problems_tell_hosts_apart():
+    assert len(set(words_of(split_by_host(results_of("ape", "bee"))).values())) == 4
 
 
 def test_a_table_of_one_host_does_not_tell_of_hosts():

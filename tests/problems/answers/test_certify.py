@@ -293,11 +293,18 @@ def test_no_point_and_no_number_are_told_apart():
     [
         (Point(np.zeros(29)), "alpha: has 29 entries, expected 42"),
         (Point(np.zeros(N), np.zeros(2)), "w: has 2 entries, expected 4"),
+        (Point(np.zeros((2, N // 2))), r"alpha: has shape \(2, 21\), expected \(42,\)"),
     ],
 )
 def test_a_point_of_the_wrong_size_is_refused(point, message):
     with pytest.raises(ValueError, match=message):
         certify(LINEAR, point)
+
+
+def test_rows_of_one_answer_are_the_answer():
+    alpha, w = np.linspace(0, 1, N), np.arange(4.0)
+    plain, rows = (Point(alpha, w), Point(alpha[None], w[None]))
+    assert certify(LINEAR, rows).gap == certify(LINEAR, plain).gap
 
 
 @pytest.mark.parametrize(

@@ -193,3 +193,14 @@ def test_a_bound_is_exact_where_the_bounds_of_variables_hold_the_answer():
     program = ConvexQP(P=np.eye(4), q=[-3.0, 3.0, -0.5, 0.0], lb=0.0, ub=1.0).program
     bound = program.lower(np.array([1.0, 0.0, 0.5, 0.0]), np.zeros(0), np.zeros(0))
     assert -2.625 - 1e-12 <= bound <= -2.625
+
+
+def test_what_is_known_of_a_problem_is_no_part_of_its_identity():
+    one, other = (ConvexQP(P=np.eye(1), q=[1.0]) for _ in range(2))
+    certify(other, [-1.0])
+    assert one.hash == other.hash
+
+
+def test_a_point_whose_residual_overflows_has_no_bound():
+    problem = ConvexQP(q=[1.0, 1.0], A=[[1.0, 1.0]], b_eq=[0.0])
+    assert not certify(problem, [1e308, 1e308]).gap < np.inf

@@ -66,12 +66,17 @@ def test_a_point_off_the_feasible_set_is_made_exactly_feasible():
     assert proven.relative_gap < 1e-6
 
 
-@given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-300, 1e-8, 1.0, 1e12, 1e300]))
-def test_the_dual_point_meets_box_and_equality_exactly(seed, size):
+@given(
+    seed=st.integers(0, 10**6),
+    size=st.sampled_from([1e-300, 1e-8, 1.0, 1e12, 1e300]),
+    orders=st.sampled_from([1, 16]),
+)
+def test_the_dual_point_meets_box_and_equality_exactly(seed, size, orders):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 8))
     samples, y = rng.standard_normal((n, 2)), rng.choice([-1.0, 1.0], n)
     C, alpha = rng.uniform(0.1, 2, n) * size, rng.standard_normal(n) * size
+    C *= 10.0 ** -rng.integers(0, orders, n)
     for problem in (SoftMarginDual(samples, y, C), SVRDual(samples, y, C, 0.1)):
         A = Arb(problem)
         beta = A.coefficients(problem, problem.feasible(alpha))
@@ -80,6 +85,14 @@ def test_the_dual_point_meets_box_and_equality_exactly(seed, size):
         entries = exact.entries.tolist()
         assert all(abs(v) <= c for v, c in zip(entries, C.tolist(), strict=True))
         assert problem.is_regression or all(v * s >= 0 for v, s in zip(entries, y, strict=True))
+
+
+@pytest.mark.parametrize("rigorous", [False, True])
+def test_a_coefficient_that_is_moved_twice_is_moved_by_both(rigorous):
+    """To an end of its interval, beyond what lacked, and back; the optimum is 2."""
+    problem = SoftMarginDual([[0.0], [0.0]], [1, -1], C=[1.0, 1e15])
+    point = Point(alpha=[1 - 1e-15, 1.0], w=[10.0])
+    assert certify(problem, point, rigorous=rigorous).dual_objective <= 2.0
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**48), 2**48))

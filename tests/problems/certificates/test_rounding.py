@@ -249,3 +249,13 @@ def test_careful_values_of_the_gaussian_kernel_are_right_to_some_units(kind):
             allowed = relative * K[i, k] + spread[i] * spread[cols[k]]
             assert abs(arb(K[i, k]) - exact).upper() <= allowed
     assert relative + spread[0] ** 2 < (20 if kind == "few digits" else 10 + X.shape[1]) * UNIT
+
+
+def test_a_logarithm_of_a_sum_that_cancels_is_enclosed():
+    """log(e^x + e^x) = x + log 2 for x next to −log 2."""
+    x = -0.6931471805599453
+    value = np.logaddexp(Intervals(x), x)
+    with ctx.workprec(200):
+        exact = float(arb(x) + arb(2).log())
+    assert float(value.low) <= exact <= float(value.high)
+    assert float(value.rad) < 1e-14

@@ -130,9 +130,24 @@ def test_a_table_of_targets_is_a_regression(tmp_path):
         ("a,y\n,1\n2,-1\n", "NaN"),
         ("", "cannot be read as a table"),
         ("a,y\n1,2\n1,2,3,4\n", "cannot be read as a table"),
+        ("y,a\n1,2,3\n-1,4,5\n", "Expected 2 fields in line 2, saw 3"),
+        ("y,a,y\n1,2,1\n-1,3,-1\n", "its first line names 'y' twice"),
     ],
 )
 def test_a_table_that_cannot_be_used_says_why(tmp_path, text, message):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         datasets.load("table_file", path=tmp_path / "t.csv", target="y")
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.xz", "t.csv.bz2"])
+def test_a_damaged_archive_of_a_table_is_named(tmp_path, name):
+    (tmp_path / name).write_text("a,y\n1,2\n")
+    with pytest.raises(ValueError, match=f"{name}: cannot be read as a table"):
+        datasets.load("table_file", path=tmp_path / name, target="y")
+
+
+def test_integers_that_are_said_to_be_classes_are(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,3\n2,5\n3,9\n")
+    data = datasets.load("table_file", path=tmp_path / "t.csv", target="y", multiclass=True)
+    assert data.y.tolist() == [0, 1, 2]

@@ -77,6 +77,26 @@ def test_what_is_no_quadratic_program_is_refused(tmp_path):
         read_qp(tmp_path / "a.csv")
     with pytest.raises(FileNotFoundError):
         read_qp(tmp_path / "b.mat")
+    P = scipy.sparse.eye_array(2, format="csr")
+    parts = {"P_data": P.data, "P_indices": P.indices, "P_indptr": P.indptr}
+    np.savez(tmp_path / "a.npz", q=[1.0, 1.0], **parts)
+    with pytest.raises(ValueError, match="a sparse matrix is all four"):
+        read_qp(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", q=[1.0, 1.0], P_shape=[2, 2], **parts | {"P_indices": [0, 10**6]})
+    with pytest.raises(ValueError, match="P: is a damaged sparse matrix"):
+        read_qp(tmp_path / "a.npz")
+    (tmp_path / "a.npz").write_text("none")
+    (tmp_path / "a.mat").write_bytes(b"")
+    for name in ("a.npz", "a.mat"):
+        with pytest.raises(ValueError, match=f"{name}: cannot be read"):
+            read_qp(tmp_path / name)
+
+
+def test_integer_variables_are_refused(tmp_path):
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
+    (tmp_path / "a.qps").write_text(QPS.replace(" UP BND       X", " LI BND       X"))
+    with pytest.raises(ValueError, match=r"a\.qps: has integer variables"):
+        read_qp(tmp_path / "a.qps")
 
 
 def catalogue():

@@ -191,3 +191,13 @@ def test_what_has_one_intercept_without_a_cost_says_why_it_cannot():
     solution = solve(OneClassSVM(X + 1.0, 0.1), Pegasos())
     assert solution.status is Status.UNSUPPORTED
     assert "without a cost" in solution.reason
+
+
+def test_shares_of_weights_that_float64_rounds_up_are_carried():
+    """0.1 seven times is 0.7000000000000001 as the nearest float64, and less in all."""
+    one = OneClassSVM(np.eye(7), 1.0, C=0.1)
+    two = NuSVC(np.eye(14), np.repeat([1.0, -1.0], 7), 1.0, C=0.1)
+    for problem in (one, two):
+        certificate = certify(problem, Point(np.zeros(problem.n)))
+        np.testing.assert_allclose(certificate.point.alpha, 0.1)
+        assert certificate.relative_gap <= 1e-9

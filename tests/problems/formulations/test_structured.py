@@ -111,3 +111,10 @@ def test_that_there_are_no_proofs_is_said():
     proven = certify(problem, Point(w=np.zeros(problem.n_weights)), rigorous=True)
     assert np.isnan([proven.gap, proven.primal_objective, proven.dual_objective]).all()
     assert proven.reason == "not proven: structured margins have no ball arithmetic"
+
+
+def test_marginals_whose_sums_overflow_are_made_consistent():
+    """The optimum is below 0.75: U = ∓½ and T[0, 1] = 1."""
+    problem = ChainMargin([[0.0], [1.0]], [0, 1], length=2, C=100.0)
+    certificate = certify(problem, Point(alpha=[[0, 1, 0, 0], [1e308] * 4]))
+    assert certificate.dual_objective <= 0.75 <= certificate.primal_objective

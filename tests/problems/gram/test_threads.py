@@ -23,6 +23,17 @@ def test_linear_algebra_gets_its_threads_back_between_blocks_of_work() -> None:
         assert Threads().count == 2
 
 
+def test_limits_that_overlap_leave_what_was_before_them() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        first, second = Threads().limited(1), Threads().limited(1)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert Threads().count == 1
+        second.__exit__(None, None, None)
+        assert Threads().count == 2
+
+
 def test_every_library_of_linear_algebra_is_limited_whenever_it_is_loaded():
     code = """
 from problems.gram.threads import Threads

@@ -87,6 +87,28 @@ def test_far_samples_leave_single_precision() -> None:
         assert np.array_equal(tiles.block(np.arange(60), columns), RBF(1.0)(X, X))
 
 
+@pytest.mark.parametrize("size", [1e-40, 1e40])
+def test_values_beyond_the_range_of_single_precision_leave_it(size: float) -> None:
+    with Tiles(Gram(samples(60), size * RBF(1.0)), 1) as tiles:
+        assert not tiles.precise(np.float32)
+        assert tiles.precise(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("scale", "kernel"),
+    [
+        (1e20, RBF(1e-41)),
+        (1e-20, RBF(1e39)),
+        (1e20, Polynomial(2, 1e-40, 1.0)),
+        (1e20, Sigmoid(1e-40, 1.0)),
+    ],
+)
+def test_samples_beyond_the_range_of_single_precision_leave_it(scale, kernel) -> None:
+    with Tiles(Gram(scale * np.asarray(samples(60)), kernel), 1) as tiles:
+        assert not tiles.precise(np.float32)
+        assert tiles.precise(np.float64)
+
+
 def test_an_error_in_a_thread_reaches_the_caller() -> None:
     def fail(first: int, _: int) -> None:
         if first:

@@ -211,3 +211,17 @@ def test_too_many_samples_for_a_test_are_refused(monkeypatch):
     monkeypatch.setattr("problems.gram.semidefinite._MOST_TESTED", 11)
     with pytest.raises(Unprovable, match="12 are too many to test it"):
         psd_shift(Gram(X, Sigmoid(0.5, 0.0)), proven=True)
+
+
+@pytest.mark.parametrize("make", [lambda s: PolynomialOf(s, (1.0, 0.0, 0.0, 1.0)), lambda s: s * s])
+def test_values_made_of_an_indefinite_kernel_are_as_wrong_as_is_said(make):
+    """Its diagonal is 0, and no measure of what is beside it."""
+    rows = np.array([[1e5 / 3, 0.5], [1e5 / 3, -0.5]])
+    inside = Sigmoid(1.0, -float(rows[0] @ rows[0]))
+    bound, both = make(inside).bind(rows), np.arange(2)
+    relative, absolute = bound.radius()
+    values = bound.block(both, both)
+    with ctx.workprec(200):
+        exact = np.array([[float(v) for v in row] for row in bound.balls(both, both).tolist()])
+    allowed = relative * np.abs(values) + np.outer(absolute, absolute)
+    assert (np.abs(values - exact) <= allowed).all()

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from problems import RBF
+from problems import RBF, Subset
 
 rng = np.random.default_rng(0)
 X, Z = rng.standard_normal((12, 3)), rng.standard_normal((7, 3))
@@ -24,3 +25,8 @@ def test_rbf_of_features_scaled_by_1e8():
 def test_rbf_with_extreme_gamma():
     np.testing.assert_array_equal(RBF(1e300)(X, X), np.eye(12))
     np.testing.assert_allclose(RBF(1e-300)(X, X), np.ones((12, 12)))
+
+
+def test_sparse_columns_in_any_order_have_the_same_distances():
+    rows = sp.csr_array([[0.0, 0.0, 100.0], [1.0, 0.0, 100.0]])
+    assert Subset(RBF(1.0), (2, 0))(rows, rows)[0, 1] == pytest.approx(np.exp(-1.0))

@@ -83,3 +83,7 @@ def test_graphs_are_encoded_as_lower_triangles():
 def test_what_is_no_graph_is_refused_by_name(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_graphs_without_vertices_have_nothing_in_common():
+    assert WeisfeilerLehman().diagonal(np.zeros((2, 3))).tolist() == [0.0, 0.0]

@@ -237,6 +237,7 @@ def _problem(kernel: Kernel) -> SoftMarginDual:
             "its smallest eigenvalue is -1",
         ),
         (lambda: QuadraticForm(((1, np.nan), (np.nan, 1))), "matrix: has 2 NaN"),
+        (lambda: QuadraticForm(((1, 2), (3,))), "matrix: rows of unequal length"),
         (
             lambda: _problem(QuadraticForm(((1, 0), (0, 1)))),
             "matrix: has 2 rows, but X has 4 features",

@@ -55,3 +55,7 @@ def test_sets_are_encoded_by_their_elements():
 def test_what_is_no_set_is_refused_by_name(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_an_element_that_is_named_twice_is_one():
+    assert encode_sets([{"a"}, {"b"}], ["a", "a", "b"]).toarray().tolist() == [[1, 0], [0, 1]]

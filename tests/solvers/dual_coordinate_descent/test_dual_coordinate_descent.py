@@ -8,10 +8,11 @@ from problems import (
     BoxQP,
     HardMarginDual,
     SoftMarginDual,
+    SVRDual,
     reduce,
 )
 from problems.gram.threads import Pool
-from solvers import DualCoordinateDescent, Status, solve
+from solvers import SMO, DualCoordinateDescent, Status, solve
 from solvers.dual_coordinate_descent import descent, proximal
 from solvers.dual_coordinate_descent.blocks import (
     combine,
@@ -40,6 +41,21 @@ def test_a_sample_starts_a_large_problem_and_the_gap_ends_it(intercept: bool) ->
     assert solution.claimed == "optimal"
     assert solution.certificate.relative_gap <= 1e-6
     assert solution.counters["epochs"] == 5
+
+
+@pytest.mark.parametrize("C", [1e-3, 100.0])
+def test_the_first_step_is_long_where_many_variables_would_stay_inside(C: float) -> None:
+    """Labels at random: nearly all variables end at C, which short steps do not reach."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((3000, 5)), np.where(rng.random(3000) < 0.5, 1.0, -1.0)
+    form = reduce(SoftMarginDual(X, y, C, intercept=False), BoxQP).form
+    state = descent.Descent(whole(form), 0.0, False, form.first_point())
+    for _ in state.epochs(5, rng):
+        pass
+    short = state.sigma
+    state.lengthen()
+    assert short <= state.sigma <= 3.0 * short * state.across
+    assert (state.sigma > short) == (C == 100.0)
 
 
 def test_large_systems_are_left_alone_where_epochs_reach_the_gap() -> None:
@@ -143,3 +159,11 @@ def test_systems_are_solved_whatever_their_condition(
     full = A + np.eye(40)
     y = proximal._solved(np.tril(A), right)
     assert np.linalg.norm(full @ y - right) <= 1e-8 * np.linalg.norm(right)
+
+
+def test_a_start_whose_dual_objective_is_0_is_not_called_optimal_for_small_targets():
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    problem = SVRDual(X, 1e-4 * X[:, 0], 1.0, 0.0)
+    for solver in (DualCoordinateDescent(), SMO()):
+        solution = solve(problem, solver, initial=np.zeros(100))
+        assert solution.verdict != "wrong"

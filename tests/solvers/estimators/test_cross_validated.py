@@ -55,3 +55,9 @@ def test_kernels_of_this_package_splitters_and_sparse_samples_are_taken() -> Non
 def test_more_than_two_classes_are_refused() -> None:
     with pytest.raises(ValueError, match="Only binary classification is supported; y has 3"):
         CertifiedSVCCV().fit(X, np.arange(150) % 3)
+
+
+@pytest.mark.parametrize("settings", [{"kernel": np.matmul}, {"kernel": "foo"}, {"gamma": "foo"}])
+def test_what_no_path_is_of_is_refused_before_any_is_computed(settings: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        CertifiedSVCCV(**settings).fit(X, Y)

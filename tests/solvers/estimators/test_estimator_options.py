@@ -262,3 +262,16 @@ def test_classes_whose_gram_matrix_is_large_have_one_for_each_pair():
     own = SVC(gamma=model._gamma).fit(X[pair], y[pair])
     f = model.decision_function(X[:50])[:, 0]  # of the first pair, above 0 for its first class
     np.testing.assert_allclose(f, -own.decision_function(X[:50]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "machine", [SVC(kernel="linear", gamma=1.0), LinearSVC(loss="hinge"), LinearSVC()]
+)
+def test_samples_whose_kernel_overflows_are_refused(machine) -> None:
+    with pytest.raises(ValueError, match="kernel values overflow float64"):
+        machine.fit([[1e200], [-1e200]], [0, 1])
+
+
+def test_targets_are_fitted_to_samples_that_are_all_zero() -> None:
+    fitted = SVR(kernel="linear", epsilon=0.0).fit(np.zeros((10, 1)), np.linspace(0, 5e-4, 10))
+    assert fitted.intercept_ == pytest.approx(2.5e-4)

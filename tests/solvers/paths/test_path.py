@@ -46,6 +46,10 @@ FOLLOWED = {
     "hinge risk, lam": (HingeERM(X, Y, 1.0, intercept=True), {"lam": (1e-4, 1.0)}),
     "logistic risk, lam": (RegularizedERM(X, Y, 1.0), {"lam": (1e-4, 1.0)}),
     "squared loss, lam": (RegularizedERM(X, TARGETS, 1.0, "squared"), {"lam": (1e-3, 1.0)}),
+    "Gram matrix, squared hinge, lam": (
+        RegularizedERM(X @ X.T, Y, 1.0, "squared_hinge", kernel=Precomputed()),
+        {"lam": (1e-3, 1.0)},
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from problems import (
     Formulation,
     Kernel,
     Linear,
+    OneVsOne,
     RegularizedERM,
     Sigmoid,
     SoftMarginPrimal,
@@ -22,7 +23,7 @@ from problems.arithmetic import entropy
 from problems.blocks import ArraySource, Blocks
 from problems.losses import LOSSES, Hinge, ScalarLoss
 from solvers import SDCA, SMO, SemismoothNewton, Status, default_solver, solve
-from solvers.running import defaults
+from solvers.running import defaults, loop
 
 N = 40
 X = np.random.default_rng(0).standard_normal((N, 3))
@@ -213,3 +214,23 @@ def test_an_interior_point_method_ends_what_takes_too_many_pair_steps():
     assert answer.solver.name == "interior_point"
     assert answer.certificate.relative_gap <= 1e-6
     assert solve(problem, max_iter=1000).solver.name == "smo"  # a limit is one of the first solver
+
+
+def test_where_nothing_goes_on_the_steps_of_a_default_solver_are_not_limited():
+    """An interior-point method goes on in `solve` alone, and from each of several binary problems."""
+    problem = SVRDual(X, TARGETS, C=10.0, epsilon=0.01, kernel=RBF(1.0))
+    assert default_solver(problem).max_iter == SMO.max_iter
+    assert solve(problem).solver.max_iter < SMO.max_iter
+
+
+def test_each_of_several_binary_problems_gets_its_own_solver(monkeypatch):
+    asked = []
+
+    def choose(problem, *arguments):
+        asked.append(problem.n)
+        return defaults.choose(problem, *arguments)
+
+    monkeypatch.setattr(loop, "choose", choose)
+    labels = np.repeat([0.0, 1.0, 2.0], [20, 10, 10])
+    assert solve(OneVsOne(X, labels, 1.0, RBF(0.5))).verdict == "solved"
+    assert asked == [30, 30, 20]

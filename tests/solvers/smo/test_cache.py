@@ -93,6 +93,16 @@ def test_many_rows_are_left_to_a_problem_that_begins_at_the_last_answer() -> Non
     assert gram.evaluations < 1.5 * computed
 
 
+def test_rows_stay_where_the_start_is_good_enough() -> None:
+    gram = Gram(MANY, RBF(0.3), keep=True)
+    problem = SoftMarginDual(MANY, LABELS, 1.0, RBF(0.3))
+    answer = solve(problem, SMO(gap=1e-2), gram=gram)
+    for C in (1.0, 1.0, 1.1):
+        computed = gram.evaluations
+        answer = solve(replace(problem, C=C), SMO(gap=1e-2), gram=gram, initial=answer)
+        assert gram.evaluations < 1.2 * computed
+
+
 def test_rows_that_came_on_demand_serve_a_problem_that_needs_all_of_them() -> None:
     gram = Gram(MANY[:600], RBF(0.3), keep=True)
     for intercept in (True, False):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from problems import RBF, SoftMarginDual, SVRDual, reduce
+from problems import RBF, Polynomial, SoftMarginDual, SVRDual, reduce
 from problems.forms import BoxQP
 from problems.gram.tiles import Tiles
 from solvers import SMO, solve
@@ -34,14 +34,33 @@ def test_a_score_that_was_far_from_the_margin_is_refreshed_once_it_is_near() -> 
     with Tiles(form.gram, 1) as tiles:
         at = state.State(form, tiles, None, 1)
         at.violation()
-        at.note_change(np.array([1e5]))
+        at.note_change(np.array([0]), np.array([1e5]))
         at.refresh(np.arange(10))
-        at.note_change(np.array([1.0]))
+        at.note_change(np.array([0]), np.array([1.0]))
         at.violation()
         assert at.errors[:10] == pytest.approx(1e-7)
         assert at.errors[10:] == pytest.approx(1e-2)
         assert set(at.doubtful(1e-2)) == set(range(10, 1500))
         assert at.noise == pytest.approx(1e-2)
+
+
+def test_rounding_in_scores_is_relative_to_the_values_of_the_kernel() -> None:
+    X, y = classes(1500)
+    errors = []
+    for kernel in (RBF(1.0), 1e4 * RBF(1.0)):
+        form = reduce(SoftMarginDual(X, y, 1.0, kernel), BoxQP).form
+        with Tiles(form.gram, 1) as tiles:
+            at = state.State(form, tiles, None, 1)
+            at.note_change(np.array([0]), np.array([1.0]))
+            errors.append(at.errors.max())
+    assert errors[1] == pytest.approx(1e4 * errors[0])
+
+
+def test_kernel_values_beyond_float32_are_computed_in_float64() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(0, 1e4, (600, 10)), np.where(rng.random(600) > 0.5, 1.0, -1.0)
+    solution = solve(SoftMarginDual(X, y, 1.0, Polynomial(5)))
+    assert solution.certificate.relative_gap < 1e-4
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
@@ -84,3 +103,16 @@ def test_members_that_arrive_in_a_working_set_of_all_have_their_rows() -> None:
     solution = solve(problem, solver, max_iter=100_000)
     assert solution.counters["active"] < 800
     assert solution.verdict == "solved"
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-4])
+def test_what_cancels_in_exponents_is_no_accuracy_that_is_claimed(tol: float) -> None:
+    """With gamma·‖x‖² of 900 values of K in float32 have four digits."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (1200, 3))
+    X *= 30 / np.sqrt((X**2).sum(axis=1)).max()
+    y = np.where(np.sin(X[:, 0]) + 0.5 * rng.standard_normal(1200) > 0, 1.0, -1.0)
+    problem = SoftMarginDual(X, y, 100.0, RBF(1.0))
+    solution = solve(problem, SMO(tol=tol))
+    assert solution.claimed == "optimal"
+    assert solution.certificate.violating_pair <= 1.5 * tol

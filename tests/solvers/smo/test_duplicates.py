@@ -103,3 +103,12 @@ def test_the_gap_that_ends_a_run_counts_the_centres() -> None:
     problem = contradicting(5.0)
     solution = solve(problem, SMO(tol=1e-12, gap=1e-4))
     assert 0.0 < solution.certificate.relative_gap <= 1.01e-4
+
+
+def test_the_gap_that_ends_a_run_is_of_the_centres_multiplier_too() -> None:
+    x = np.random.default_rng(0).standard_normal((700, 3))
+    # two of three targets of each sample agree
+    targets = 2000 + 3 * np.sin(2 * x[:, :1]) + np.array([2.0, 2.0, -2.0])
+    problem = SVRDual(np.repeat(x, 3, axis=0), targets.ravel(), 1.0, 0.0, RBF(0.5))
+    solution = solve(problem, SMO(tol=1e-12, gap=1e-3))
+    assert solution.certificate.relative_gap <= 1e-3

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from problems import RBF, BoxQP, Linear, Point, SoftMarginDual, certify, reduce
+from problems import (
+    RBF,
+    BoxQP,
+    Gram,
+    HardMarginDual,
+    Linear,
+    Point,
+    SoftMarginDual,
+    certify,
+    reduce,
+)
 from solvers import SMO, solve
 from solvers.smo.small import is_small, solve_small
 from tests.small_problems import two_classes
@@ -53,3 +63,15 @@ def test_smo_takes_all_of_K_where_it_fits_and_stops_at_the_gap():
     assert rough.iterations <= exact.iterations
     assert rough.certificate.relative_gap <= 1e-1
     assert max(s.certificate.relative_gap for s in (exact, rows)) <= 1e-8
+
+
+def test_a_thin_margin_far_from_the_origin_is_a_margin() -> None:
+    solution = solve(HardMarginDual([[1990.0], [1991.0]], [-1.0, 1.0]))
+    assert (solution.claimed, solution.verdict) == ("optimal", "solved")
+
+
+def test_a_matrix_that_may_keep_nothing_is_computed_in_rows() -> None:
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    problem = SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.5))
+    gram = Gram(problem.X, problem.kernel, memory=0)
+    assert solve(problem, SMO(tol=1e-8), gram=gram).verdict == "solved"

@@ -1,5 +1,6 @@
 """Mean scores over the folds, and against a parameter."""
 
+import pandas as pd
 import pytest
 
 from experiments.analysis.cross_validation import mean_scores
@@ -15,6 +16,12 @@ def test_the_best_model_is_the_best_of_those_solved_on_every_fold():
     assert scores["folds"].tolist() == [2, 3, 3]
     assert scores["mean"].tolist() == pytest.approx([1.0, 0.8, 0.6])
     assert scores["error"].tolist() == pytest.approx([0.0, 0.1 / 3**0.5, 0.1 / 3**0.5])
+
+
+def test_repetitions_are_no_further_folds():
+    once = results_of_folds()
+    twice = pd.concat([once, once.assign(repetition=1)], ignore_index=True)
+    pd.testing.assert_frame_equal(mean_scores(once), mean_scores(twice))
 
 
 def test_runs_without_folds_have_no_means():

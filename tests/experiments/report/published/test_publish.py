@@ -81,6 +81,14 @@ def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(r
     ]
 
 
+def test_a_published_folder_is_not_published_over_itself(ran, tmp_path):
+    (target,) = publish(ran("run"), tmp_path)
+    before = {path: path.read_bytes() for path in target.iterdir()}
+    with pytest.raises(ValueError, match="is published already"):
+        list(publish(target, tmp_path))
+    assert {path: path.read_bytes() for path in target.iterdir()} == before
+
+
 def test_an_unfinished_run_is_refused(tmp_path):
     folder = stored(tmp_path / "x", [run(), run("q")])
     lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)

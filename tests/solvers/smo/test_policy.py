@@ -1,0 +1,58 @@
+"""When Newton steps on half of K are taken: where the free variables are known, and while they pay."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from problems import RBF, BoxQP, NuSVC, reduce
+from problems.gram.tiles import Tiles
+from solvers.smo.active import Active
+from solvers.smo.newton.policy import NewtonPolicy
+from solvers.smo.pairs import minimise_by_pairs
+from solvers.smo.state import State
+
+FREE, N = np.arange(4000), 20_000
+
+
+def rounds_until_a_step(judge: NewtonPolicy, gap: float, most: int = 5000) -> int:
+    """Return after how many rounds a step is due whose violation and gap do not fall."""
+    for count in range(most):
+        if judge.due(1.0, 100.0, FREE, N, lambda: gap, 1e-3) != "no":
+            return count
+    return most
+
+
+def test_no_step_before_the_free_variables_are_known() -> None:
+    assert rounds_until_a_step(NewtonPolicy(begun=False), gap=3.0) == 5000
+    assert rounds_until_a_step(NewtonPolicy(begun=False), gap=0.05) < 1000
+    assert rounds_until_a_step(NewtonPolicy(begun=True), gap=3.0) < 1000
+
+
+def test_a_step_that_led_far_away_does_not_make_them_known() -> None:
+    judge = NewtonPolicy(begun=False)
+    rounds_until_a_step(judge, gap=0.05)
+    judge.note_step_on_half(gap=0.5)
+    assert rounds_until_a_step(judge, gap=0.5) == 5000
+
+
+def test_steps_that_do_not_pay_become_rare() -> None:
+    judge = NewtonPolicy(begun=True)
+    waits = list[int]()
+    for _ in range(5):
+        waits.append(rounds_until_a_step(judge, gap=0.05))
+        judge.note_step_on_half(gap=0.06)
+    assert all(later >= 1.5 * sooner for sooner, later in pairwise(waits[1:]))
+
+
+def test_a_start_that_is_no_answer_of_another_problem() -> None:
+    """That of a ν-machine is at bounds, and does not tell which variables will be free."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    form = reduce(NuSVC(X, np.sign(X[:, 0]), 0.3, RBF(0.5)), BoxQP).form
+    answer = replace(form, start=form.first_point())
+    for given, begun in ((form, False), (answer, True)):
+        with Tiles(given.gram, 1) as tiles:
+            state = State(given, tiles, None, 10)
+            assert state.z.any()
+            assert Active(state, minimise_by_pairs).policy.begun == begun

@@ -76,7 +76,8 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev --editable '.[dask,qp,slurm]'
 	@touch $(STAMP)
 
-# The gallery and the reference are written beside the pages, so the site is built in a copy of them.
+# The gallery and the reference are written beside the pages, so the site is built in a copy of them, and of
+# what they include by a relative path.
 docs: $(STAMP)
 	@echo "Three to four minutes, as figures are drawn and tutorials run: build/docs/html/index.html"
 	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group docs
@@ -84,6 +85,7 @@ docs: $(STAMP)
 	mkdir -p build/docs
 	cp -R experiments/docs build/docs/source
 	cp -R experiments/gallery build/docs/source/figures
+	cp -R experiments/configs build/docs/configs
 	$(BIN)/python -m sphinx -W --keep-going -d build/docs/doctrees build/docs/source build/docs/html
 
 clean:

@@ -39,7 +39,7 @@ from experiments.report.page import render
 from experiments.store import disk
 from experiments.store.reading import RunFolder
 from experiments.tables.claims import CLAIMS, claims
-from experiments.tables.formats import machine_text
+from experiments.tables.formats import gap_text, machine_text
 
 
 def write_report(folder: Path, out: Path) -> Path:
@@ -69,7 +69,7 @@ def report(folder: Path) -> str:
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
     reached = times(apart, traces=recorded.traces)
     reached = reached.assign(fastest=ranked(reached, "time", noise) == 1)
-    targets = {f"{gap:.0e}": own for gap, own in reached.groupby("target", sort=False)}
+    targets = {gap_text(gap): own for gap, own in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
     means = {name: shifted_means(own, penalty) for name, own in targets.items()}
     with style():

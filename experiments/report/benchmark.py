@@ -21,7 +21,7 @@ from experiments.plots.figures.time_against_n import solved_sizes, time_against_
 from experiments.plots.runs import Runs
 from experiments.plots.style import save, style
 from experiments.tables.at_gap import to_markdown
-from experiments.tables.formats import file_name, machine_text
+from experiments.tables.formats import file_name, gap_text, machine_text
 
 
 def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: Path) -> None:
@@ -52,8 +52,8 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
             )
             runs = Runs(rows, pd.DataFrame())
             for title, grown in solved_sizes(runs, found.results):
-                figure = time_against_n(runs, f"{title}, gap ≤ {gap:.0e}", grown)
-                written += save(figure, target, file_name("time_against_n", title, f"{gap:.0e}"))
+                figure = time_against_n(runs, f"{title}, gap ≤ {gap_text(gap)}", grown)
+                written += save(figure, target, file_name("time_against_n", title, gap_text(gap)))
     for path in written:
         if path.suffix == ".png":  # a published folder keeps the SVG
             path.unlink()

@@ -16,6 +16,7 @@ from experiments.records.names import common_words, distinct_names
 from experiments.tables.formats import (
     SINGLE,
     duration,
+    gap_text,
     precision_text,
 )
 from experiments.tables.table import Column, Table
@@ -58,7 +59,7 @@ def _column(head: str, shown: Callable[[Any], str] = str) -> Column:
 
 
 _MEANS = {
-    "target": _column("gap", "{:.0e}".format),
+    "target": _column("gap", gap_text),
     "solver": _column("solver"),
     "ours": _column("relative to"),
     "mean": _column("geometric mean"),
@@ -80,7 +81,7 @@ _BOUNDS = {
     "time": _column("lower bound", duration),
 }
 _PLACE = {
-    "target": _column("gap", "{:.0e}".format),
+    "target": _column("gap", gap_text),
     "problem": _column("problem"),
     "solver": _column("solver"),
 }
@@ -128,7 +129,7 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
     legend = f"{legend} {precision_text({title: results})}".strip()
     parts = [f"# {title}", listed, legend]
     for target, rows in table.groupby("target", sort=False):
-        parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
+        parts += [f"## Certified relative gap at most {gap_text(target)}", _at_target(rows)]
     means = found.means
     ours = np.where(means["kind"] == "ours", " (ours)", "")
     single = np.where(means["single"], f" {SINGLE}", "")

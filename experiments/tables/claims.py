@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.records.outcomes import targets_above
+from experiments.tables.formats import gap_text
 from experiments.tables.table import Column, Table
 from problems.certificates.certificate import WRONG_GAP
 
@@ -30,7 +31,7 @@ def claims(results: pd.DataFrame) -> Table:
         infeasible & np.isfinite(best)
     )
     targets = {
-        f"{target:.0e}": results["relative_gap"] <= target
+        gap_text(target): results["relative_gap"] <= target
         for target in targets_above(float(results["target_gap"].min()))
     }
     known = {"optimal": optimal, "infeasible": infeasible, "refuted": refuted, **targets}

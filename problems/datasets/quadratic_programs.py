@@ -4,7 +4,8 @@
   M_shape of a CSR matrix.
 - `.mat`: the same with sparse matrices as they are; or, as the set has them, P, q, A, l, u of
   min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
-- `.qps`, `.mps` (also in capitals): through HiGHS, which needs the package highspy.
+- `.qps`, `.mps` (also in capitals): through HiGHS, which needs the package highspy. It leaves out
+  coefficients of at most 1e-12, and the log tells; a file of which it leaves out more is refused.
 
 Maros & Mészáros 1999, "A repository of convex quadratic programming problems". Of its 138 problems
 maros_meszaros.csv, beside this module, has the file in a public copy of the set and the SHA-1 that Git
@@ -14,6 +15,7 @@ from the original decimals, so that equations which depend on one another no lon
 
 import csv
 import hashlib
+import logging
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +31,9 @@ from problems.datasets.source import Loadable, WholeProblem
 from problems.formulations.convex_qp import ConvexQP
 from problems.validation import DAMAGE, check_choice
 
+_log = logging.getLogger("dualgap")
 _INFINITE = 1e20  # from here on the sides of these files stand for none
+_LEAST_COEFFICIENT = 1e-12  # of a matrix: HiGHS cannot be asked to keep smaller ones
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
 _COPIES = {
     "QPS": "YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files/",
@@ -207,15 +211,14 @@ def _qps(path: Path) -> ConvexQP:
         raise ModuleNotFoundError(
             f"{path.name}: QPS is read by HiGHS; install it with: pip install 'dualgap[qp]'"
         ) from None
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    with tempfile.TemporaryDirectory() as folder:  # HiGHS goes by the ending
-        named = Path(folder) / "problem.mps"
-        named.symlink_to(path.resolve())
-        status = highs.readModel(str(named))
-    if status == highspy.HighsStatus.kError:
-        raise ValueError(f"{path.name}: HiGHS cannot read it as QPS")
-    model = highs.getModel()
+    model, left_out = _by_highs(path, free=True)
+    if (
+        left_out
+    ):  # where a row and the set of right-hand sides are both named 1, columns tell them apart
+        model, missing = _by_highs(path, free=False)
+        if missing:
+            told = "; ".join(left_out)
+            raise ValueError(f"{path.name}: HiGHS reads less than it has: {told}")
     lp, hessian = model.lp_, model.hessian_
     if len(lp.integrality_):
         raise ValueError(f"{path.name}: has integer variables; a convex QP has none")
@@ -231,6 +234,33 @@ def _qps(path: Path) -> ConvexQP:
     sides = np.array(lp.row_lower_), np.array(lp.row_upper_)
     bounds = np.array(lp.col_lower_), np.array(lp.col_upper_)
     return _two_sided(sign * P, sign * np.array(lp.col_cost_), rows, sides, bounds)
+
+
+def _by_highs(path: Path, *, free: bool) -> tuple[Any, list[str]]:
+    """Return the model that HiGHS reads of a file, and its words for what it leaves out of it.
+
+    Of coefficients that it leaves out because they are too small only the log tells.
+    """
+    import highspy  # noqa: PLC0415 - optional
+
+    highs = highspy.Highs()
+    highs.setOptionValue("log_to_console", False)
+    highs.setOptionValue("small_matrix_value", _LEAST_COEFFICIENT)
+    highs.setOptionValue("mps_parser_type_free", free)
+    messages: list[str] = []
+    highs.setCallback(lambda _, message, *__: messages.append(message.strip()), None)
+    highs.startCallback(highspy.cb.HighsCallbackType.kCallbackLogging)
+    with tempfile.TemporaryDirectory() as folder:  # HiGHS goes by the ending
+        named = Path(folder) / "problem.mps"
+        named.symlink_to(path.resolve())
+        status = highs.readModel(str(named))
+    if status == highspy.HighsStatus.kError:
+        raise ValueError(f"{path.name}: HiGHS cannot read it as QPS")
+    left_out = [text.removeprefix("WARNING: ") for text in messages if text.endswith(": ignored")]
+    small = [text for text in left_out if "|value|" in text]
+    for text in small:
+        _log.warning("%s: %s", path.name, text)
+    return highs.getModel(), [text for text in left_out if text not in small]
 
 
 def _two_sided(P: Any, q: Any, rows: Any, sides: Any, bounds: Any) -> ConvexQP:

@@ -26,6 +26,7 @@ from experiments.plots.style import (
     wrap,
 )
 from experiments.records.names import distinct_names
+from experiments.tables.formats import gap_text
 
 _ROW_INCHES = 0.34
 _NAME = 30  # characters of a problem's name in a line, of which there are two
@@ -58,7 +59,7 @@ def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
     for i, target in enumerate(targets, 1):
         ax = new.add_subplot(1, len(targets), i, sharey=first)
         first = first or ax
-        ax.set_title(f"gap ≤ {target:.0e}")
+        ax.set_title(f"gap ≤ {gap_text(target)}")
         rows = shown[shown["target"] == target]
         solved = set(table[(table["target"] == target) & (table["ratio"] == 1)]["problem"])
         for solver, offset in zip(styles, offsets, strict=True):

@@ -24,7 +24,7 @@ from experiments.store.manifest import NAME, StoreError
 from experiments.store.reading import RunFolder, load_results
 from experiments.tables.at_gap import bold
 from experiments.tables.claims import CLAIMS, claims
-from experiments.tables.formats import SINGLE, precise_duration, precision_text
+from experiments.tables.formats import SINGLE, gap_text, precise_duration, precision_text
 from experiments.tables.summary import summarise
 from experiments.tables.table import Table
 
@@ -118,7 +118,7 @@ def verified_table(published: RunFolder) -> str:
     parts = [claims(labelled(records)).markdown(), CLAIMS]
     for target, own in times(split_by_host(records)).groupby("target", sort=False):
         table = shifted_means_table(shifted_means(own, penalty)).markdown()
-        parts += [f"Times to a certified relative gap of {target:.0e}:", table]
+        parts += [f"Times to a certified relative gap of {gap_text(target)}:", table]
     means = (SGM10, PAR2)
     return "\n\n".join([*parts, " ".join(own.format(limit=penalty_text) for own in means)])
 
@@ -168,7 +168,7 @@ def _by_gap(files: Sequence[Path]) -> pd.DataFrame:
     ours = rows.groupby(["benchmark", "baseline"])["ours"]
     rows["ours"] = ours.transform(lambda names: "; ".join(dict.fromkeys(names.dropna())))
     places = ["benchmark", "baseline", "ours"]
-    gaps = [f"gap {target:.0e}" for target in sorted(rows["target"].unique(), reverse=True)]
+    gaps = [f"gap {gap_text(target)}" for target in sorted(rows["target"].unique(), reverse=True)]
     table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)
     return table.reindex(columns=gaps).fillna("").reset_index()
 
@@ -195,7 +195,7 @@ def performance_table(results: Path) -> str:
                 for name, each in fastest.groupby("library")
                 if each["ratio"].notna().any()
             ]
-            line[f"to a gap of {gap:.0e}"] = ", ".join(cell for _, cell in sorted(cells))
+            line[f"to a gap of {gap_text(gap)}"] = ", ".join(cell for _, cell in sorted(cells))
         lines.append(line)
     precision = precision_text({name: load_results(results / name) for name in _PERFORMANCE})
     return f"{Table.of(lines).markdown()}\n\n{precision}"
@@ -229,7 +229,7 @@ def _baselines(files: Sequence[Path]) -> pd.DataFrame:
         benchmark="[" + names.str.removeprefix("bench_") + "](" + names + "/benchmark.md)",
         baseline=rows["solver"] + rows["single"].map({True: f" {SINGLE}", False: ""}),
         cell=cells,
-        gap=rows["target"].map("gap {:.0e}".format),
+        gap=rows["target"].map(lambda gap: f"gap {gap_text(gap)}"),
     )
 
 

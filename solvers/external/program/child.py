@@ -12,7 +12,7 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -111,19 +111,38 @@ class Child:
     def end(self) -> None:
         """Kill it, if it still runs, and all that it started."""
         self._end_group()
-        last = perf_counter() + _CLOSING
-        while (started := [*self._started()]) and perf_counter() < last:
+        last, known = perf_counter() + _CLOSING, set[int]()
+        while perf_counter() < last:
+            started, ended = self._started()
+            if not started and ended <= known:
+                break
+            known |= ended
             for process in started:
                 with suppress(psutil.Error):
                     process.kill()
         self._reading.join(_CLOSING)  # it ends with the last process that may print
 
-    def _started(self) -> Iterator[psutil.Process]:
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):  # it ends just now
-                own = process.environ().get("TMPDIR", ""), process.cwd()
-                if any(place.startswith(str(self._folder)) for place in own):
-                    yield process
+    def _started(self) -> tuple[list[psutil.Process], set[int]]:
+        """Return what it started and still runs, and which processes ended after they were listed.
+
+        One of the latter may have started another one meanwhile, which is not listed.
+        """
+        started: list[psutil.Process] = []
+        ended: set[int] = set()
+        for pid in psutil.pids():
+            try:
+                process = psutil.Process(pid)
+                working, temporary = process.cwd(), process.environ().get("TMPDIR", "")
+            except psutil.NoSuchProcess:
+                ended.add(pid)
+                continue
+            except (psutil.Error, OSError):  # somebody else's
+                continue
+            if any(place.startswith(str(self._folder)) for place in (working, temporary)):
+                started.append(process)
+            elif not working:  # it is just ending, or the system's own
+                ended.add(pid)
+        return started, ended
 
     @property
     def code(self) -> int:

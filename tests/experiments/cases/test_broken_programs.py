@@ -16,6 +16,7 @@ from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
 from experiments.records.columns import COLUMNS
 from solvers import SMO, solve
+from solvers.external.program.child import Child
 from tests.experiments.functions import run_case
 
 SCRIPT = Path(__file__).parents[2] / "solvers/external/broken_program.py"
@@ -131,3 +132,16 @@ def test_broken_programs_in_workers_are_one_row_each_and_nothing_of_them_is_left
     for row in rows:
         judge(row, *cases[row["run_id"]])
     assert left(place) == ([], [])
+
+
+@pytest.mark.exhaustive
+def test_what_forks_while_the_processes_are_listed_is_killed(tmp_path):
+    """A fork in a fork whose parents have ended, as the program has: of 400 such, 12 were once left."""
+    words = [sys.executable, "-SI", str(SCRIPT), "answer", "2", "4e6", MARK, "writing", "0"]
+    for i in range(60):
+        (folder := tmp_path / f"{i}").mkdir()
+        child = Child(words, folder, 1e8)
+        while not child.ended(1.0):
+            pass
+        child.end()
+        assert left(folder)[0] == []

@@ -4,7 +4,7 @@ import string
 
 import pytest
 
-from experiments.tables.formats import duration, file_name, precise_duration, rounded
+from experiments.tables.formats import duration, file_name, gap_text, precise_duration, rounded
 
 
 def test_times_have_two_or_three_digits_and_a_unit():
@@ -13,6 +13,15 @@ def test_times_have_two_or_three_digits_and_a_unit():
     assert list(map(duration, seconds)) == short
     seconds = [float("nan"), 0.0123, 1.0, 123.4]
     assert list(map(precise_duration, seconds)) == ["", "12.3 ms", "1 s", "123 s"]
+
+
+def test_gaps_have_the_digits_that_they_were_asked_with():
+    assert [*map(gap_text, (1e-3, 1e-9, 2.5e-4, 1.25e-7))] == [
+        "1e-03",
+        "1e-09",
+        "0.00025",
+        "1.25e-07",
+    ]
 
 
 @pytest.mark.parametrize(

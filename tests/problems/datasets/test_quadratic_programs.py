@@ -33,6 +33,20 @@ QUADOBJ
     Y         Y         1.0
 ENDATA
 """
+NUMBERED = """NAME          NUMBERED
+ROWS
+ N  COST
+ E         1
+ E         2
+COLUMNS
+           X  COST               1.0
+           X         1           5.0
+           X         2           7.0
+RHS
+           1         1           0.0
+           1         2           3.0
+ENDATA
+"""
 
 
 def files(folder):
@@ -97,6 +111,41 @@ def test_integer_variables_are_refused(tmp_path):
     (tmp_path / "a.qps").write_text(QPS.replace(" UP BND       X", " LI BND       X"))
     with pytest.raises(ValueError, match=r"a\.qps: has integer variables"):
         read_qp(tmp_path / "a.qps")
+
+
+@pytest.mark.parametrize(
+    ("entry", "left_out"),
+    [
+        ("SUM       2.0", 'Column "X" has duplicate nonzero'),
+        ("LIMITS    2.0", "not defined"),
+    ],
+)
+def test_a_file_of_which_highs_leaves_something_out_is_refused(tmp_path, entry, left_out):
+    """Bounds would be those of another problem."""
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
+    (tmp_path / "a.qps").write_text(QPS.replace("LIMIT     1.0", entry))
+    with pytest.raises(ValueError, match=f"reads less than it has: .*{left_out}"):
+        read_qp(tmp_path / "a.qps")
+
+
+def test_of_small_coefficients_the_log_tells_which_are_left_out(tmp_path, caplog):
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
+    (tmp_path / "a.qps").write_text(QPS.replace("LIMIT     1.0", "LIMIT     1e-10"))
+    assert read_qp(tmp_path / "a.qps").G[0, 0] == 1e-10
+    assert not caplog.messages
+    (tmp_path / "a.qps").write_text(QPS.replace("LIMIT     1.0", "LIMIT     1e-13"))
+    assert read_qp(tmp_path / "a.qps").G[0, 0] == 0
+    (told,) = caplog.messages
+    assert told.startswith("a.qps: LP matrix packed vector contains 1 |value|")
+
+
+def test_a_row_and_the_right_hand_sides_may_be_named_alike(tmp_path):
+    """As they are in DPKLO1, where HiGHS' reader of free format takes the row's number for a value."""
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
+    (tmp_path / "a.qps").write_text(NUMBERED)
+    program = read_qp(tmp_path / "a.qps")
+    assert program.A.toarray().tolist() == [[5.0], [7.0]]
+    assert program.b_eq.tolist() == [0.0, 3.0]
 
 
 def catalogue():

@@ -5,7 +5,7 @@ from inspect import getdoc
 from typing import Any
 
 from experiments.files.catalogue import about, classes
-from experiments.files.experiment import experiment_names, find_experiments
+from experiments.files.experiment import experiment_names, find_experiments, purpose
 from experiments.files.keys import ExperimentFile
 from experiments.files.settings import Option, options_of
 from experiments.files.specs import plain
@@ -67,7 +67,7 @@ def _experiments() -> Iterator[_Row]:
     for name in experiment_names():
         files = find_experiments(name)
         if files[0].stem == name:
-            yield name, files[0].read_text().splitlines()[0].removeprefix("#").strip()
+            yield name, purpose(files[0].read_text(encoding="utf-8"))
         else:
             yield name, "all of these: " + ", ".join(file.stem for file in files)
 

@@ -54,8 +54,15 @@ class Experiment(ExperimentFile, frozen=True):
 
 def experiment_names() -> list[str]:
     """Return the names of the experiments that come with the toolkit, and of folders of them."""
-    folders = (path.name for path in CONFIGS.iterdir() if path.is_dir())
+    folders = (path.name for path in CONFIGS.iterdir() if [*path.glob("*.yaml")])
     return sorted([*(path.stem for path in CONFIGS.rglob("*.yaml")), *folders])
+
+
+def purpose(experiment: str) -> str:
+    """Return the first sentence of the comment that an experiment file begins with."""
+    comment = re.match(r"(?:#.*\n)*", experiment)
+    words = " ".join(re.sub(r"(?m)^# ?", "", comment[0] if comment else "").split())
+    return re.split(r"(?<=[.?]) ", words)[0]
 
 
 def find_experiments(name: str) -> list[Path]:

@@ -18,6 +18,7 @@ from experiments.analysis.noise import MARK, Comparison, without_repeats
 from experiments.analysis.profiles import penalty_of, shifted_means
 from experiments.analysis.scores import PAR2, SGM10
 from experiments.analysis.times import labelled, times, tried_in_vain
+from experiments.files.experiment import purpose
 from experiments.report.sections import shifted_means_table
 from experiments.store import disk
 from experiments.store.manifest import NAME, StoreError
@@ -80,16 +81,11 @@ def renewed(text: str, results: Path) -> tuple[str, list[str]]:
         except (OSError, StoreError) as error:
             faults.append(f"the {name} table has no records ({error})")
             return match[0]
-        if _rows(known) != _rows(current):
+        if known.split() != current.split():
             faults.append(f"the {name} table is not what results/ says")
         return f"{begin}\n{current}\n\n{end}"
 
     return _TABLE.sub(table, text), faults
-
-
-def _rows(text: str) -> list[str]:
-    """Return the rows of a table; the sentences around it contain no numbers."""
-    return [line.strip() for line in text.splitlines() if line.startswith("|")]
 
 
 def table_of(name: str, results: Path) -> str:
@@ -139,13 +135,6 @@ def index_table(results: Path) -> str:
             }
         )
     return Table.of(lines).markdown()
-
-
-def purpose(experiment: str) -> str:
-    """Return the first sentence of the comment that an experiment file begins with."""
-    comment = re.match(r"(?:#.*\n)*", experiment)
-    words = " ".join(re.sub(r"(?m)^# ?", "", comment[0] if comment else "").split())
-    return re.split(r"(?<=[.?]) ", words)[0]
 
 
 def benchmarks_table(results: Path) -> str:
@@ -198,7 +187,26 @@ def performance_table(results: Path) -> str:
             line[f"to a gap of {gap_text(gap)}"] = ", ".join(cell for _, cell in sorted(cells))
         lines.append(line)
     precision = precision_text({name: load_results(results / name) for name in _PERFORMANCE})
-    return f"{Table.of(lines).markdown()}\n\n{precision}"
+    sentences = " ".join(filter(None, [precision, _single_precision_text(results)]))
+    return f"{Table.of(lines).markdown()}\n\n{sentences}"
+
+
+def _single_precision_text(results: Path) -> str:
+    """Return how oneDAL does in float32, in the benchmarks that ask it in both precisions."""
+    rows = _read(sorted(results.glob("*/benchmark.csv")))
+    rows = rows[(rows["target"] == _GAPS[0]) & rows["solver"].str.startswith("one_dal")]
+    precision = rows["solver"].str.extract("(float32|float64)", expand=False)
+    times = rows.groupby(["benchmark", "problem", precision])["time"].min().unstack()
+    if times.shape[1] < 2:
+        return ""
+    known = times.dropna(subset="float64")
+    ratios = (known["float64"] / known["float32"]).dropna()
+    least_to_most = f"{ratios.min():.1f} to {ratios.max():.1f}"
+    return (
+        f"To a gap of {gap_text(_GAPS[0])} one_dal in float32 is {least_to_most} times as fast as in float64, "
+        f"{gmean(ratios):.2f} in the mean, and is not certified on {len(known) - len(ratios)} of "
+        f"{len(known)} problems."
+    )
 
 
 def _of_library(name: str, fastest: pd.DataFrame) -> tuple[float, str]:

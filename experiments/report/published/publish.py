@@ -18,7 +18,7 @@ from os.path import relpath
 from pathlib import Path
 
 from experiments.analysis.verify import compare
-from experiments.files.experiment import CONFIGS
+from experiments.files.experiment import CONFIGS, purpose
 from experiments.plots import plot_all
 from experiments.report.benchmark import write_benchmark
 from experiments.report.published.documents import (
@@ -27,7 +27,6 @@ from experiments.report.published.documents import (
     TABLES,
     baselines_table,
     folders_in,
-    purpose,
     rewrite,
     verified_table,
 )

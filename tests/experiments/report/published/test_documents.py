@@ -88,3 +88,24 @@ def test_what_is_verified_of_convex_qps_stands_before_the_mean_times(tmp_path):
     ]
     assert "counts as twice 20 s, the time limit of a run" in text
     assert text.index("gap of 1e-03") < text.index("gap of 1e-06") < text.index("PAR-2 is")
+
+
+def test_single_precision_is_compared_with_double_where_both_were_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "_PERFORMANCE", {})
+    monkeypatch.setattr(documents, "precision_text", lambda _: "")
+    for name in ("bench_a", "bench_b"):
+        (tmp_path / name).mkdir()
+    found = [
+        ("p", "64", 3.0),
+        ("p", "32", 2.0),
+        ("q", "64", 1.0),
+        ("q", "32", NAN),
+        ("r", "64", NAN),
+    ]
+    rows = pd.DataFrame(found, columns=["problem", "solver", "time"]).assign(target=1e-3)
+    both = rows.assign(solver="one_dal (float" + rows["solver"] + ")")
+    both.to_csv(tmp_path / "bench_a/benchmark.csv", index=False)
+    rows.assign(solver="one_dal").to_csv(tmp_path / "bench_b/benchmark.csv", index=False)
+    told = performance_table(tmp_path)
+    assert "is 1.5 to 1.5 times as fast as in float64, 1.50 in the mean" in told
+    assert told.endswith("is not certified on 1 of 2 problems.")

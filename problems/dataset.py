@@ -100,13 +100,18 @@ def check_labels(y: Any, n: int, name: str = "y") -> Vector:
 
 
 def check_classes(y: Any, n: int, name: str = "y") -> Vector:
-    """Return `y` as a read-only float64 vector of n classes 0, 1, ..., K - 1 with K of 2 or more."""
+    """Return `y` as a read-only float64 vector of all classes 0, 1, ..., K - 1 with K of 2 or more."""
     classes = check_targets(y, n, name)
-    if classes.min() < 0 or (classes != np.round(classes)).any() or classes.max() < 1:
+    known, numbered = np.unique(classes), "np.unique(y, return_inverse=True)[1] numbers them"
+    if known[0] < 0 or (known != np.round(known)).any() or known[-1] < 1:
         raise ValueError(
-            f"{name}: classes must be 0, 1, ..., K - 1 with K of 2 or more, got "
-            f"{np.unique(classes)[:6]}; np.unique(y, return_inverse=True)[1] numbers them, as does "
-            "a data set with multiclass: true"
+            f"{name}: classes must be 0, 1, ..., K - 1 with K of 2 or more, got {known[:6]}; "
+            f"{numbered}, as does a data set with multiclass: true"
+        )
+    missing = np.flatnonzero(known != np.arange(known.size))
+    if missing.size:
+        raise ValueError(
+            f"{name}: class {missing[0]} has no samples, but later ones do; {numbered}"
         )
     return classes
 

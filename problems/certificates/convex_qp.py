@@ -328,7 +328,7 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
     upper, point = (nan, x) if found is None else found
     y, z = given or program.multipliers(point) or (y, z)
     lower = program.lower(point, y, z)
-    narrow = upper - lower <= _ACCURATE * max(abs(upper), abs(lower))
+    narrow = lower > -inf and upper - lower <= _ACCURATE * max(abs(upper), abs(lower))
     if given and not narrow and (own := program.multipliers(point)) is not None:
         better = program.lower(point, *own)
         lower, (y, z), source = max((lower, (y, z), source), (better, own, "x"), key=lambda v: v[0])

@@ -255,7 +255,8 @@ def solution_radius(
     Only the variables that are `free` differ.
     """
     radius = np.zeros(v.size)
-    exponent = -np.frexp(np.sqrt((E.multiply(E)).sum(axis=1)) + 1e-300)[1]  # rows of length about 1
+    length = np.sqrt((E.multiply(E)).sum(axis=1))
+    exponent = -np.frexp(np.where(length > 0, length, 1.0))[1]  # rows of length about 1
     E, e = scipy.sparse.diags_array(np.ldexp(1.0, exponent)).tocsr() @ E, np.ldexp(e, exponent)
     moving = scipy.sparse.csr_array(E @ scipy.sparse.diags_array(free.astype(float)))
     moving.eliminate_zeros()

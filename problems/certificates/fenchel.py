@@ -148,8 +148,7 @@ def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Any]:
     """
     y = problem.y
     unmoved = problem, 0.0, problem.targets(Intervals)
-    all_alike = problem.groups is None and problem.costs.size and not problem.costs.sum()
-    if not (all_alike and getattr(problem.loss, "sees_differences", False)):
+    if not _takes_shifts(problem):
         return unmoved
     shift = float(np.partition(y, problem.n // 2)[problem.n // 2])
     left = y - shift
@@ -160,12 +159,19 @@ def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Any]:
     return problem.changed(y=left), shift, Intervals(left, errors)
 
 
+def _takes_shifts(problem: DualProblem) -> bool:
+    """Whether offsets without a cost take what is added to all targets."""
+    all_alike = problem.groups is None and problem.costs.size and not problem.costs.sum()
+    return bool(all_alike) and getattr(problem.loss, "sees_differences", False)
+
+
 def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[float, str]:
     """Return what a gap is relative to where the optimum has no size, else 0; and a reason.
 
     A relative gap is relative to the larger of both bounds, or to this unit where that is larger. Where
-    w = 0 is optimal and has no loss it is the objective at w = 0 without an offset, or the weights' sum
-    times the tube's width; of offsets with costs see `_size_of_offsets`.
+    w = 0 is optimal and has no loss it is the objective at w = 0 without an offset; where there is none,
+    or targets may be shifted, the weights' sum times the tube's width. Of offsets with costs see
+    `_size_of_offsets`.
 
     Parameters
     ----------
@@ -184,7 +190,8 @@ def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[
             break
     else:
         return 0.0, ""
-    without = float(given.weight @ given.loss.value(given.y, zero))
+    shifted = _takes_shifts(given)
+    without = 0.0 if shifted else float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
     return unit, "" if problem.pieces else "w = 0 is optimal: no sample has a loss there"
 

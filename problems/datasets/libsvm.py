@@ -163,7 +163,12 @@ def _text_table(file: Path, separator: str) -> Any:
 
     known: Any = {"sep": separator, "skipinitialspace": True}
     # of longer lines below the names the first cells would be taken for names of rows
-    first = pd.read_csv(file, header=None, nrows=2, dtype=str, **known).iloc[0].dropna()
+    first = pd.read_csv(file, header=None, nrows=2, dtype=str, **known).iloc[0]
+    if first.isna().any():
+        raise ValueError(
+            f"its first line has no name for column {int(first.isna().argmax()) + 1}; give it one, or "
+            "leave out the numbers of rows, as `to_csv(..., index=False)` does"
+        )
     if first.duplicated().any():
         raise ValueError(f"its first line names {first[first.duplicated()].iloc[0]!r} twice")
     return pd.read_csv(file, **known)

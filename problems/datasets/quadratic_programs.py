@@ -34,6 +34,8 @@ from problems.validation import DAMAGE, check_choice
 _log = logging.getLogger("dualgap")
 _INFINITE = 1e20  # from here on the sides of these files stand for none
 _LEAST_COEFFICIENT = 1e-12  # of a matrix: HiGHS cannot be asked to keep smaller ones
+# of HiGHS' warnings: of bounds that exclude each other and ways of reading, and what the log tells
+_HARMLESS = ("|value|", "inconsistent bounds", "names with spaces", "under development")
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
 _COPIES = {
     "QPS": "YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files/",
@@ -194,7 +196,7 @@ def _mat(path: Path) -> ConvexQP:
         return _from_fields(found | vectors, path)
     if lacking := {"P", "q", "A", "l", "u"} - found.keys():
         raise ValueError(f"{path.name}: lacks {', '.join(sorted(lacking))}; has {sorted(found)}")
-    q, rows = found["q"].ravel(), scipy.sparse.csr_array(found["A"])
+    q, rows = found["q"].ravel(), scipy.sparse.csr_array(found["A"], dtype=np.float64)
     lower, upper, n = found["l"].ravel(), found["u"].ravel(), found["q"].size
     if abs(rows[-n:] - scipy.sparse.eye_array(n)).nnz:
         raise ValueError(
@@ -212,9 +214,7 @@ def _qps(path: Path) -> ConvexQP:
             f"{path.name}: QPS is read by HiGHS; install it with: pip install 'dualgap[qp]'"
         ) from None
     model, left_out = _by_highs(path, free=True)
-    if (
-        left_out
-    ):  # where a row and the set of right-hand sides are both named 1, columns tell them apart
+    if left_out:  # in fixed format columns tell a row from a set of right-hand sides of its name
         model, missing = _by_highs(path, free=False)
         if missing:
             told = "; ".join(left_out)
@@ -247,20 +247,33 @@ def _by_highs(path: Path, *, free: bool) -> tuple[Any, list[str]]:
     highs.setOptionValue("log_to_console", False)
     highs.setOptionValue("small_matrix_value", _LEAST_COEFFICIENT)
     highs.setOptionValue("mps_parser_type_free", free)
-    messages: list[str] = []
-    highs.setCallback(lambda _, message, *__: messages.append(message.strip()), None)
-    highs.startCallback(highspy.cb.HighsCallbackType.kCallbackLogging)
-    with tempfile.TemporaryDirectory() as folder:  # HiGHS goes by the ending
-        named = Path(folder) / "problem.mps"
+    with tempfile.TemporaryDirectory() as folder:
+        log, named = Path(folder) / "log", Path(folder) / "problem.mps"  # HiGHS goes by the ending
         named.symlink_to(path.resolve())
+        highs.setOptionValue("log_file", str(log))
         status = highs.readModel(str(named))
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    warnings = [line.removeprefix("WARNING: ") for line in lines if line.startswith("WARNING: ")]
     if status == highspy.HighsStatus.kError:
         raise ValueError(f"{path.name}: HiGHS cannot read it as QPS")
-    left_out = [text.removeprefix("WARNING: ") for text in messages if text.endswith(": ignored")]
-    small = [text for text in left_out if "|value|" in text]
-    for text in small:
-        _log.warning("%s: %s", path.name, text)
-    return highs.getModel(), [text for text in left_out if text not in small]
+    for text in warnings:
+        if "|value|" in text:
+            _log.warning("%s: %s", path.name, text)
+    left_out = [text for text in warnings if not any(words in text for words in _HARMLESS)]
+    if highs.getLp().num_col_ != len(_columns(path, free)):
+        left_out.append("other sections name variables that COLUMNS does not")
+    return highs.getModel(), left_out
+
+
+def _columns(path: Path, free: bool) -> set[str]:
+    """Return the names of variables in the section of them, in free format or in the fixed one."""
+    section, names = "", set[str]()
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        if line[:1] not in (" ", "\t", "*", ""):
+            section = line.split()[0]
+        elif section == "COLUMNS" and line[:1] != "*" and line.strip() and "'MARKER'" not in line:
+            names.add(line.split()[0] if free else line[4:12].strip())
+    return names
 
 
 def _two_sided(P: Any, q: Any, rows: Any, sides: Any, bounds: Any) -> ConvexQP:

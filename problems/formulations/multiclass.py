@@ -82,12 +82,6 @@ class Multiclass(Formulation):
         self._set("loss", loss)
         check_choice(self.voting, "voting", get_args(Voting))
         super().__post_init__()
-        known = np.unique(self.y)
-        missing = np.setdiff1d(np.arange(known.size), known)
-        if missing.size:
-            raise ValueError(
-                f"y: class {missing[0]:.0f} has no samples; number the classes that there are"
-            )
         if np.ndim(self.C) and not isinstance(loss, Hinge):
             raise ValueError(
                 f"C: the {loss.name} loss takes one number for all samples; "

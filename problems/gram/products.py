@@ -78,11 +78,14 @@ def _products_of_kinds(
 
     if gram.is_known:
         relative, spread = gram.radius
+        values = gram.dense().__getitem__
+    else:
+        values, relative, spread = gram.bound.precise_columns(rows[used])
+    if gram.is_known and gram.kept is not None and 24 * gram.n**2 <= gram.memory:
         key = "halves", digits
         parted = gram.remembered(key, lambda: _halves(gram.dense().copy(), digits))
         multiply(slice(None), *parted)
     else:
-        values, relative, spread = gram.bound.precise_columns(rows[used])
 
         def compute(start: int) -> None:
             part = slice(start, start + step)

@@ -11,11 +11,11 @@ definiteness").
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from problems.arithmetic.balls import Unprovable
+from problems.arithmetic.rational import is_semidefinite
 from problems.dataset import Vector
 from problems.gram.gram import Gram
 from problems.kernels import Block, Precomputed, QuadraticForm, as_dense, kernels_in
@@ -78,18 +78,9 @@ def psd_shift(gram: Gram, proven: bool = False) -> float:
 def _is_exactly_semidefinite(gram: Gram) -> bool:
     """Whether K is proven to be semidefinite by what the kernel declares, and by rational arithmetic."""
     if isinstance(gram.kernel, Precomputed) and gram.n <= _MOST_EXACT:
-        return _has_no_root_below_zero(gram.X)
-    forms = [k.matrix for k in kernels_in(gram.kernel) if isinstance(k, QuadraticForm)]
-    return bool(gram.kernel.is_psd) and all(map(_has_no_root_below_zero, forms))
-
-
-def _has_no_root_below_zero(matrix: Any) -> bool:
-    """Whether the characteristic polynomial of A + Aᵀ alternates in sign: no eigenvalue is below 0."""
-    from flint import fmpq, fmpq_mat  # noqa: PLC0415 - needed for proofs alone
-
-    A = [[fmpq(*v.as_integer_ratio()) for v in row] for row in as_dense(matrix).tolist()]
-    coefficients = (fmpq_mat(A) + fmpq_mat(A).transpose()).charpoly().coeffs()
-    return all(c * (-1) ** k >= 0 for k, c in enumerate(reversed(coefficients)))
+        return is_semidefinite(as_dense(gram.X))
+    forms = [np.array(k.matrix) for k in kernels_in(gram.kernel) if isinstance(k, QuadraticForm)]
+    return bool(gram.kernel.is_psd) and all(map(is_semidefinite, forms))
 
 
 def _midpoints(gram: Gram) -> tuple[Block, float]:

@@ -43,7 +43,7 @@ Tile = NDArray[Any]
 _ROWS = 256
 # Above this value of gamma·max‖x‖² the exponent has lost too many digits to cancellation.
 _EXPANSION_LIMIT = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e4}
-_CLOSE = 100.0  # up to this value no more than the last digits are lost
+_CLOSE = 1.0  # up to this value no more than the last digits are lost
 _LOOKED_AT = 64  # samples between which that is measured
 _RANGE = 0.8  # of a type's largest exponent: values of K within it can be summed and multiplied
 
@@ -120,15 +120,27 @@ class Tiles:
         return in_range and self._largest < most and precise
 
     def rounding(self, dtype: Any) -> float:
-        """Return how far some values in `dtype` are from the exact ones, relative to K's largest.
+        """Return how far values in `dtype` are from the exact ones, relative to K's largest.
 
-        It is 0, and not measured, where no more than the last digits are lost to cancellation.
+        It is the root mean square in the worst row, between some samples; 0, and not measured, where no
+        more than the last digits are lost to cancellation.
         """
         if self._spread <= _CLOSE:
             return 0.0
+        some, exact = self._some
+        lost = self.block(some, self.columns(some, dtype)) - exact
+        return float(np.sqrt((lost**2).mean(axis=1).max()) / np.abs(self.diagonal).max())
+
+    @property
+    def largest(self) -> float:
+        """The largest |K| on the diagonal and between some samples."""
+        return float(max(np.abs(self.diagonal).max(), np.abs(self._some[1]).max()))
+
+    @cached_property
+    def _some(self) -> tuple[Indices, Tile]:
+        """A few samples, and K between them in float64."""
         some = np.unique(np.linspace(0, self.gram.n - 1, _LOOKED_AT).astype(np.intp))
-        rounded, exact = (self.block(some, self.columns(some, own)) for own in (dtype, np.float64))
-        return float(np.abs(rounded - exact).max() / np.abs(self.diagonal).max())
+        return some, self.gram.bound.block(some, some)
 
     def factors(self, dtype: Any) -> tuple[Tile, Tile, float] | None:
         """Return R and S (n, d) and a factor with K = exp(factor·RSᵀ); None for other kernels.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from problems.arithmetic.rational import is_semidefinite
 from problems.arithmetic.rounding import gamma
 from problems.dataset import Matrix, Vector, check_samples
 from problems.kernels.base import Bound, Composite, Kernel
@@ -17,6 +18,8 @@ from problems.kernels.samples import Block, as_dense, squared_norms
 from problems.validation import check_whole, shown
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"
+
+_MOST_EXACT = 100  # rows of a matrix that is examined in rational arithmetic
 
 
 @dataclass(frozen=True)
@@ -81,13 +84,26 @@ class QuadraticForm(Kernel):
         A = as_dense(check_samples(self.matrix, "matrix"))
         if A.shape[0] != A.shape[1] or (A != A.T).any():
             raise ValueError(f"matrix: must be square and symmetric, got {shown(self.matrix)}")
-        values = np.linalg.eigvalsh(A)
-        rounding = 10 * A.shape[0] * np.finfo(float).eps * float(np.abs(values).max())
-        if values[0] < -rounding:
-            raise ValueError(
-                f"matrix: must be positive semidefinite, its smallest eigenvalue is {values[0]:.3g}"
-            )
         object.__setattr__(self, "matrix", tuple(map(tuple, as_dense(A).tolist())))
+        smallest, rounding = self._smallest
+        if smallest < -rounding:
+            raise ValueError(
+                f"matrix: must be positive semidefinite, its smallest eigenvalue is {smallest:.3g}"
+            )
+
+    @cached_property
+    def _smallest(self) -> tuple[float, float]:
+        """The smallest eigenvalue of A, and what rounding may have taken from it."""
+        values = np.linalg.eigvalsh(self._A)
+        size = float(np.abs(values).max())
+        return float(values[0]), 10 * len(values) * np.finfo(float).eps * size
+
+    @cached_property
+    def is_psd(self) -> bool | None:  # type: ignore[override]
+        """True, or None where an eigenvalue may be below 0, which large samples make that of K."""
+        smallest, rounding = self._smallest
+        exact = smallest <= rounding and len(self._A) <= _MOST_EXACT
+        return True if smallest > rounding or (exact and is_semidefinite(self._A)) else None
 
     @cached_property
     def _A(self) -> Block:

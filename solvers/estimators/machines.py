@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn import svm
 from sklearn.svm._base import BaseLibSVM
 from sklearn.utils.validation import _num_samples, validate_data
@@ -198,7 +199,11 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         """Return the kernel of a name; for "scale" samples count as often as weights say."""
         if self.gamma == "scale" and X is not None:
             share, d = weight / weight.sum(), X.shape[1]
-            variance = ((X * X).T @ share).sum() / d - ((X.T @ share).sum() / d) ** 2
+            mean = (X.T @ share).sum() / d
+            if scipy.sparse.issparse(X):  # whose zeros would not stay zeros
+                variance = ((X * X).T @ share).sum() / d - mean**2
+            else:
+                variance = (((X - mean) ** 2).T @ share).sum() / d
             self._gamma = 1.0 / (d * variance) if variance > 0 else 1.0
         match name:
             case "precomputed":

@@ -179,7 +179,10 @@ class Active:
             members = self.members[chosen]
             K = state.matrix.block(members, members, state.matrix.columns(members))
         u, lo, hi = on_one_side(self.f[chosen], z, terms, self.b)
-        given, before = WorkingSet(K, z, u, lo, hi, terms.groups, self.source), self.rows.count
+        before = self.rows.count
+        if self.source is not None:  # Newton steps have rows of their own
+            self.source.used[0] = before
+        given = WorkingSet(K, z, u, lo, hi, terms.groups, self.source)
         z, taken, state.unbounded = self.inner(given, target, state.max_steps - state.steps)
         state.tiles.gram.evaluations += (self.rows.count - before) * self.members.size
         state.steps += taken

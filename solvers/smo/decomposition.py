@@ -88,7 +88,7 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             if reached and not doubtful.size:
                 state.solved = True
                 return
-            state.refresh(doubtful)
+            yield from state.refresh(doubtful)
             exact = state.violation()
             futile += exact > 0.5 * least
             least, best, slow = min(least, exact), np.inf, 0

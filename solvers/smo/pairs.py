@@ -58,6 +58,7 @@ def minimise_by_pairs(given: WorkingSet, target: float, most: int) -> tuple[Vect
     if groups[0] < 0:  # each can be paired with a free variable that has no row
         K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
         lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
+        target *= 0.5  # a violation counts twice there, as either end of a pair
     # in a larger set than that steps take longer than on working sets, once most variables are settled
     most = min(most, 20_000 if n <= ONE_SET else 2 * n)
     u, several = u.astype(K.dtype), groups if groups.max() > 0 else None
@@ -107,8 +108,8 @@ def pair_steps(
         Ki, Kj = K[at], K[to]
         curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
         room = min(hi[i] - z[i], z[j] - lo[j])
-        # less may be rounding in float64, which all problems without bounds are solved in
-        if room == np.inf and curvature <= 1e-12 * (diagonal[i] + diagonal[j]):
+        # less is rounding in float64, which all problems without bounds are solved in
+        if room == np.inf and curvature <= 1e-15 * (diagonal[i] + diagonal[j]):
             return step, True
         step_size = min((u[i] - u[j]) / max(curvature, _TINY_CURVATURE), room)
         # a variable that reaches its bound is put there exactly

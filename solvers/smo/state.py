@@ -29,6 +29,7 @@ from solvers.smo.variables import from_form
 _MOST_ACTIVE = 4096  # variables, where not all are active from the start
 _ROUNDING = 1e-7  # of a kernel value in float32
 _DEVIATIONS = 5.0  # standard deviations that no error exceeds
+_UNPAUSED = 2**27  # values of K in float64 between two pauses
 _UNASKED = 2**26  # bytes that are taken without a look at what is available
 _ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the start
 
@@ -102,6 +103,11 @@ class State:
             f += self.matrix.products(np.arange(n), support, self.z[support])
         self.f = f
         self._diagonal = np.abs(self.matrix.diagonal(np.arange(n)))
+        if self.tiles.kernel.is_psd is not True:  # values of K may be larger than its diagonal says
+            scale = self.matrix.scale
+            self._diagonal = np.maximum(
+                self._diagonal, self.tiles.largest * (1.0 if scale is None else scale**2)
+            )
         self._stale, self._fresh = np.zeros(n), 0.0
         self.note_change(np.arange(n), self.z)
 
@@ -141,7 +147,7 @@ class State:
     def note_change(self, members: Indices, change: Vector) -> None:
         """Take note of a change of z that came into f through rows in float32.
 
-        Its rounding is relative to values of K, of which |Kₜⱼ|² ≤ Kₜₜ Kⱼⱼ.
+        Its rounding is relative to values of K, of which |Kₜⱼ|² ≤ Kₜₜ Kⱼⱼ where K is semidefinite.
         """
         if self.matrix.in_single:
             self._fresh += self._rounding**2 * float(change**2 @ self._diagonal[members])
@@ -228,9 +234,14 @@ class State:
         enough = self.relative_gap(rounding) <= 1.1 * gap
         return np.flatnonzero(near & (errors > 0) & (not enough))
 
-    def refresh(self, chosen: Indices) -> None:
-        """Compute the scores of some variables anew."""
-        self.f[chosen] = self.matrix.exact_scores(chosen, self.z)
+    def refresh(self, chosen: Indices) -> Iterator[None]:
+        """Compute the scores of some variables anew, pausing now and then."""
+        step = max(1, _UNPAUSED // max(1, np.count_nonzero(self.z)))
+        for at in range(0, chosen.size, step):
+            if at:
+                yield
+            some = chosen[at : at + step]
+            self.f[some] = self.matrix.exact_scores(some, self.z)
         self._stale += self._fresh * self._diagonal
         self._stale[chosen] = self._fresh = 0.0
         self.refreshes += 1

@@ -3,7 +3,7 @@
 One on half of K takes the place of the rounds in which the free variables are known and the gap falls by
 the same share again and again. One in float64 computes all of K and factors it: for the last digits, or
 where rounds get nowhere. Costs are counted in values read from memory, 0.2 ns each on one core, and not
-measured: whatever the machine, the same problem takes the same steps.
+measured: with as many threads the same problem takes the same steps on any machine, but for last digits.
 """
 
 from __future__ import annotations

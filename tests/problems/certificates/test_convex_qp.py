@@ -4,6 +4,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import islice
 from math import isfinite
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -204,3 +205,14 @@ def test_what_is_known_of_a_problem_is_no_part_of_its_identity():
 def test_a_point_whose_residual_overflows_has_no_bound():
     problem = ConvexQP(q=[1.0, 1.0], A=[[1.0, 1.0]], b_eq=[0.0])
     assert not certify(problem, [1e308, 1e308]).gap < np.inf
+
+
+def test_a_row_of_zeros_proves_as_any_other_does():
+    assert certify(ConvexQP(q=[1e9]), [0.0]).primal_objective == -np.inf
+    assert certify(ConvexQP(A=[[0.0, 0.0]], b_eq=[1e9]), [0.0, 0.0]).primal_objective == np.inf
+
+
+def test_multipliers_that_overflow_are_replaced_by_the_points_own():
+    problem = ConvexQP(q=[1.0], G=[[10.0]], h=[10.0], lb=0.0, ub=1.0)
+    answer = SimpleNamespace(x=np.zeros(1), z=np.array([1e308]))
+    assert certify(problem, answer).relative_gap == 0.0

@@ -122,6 +122,14 @@ def test_targets_of_any_unit_have_the_same_verdict():
     assert certify(replace(problem, y=np.full(30, 0.1)), Point(np.zeros(30))).relative_gap < 1e-12
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_what_an_intercept_takes_from_targets_is_no_unit_of_the_gap(shift):
+    x, y = np.linspace(-2, 2, 100)[:, None], 0.05 * (-1.0) ** np.arange(100)
+    found = certify(SVRDual(x, shift + y, 1.0, 0.1), Point(w=np.array([1.0])))
+    assert found.unit == 10.0
+    assert found.relative_gap == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, coef0=0.0), Polynomial(5, 0.7, 0.0)])
 def test_two_samples_on_a_line_through_the_origin_are_not_separated_by_rounding(kernel):
     for x in drawn().uniform(0.5, 2.0, (40, 2)):

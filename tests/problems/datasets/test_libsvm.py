@@ -132,6 +132,7 @@ def test_a_table_of_targets_is_a_regression(tmp_path):
         ("a,y\n1,2\n1,2,3,4\n", "cannot be read as a table"),
         ("y,a\n1,2,3\n-1,4,5\n", "Expected 2 fields in line 2, saw 3"),
         ("y,a,y\n1,2,1\n-1,3,-1\n", "its first line names 'y' twice"),
+        (",a,y\n0,2,1\n1,3,-1\n", "its first line has no name for column 1"),
     ],
 )
 def test_a_table_that_cannot_be_used_says_why(tmp_path, text, message):

@@ -118,6 +118,7 @@ def test_integer_variables_are_refused(tmp_path):
     [
         ("SUM       2.0", 'Column "X" has duplicate nonzero'),
         ("LIMITS    2.0", "not defined"),
+        ("LIMIT     1.0\n    Y         SUM       1.0", "have the same name"),
     ],
 )
 def test_a_file_of_which_highs_leaves_something_out_is_refused(tmp_path, entry, left_out):
@@ -126,6 +127,28 @@ def test_a_file_of_which_highs_leaves_something_out_is_refused(tmp_path, entry, 
     (tmp_path / "a.qps").write_text(QPS.replace("LIMIT     1.0", entry))
     with pytest.raises(ValueError, match=f"reads less than it has: .*{left_out}"):
         read_qp(tmp_path / "a.qps")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (" UP BND       X ", "other sections name variables that COLUMNS does not"),
+        ("    X         X  ", "HiGHS cannot read it as QPS"),
+    ],
+)
+def test_a_variable_that_is_misspelt_later_is_no_other_one(tmp_path, line, told):
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
+    (tmp_path / "a.qps").write_text(QPS.replace(line, line.replace("X ", "XX")))
+    with pytest.raises(ValueError, match=told):
+        read_qp(tmp_path / "a.qps")
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.bool_])
+def test_a_matrix_of_whole_numbers_in_a_mat_file_keeps_its_signs(tmp_path, kind):
+    rows = np.array([[1, 1], [1, 0], [0, 1]], kind)
+    sides = {"l": np.array([1.0, -1e20, -1e20]), "u": np.full(3, 1e20)}
+    scipy.io.savemat(tmp_path / "a.mat", {"P": np.eye(2), "q": np.zeros(2), "A": rows} | sides)
+    assert read_qp(tmp_path / "a.mat").G.toarray().tolist() == [[-1.0, -1.0]]
 
 
 def test_of_small_coefficients_the_log_tells_which_are_left_out(tmp_path, caplog):

@@ -12,6 +12,7 @@ from problems import (
     Gram,
     Kernel,
     Linear,
+    Point,
     Polynomial,
     PolynomialOf,
     Precomputed,
@@ -294,3 +295,13 @@ def test_a_kernel_class_that_is_not_a_dataclass_is_told_what_to_write():
 @pytest.mark.parametrize("name", ["exponential", "polynomial of", "nested"])
 def test_a_problem_with_a_nested_kernel_is_solved_to_a_certificate(name):
     assert solve(SoftMarginDual(X, Y, 1.0, CASES[name][0]), SMO(tol=1e-8)).verdict == "solved"
+
+
+def test_a_form_with_an_eigenvalue_below_0_is_not_declared_semidefinite():
+    """Large samples make of it one of K: these bounds contradicted each other."""
+    kernel = QuadraticForm(((1.0, 0.0), (0.0, -4e-15)))
+    assert kernel.is_psd is None
+    assert QuadraticForm(((1.0, 1.0), (1.0, 1.0))).is_psd
+    problem = SoftMarginDual([[0.0, 1e8], [0.0, -1e8]], [1.0, -1.0], 1.0, kernel)
+    low, high = (certify(problem, Point(alpha=np.full(2, value))).bounds for value in (1.0, 0.0))
+    assert not low.lower > high.upper

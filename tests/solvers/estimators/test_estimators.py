@@ -293,3 +293,10 @@ def test_kernels_of_this_package_are_kernels_too():
     K = RBF(0.1)(X, X) + X @ X.T
     values = SVC(kernel="precomputed").fit(K, y).decision_function(K)
     np.testing.assert_allclose(model.decision_function(X), values, atol=1e-6)
+
+
+def test_weights_of_1_change_no_width_of_a_kernel():
+    X = 1.7e9 + 10 * np.random.default_rng(0).standard_normal((200, 1))  # seconds since 1970
+    y = (X[:, 0] > 1.7e9).astype(int)
+    plain, weighted = SVC().fit(X, y), SVC().fit(X, y, sample_weight=np.ones(200))
+    assert weighted._gamma == pytest.approx(plain._gamma, rel=1e-6)

@@ -75,3 +75,12 @@ def test_a_matrix_that_may_keep_nothing_is_computed_in_rows() -> None:
     problem = SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.5))
     gram = Gram(problem.X, problem.kernel, memory=0)
     assert solve(problem, SMO(tol=1e-8), gram=gram).verdict == "solved"
+
+
+@pytest.mark.parametrize("X", [[[1.7e9], [1.7e9 + 1000]], [[1e4], [1e4 + 0.005]]])
+def test_samples_that_are_near_each_other_and_far_from_0_are_separable(
+    X: list[list[float]],
+) -> None:
+    solution = solve(HardMarginDual(X, [-1.0, 1.0]))
+    assert solution.claimed != "infeasible"
+    assert solution.verdict in ("solved", "uncertified")

@@ -60,9 +60,7 @@ def main(context: click.Context) -> None:
 @click.option("--rerun", metavar="SOLVER", multiple=True, help="Resume, and run it again.")
 @change_options
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
-@click.option(
-    "--executor", metavar="NAME|FILE:CLASS", default="local", help="local, dask, slurm ... [local]"
-)
+@click.option("--executor", metavar="NAME|FILE:CLASS", help="local, dask, slurm ... [local]")
 @click.option(
     "--scheduler",
     "address",
@@ -82,7 +80,7 @@ def run(
     rerun: tuple[str, ...],
     changes: list[tuple[str, str]],
     workers: int | None,
-    executor: str,
+    executor: str | None,
     address: str | None,
     dry_run: bool,
     check: bool,
@@ -94,14 +92,14 @@ def run(
     A folder of experiment files, or its name (such as notes), stands for all of them. A folder of runs
     is repeated from what it holds; an archive of one is repeated with --check.
     """
+    from experiments.commands.defaults import take_defaults  # noqa: PLC0415
     from experiments.commands.run import RunOptions, retried, run_all  # noqa: PLC0415
 
     if force and extend:
         raise Refusal("--extend: keeps runs, which --force may begin anew; give one of the two")
     resume = resume or force or extend or bool(rerun) or retry is not None
-    options = RunOptions(
-        resume, retried(retry), force, extend, rerun, workers, executor, address, quiet, as_json
-    )
+    how = take_defaults().completed(workers, executor, address)
+    options = RunOptions(resume, retried(retry), force, extend, rerun, *how, quiet, as_json)
     if check or Path(experiment).suffix == ".zip":
         if not (check and Path(experiment).suffix == ".zip") or changes or resume or dry_run:
             raise Refusal(

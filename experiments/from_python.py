@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.commands.defaults import take_defaults
-from experiments.commands.run import RunOptions, experiment_of, place_of, record
+from experiments.commands.run import RunOptions, experiment_of, goes_on_in, place_of, record
 from experiments.commands.terminal import INTERRUPTED
 from experiments.files.experiment import described_experiment
 from experiments.store.folder import write_tables
@@ -52,21 +52,23 @@ def run(
     KeyboardInterrupt
         If it was interrupted; `resume` goes on.
     """
-    known = take_defaults()
     if isinstance(experiment, Mapping):
         described, repeated = described_experiment(experiment), None
     else:
         described, repeated = experiment_of(str(experiment))
+    workers, executor, address = take_defaults().completed(workers, executor, address)
     options = RunOptions(
         resume=resume or extend or bool(rerun),
         extend=extend,
         rerun=tuple(rerun),
-        workers=workers or known.workers,
-        executor=executor or known.executor or "local",
-        address=address or known.address,
+        workers=workers,
+        executor=executor,
+        address=address,
         quiet=quiet,
     )
-    recorded, early = record(described, Path(out or place_of(described.name)), options, repeated)
+    known = None if isinstance(experiment, Mapping) else goes_on_in(str(experiment), options)
+    folder = Path(out or known or place_of(described.name))
+    recorded, early = record(described, folder, options, repeated)
     summary = to_markdown(summarise(recorded.results), described.name)
     write_tables(recorded, {"summary.md": summary})
     if early == INTERRUPTED:

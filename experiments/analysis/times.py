@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
 from experiments.analysis.noise import is_repeat, without_repeats
-from experiments.records.names import AA_REPEAT
+from experiments.records.names import AA_REPEAT, gap_text
 from experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
 READINGS = {
@@ -237,7 +237,9 @@ def _accuracies(results: pd.DataFrame) -> pd.DataFrame:
 
 def _accuracy_text(accuracy: Iterable[float]) -> str:
     known = [(name, value) for name, value in zip(ACCURACY, accuracy, strict=True) if value >= 0]
-    return ", ".join(f"{name} {value:{'.0e' if value < 0.1 else 'g'}}" for name, value in known)
+    return ", ".join(
+        f"{name} {gap_text(value) if value < 0.1 else f'{value:g}'}" for name, value in known
+    )
 
 
 def labelled(results: pd.DataFrame) -> pd.DataFrame:

@@ -56,11 +56,11 @@ def write_archive(folder: Path, out: Path) -> None:
         if path.resolve() != out.resolve()
     }
     for name, file in input_files(planned_in(folder)).items():
-        relative = name.rpartition(":")[0] if file.is_code else name
-        if Path(relative).expanduser().is_absolute() or ".." in Path(relative).parts:
+        relative = Path(name.rpartition(":")[0] if file.is_code else name)
+        if relative.expanduser().is_absolute() or ".." in relative.parts:
             click.echo(f"{name}: is outside the experiment's folder, and left out", err=True)
         else:
-            content[relative] = file.path.read_bytes()
+            content[relative.as_posix()] = file.path.read_bytes()
     manifest = json.loads(content[NAME]) | {"folder": ""}  # paths begin in the archive
     lock = sorted({f"{each.name}=={each.version}" for each in distributions()}, key=str.lower)
     content |= {
@@ -71,9 +71,12 @@ def write_archive(folder: Path, out: Path) -> None:
     }
     if _CITATION.is_file():
         content[_CITATION.name] = _CITATION.read_bytes()
-    content[CRATE] = json.dumps(_crate(manifest, content), indent=1).encode()
+    for name in (CRATE, CHECKSUMS):  # of an archive that was unpacked
+        content.pop(name, None)
     lines = [f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in content.items()]
     content[CHECKSUMS] = "".join(lines).encode()  # as `sha256sum --check` reads it
+    # without a checksum, as an author and a licence are written there
+    content[CRATE] = json.dumps(_crate(manifest, content), indent=1).encode()
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
         for name, each in content.items():
             archive.writestr(name, each)
@@ -179,7 +182,7 @@ def _extract(file: Path, folder: Path) -> None:
         raise Refusal(f"{file}: is no archive of `dualgap archive`: {error}") from None
     known = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    for name in sorted({*known} | files - {CHECKSUMS}):
+    for name in sorted(({*known} | files) - {CHECKSUMS, CRATE}):
         path = folder / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != known.get(name):
             raise Refusal(f"{file}: {name} is not what {CHECKSUMS} says; take an undamaged copy")

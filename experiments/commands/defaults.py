@@ -27,10 +27,18 @@ class Defaults(BaseModel, frozen=True):
     data: str | None = Field(None, description="folder of data sets, in place of DUALGAP_DATA")
 
     def by_command(self) -> dict[str, Any]:
-        """Return the defaults of options, by the names of commands."""
-        known = {"workers": self.workers, "executor": self.executor, "address": self.address}
-        given = {key: value for key, value in known.items() if value is not None}
-        return {"run": given, "verify": {k: given[k] for k in ("workers",) if k in given}}
+        """Return the defaults of options that go with any others, by the names of commands."""
+        return {} if self.workers is None else {"verify": {"workers": self.workers}}
+
+    def completed(
+        self, workers: int | None, executor: str | None, address: str | None
+    ) -> tuple[int | None, str, str | None]:
+        """Return how cases are run: as is given, and else as the file says, where both go together."""
+        if address is None and executor in (None, self.executor):
+            address = self.address
+        if workers is None and address is None:
+            workers = self.workers
+        return workers, executor or self.executor or "local", address
 
 
 def take_defaults() -> Defaults:

@@ -92,10 +92,14 @@ def run_all(
     """
     described, repeated = experiments_of(experiment, changes)
     several = len(described) > 1
-    folder = out or place_of(Path(experiment).name if several else described[0].name)
+    name = Path(experiment).name if several else described[0].name
+    folder = out or goes_on_in(experiment, options) or place_of(name)
+    places = [folder / one.name if several else folder for one in described]
+    if options.rerun:  # before any of several is run
+        for one, place in zip(described, places, strict=True):
+            planned(one, place, options, repeated)
     code = 0
-    for one in described:
-        place = folder / one.name if several else folder
+    for one, place in zip(described, places, strict=True):
         if dry_run:
             from experiments.commands.dry_run import preview  # noqa: PLC0415
 
@@ -139,6 +143,12 @@ def experiment_of(
         names = ", ".join(each.name for each in described)
         raise Refusal(f"{experiment}: is a folder of experiments; give one of {names}")
     return described[0], repeated
+
+
+def goes_on_in(experiment: str, options: RunOptions) -> Path | None:
+    """Return the folder of runs that is gone on with, if an experiment is given by one."""
+    folder = Path(experiment)
+    return folder if options.resume and (folder / NAME).is_file() else None
 
 
 def place_of(name: str) -> Path:

@@ -12,7 +12,8 @@ from experiments.commands.run import RunOptions, experiment_of, record, write_al
 from experiments.commands.terminal import INTERRUPTED, console, print_json
 from experiments.files.entries import Describer
 from experiments.files.experiment import ConfigError, Experiment
-from experiments.files.yamlfile import Fault, Node
+from experiments.files.overrides import text_of
+from experiments.files.yamlfile import Fault, Node, parse
 from experiments.tables import summary as tables
 from experiments.tables.verification import to_json, to_terminal, verification_texts
 
@@ -32,9 +33,8 @@ def verify_experiment(
     more : solvers that are checked too. out : where runs and tables are kept, if they are.
     tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
     """
-    described = with_solvers(experiment_of(experiment)[0], more)
-    if rigorous:
-        described = described.model_copy(update={"target": "proven"})
+    changes = [("--set", "target=proven")] if rigorous else []
+    described = with_solvers(experiment_of(experiment, changes)[0], more)
     with TemporaryDirectory() as scratch:
         recorded, early = record(described, out or Path(scratch), options)
         results = recorded.results
@@ -75,4 +75,10 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
             more = [describer.solver(Node(name, 0)) for name in names]
     except Fault as fault:
         raise ConfigError("--solver", [fault]) from None
-    return experiment.model_copy(update={"solvers": experiment.solvers + more})
+    if not names:
+        return experiment
+    root = parse(experiment.text.encode())
+    listed = Node([*root.listed("solvers"), *(Node(name, 0) for name in names)], 0)
+    options = [f"--solver {name}" for name in names]
+    text = text_of(Node(root.value | {"solvers": listed}, 0), experiment.text, options)
+    return experiment.model_copy(update={"solvers": experiment.solvers + more, "text": text})

@@ -1,7 +1,7 @@
 """One case at a time in a process of its own, with limits that are enforced from outside.
 
 A solver has a copy of the process to itself (see `cases.case`). The process is used again until it is
-killed, or something that it started is left behind. Limits of a phase, beyond which it is ended:
+killed, or a process or a file is left behind. Limits of a phase, beyond which it is ended:
 
 - loading the data: ten minutes;
 - solving: 1.5·time_limit + `grace`, which is 10 s (solvers stop by themselves at their next yield; where

@@ -19,6 +19,12 @@ def value_text(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
+def gap_text(gap: Any) -> str:
+    """Return a relative gap or tolerance with as many digits as it was given: 1e-03, 3.2e-02."""
+    texts = (f"{gap:.{digits}e}" for digits in range(17))
+    return next(text for text in texts if float(text) == gap)
+
+
 def settings_text(name: str, settings: Spec) -> str:
     """Return `name(setting=value, ...)`."""
     inside = ", ".join(f"{key}={value_text(value)}" for key, value in settings.items())

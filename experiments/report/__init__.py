@@ -33,13 +33,14 @@ from experiments.analysis.times import READINGS, joined_by_optimum, labelled, ti
 from experiments.plots.figures.certified_path import CertifiedPath
 from experiments.plots.runs import Runs
 from experiments.plots.style import style, svg_address
+from experiments.records.names import gap_text
 from experiments.report import sections
 from experiments.report.charts import Chart, convergence_chart, profile_chart
 from experiments.report.page import render
 from experiments.store import disk
 from experiments.store.reading import RunFolder
 from experiments.tables.claims import CLAIMS, claims
-from experiments.tables.formats import gap_text, machine_text
+from experiments.tables.formats import machine_text
 
 
 def write_report(folder: Path, out: Path) -> Path:

@@ -20,8 +20,9 @@ from experiments.plots.figures.speedup import speedup
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from experiments.plots.runs import Runs
 from experiments.plots.style import save, style
+from experiments.records.names import gap_text
 from experiments.tables.at_gap import to_markdown
-from experiments.tables.formats import file_name, gap_text, machine_text
+from experiments.tables.formats import file_name, machine_text
 
 
 def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: Path) -> None:

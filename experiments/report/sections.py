@@ -11,8 +11,9 @@ import pandas as pd
 
 from experiments.analysis.labels import kind_of
 from experiments.analysis.times import grouped, missed
+from experiments.records.names import gap_text
 from experiments.records.outcomes import OUTCOMES, outcome_of
-from experiments.tables.formats import duration, file_name, gap_text
+from experiments.tables.formats import duration, file_name
 from experiments.tables.table import Cell, Column, Table
 
 _FAILURES = list(OUTCOMES)[: list(OUTCOMES).index("inaccurate")]

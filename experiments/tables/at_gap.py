@@ -12,13 +12,8 @@ from experiments.analysis.labels import SIZES, words_of
 from experiments.analysis.means import Benchmark, intercepts, passes
 from experiments.analysis.noise import FEWEST, MARK, Comparison, noise_of_means
 from experiments.analysis.times import READINGS, missed
-from experiments.records.names import common_words, distinct_names
-from experiments.tables.formats import (
-    SINGLE,
-    duration,
-    gap_text,
-    precision_text,
-)
+from experiments.records.names import common_words, distinct_names, gap_text
+from experiments.tables.formats import SINGLE, duration, precision_text
 from experiments.tables.table import Column, Table
 from experiments.workers.machine import bytes_text
 

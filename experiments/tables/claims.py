@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from experiments.records.names import gap_text
 from experiments.records.outcomes import targets_above
-from experiments.tables.formats import gap_text
 from experiments.tables.table import Column, Table
 from problems.certificates.certificate import WRONG_GAP
 

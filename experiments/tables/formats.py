@@ -44,12 +44,6 @@ def precise_duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
 
 
-def gap_text(gap: float) -> str:
-    """Return a relative gap that is asked for, 1e-03; one of more digits with all of them."""
-    short = f"{gap:.0e}"
-    return short if float(short) == gap else str(float(gap))
-
-
 def rounded(value: float, digits: int) -> str:
     """Return a number with so many significant digits, 0.0120; with none as a whole number."""
     if not isfinite(value) or value == 0:

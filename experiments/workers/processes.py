@@ -3,12 +3,14 @@
 import os
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import psutil
 
+_ENDING = 1.0  # seconds in which processes are looked for that have to be killed
 # Reads the ids of workers until its input ends, as it does when whoever holds the other end dies; then
 # stops the last of them, kills its descendants as long as it finds more, then its group.
 _REAPER = r"""
@@ -21,7 +23,7 @@ descendants() {
 }
 if [ -n "$worker" ]; then
     kill -s STOP "$worker" 2>/dev/null
-    before=
+    before=none
     while found=$(descendants "$worker"); [ "$found" != "$before" ]; do
         kill -s KILL $found 2>/dev/null
         before=$found
@@ -79,6 +81,32 @@ def descendants(pid: int) -> list[psutil.Process]:
     with suppress(psutil.Error):
         found = psutil.Process(pid).children(recursive=True)
     return [process for process in found if alive(process.pid)]
+
+
+def end_descendants(pid: int) -> None:
+    """Kill all that a process has started, and the groups it moved to, until no other one is found.
+
+    What forks and ends while processes are listed is not found, but its zombies are, and have its group.
+    The process itself should be stopped, so that it starts nothing and leaves its zombies.
+    """
+    last, known = time.monotonic() + _ENDING, None
+    while time.monotonic() < last:
+        found: list[psutil.Process] = []
+        with suppress(psutil.Error):
+            found = psutil.Process(pid).children(recursive=True)
+        for process in found:
+            end_with_group(process)
+        before, known = known, {process.pid for process in found}
+        if before == known and not any(alive(each) for each in known):
+            break
+
+
+def end_with_group(process: psutil.Process) -> None:
+    """Kill a process and its group, unless that is ours; not one that has its id now."""
+    with suppress(psutil.Error, OSError):
+        if process.is_running() and (group := os.getpgid(process.pid)) != os.getpgrp():
+            os.killpg(group, signal.SIGKILL)
+        process.kill()
 
 
 def signal_group(group: int, number: signal.Signals) -> None:

@@ -6,6 +6,7 @@ process is used again for call after call until it dies or is stopped; then the 
 """
 
 import multiprocessing
+import os
 import pickle
 import signal
 import socket
@@ -24,7 +25,14 @@ from typing import Any
 import psutil
 
 from experiments.workers.capture import Capture
-from experiments.workers.processes import Reaper, alive, descendants, signal_group
+from experiments.workers.processes import (
+    Reaper,
+    alive,
+    descendants,
+    end_descendants,
+    end_with_group,
+    signal_group,
+)
 from experiments.workers.start import STARTING, serve
 from experiments.workers.wire import (
     ENDED,
@@ -218,8 +226,15 @@ class Worker:
         return total
 
     def can_go_on(self) -> bool:
-        """Return whether the process is alive, and nothing that it started still runs."""
-        return self._child is not None and alive(self._pid) and not descendants(self._pid)
+        """Return whether the process is alive, and nothing is left of the call.
+
+        Neither what it started, be it only its zombies, nor files, which would fill the disk with time.
+        """
+        if self._child is None or not alive(self._pid):
+            return False
+        with suppress(psutil.Error, OSError):
+            return not (os.listdir(self._files.name) or psutil.Process(self._pid).children())
+        return False
 
     def terminate(self) -> str:
         """Ask the process to end, with a second to do so; return the signal that has ended it."""
@@ -232,11 +247,12 @@ class Worker:
         """Kill the process and all that it started; the next call starts another one."""
         if self._child is None:
             return
-        self._seen |= set(descendants(self._pid))
+        with suppress(OSError):  # it has ended already
+            os.kill(self._pid, signal.SIGSTOP)
+        end_descendants(self._pid)
         signal_group(self._pid, signal.SIGKILL)
-        for process in self._seen:  # but not one that has the id of one of them now
-            with suppress(psutil.Error):
-                process.kill()
+        for process in self._seen:
+            end_with_group(process)
         self._child.kill()  # it may not lead its group yet
         self._child.join()
         self._channel.close()

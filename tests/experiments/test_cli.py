@@ -68,6 +68,28 @@ def test_retry_runs_again_what_ended_so(command, write, tmp_path):
     assert set(load_results("x")["status"]) == {"finished"}
 
 
+@pytest.mark.usefixtures("in_process")
+def test_a_folder_of_runs_is_gone_on_with_where_it_is(command, write, tmp_path):
+    command("run", write(GRID), "--out", "x")
+    runs = tmp_path / "x/runs.jsonl"
+    runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:2]))
+    assert "1/1" in command("run", "x", "--resume").output
+    assert len(load_results("x")) == 3
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_solver_that_one_of_several_lacks_is_refused_before_any_is_run_again(command, tmp_path):
+    (tmp_path / "d").mkdir()
+    for name, solver in (("a", "smo"), ("b", "libsvm")):
+        text = posing(solvers=f"[{solver}]").replace("name: small", f"name: {name}")
+        (tmp_path / "d" / f"{name}.yaml").write_text(text)
+    command("run", "d", "--out", "o")
+    refused = command("run", "d", "--out", "o", "--rerun", "smo", code=2)
+    assert "unknown solver 'smo'" in refused.output
+    assert len((tmp_path / "o/a/runs.jsonl").read_text().splitlines()) == 1
+
+
 @pytest.mark.parametrize("arguments", [["report", "."], ["selftest", "smo"]])
 def test_a_command_that_is_interrupted_says_so(command, monkeypatch, arguments):
     def interrupted(*_, **__):

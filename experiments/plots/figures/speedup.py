@@ -25,8 +25,7 @@ from experiments.plots.style import (
     solver_keys,
     wrap,
 )
-from experiments.records.names import distinct_names
-from experiments.tables.formats import gap_text
+from experiments.records.names import distinct_names, gap_text
 
 _ROW_INCHES = 0.34
 _NAME = 30  # characters of a problem's name in a line, of which there are two

@@ -19,13 +19,14 @@ from experiments.analysis.profiles import penalty_of, shifted_means
 from experiments.analysis.scores import PAR2, SGM10
 from experiments.analysis.times import labelled, times, tried_in_vain
 from experiments.files.experiment import purpose
+from experiments.records.names import gap_text
 from experiments.report.sections import shifted_means_table
 from experiments.store import disk
 from experiments.store.manifest import NAME, StoreError
 from experiments.store.reading import RunFolder, load_results
 from experiments.tables.at_gap import bold
 from experiments.tables.claims import CLAIMS, claims
-from experiments.tables.formats import SINGLE, gap_text, precise_duration, precision_text
+from experiments.tables.formats import SINGLE, precise_duration, precision_text
 from experiments.tables.summary import summarise
 from experiments.tables.table import Table
 
@@ -201,9 +202,9 @@ def _single_precision_text(results: Path) -> str:
         return ""
     known = times.dropna(subset="float64")
     ratios = (known["float64"] / known["float32"]).dropna()
-    least_to_most = f"{ratios.min():.1f} to {ratios.max():.1f}"
+    gap, ends = gap_text(_GAPS[0]), f"{ratios.min():.1f} to {ratios.max():.1f}"
     return (
-        f"To a gap of {gap_text(_GAPS[0])} one_dal in float32 is {least_to_most} times as fast as in float64, "
+        f"To a gap of {gap} one_dal in float32 is {ends} times as fast as in float64, "
         f"{gmean(ratios):.2f} in the mean, and is not certified on {len(known) - len(ratios)} of "
         f"{len(known)} problems."
     )

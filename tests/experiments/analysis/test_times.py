@@ -40,6 +40,11 @@ def test_the_cheapest_configuration_within_the_target_stands_for_a_solver():
     assert cell(table, 1e-6, "smo")["time"] == 4.0
 
 
+def test_tolerances_of_one_leading_digit_are_different_settings():
+    near = timed(tol=1e-3, time=4.0, gap=5e-4), timed(tol=1.4e-3, time=1.0, gap=2e-3)
+    assert cell(compared(table_of(*near)), 1e-3, "smo")["time"] == 4.0
+
+
 def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap():
     table = compared(
         table_of(

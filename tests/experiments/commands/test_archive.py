@@ -18,7 +18,7 @@ TABLE = "a,b,label\n1,2,1\n2,1.5,1\n0.3,1,1\n-1,-1,-1\n-2,-1.3,-1\n-0.3,-0.2,-1\
 def archived(command, write, in_process, tmp_path):
     """An archive of a folder that has grown and reads a file, which are both gone afterwards."""
     (tmp_path / "mine.csv").write_text(TABLE)
-    text = posing(dataset="{name: table_file, path: mine.csv, target: label}", C=[1, 2])
+    text = posing(dataset="{name: table_file, path: ./mine.csv, target: label}", C=[1, 2])
     command("run", write(text), "--out", "x")
     command("run", write(text), "--out", "x", "--set", "C=4", "--extend")
     (tmp_path / "x" / "slots" / "0").mkdir(parents=True)  # of jobs of SLURM
@@ -39,12 +39,12 @@ def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
     assert not any(name.startswith("slots/") for name in content)
     lines = content["checksums.sha256"].decode().splitlines()
     known = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
-    assert known.keys() == content.keys() - {"checksums.sha256"}
+    assert known.keys() == content.keys() - {"checksums.sha256", "ro-crate-metadata.json"}
     assert all(hashlib.sha256(content[name]).hexdigest() == known[name] for name in known)
     graph = json.loads(content["ro-crate-metadata.json"])["@graph"]
     entities = {each["@id"]: each for each in graph}
     parts = {part["@id"] for part in entities["./"]["hasPart"]}
-    assert parts == known.keys() - {"ro-crate-metadata.json"} == parts & entities.keys()
+    assert parts == known.keys() | {"checksums.sha256"} == parts & entities.keys()
     assert {"name", "description", "datePublished"} <= entities["./"].keys()
     licence = entities[entities["./"]["license"]["@id"]]
     assert licence["name"] == metadata("dualgap")["License-Expression"]
@@ -56,6 +56,15 @@ def test_an_archive_is_run_again_from_itself_alone(command, archived):
     told = command("run", archived, "--check", "--out", "again")
     assert "nothing became wrong, unsolved or broken: 3 " in told.output.replace("\n", " ")
     assert len(RunFolder("again").results) == 3
+
+
+def test_an_unpacked_archive_may_be_described_anew_and_archived_again(command, archived, tmp_path):
+    shutil.unpack_archive(archived, "unpacked")
+    command("archive", "unpacked", "--out", "second.zip")
+    shutil.unpack_archive("second.zip", "edited")
+    (tmp_path / "edited/ro-crate-metadata.json").write_text("{}")
+    shutil.make_archive("third", "zip", "edited")
+    assert "nothing became wrong" in command("run", "third.zip", "--check").output
 
 
 def test_a_damaged_archive_and_what_is_none_are_refused(command, archived, tmp_path):

@@ -45,3 +45,18 @@ def test_what_is_wrong_is_told_with_file_and_line(command, write, user, text, to
     user(text)
     refused = command("run", write(posing()), code=2)
     assert f"config/dualgap.yaml:1: {told}" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ((None, None, None), (None, "dask", "tcp://a:1")),
+        ((None, "dask", None), (None, "dask", "tcp://a:1")),
+        ((None, "local", None), (4, "local", None)),
+        ((2, "local", None), (2, "local", None)),
+        ((None, None, "tcp://b:2"), (None, "dask", "tcp://b:2")),
+    ],
+)
+def test_what_is_given_rules_out_defaults_that_do_not_go_with_it(given, used):
+    defaults = Defaults(workers=4, executor="dask", address="tcp://a:1")
+    assert defaults.completed(*given) == used

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from experiments import load_results
 from experiments.cli import main
+from experiments.files.experiment import read_experiment
 from experiments.selftest import PROPERTIES, Limits
 from experiments.selftest.bench import Bench, load
 from experiments.selftest.outcome import Report
@@ -183,3 +184,10 @@ def test_warm_starts_are_verified_and_every_bound_is_proven(verify):
     assert code == 0, output
     assert "every bound is proven" in " ".join(output.split())
     assert load_results(folder)["warm_start"].any()
+    assert "target: proven" in (folder / "experiment.yaml").read_text()
+
+
+def test_a_verification_that_is_kept_has_the_experiment_that_ran(verify):
+    _, _, folder = verify(["Student"])
+    described = read_experiment(folder / "experiment.yaml")
+    assert described.solvers[-1].name.endswith(":Student")

@@ -4,7 +4,8 @@ import string
 
 import pytest
 
-from experiments.tables.formats import duration, file_name, gap_text, precise_duration, rounded
+from experiments.records.names import gap_text
+from experiments.tables.formats import duration, file_name, precise_duration, rounded
 
 
 def test_times_have_two_or_three_digits_and_a_unit():
@@ -19,7 +20,7 @@ def test_gaps_have_the_digits_that_they_were_asked_with():
     assert [*map(gap_text, (1e-3, 1e-9, 2.5e-4, 1.25e-7))] == [
         "1e-03",
         "1e-09",
-        "0.00025",
+        "2.5e-04",
         "1.25e-07",
     ]
 

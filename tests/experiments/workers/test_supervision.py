@@ -4,8 +4,10 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
+import psutil
 import pytest
 
 from experiments.workers.processes import alive
@@ -130,3 +132,45 @@ def test_a_call_returns_bytes(worker):
     with pytest.raises(WorkerError, match="TypeError"):
         worker.finish(60.0)
     assert _begun(worker, abs, -1) == "1"
+
+
+def _leave_a_file():
+    with tempfile.NamedTemporaryFile(delete=False) as file:
+        return file.name
+
+
+def _leave_a_zombie():
+    return os.fork() or os._exit(0)
+
+
+@pytest.mark.parametrize("function", [_leave_a_file, _leave_a_zombie])
+def test_a_process_that_leaves_something_is_not_used_again(worker, function):
+    assert _begun(worker, abs, -1) == "1"
+    assert worker.can_go_on()
+    _begun(worker, function)
+    assert not worker.can_go_on()
+    worker.stop()
+
+
+CHAIN = """
+import os, time
+os.setsid()
+end = time.time() + 20
+while time.time() < end:
+    if os.fork():
+        os._exit(0)
+"""
+
+
+def test_what_forks_without_end_in_a_session_of_its_own_is_ended(worker):
+    begun = _begun(worker, _start_a_chain)
+    worker.stop()
+    left = [p for p in psutil.process_iter(["cmdline"]) if begun in (p.info["cmdline"] or [])]
+    assert left == []
+
+
+def _start_a_chain():
+    name = f"chain{os.getpid()}"
+    subprocess.Popen([sys.executable, "-SIc", CHAIN, name])
+    time.sleep(0.3)
+    return name

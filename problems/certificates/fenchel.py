@@ -170,8 +170,8 @@ def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[
 
     A relative gap is relative to the larger of both bounds, or to this unit where that is larger. Where
     w = 0 is optimal and has no loss it is the objective at w = 0 without an offset; where there is none,
-    or targets may be shifted, the weights' sum times the tube's width. Of offsets with costs see
-    `_size_of_offsets`.
+    or an offset takes what is added to all targets and a tube has a width, the weights' sum times that.
+    Of offsets with costs see `_size_of_offsets`.
 
     Parameters
     ----------
@@ -190,8 +190,8 @@ def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[
             break
     else:
         return 0.0, ""
-    shifted = _takes_shifts(given)
-    without = 0.0 if shifted else float(given.weight @ given.loss.value(given.y, zero))
+    in_tube = _takes_shifts(given) and given.tube
+    without = 0.0 if in_tube else float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
     return unit, "" if problem.pieces else "w = 0 is optimal: no sample has a loss there"
 

@@ -61,6 +61,8 @@ class Reference(Protocol):
     def size_at_zero(self) -> fmpq:
         """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with.
 
+        That of a tube's width where there is one and an offset.
+
         Where the problem has no size of its own, ½‖w‖² of orthogonal samples of their variance.
         """
         ...
@@ -103,6 +105,10 @@ class EnumeratedReference:
     def size_at_zero(self) -> fmpq:
         zero, exact = [ZERO] * self.exact.n, self.exact
         if not self.is_homogeneous:
+            tubes = ((c, c.upper - c.lower) for c in exact.curves if None not in (c.lower, c.upper))
+            width = sum((HALF * w * max(c.below or ZERO, c.above or ZERO) for c, w in tubes), ZERO)
+            if exact.groups and width > 0:  # an offset takes what is added to all targets
+                return width
             return exact.primal(ZERO, zero, [ZERO] * len(exact.groups)) or ZERO
         costs = sum((abs(group.cost) for group in exact.groups), ZERO)
         weights = sum((c.below for c in exact.curves), ZERO) / exact.n

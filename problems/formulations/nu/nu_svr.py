@@ -109,7 +109,7 @@ class NuSVR(Formulation):
         return [v for v in (offsets, np.array([b, b])) if self.allows(v)]
 
     def bounds(self, point: Point) -> Certificate:
-        """Return bounds; where all targets are equal the optimum is 0, and a gap relative to C."""
+        """Return bounds; where all targets are equal the optimum is 0, and a gap relative to them."""
         found = super().bounds(point)
-        unit = 0.0 if np.ptp(self.y) else float(self.weight.sum())
+        unit = 0.0 if np.ptp(self.y) else float(self.weight @ np.abs(self.y) or self.weight.sum())
         return assembled(found.bounds, unit, found)

@@ -75,12 +75,16 @@ def alive(pid: int) -> bool:
     return False
 
 
-def descendants(pid: int) -> list[psutil.Process]:
-    """Return all that a process has started and that has not ended, whatever group it moved to."""
-    found: list[psutil.Process] = []
+def started_by(pid: int) -> list[psutil.Process]:
+    """Return all that a process has started, whatever group it moved to, and their zombies."""
     with suppress(psutil.Error):
-        found = psutil.Process(pid).children(recursive=True)
-    return [process for process in found if alive(process.pid)]
+        return psutil.Process(pid).children(recursive=True)
+    return []
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """Return all that a process has started and that has not ended."""
+    return [process for process in started_by(pid) if alive(process.pid)]
 
 
 def end_descendants(pid: int) -> None:
@@ -91,9 +95,7 @@ def end_descendants(pid: int) -> None:
     """
     last, known = time.monotonic() + _ENDING, None
     while time.monotonic() < last:
-        found: list[psutil.Process] = []
-        with suppress(psutil.Error):
-            found = psutil.Process(pid).children(recursive=True)
+        found = started_by(pid)
         for process in found:
             end_with_group(process)
         before, known = known, {process.pid for process in found}

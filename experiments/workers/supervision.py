@@ -32,6 +32,7 @@ from experiments.workers.processes import (
     end_descendants,
     end_with_group,
     signal_group,
+    started_by,
 )
 from experiments.workers.start import STARTING, serve
 from experiments.workers.wire import (
@@ -230,10 +231,10 @@ class Worker:
 
         Neither what it started, be it only its zombies, nor files, which would fill the disk with time.
         """
-        if self._child is None or not alive(self._pid):
+        if self._child is None or not alive(self._pid) or started_by(self._pid):
             return False
-        with suppress(psutil.Error, OSError):
-            return not (os.listdir(self._files.name) or psutil.Process(self._pid).children())
+        with suppress(OSError):  # its folder is gone
+            return not os.listdir(self._files.name)
         return False
 
     def terminate(self) -> str:

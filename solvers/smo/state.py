@@ -104,10 +104,8 @@ class State:
         self.f = f
         self._diagonal = np.abs(self.matrix.diagonal(np.arange(n)))
         if self.tiles.kernel.is_psd is not True:  # values of K may be larger than its diagonal says
-            scale = self.matrix.scale
-            self._diagonal = np.maximum(
-                self._diagonal, self.tiles.largest * (1.0 if scale is None else scale**2)
-            )
+            scale = 1.0 if self.matrix.scale is None else self.matrix.scale**2
+            self._diagonal = np.maximum(self._diagonal, scale * self.tiles.largest)
         self._stale, self._fresh = np.zeros(n), 0.0
         self.note_change(np.arange(n), self.z)
 

@@ -31,6 +31,11 @@ def snake_case(class_name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
 
 
+def is_ours(cls: type) -> bool:
+    """Return whether a class is of the toolkit itself, which knows what it assumes of its own."""
+    return cls.__module__.partition(".")[0] in ("problems", "solvers", "experiments")
+
+
 def is_outside(name: str) -> bool:
     """Return whether a name is `path/to/file.py:ClassName`."""
     path, colon, _ = name.rpartition(":")

@@ -262,16 +262,18 @@ def _plateau(answer: _Answer) -> Iterator[Diagnosis]:
 def _wrong_intercept(answer: _Answer) -> Iterator[Diagnosis]:
     """The solver's own b is wrong: far from every sample's, or costly where α is right."""
     problem, own, certificate = answer.problem, answer.own_b, answer.certificate
-    one_offset = problem.intercept and problem.groups is None and problem.is_bounded
+    # the two of ν-SVR are b + ε and b − ε, neither of which follows from b
+    one_offset = problem.costs.size == 1 and problem.groups is None and problem.is_bounded
     if own is None or not one_offset:
         return
-    scores = answer.scores
+    scores, cost = answer.scores, float(problem.costs[0])
     best = middle(*best_intercept(problem, scores))
     kinks = problem.y - scores
     reach = float(kinks.max() - kinks.min())
     nowhere = not kinks.min() - reach <= own <= kinks.max() + reach
     at_own, at_best = (
-        float(problem.weight @ problem.loss.value(problem.y, scores + b)) for b in (own, best)
+        cost * b + float(problem.weight @ problem.loss.value(problem.y, scores + b))
+        for b in (own, best)
     )
     least = _FAR_GAP if nowhere else max(_FAR_GAP, certificate.relative_gap)
     if at_own - at_best > least * max(abs(certificate.primal_objective), certificate.unit):

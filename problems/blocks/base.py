@@ -284,8 +284,10 @@ def _signs(y: Any, positive: float | str | None) -> Any:
             )
         return y
     if y.dtype.kind not in "biuf":
-        missing = np.array([label is None for label in y], bool)
-        return np.where(missing, np.nan, np.where(y.astype(str) == str(positive), 1.0, -1.0))
+        from pandas import isna  # noqa: PLC0415 - slow to import
+
+        # None of Parquet, NaN or NA of a data frame: as text each would be a label like any other
+        return np.where(isna(y), np.nan, np.where(y.astype(str) == str(positive), 1.0, -1.0))
     return np.where(np.isnan(y), np.nan, np.where(y == float(positive), 1.0, -1.0))
 
 

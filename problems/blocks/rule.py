@@ -62,7 +62,8 @@ class DualRule:
             raise ValueError(f"rule: {v.size} numbers are no dual variables of {d} features")
         w, change, rows, x = np.split(v[4:], np.cumsum([d + 1, d + 1, given]))
         scales = float(min(v[0], 1.0)), float(min(v[1], 1.0))
-        return cls(w, change, float(v[2]), int(v[3]), rows.astype(np.int64), x, scales)
+        own = cls(w, change, float(v[2]), int(v[3]), rows.astype(np.int64), x, scales)
+        return own.sorted()  # as `beta` needs them, whoever packed them
 
     def sorted(self) -> DualRule:
         """Return it with its variables in the order of their numbers."""

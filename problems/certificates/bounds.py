@@ -19,13 +19,15 @@ from problems.arithmetic import Intervals
 from problems.box_gap import middle
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.offsets import Interval, root_offset
+from problems.dual_problem.offsets import Interval, root_offsets
 from problems.dual_problem.recovery import Weights
+from problems.losses import ScalarLoss
 from problems.projection import members_of
 
 _REACHES = (1e-12, 1e-10, 1e-8)  # too short to excuse weights of a wrong norm
 _ROOM = 2.0**-49  # of a coefficient's largest size, that C = 1/(n·lam) may be wrong by
 _MOST_MOVED = 32  # coefficients that an equality takes
+_FAR, _LEFT = 1e100, 2.0**-40  # a prediction where slopes alone count; what rounding leaves of them
 
 
 class Float64:
@@ -74,9 +76,11 @@ def dual_terms(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[A
     Raises
     ------
     ArithmeticError
-        If no such point is found.
+        If no such point is found, or the conjugate is infinite there.
     """
     exact, norm2 = exactly_feasible(problem, A, beta, own)
+    if isinstance(problem.loss, ScalarLoss) and not problem.may_be_infeasible:
+        _check_domain(problem, exact.mid)
     C = A.C.reshape(-1, *(1 for _ in exact.shape[1:]))
     linear = -(A.C * problem.loss.conjugate(A.y, -(exact / C))).sum()
     size = abs(exact).sum()
@@ -84,6 +88,22 @@ def dual_terms(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[A
         share = 1 - np.maximum(1 - problem.budget / size, 0.0)
         linear, norm2 = share * linear, share * norm2
     return linear, norm2
+
+
+@np.errstate(all="ignore")
+def _check_domain(problem: DualProblem, beta: Vector) -> None:
+    """Raise ArithmeticError if s·f − ℓ(y, f) grows without end for s = −β/C: then ℓ*(y, s) is inf."""
+    loss, y, s = problem.loss, problem.y, -beta / problem.weight
+    conjugate = loss.conjugate(y, s)
+    for f in (-_FAR, _FAR):
+        value = loss.value(y, np.full(y.size, f))
+        outside = value + conjugate - s * f < -_LEFT * (np.abs(value) + np.abs(s * f))
+        if outside.any():
+            i = int(outside.argmax())
+            raise ArithmeticError(
+                f"no dual bound: the loss {loss.name} has no slope {s[i]:.3g} at sample {i}; its "
+                "dual_range must say between which numbers α/C is"
+            )
 
 
 def exactly_feasible(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[Any, Any]:
@@ -183,11 +203,11 @@ def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) 
         if problem.loss.sees_differences:
             left = (A.y - near).mid
             if not np.isfinite(left).all():
-                return [(0.0, 0.0)]
-            b = root_offset(problem.changed(y=left), 0.0 * left)
+                return [(0.0, 0.0)] * problem.costs.size
+            roots = root_offsets(problem, 0.0 * left, left)
         else:
-            b = root_offset(problem, near.mid)
-        return [(b, b)]
+            roots = root_offsets(problem, near.mid)
+        return [(b, b) for b in roots]
     pieces, groups = problem.loss.dual_pieces(A.y), problem.box.groups
     added: Any = np.zeros(len(pieces))
     if offsets is not None and groups is None:

@@ -25,12 +25,12 @@ import numpy as np
 import scipy
 
 from problems.arithmetic import Intervals
+from problems.arithmetic.rational import is_semidefinite
 from problems.arithmetic.rounding import products
 from problems.certificates.certificate import Bounds, Certificate, assembled
 from problems.certificates.enclosures import (
     Constraints,
     Interior,
-    has_negative_pivot,
     linear_program,
     smallest_eigenvalue,
 )
@@ -38,6 +38,7 @@ from problems.dataset import Vector
 from problems.forms import Point
 
 _ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as well
+_EXACT = 60  # rows up to which a matrix that may be singular is examined in rationals
 _LARGE = 200_000  # entries of all matrices up to which a linear program takes seconds
 
 
@@ -139,11 +140,12 @@ class Program:
             inside = np.flatnonzero(label == block)
             part = scipy.sparse.csc_array(self.P[inside][:, inside])
             least = smallest_eigenvalue(part)
-            if least >= 0 or (negative := has_negative_pivot(part)) is False:
+            small = part.shape[0] <= _EXACT
+            if least >= 0 or (small and is_semidefinite(part.toarray())):
                 continue
             if np.isfinite(least):  # as of FᵀF, whose rounding may make it indefinite
                 shift[inside] = -least
-            elif negative or self._is_indefinite(part):
+            elif small or self._is_indefinite(part):
                 raise NotConvex("P is indefinite: it has a negative eigenvalue, proven")
             else:
                 raise NotConvex("P ⪰ 0 is not proven: its smallest eigenvalue is not resolved")

@@ -42,7 +42,6 @@ _HELD = 1e-7  # slack below which an inequality is held, relative to its terms
 _SHARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
 _SCALE = 1e-7  # cost of α: room below it counts as none
 _SECONDS = 30.0  # of a linear program
-_EXACT = 60  # rows up to which a matrix that may be singular is eliminated in rationals
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,24 +326,6 @@ def smallest_eigenvalue(S: Any) -> float:
         rows = residual.sum(axis=1) + gamma(count) * (magnitude.sum(axis=1) + abs(T).sum(axis=1))
         return shift - 1.01 * float(np.max(rows)) - gamma(4) * (size + abs(shift))
     return -inf
-
-
-def has_negative_pivot(block: Any) -> bool | None:
-    """Return whether a small symmetric matrix has a negative eigenvalue, in rationals; None if large."""
-    n = block.shape[0]
-    if n > _EXACT:
-        return None
-    rows = [[Fraction(value) for value in row] for row in block.toarray().tolist()]
-    for k in range(n):
-        pivot = rows[k][k]
-        if pivot < 0 or (pivot == 0 and any(rows[k][k:])):
-            return True
-        if pivot == 0:
-            continue
-        for i in range(k + 1, n):
-            if factor := rows[i][k] / pivot:
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return False
 
 
 def _least_change(M: Any, weights: Vector, missing: Vector) -> Vector:

@@ -45,8 +45,9 @@ def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
     try:
         linear, norm2 = dual_terms(problem, A, beta, dual.exact)
         lower = linear - 0.5 * norm2
-    except ArithmeticError:
-        lower, norm2 = Intervals(-inf), Intervals(nan)
+        missing = ""
+    except ArithmeticError as error:
+        lower, norm2, missing = Intervals(-inf), Intervals(nan), str(error)
     delta = problem.psd_shift if problem.is_bounded else 0.0
     weights = dual.rounded if own_w is None else weights_of(problem, own_w)
     if delta and own_w is None:
@@ -56,7 +57,7 @@ def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
     primal = best_primal(problem, A, weights, choices)
     spare = 0.505 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
     rounding = _rounding(problem, A, dual, weights, primal, delta)
-    rounding += spare + 2 * float(lower.mid - lower.low)
+    rounding += spare + (0.0 if missing else 2 * float(lower.mid - lower.low))
     low, high = float(lower.low), float(primal.value.high) + spare
     low, high = low - _OF_WEIGHTS * abs(low), high + _OF_WEIGHTS * abs(high)
     bounds = Bounds(low, high if given.is_psd else nan, rounding)
@@ -81,7 +82,7 @@ def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
         offsets=offsets,
         norm2=(max(0.0, float(least)), float(most)) if own_w is None else (nan, nan),
         scale=scale,
-        reason=missing_bound(given, bounds) or reason,
+        reason=missing or missing_bound(given, bounds) or reason,
     )
 
 
@@ -127,7 +128,7 @@ def _conditions(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[
     else:
         y, loss, beta = problem.y, problem.loss, problem.beta(dual.alpha)
         C = problem.weight.reshape(-1, *(1 for _ in beta.shape[1:]))
-        f = dual.scores + offsets.sum()
+        f = dual.scores + problem.shifts(offsets)
         terms = problem.weight * (loss.value(y, f) + loss.conjugate(y, -beta / C))
         terms = terms + (beta * f).reshape(problem.n, -1).sum(axis=1)
         scalar = isinstance(loss, ScalarLoss)
@@ -156,7 +157,11 @@ def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Any]:
         return unmoved
     back = left - y
     errors = np.abs((y - (left - back)) + (-shift - back))
-    return problem.changed(y=left), shift, Intervals(left, errors)
+    moved = problem.changed(y=left)
+    # a formulation from outside may make its weights, or its loss, of the targets
+    with np.errstate(all="ignore"):
+        same = moved.loss == problem.loss and np.array_equal(moved.weight, problem.weight)
+    return (moved, shift, Intervals(left, errors)) if same else unmoved
 
 
 def _takes_shifts(problem: DualProblem) -> bool:

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import products, transposed_products
+from problems.arithmetic.rounding import UNIT, products, transposed_products
 from problems.blocks import Block, Blocks, ChangedBlock, DualRule
 from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 from problems.forms import Point, Sharded
 
-_OF_WEIGHTS = 2.0**-49  # of both bounds, that a product C·cᵢ may be wrong by
+_OF_WEIGHTS = 2.0**-49  # of both bounds, that a product C·cᵢ, or βᵢ at its limit, may be wrong by
 
 
 def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Certificate:
@@ -108,6 +108,16 @@ def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, at: Vector) -
         part = block.part(rows)
         C = form.weights(part)
         beta = rule.beta(loss, blocks.firsts[k] + rows.start, part, C)
+        if np.any(loss.conjugate(part.y, 0.0 * C)):
+            raise ValueError(
+                f"no bound on samples in blocks: the loss {loss.name} has another least value than 0"
+            )
+        # but for rounding, which the bounds are moved for
+        if not loss.in_domain(part.y, -(1 - 4 * UNIT) * beta / C).all():
+            raise ValueError(
+                f"no bound on samples in blocks: the loss {loss.name} has dual variables with other "
+                "limits than 0 and C"
+            )
         for side, own in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
             exact, width = Intervals(own), Intervals(C)
             sums.v[side] += transposed_products(part.X, own)

@@ -117,9 +117,15 @@ class ArrayFileSource(FileSource):
 
     def _read(self, piece: Piece) -> tuple[Any, Any, Any]:
         files = [Path(piece.file), _beside(piece.file, "y"), _beside(piece.file, "weight")]
-        arrays = [
-            np.load(file, "r") if i < 2 or file.exists() else None for i, file in enumerate(files)
-        ]
+        try:
+            arrays = [
+                np.load(file, "r") if i < 2 or file.exists() else None
+                for i, file in enumerate(files)
+            ]
+        except (EOFError, ValueError) as error:
+            raise ValueError(
+                f"X: {piece.file}, or its y or weight, is no complete array: {error}"
+            ) from error
         lengths = {len(array) for array in arrays if array is not None}
         if len(lengths) > 1:
             raise ValueError(f"X: {piece.file} and its y or weight have other lengths: {lengths}")
@@ -227,7 +233,10 @@ def _parquet(
             for name, column in (("target", target), ("weight", weight)):
                 if column is not None and column not in schema.names:
                     raise ValueError(f"{name}: {path} has no {column!r}, it has {schema.names[:9]}")
-            own = tuple(name for name in schema.names if name not in (target, weight))
+            # an index that pandas or Dask stored as a column names rows, and is no feature
+            index = (schema.pandas_metadata or {}).get("index_columns", [])
+            others = {target, weight}.union(name for name in index if isinstance(name, str))
+            own = tuple(name for name in schema.names if name not in others)
             text = [name for name in own if not _is_number(types, schema.field(name).type)]
             if text:
                 raise ValueError(

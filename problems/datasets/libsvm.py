@@ -163,7 +163,8 @@ def _text_table(file: Path, separator: str) -> Any:
 
     known: Any = {"sep": separator, "skipinitialspace": True}
     # of longer lines below the names the first cells would be taken for names of rows
-    first = pd.read_csv(file, header=None, nrows=2, dtype=str, **known).iloc[0]
+    names: Any = {"dtype": str, "keep_default_na": False, "na_values": [""]}  # NA may be a name
+    first = pd.read_csv(file, header=None, nrows=2, **names, **known).iloc[0]
     if first.isna().any():
         raise ValueError(
             f"its first line has no name for column {int(first.isna().argmax()) + 1}; give it one, or "

@@ -80,6 +80,8 @@ class OpenML(Foreign):
                     data_home=str(cache_folder()),
                     n_retries=1,
                 )
+        except KeyError as error:  # scikit-learn's, of a column that there is not
+            raise ValueError(f"target: {self.title()}: {error.args[0]}") from error
         except OSError as error:
             if isinstance(error, HTTPError):
                 error.close()  # it holds the connection
@@ -87,6 +89,10 @@ class OpenML(Foreign):
                 f"{self.title()}: could not be downloaded ({error}); what was downloaded once is kept "
                 f"in {cache_folder() / 'openml'}, which may come from another machine"
             ) from error
+        if getattr(found.target, "ndim", 0) != 1:
+            raise ValueError(
+                f"target: OpenML names no column of {self.title()}, or several, as its target; name one"
+            )
         if hasattr(found.data, "columns"):
             raw = raw_of(found.data, found.target, self.title())
         else:  # sparse samples have no columns

@@ -189,6 +189,9 @@ def _mat(path: Path) -> ConvexQP:
         found = {name: own for name, own in loadmat(path).items() if not name.startswith("__")}
     except Exception as error:  # whatever scipy raises of a file that is damaged
         raise ValueError(f"{path.name}: cannot be read: {error}") from error
+    for name in {"q", "h", "b_eq", "lb", "ub", "l", "u"} & found.keys():
+        if scipy.sparse.issparse(found[name]):  # as a vector may be in MATLAB
+            found[name] = found[name].toarray()
     if not {"l", "u"} & found.keys():
         vectors = {
             name: found[name].ravel() for name in ("q", "h", "b_eq", "lb", "ub") if name in found

@@ -315,11 +315,18 @@ class DualProblem:
 
         return Reduction(form, recover)
 
+    @property
+    def restated(self) -> list[str]:
+        """What its class says of weights and offsets: samples in blocks have no place for it."""
+        names, own = ("weight", "groups", "costs"), type(self)
+        return [name for name in names if getattr(own, name) is not getattr(DualProblem, name)]
+
     def to_sharded(self, _gram: Gram | None, _start: Point | None = None) -> Reduction[Sharded]:
         """Return the risk of samples in blocks: its own, or those that arrays in memory are cut into."""
-        if not self.takes_blocks or not self.is_linear:
+        if not self.takes_blocks or not self.is_linear or self.restated:
             raise Unsupported(
-                "samples in blocks have a linear kernel, and the soft margin, the tube or another risk"
+                "samples in blocks have a linear kernel, the soft margin, the tube or another risk, and "
+                "no weights or offsets but those that come with them"
             )
         X: Any = self.X
         C, given = self.slack_weight, isinstance(X, Blocks)

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from problems.box_gap import middle
-from problems.dataset import Vector
+from problems.dataset import Indices, Vector
 from problems.dual_problem.dual import DualProblem
+from problems.projection import members_of
 
 Interval = tuple[float, float]
 _LARGEST_OFFSET = 1e300  # an intercept beyond it overflows
@@ -27,17 +28,30 @@ def best_intercept(problem: DualProblem, scores: Vector) -> Interval:
     return best_offsets(problem, scores)[0] if problem.intercept else (0.0, 0.0)
 
 
-def root_offset(problem: DualProblem, scores: Vector) -> float:
-    """Return a b that minimises Σ Cᵢℓ(yᵢ, fᵢ + b): the root of its slope, which never falls."""
+def root_offsets(problem: DualProblem, scores: Vector, y: Vector | None = None) -> list[float]:
+    """Return for each group a u_g that minimises c_g·u_g + Σ Cᵢℓ(yᵢ, fᵢ + u_g).
+
+    `y` stands for the targets where what is left of them is asked for.
+    """
+    costs, groups, y = problem.costs, problem.groups, problem.y if y is None else y
+    whole = [np.arange(problem.n)] * costs.size
+    members = whole if groups is None else members_of(groups, costs.size)
+    pairs = zip(members, costs.tolist(), strict=True)
+    return [_root(problem, y, scores, own, cost) if own.size else 0.0 for own, cost in pairs]
+
+
+def _root(problem: DualProblem, y: Vector, scores: Vector, own: Indices, cost: float) -> float:
+    """Return the root of the slope of one group's objective, which never falls."""
     from scipy.optimize import brentq  # noqa: PLC0415 - slow to import
 
-    share = problem.weight / problem.weight.max()
+    y, scores, C = y[own], scores[own], problem.weight[own]
+    share, price = C / C.max(), cost / float(C.max())
 
     def slope(b: float) -> float:
-        return float(share @ problem.loss.subgradient(problem.y, scores + b))
+        return price + float(share @ problem.loss.subgradient(y, scores + b))
 
     # where every sample is beyond its kinks, most losses rise or fall
-    reach = float(np.abs(problem.loss.kinks(problem.y) - scores).max()) or 1.0
+    reach = float(np.abs(problem.loss.kinks(y) - scores).max()) or 1.0
     while reach < _LARGEST_OFFSET and not slope(-reach) <= 0 <= slope(reach):
         reach *= 2.0  # losses that never reach 0 underflow in the end
     if not reach < _LARGEST_OFFSET:

@@ -14,7 +14,7 @@ from problems.arithmetic.rounding import products, transposed_products
 from problems.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.offsets import best_offsets, root_offset, widest_margin
+from problems.dual_problem.offsets import best_offsets, root_offsets, widest_margin
 from problems.forms import Point
 from problems.gram.products import gram_products
 
@@ -118,7 +118,7 @@ def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
     """
     scores = problem.X @ w
     if problem.pieces is None:
-        b = root_offset(problem, scores) if problem.intercept else 0.0
+        b = problem.shifts(np.array(root_offsets(problem, scores)))
         C = problem.weight.reshape(-1, *(1 for _ in scores.shape[1:]))
         yield problem.alpha(-C * problem.loss.subgradient(problem.y, scores + b))
         return

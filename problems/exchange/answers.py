@@ -33,6 +33,7 @@ from problems.exchange.words import finite, quoted
 from problems.forms import Point, Unsupported
 from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.formulation import Formulation
+from problems.kernels import as_dense
 from problems.losses import Piece
 from problems.validation import DAMAGE
 
@@ -68,7 +69,7 @@ def read_answer(path: Path, problem: Formulation) -> Point:
             if path.suffix == ".mat":
                 return _from_columns(*_matlab(file, problem), problem)
             if path.suffix == ".skops":
-                found = read_estimator(path, _largest(problem))
+                found = read_estimator(path, _largest(problem), problem)
                 return _from_columns(found, found, problem)
             text = _text(file, problem)
             if path.suffix in (".csv", ".tsv"):
@@ -170,7 +171,8 @@ def _matlab(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], l
             if prod(shapes[name]) > most[name]:
                 raise ValueError(f"{name}: has {prod(shapes[name])} entries, not {most[name]}")
         loaded: dict[str, Any] = loadmat(io.BytesIO(unpacked), variable_names=names)
-        columns = {name: np.asarray(loaded[name], np.float64).ravel() for name in names}
+        # a vector may be sparse in MATLAB
+        columns = {name: np.asarray(as_dense(loaded[name]), np.float64).ravel() for name in names}
     except Exception as error:  # whatever scipy raises of a file that is damaged
         raise ValueError(
             f"cannot be read ({quoted(error)}); an answer is what MATLAB's or Octave's save -v7 writes"

@@ -11,11 +11,15 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.exchange.words import quoted
+from problems.formulations.formulation import Formulation
+from problems.formulations.nu.nu_svc import NuSVC
 from problems.kernels import as_dense
 
 
-def read_estimator(path: Path, most: int) -> dict[str, Vector]:
+def read_estimator(path: Path, most: int, problem: Formulation) -> dict[str, Vector]:
     """Return coefs and index, or w, and b of an estimator such as SVC, SVR, LinearSVC or SGDClassifier.
+
+    LIBSVM divides an answer to ν-SVC by ρ; that to a `NuSVC` is multiplied by it again.
 
     Raises
     ------
@@ -36,7 +40,10 @@ def read_estimator(path: Path, most: int) -> dict[str, Vector]:
             raise ValueError(f"its classes are {quoted(model.classes_)}, expected -1 and +1")
         found = {"b": model.intercept_}
         if hasattr(model, "support_"):
-            found |= {"coefs": as_dense(model.dual_coef_), "index": model.support_ + 1}
+            coefs, rho = as_dense(model.dual_coef_), 1.0
+            if isinstance(problem, NuSVC) and type(model).__name__ == "NuSVC":
+                rho = np.abs(problem.costs).sum() / np.abs(coefs).sum()
+            found = {"b": rho * model.intercept_, "coefs": rho * coefs, "index": model.support_ + 1}
         else:
             found |= {"w": model.coef_}
     except Exception as error:  # whatever skops raises of a file that is damaged

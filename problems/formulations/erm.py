@@ -43,10 +43,16 @@ class RegularizedRisk(Formulation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.in_blocks:
+            self._check_weight()
+
+    def _check_weight(self) -> None:
         if not 0 < 1.0 / max(self.n * self.lam, np.finfo(float).tiny) <= 1e300:
             raise ValueError(
                 f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {self.lam!r}"
             )
+        if not self.in_blocks:
+            super()._check_weight()
 
     @property
     def slack_weight(self) -> float:
@@ -93,9 +99,9 @@ class RegularizedERM(RegularizedRisk):
     @property
     def problem_class(self) -> str:  # type: ignore[override]
         """The soft margin or the regression that it is, if it is one; else "risk"."""
-        if isinstance(self.loss, Hinge):
+        if type(self.loss) is Hinge:
             return "soft_margin"
-        return "svr" if isinstance(self.loss, EpsilonInsensitive) else "risk"
+        return "svr" if type(self.loss) is EpsilonInsensitive else "risk"
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -40,8 +40,9 @@ from problems.dual_problem.dual import DualProblem
 from problems.forms import Point
 from problems.formulations.task import CLASSES, LABELS, TARGETS, Task
 from problems.kernels import Kernel
-from problems.kernels.base import check_overflow
-from problems.registry import snake_case
+from problems.kernels.base import check_declared, check_overflow
+from problems.losses.base import check_pieces
+from problems.registry import is_ours, snake_case
 from problems.validation import (
     NoSuchProblem,
     check_positive,
@@ -98,8 +99,13 @@ class Formulation(DualProblem):
         super().__init_subclass__(**kwargs)
         if "name" not in vars(cls):
             cls.name = snake_case(cls.__name__)
-        if not hasattr(cls, "problem_class"):
+        # of one that restates what it is, the optimum is not that of the class which it extends
+        restated = {"loss", "losses", "weight", "groups", "costs"} & vars(cls).keys()
+        other = bool(restated) and not is_ours(cls) and "problem_class" not in vars(cls)
+        if other or not hasattr(cls, "problem_class"):
             cls.problem_class = cls.name
+            own: Any = vars(cls).get("identity", Formulation.identity)
+            cls.identity = own  # pyright: ignore[reportAttributeAccessIssue]
 
     def __post_init__(self) -> None:
         X: Any = self.X if self.in_blocks else check_samples(self.X)
@@ -126,7 +132,20 @@ class Formulation(DualProblem):
                     f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
                     f"{count - 1} for {count} costs, or -1 for none, got {shown(self.groups)}"
                 )
+        self._check_weight()
+        check_pieces(self.pieces or [])
         check_overflow(self.kernel, X)
+        check_declared(self.kernel, X)
+
+    def _check_weight(self) -> None:
+        """Raise ValueError if the weights are none that bounds hold for."""
+        weight = np.asarray(self.weight)
+        finite = self.may_be_infeasible or bool(np.isfinite(weight).all())
+        if weight.shape != (self.n,) or not (finite and (weight > 0).all()):
+            raise ValueError(
+                f"weight: must be {self.n} finite numbers above 0, one for each sample, got "
+                f"{shown(weight)}; where no loss is allowed at all, it is a hard margin"
+            )
 
     def _check_blocks(self, X: Blocks) -> None:
         """Raise ValueError if samples in blocks are not what it takes."""
@@ -134,6 +153,11 @@ class Formulation(DualProblem):
             raise NoSuchProblem(
                 f"X: {self.name} takes no samples in blocks; the soft margin, support vector regression "
                 "and the risks of smooth losses do"
+            )
+        if self.restated:
+            raise NoSuchProblem(
+                f"X: {self.name} has its own {', '.join(self.restated)}, and samples in blocks go by C "
+                "and by the weights that come with them"
             )
         if self.y is not None:  # pyright: ignore[reportUnnecessaryComparison]
             raise ValueError("y: samples in blocks have theirs with them; give None")

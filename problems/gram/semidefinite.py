@@ -76,11 +76,16 @@ def psd_shift(gram: Gram, proven: bool = False) -> float:
 
 
 def _is_exactly_semidefinite(gram: Gram) -> bool:
-    """Whether K is proven to be semidefinite by what the kernel declares, and by rational arithmetic."""
+    """Whether K is proven to be semidefinite by what the kernel declares, and its matrices are."""
     if isinstance(gram.kernel, Precomputed) and gram.n <= _MOST_EXACT:
         return is_semidefinite(as_dense(gram.X))
     forms = [np.array(k.matrix) for k in kernels_in(gram.kernel) if isinstance(k, QuadraticForm)]
-    return bool(gram.kernel.is_psd) and all(map(is_semidefinite, forms))
+    return bool(gram.kernel.is_psd) and all(map(_is_proven, forms))
+
+
+def _is_proven(A: Block) -> bool:
+    """Whether A ⪰ 0 is proven: by a factorisation, else in rationals where that takes a second."""
+    return smallest_eigenvalue_bound(A) >= 0 or (len(A) <= _MOST_EXACT and is_semidefinite(A))
 
 
 def _midpoints(gram: Gram) -> tuple[Block, float]:

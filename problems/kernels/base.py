@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import isabstract
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,13 +18,14 @@ from problems.arithmetic.balls import Balls, Unprovable
 from problems.arithmetic.rounding import gamma
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels.samples import Block, PreciseColumns, Selection
-from problems.registry import snake_case
+from problems.registry import is_ours, snake_case
 from problems.validation import check_positive, shown
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
 _VALUES = 2**22  # of a kernel that are looked at together
 # Operations that the value of a kernel from outside is allowed, which says nothing of its rounding.
 OPERATIONS = 2**14
+_FEW, _REFUTED = 256, 1e-8  # samples that are tried; of the largest eigenvalue, that is no rounding
 
 
 class Kernel(ABC):
@@ -47,6 +49,13 @@ class Kernel(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = snake_case(cls.__name__)
+        parent: Any = cls.__mro__[1]
+        restated = {"__call__", "diagonal"} & vars(cls).keys()
+        if restated and is_ours(parent) and not is_ours(cls) and not isabstract(parent):
+            raise TypeError(
+                f"{cls.__name__}: solvers and certificates compute {parent.__name__} in code of their "
+                "own, which these values would not reach; extend Kernel"
+            )
 
     @abstractmethod
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
@@ -182,6 +191,27 @@ def check_overflow(kernel: Kernel, X: Matrix) -> None:
         diagonal = kernel.diagonal(X)
     if not np.isfinite(diagonal).all():
         raise ValueError("X: its kernel values overflow float64; scale the features down")
+
+
+def check_declared(kernel: Kernel, X: Matrix) -> None:
+    """Raise ValueError if a kernel from outside has values that its `psd = True` does not allow."""
+    if isinstance(kernel, Composite):
+        for part in kernel.parts:
+            check_declared(part, kernel.view(X))
+        return
+    if is_ours(type(kernel)) or not kernel.is_psd:
+        return
+    few = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], _FEW)).astype(np.intp))
+    K = kernel(X[few], X[few])
+    if not np.isfinite(K).all():
+        raise ValueError("X: its kernel values overflow float64; scale the features down")
+    values = np.linalg.eigvalsh(0.5 * (K + K.T))
+    off = max(float(np.abs(K - K.T).max()), -float(values[0]))
+    if off > _REFUTED * float(np.abs(values).max()):
+        raise ValueError(
+            f"kernel: {type(kernel).__name__} says that it is symmetric and positive semidefinite, and "
+            f"is off by {off:.3g} on these samples; with `psd: ClassVar = None` it is tested"
+        )
 
 
 class Composite(Kernel):

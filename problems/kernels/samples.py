@@ -59,10 +59,10 @@ def equal_rows(X: Any, left: Indices, right: Indices) -> NDArray[np.bool_]:
     return ~difference.any(axis=1)
 
 
-def distinct(X: Matrix, rng: np.random.Generator | None = None) -> tuple[Indices, Indices]:
-    """Return a row of each kind (k,), and of which kind each row is (n,); `rng` orders the kinds."""
-    rng = np.random.default_rng(0) if rng is None else rng
-    hashed = X @ rng.standard_normal(X.shape[1])  # equals are neighbours in its order
+def distinct(X: Matrix) -> tuple[Indices, Indices]:
+    """Return a row of each kind (k,), and of which kind each row is (n,)."""
+    weights = np.random.default_rng(0).standard_normal(X.shape[1])
+    hashed = X @ weights  # equals are neighbours in its order
     order = np.argsort(hashed, kind="stable")
     before, after = order[:-1], order[1:]
     like = np.flatnonzero(hashed[before] == hashed[after])

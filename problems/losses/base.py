@@ -49,6 +49,20 @@ class Piece(NamedTuple):
         return self.sign * f + self.cost
 
 
+def check_pieces(pieces: list[Piece]) -> None:
+    """Raise ValueError if pieces are not as `Piece` has them: all else follows from that."""
+    holds = len(pieces) <= 2 and all(p.low <= 0 <= p.high for p in pieces)
+    if holds and len(pieces) == 2:
+        one, other = pieces
+        opposite = bool((one.sign == -other.sign).all() and (one.cost + other.cost >= 0).all())
+        holds = one.low == other.low == 0 and opposite
+    if not holds:
+        raise ValueError(
+            "loss: has one piece with low ≤ 0 ≤ high, or two of opposite signs with low = 0, in both of "
+            "which no prediction costs anything; of other pieces no conjugate follows"
+        )
+
+
 class Loss(ABC):
     """A convex loss of predictions f, of shape (n,), or (n, K) for K classes.
 

@@ -10,6 +10,8 @@ from problems import (
     RBF,
     HardMarginDual,
     Linear,
+    NuSVR,
+    OneClassSVM,
     Point,
     RegularizedERM,
     SoftMarginDual,
@@ -195,3 +197,21 @@ def test_the_most_frequent_step_is_named_by_its_first_diagnosis():
     several = [Diagnosis("box", float(i), None, "", step) for i, step in enumerate(steps)]
     assert most_frequent(several) == (3, several[1])
     assert most_frequent([]) is None
+
+
+def test_an_intercept_is_judged_with_the_costs_of_its_offset():
+    machine = OneClassSVM(DATA.X, 0.3, RBF(0.5))
+    solution = solve(machine, SMO(tol=1e-9))
+    assert found(solution.alpha, solution.b, problem=machine) is None
+    assert "the sign of b" in found(solution.alpha, -solution.b, problem=machine).step
+
+
+def test_no_intercept_is_judged_where_there_are_two_offsets():
+    y = np.where(np.arange(40) < 36, 0.0, -10.0)  # all on the tube, its middle is not the median
+    tube = NuSVR(np.zeros((40, 1)), y, 0.05, 1.0)
+    alpha = np.zeros(40)
+    alpha[[0, 36]] = 1.0, -1.0
+    best = certify(tube, Point(alpha))
+    assert best.relative_gap < 1e-9
+    assert best.point.b == pytest.approx(-5.0)
+    assert found(alpha, best.point.b, problem=tube) is None

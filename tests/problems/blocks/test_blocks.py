@@ -156,3 +156,12 @@ def test_weights_alone_are_certified_and_predict(tmp_path):
     again = certify(problem, type(answer.point)(w=answer.w, b=answer.b))
     assert again.primal_objective == answer.certificate.primal_objective
     assert (answer.predict(X) == Y).mean() > 0.5
+
+
+def test_a_file_without_a_byte_is_named(tmp_path):
+    blocks = in_files(tmp_path)
+    (tmp_path / "y_1.npy").write_bytes(b"")
+    with pytest.raises(ChangedBlock, match=r"X_1\.npy.*is no complete array"):
+        blocks.read(2)
+    with pytest.raises(ValueError, match=r"X_1\.npy, or its y or weight, is no complete array"):
+        open_blocks(tmp_path)

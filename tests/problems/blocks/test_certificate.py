@@ -1,5 +1,7 @@
 """The certificate from blocks against `certify` on the same samples in one array."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,10 +14,12 @@ from problems import (
     SVRDual,
     certify,
 )
+from problems.blocks import ArraySource, Blocks, DualRule
 from problems.formulations.erm import WeightedERM
 from problems.losses import Logistic, SquaredHinge
-from solvers import solve
+from solvers import Status, solve
 from solvers.near_rows import NearRows
+from tests.differential.grouped import Pinball
 from tests.problems.blocks.files import in_blocks
 from tests.small_problems import two_classes
 
@@ -103,3 +107,21 @@ def test_numbers_that_are_no_dual_variables_prove_nothing(rule, tmp_path):
     found = certify(problem, Point(w=np.zeros(5), b=0.0, rule=rule))
     assert np.isnan(found.dual_objective)
     assert "no dual variables of 5 features" in found.reason
+
+
+def test_dual_variables_in_any_order_are_a_bound(tmp_path):
+    problem = SoftMarginPrimal(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5)
+    zero = np.zeros(6)
+    rule = DualRule(zero, zero, 0.0, 300, np.array([250, 0]), np.array([0.5, 0.5]))
+    found = certify(problem, Point(w=np.zeros(5), rule=rule.packed()))
+    assert found.dual_objective <= found.primal_objective
+
+
+def test_a_loss_with_other_limits_than_0_and_C_has_no_false_bound():
+    ones = np.ones(60)
+    blocks = Blocks.checked(ArraySource(ones[:, None], ones, None, 15))
+    problem = RegularizedERM(blocks, None, 1.0, Pinball(0.1))
+    optimum = solve(replace(problem, X=ones[:, None], y=ones)).certificate.primal_objective
+    assert optimum == pytest.approx(0.095, rel=1e-4)
+    assert solve(problem).status is Status.UNSUPPORTED
+    assert not certify(problem, Point(w=np.ones(1))).dual_objective > optimum

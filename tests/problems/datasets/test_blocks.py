@@ -135,3 +135,20 @@ def test_generated_blocks_depend_on_their_seed_and_place_alone():
     assert len(set(first.checksums)) == first.count == 3
     assert first.target == "labels"
     assert datasets.load("generated_blocks", task="regression").X.target == "targets"
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_a_missing_label_of_a_frame_is_no_label(missing):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"a": np.arange(6.0), "label": ["yes", "no"] * 3})
+    frame.loc[4, "label"] = missing
+    with pytest.raises(ValueError, match="partition 1, row 1: is NaN"):
+        dask_blocks(dd.from_pandas(frame, npartitions=2), target="label", positive="yes")
+
+
+def test_the_index_of_a_frame_is_no_feature(samples, tmp_path):
+    frame = pd.DataFrame(samples[0], columns=list("abc")).assign(label=samples[1])
+    frame[frame.a > 0].to_parquet(tmp_path / "0.parquet")
+    frame[frame.a <= 0].rename_axis("row").to_parquet(tmp_path / "1.parquet")
+    blocks = open_blocks(tmp_path, target="label")
+    assert (blocks.n, blocks.d) == (N, 3)

@@ -152,3 +152,10 @@ def test_integers_that_are_said_to_be_classes_are(tmp_path):
     (tmp_path / "t.csv").write_text("a,y\n1,3\n2,5\n3,9\n")
     data = datasets.load("table_file", path=tmp_path / "t.csv", target="y", multiclass=True)
     assert data.y.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["NA", "null", "None", "nan"])
+def test_a_column_may_have_the_name_of_a_missing_value(tmp_path, name):
+    (tmp_path / "t.csv").write_text(f"a,{name},y\n1,2,1\n2,3,-1\n")
+    data = datasets.load("table_file", path=tmp_path / "t.csv", target="y")
+    assert data.X.tolist() == [[1, 2], [2, 3]]

@@ -86,3 +86,18 @@ def test_what_is_not_there_or_no_number_is_refused_by_name(monkeypatch):
         datasets.load("openml", id=7, target="width", sha256="0" * 64)
     with pytest.raises(ValueError, match="sha256: must be 64 hexadecimal digits"):
         datasets.make("openml", id=7, sha256="abc")
+
+
+@pytest.mark.usefixtures("openml")
+def test_a_target_that_is_no_column_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"target: openml_7: .*target_column='side'"):
+        datasets.make("openml", id=7, target="side").check()
+
+
+@pytest.mark.usefixtures("openml")
+def test_a_data_set_without_a_target_is_refused_by_name(server):
+    features = [*FEATURES[:-1], FEATURES[-1] | {"is_target": "false"}]
+    text = json.dumps({"data_features": {"feature": features}})
+    (server.folder / "info/features/7").write_text(text)
+    with pytest.raises(ValueError, match="target: OpenML names no column of openml_7"):
+        datasets.make("openml", id=7).check()

@@ -216,3 +216,10 @@ def test_a_published_problem_is_downloaded_and_kept(tmp_path, monkeypatch):
     assert datasets.load("maros_meszaros", problem="HS21").X.n == 2
     assert len(asked) == 1
     assert asked[0].endswith("/QPS_Files/HS21.QPS")
+
+
+def test_vectors_of_a_matlab_file_may_be_sparse(tmp_path):
+    lb, q = scipy.sparse.csc_matrix((2, 1)), scipy.sparse.csc_matrix([[1.0], [0.0]])
+    scipy.io.savemat(tmp_path / "p.mat", {"P": np.eye(2), "q": q, "lb": lb})
+    problem = read_qp(tmp_path / "p.mat")
+    assert (problem.q.tolist(), problem.lb.tolist()) == ([1.0, 0.0], [0.0, 0.0])

@@ -225,3 +225,10 @@ def test_values_made_of_an_indefinite_kernel_are_as_wrong_as_is_said(make):
         exact = np.array([[float(v) for v in row] for row in bound.balls(both, both).tolist()])
     allowed = relative * np.abs(values) + np.outer(absolute, absolute)
     assert (np.abs(values - exact) <= allowed).all()
+
+
+def test_a_large_form_is_proven_without_rationals(monkeypatch):
+    monkeypatch.setattr("problems.gram.semidefinite.is_semidefinite", None)  # it would take hours
+    kernel = QuadraticForm(2.0 * np.eye(150))
+    samples = np.random.default_rng(0).standard_normal((20, 150))
+    assert psd_shift(Gram(samples, kernel), proven=True) == 0.0

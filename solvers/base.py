@@ -67,9 +67,9 @@ class Solver(ABC):
         need not have samples.
     source : where the algorithm is published.
     name : how experiment files call it; by default the class name in snake case.
-    warm_up_size : samples from which on it works in one way, whatever their number; 0 where it compiles
-        and loads nothing. It is run on a small problem of the problem's size, up to this one, before the
-        clock starts.
+    warm_up_size : samples from which on it works in one way, whatever their number: it is run on a small
+        problem of the problem's size, up to this one, before the clock starts; 0 where it is not, as it
+        compiles and loads nothing, or its first call is timed.
     warm_up_settings : settings of its own that it is run with then, to end soon or to call all loops.
     needs : modules that `prepare` imports, each with the package that brings it.
     single_threaded : whether it is known to use one thread, however many it may use; tables mark it.
@@ -105,7 +105,9 @@ class Solver(ABC):
             value = getattr(self, name, _NO_SETTING)
             may_be_none = name in _MAY_BE_NONE or getattr(type(self), name, _NO_SETTING) is None
             if value is not _NO_SETTING and not (value is None and may_be_none):
-                check(value, name)
+                checked = check(value, name)
+                if isinstance(checked, int) and isinstance(value, float):  # 1e3 is whole too
+                    object.__setattr__(self, name, checked)
 
     def refuses(self, form: Any, /) -> str | None:
         """Return a sentence saying why this form cannot be solved, or None if it can."""

@@ -206,7 +206,6 @@ class NewtonCG(_SmoothSolver):
     max_iter: int = 1000
 
     source: ClassVar[str] = "Nocedal & Wright 2006, algorithm 7.1; SciPy's Newton-CG"
-    name: ClassVar[str] = "newton_cg"
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""

@@ -31,7 +31,7 @@ from problems import (
 )
 from problems.dataset import Indices, check_samples
 from problems.kernels import Block, as_dense
-from problems.kernels.base import check_overflow
+from problems.kernels.base import check_declared, check_overflow
 from solvers.estimators.certified import (
     Answer,
     Certified,
@@ -132,6 +132,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         samples = check_samples(X[kept][:, kept] if gram else X[kept])
         self._kernel.check(samples)
         check_overflow(self._kernel, samples)
+        check_declared(self._kernel, samples)
         problems, places = list[Posed](), list[Indices]()
         for pair in self._pairs:
             rows, target = np.arange(y.size), y

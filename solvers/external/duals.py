@@ -79,13 +79,11 @@ class DualBaseline(Solver):
     ----------
     duals : scikit-learn's estimators of those that it solves.
     kernels : those that it computes itself.
-    needs_intercept : whether it has an intercept always.
     one_weight : whether it takes one C for all samples only.
     """
 
     duals: ClassVar[tuple[str, ...]] = tuple(DUALS)
     kernels: ClassVar[tuple[type[Kernel], ...]] = (Linear, RBF, Polynomial, Sigmoid)
-    needs_intercept: ClassVar[bool] = True
     one_weight: ClassVar[bool] = False
     form: ClassVar = Formulation
     warm_up_size: ClassVar = 32
@@ -99,7 +97,7 @@ class DualBaseline(Solver):
         if dual.estimator not in self.duals:
             *names, last = (DUALS[name] for name in self.duals)
             return f"{self.name} solves only the duals of {', '.join(names)} and {last}"
-        if self.needs_intercept and not problem.intercept:
+        if not problem.intercept:
             return f"{self.name} always has an intercept"
         if not problem.is_bounded:
             return f"{self.name} has no hard margin: C must be finite"

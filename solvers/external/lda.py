@@ -28,7 +28,6 @@ class LDA(Solver):
 
     form: ClassVar = ERM
     source: ClassVar[str] = "Fisher 1936; scikit-learn; Gori's notes"
-    name: ClassVar[str] = "lda"
     needs: ClassVar = (
         ("sklearn.discriminant_analysis", "scikit-learn"),
         ("scipy.optimize", "scipy"),

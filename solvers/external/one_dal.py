@@ -39,7 +39,6 @@ class OneDAL(EstimatorBaseline):
     dtype: Precision = "float64"
 
     source: ClassVar[str] = "Wen et al. 2018; oneDAL, svm_train_thunder"
-    name: ClassVar[str] = "one_dal"
     copies_samples: ClassVar[bool] = True
     no_limit: ClassVar[int] = 2**31 - 1  # its own default of 10,000 rounds cuts hard problems short
     duals: ClassVar = ("SVC", "SVR", "NuSVC", "NuSVR")

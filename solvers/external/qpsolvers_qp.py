@@ -56,13 +56,14 @@ class QPSolversQP(BackendQP):
 
     choices: ClassVar = tuple(name for name in BACKENDS if name != "cvxopt")
     source: ClassVar[str] = "Caron et al., qpsolvers"
-    name: ClassVar[str] = "qpsolvers_qp"
     single_threaded: ClassVar[bool] = True
 
     def refuses(self, form: QP) -> str | None:
         """A QP must be convex, and a limit needs a back end that has one."""
         if self.max_iter is not None and not self._backend.limit:
             return f"{self.backend} has no limit on its iterations: leave max_iter out"
+        if self.backend == "quadprog" and not form.P.diagonal().any():
+            return "quadprog divides by a factor of P, which is 0 here: take another back end"
         return super().refuses(form)
 
     def prepare(self, form: QP) -> QP:

@@ -39,7 +39,6 @@ class SGD(LinearBaseline):
     dtype: Precision = "float64"
 
     source: ClassVar[str] = "Bottou 2010; Xu 2011"
-    name: ClassVar[str] = "sgd"
     single_threaded: ClassVar[bool] = True
     copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.linear_model", "scikit-learn"),)

@@ -46,7 +46,6 @@ class SnapML(LinearBaseline):
     losses: ClassVar = (Hinge,)
     one_weight: ClassVar[bool] = True
     source: ClassVar[str] = "Dünner et al. 2018"
-    name: ClassVar[str] = "snap_ml"
     copies_samples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ from problems.forms import FormPoint, Sharded
 from problems.losses import Perceptron, ScalarLoss
 from problems.projection import project
 from problems.validation import check_choice, check_whole
-from solvers.base import Solver
+from solvers.base import Solver, optional
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.dual_coordinate_descent.blocks import VariableBlock
 from solvers.dual_coordinate_descent.descent import Descent
@@ -103,8 +103,10 @@ class NearRows(Solver):
             raise ValueError(f"{given[1]}: the scheduler at `address` has its own; leave it out")
 
     def refuses(self, form: Sharded) -> str | None:
-        """It needs a loss of one score, and as many weights as a Hessian can have."""
-        if not isinstance(form.loss, ScalarLoss) or isinstance(form.loss, Perceptron):
+        """It needs a loss of one score, dual variables 0 ≤ x ≤ C, and no more weights than a Hessian."""
+        scalar = isinstance(form.loss, ScalarLoss) and not isinstance(form.loss, Perceptron)
+        pieces = form.loss.dual_pieces(np.ones(1)) if scalar else None
+        if not scalar or any((p.low, p.high) != (0.0, 1.0) for p in pieces or ()):
             return (
                 f"near rows takes the hinge, the tube and smooth losses, not the {form.loss.name}"
             )
@@ -121,7 +123,9 @@ class NearRows(Solver):
         return None
 
     def prepare(self, form: Sharded) -> Sharded:
-        """Compile the loops on a small problem of the same kind."""
+        """Import Dask if it is asked for, and compile the loops on a small problem of the same kind."""
+        if self.engine == "dask":
+            optional("distributed", "engine: dask", "dualgap[dask]")
         _compile(form.loss, form.intercept, form.blocks.sparse)
         return form
 

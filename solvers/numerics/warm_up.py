@@ -1,6 +1,8 @@
 """Compilation and loading before the clock starts, by solving small problems of the same kind.
 
-Baselines are warmed up like our own solvers: what a library does once a process is not timed either.
+Baselines that state a size are warmed up like our own solvers: what LIBSVM, LIBLINEAR and their like do
+once a process is not timed either. Packages for quadratic and cone programs are imported, and no more:
+what else their first call does is timed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.forms import ERM, BoxQP, reduce
+from problems.forms import ERM, QP, BoxQP, reduce
 from problems.formulations.formulation import Formulation
 from problems.formulations.nu.nu_svc import NuSVC
 from problems.formulations.svm import SoftMarginDual
@@ -27,7 +29,7 @@ _LEAST_SAMPLES = 32
 _MOST_POINTS = 30
 
 
-def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
+def warm_up(solver: Solver, form: Any) -> None:
     """Run a solver on a small problem like `form`, so that compiling or loading it is not timed.
 
     It has the size of the form, up to the solver's `warm_up_size`: a process touches its memory for the
@@ -45,11 +47,16 @@ def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
             gram, intercept, grouped = form.gram, form.a is not None, form.groups is not None
         case ERM():
             gram, intercept, grouped = form.gram, form.intercept, False
-        case _:
+        case QP():
+            gram, intercept, grouped = form.gram, form.A is not None, False
+        case Formulation():
             gram, intercept, grouped = form.gram(), form.intercept, form.costs.size > 1
+        case _:  # of other forms there are no small problems
+            return
     settings = {field.name: getattr(solver, field.name) for field in fields(cls) if field.init}
     like = cls(**settings | dict(cls.warm_up_settings))
-    kind = gram.is_linear, scipy.sparse.issparse(gram.X), intercept, grouped
+    linear = gram is None or gram.is_linear
+    kind = linear, gram is not None and scipy.sparse.issparse(gram.X), intercept, grouped
     samples = min(max(form.n, _LEAST_SAMPLES), cls.warm_up_size)
     _run_small(os.getpid(), like, samples, *kind)
 

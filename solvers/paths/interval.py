@@ -7,7 +7,8 @@ from typing import get_args
 import numpy as np
 
 from problems import Formulation
-from problems.answers.parametric_bounds import Parameter
+from problems.answers.parametric_bounds import Parameter, with_value
+from problems.losses import EpsilonInsensitive
 from problems.validation import check_positive
 
 Ends = tuple[float, float]
@@ -56,4 +57,19 @@ def interval_of(
         raise ValueError(f"{name}: {kind} has none; follow its {' or its '.join(known)}")
     for end in (low, high):  # on the way between them nothing is checked again
         replace(problem, **{name: end})  # type: ignore[type-var]
+    if not all(_is_followed(problem, name, end) for end in (low, high)):
+        raise ValueError(
+            f"{name}: the bounds along it are those of weights in proportion to C or 1/lam and of one "
+            f"loss, or of an epsilon-insensitive loss, and {kind} has others"
+        )
     return name, low, high
+
+
+def _is_followed(problem: Formulation, name: Parameter, end: float) -> bool:
+    """Return whether a problem changes with its parameter as the bounds along it say."""
+    at, own = with_value(problem, name, end), float(np.max(getattr(problem, name)))
+    if name == "epsilon":
+        return at.loss == EpsilonInsensitive(end) and np.array_equal(at.weight, problem.weight)
+    share = end / own if name == "C" else own / end
+    same = np.allclose(at.weight, share * problem.weight, rtol=1e-12, atol=0.0)
+    return at.loss == problem.loss and same

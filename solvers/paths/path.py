@@ -131,6 +131,7 @@ class Path:
             found.solution,
             problem=with_value(self.problem, self.parameter, value),
             point=certificate.point,
+            target_gap=self.gap,
             known=certificate,
         )
 

@@ -18,7 +18,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from problems import Formulation, Gram, Point, Unsupported, reduce
+from problems import Formulation, Gram, Point, Unsupported, certify, reduce
 from problems.compilation import compiling
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint, Reduction
@@ -215,15 +215,13 @@ class _Run:
                 choice = choose(self.problem, self.target_gap, start, gram, clock)
                 solver, self.reduction, state, looked = choice
                 self.time_solve = self.cpu_time = looked
+                solver = self._limited(solver)
             else:
+                solver = self._limited(solver)  # before it is asked whether it takes a limit
                 self.reduction = reduce(self.problem, solver.form, start, gram=gram)
                 state = self.reduction.form
                 if refusal := solver.refuses(state):
                     raise Unsupported(refusal)
-            limits = {"max_iter": self.max_iter, "time_limit": self.time_limit}
-            own = {field.name for field in fields(solver)}
-            known = {k: v for k, v in limits.items() if v is not None and k in own}
-            solver = replace(solver, **known) if known else solver
             state = self._prepared(solver, state)
         except (Unsupported, NotInstalled) as stop:
             status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
@@ -234,11 +232,31 @@ class _Run:
         stopped = status is Status.FINISHED and self.latest.claim == "stopped"
         successor = successor_of(solver, self.problem, self.reduction) if stopped else None
         if self.by_default and successor is not None:
-            begun = clock()
+            begun, reached = clock(), self.latest
             state = self._prepared(successor, self.reduction.form)
             self.time_setup += clock() - begun
-            solver, status = successor, self._ran(successor, state, clock)
+            status = self._ran(successor, state, clock)
+            # cut short, it may be far behind the point that it took over from
+            if self.latest.claim == "optimal" or self._gap(self.latest) <= self._gap(reached):
+                solver = successor
+            else:
+                self.latest, self.is_evaluated = reached, False
         return self.solution(solver, status)
+
+    def _limited(self, solver: Solver) -> Solver:
+        """Return the solver with those limits that are settings of its own."""
+        limits = {"max_iter": self.max_iter, "time_limit": self.time_limit}
+        own = {field.name for field in fields(solver)}
+        known = {name: v for name, v in limits.items() if v is not None and name in own}
+        return replace(solver, **known) if known else solver
+
+    def _gap(self, point: FormPoint) -> float:
+        """Return the certified gap of a point, infinite where there is none."""
+        values = [v for v in (point.x, point.beta) if v is not None]
+        if not values or not all(np.isfinite(v).all() for v in values):
+            return np.inf
+        gap = certify(self.problem, self.reduction.recover(_copied(point))).gap
+        return gap if np.isfinite(gap) else np.inf
 
     def _prepared(self, solver: Solver, state: Any) -> Any:
         """Return what `solver` begins with, once all that it calls is compiled."""

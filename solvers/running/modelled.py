@@ -24,14 +24,14 @@ def certify_cvxpy(problem: Any) -> Certificate:
     Raises
     ------
     ValueError
-        If it is no QP, or a variable has no value: solve it first.
+        If it is no QP, a variable has no value (solve it first), or CVXPY stores fewer of its entries.
     """
     cp = optional("cvxpy", "certify_cvxpy", "cvxpy")
     unsolved = [variable.name() for variable in problem.variables() if variable.value is None]
     if unsolved:
         raise ValueError(f"problem: {', '.join(unsolved)} has no value; call problem.solve() first")
     try:
-        data, _, _ = problem.get_problem_data(cp.OSQP)
+        data, chain, _ = problem.get_problem_data(cp.OSQP)
     except (cp.error.SolverError, cp.error.DCPError) as error:
         raise ValueError(f"problem: CVXPY does not see it as a QP: {error}") from None
     sides: dict[str, Any] = {}
@@ -45,11 +45,19 @@ def certify_cvxpy(problem: Any) -> Certificate:
     bounds = {"lb": data.get("lower_bounds"), "ub": data.get("upper_bounds")}
     whole = ConvexQP((P + P.T) / 2, data["q"], **sides, **bounds)
     u, known = np.zeros(whole.n), np.zeros(whole.n, bool)
-    columns = data[cp.settings.PARAM_PROB].var_id_to_col
+    program = data[cp.settings.PARAM_PROB]
     for variable in problem.variables():
-        if variable.id in columns:
-            at = slice(columns[variable.id], columns[variable.id] + variable.size)
-            u[at], known[at] = np.ravel(variable.value, order="F"), True
+        key = variable.id
+        for step in chain.reductions:  # CVXPY replaces variables that have signs or bounds
+            key = getattr(step, "var_id_map", {}).get(key, [key])[0]
+        first, value = program.var_id_to_col.get(key), np.ravel(variable.value, order="F")
+        if first is None or program.id_to_var[key].size != value.size:
+            raise ValueError(
+                f"problem: CVXPY has other variables in the place of {variable.name()}; state what it "
+                "is declared to be (symmetric, diag, sparsity) as constraints"
+            )
+        at = slice(first, first + value.size)
+        u[at], known[at] = value, True
     if not known.all():
         own, rest = np.flatnonzero(known), np.flatnonzero(~known)
         tied = np.flatnonzero(np.diff(scipy.sparse.csr_array(whole.A[:, rest]).indptr))

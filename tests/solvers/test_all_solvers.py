@@ -245,3 +245,11 @@ def test_baselines_are_not_imported_before_they_are_prepared() -> None:
         "osqp",
     }
     assert not baselines & set(given)
+
+
+@pytest.mark.parametrize("kind", [InteriorPoint, SDCA, CoordinateDescent, SCG, SimplifiedSMO])
+def test_a_whole_number_may_be_written_as_a_float(kind: type[Solver]) -> None:
+    assert type(kind(max_iter=1e2).max_iter) is int  # type: ignore[call-arg, attr-defined]
+    assert type(Pegasos(epochs=1e1).epochs) is int  # type: ignore[arg-type]
+    X, y = np.eye(4), np.array([1.0, -1.0, 1.0, -1.0])
+    assert solve(SoftMarginDual(X, y), InteriorPoint(max_iter=1e2)).verdict == "solved"  # type: ignore[arg-type]

@@ -94,3 +94,20 @@ def test_a_cvxpy_problem_that_is_no_qp_is_refused():
     x.value = 0.0
     with pytest.raises(ValueError, match="CVXPY does not see it as a QP"):
         certify_cvxpy(cp.Problem(cp.Minimize(cp.exp(x))))
+
+
+@pytest.mark.parametrize("declared", [{"nonneg": True}, {"bounds": [0, 1]}])
+def test_the_values_of_variables_with_signs_or_bounds_are_what_is_certified(declared):
+    x = cp.Variable(3, **declared)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - 2)), [cp.sum(x) == 1.5])
+    x.value = np.array([1.0, 0.5, 0.0])
+    assert certify_cvxpy(problem).relative_gap > 1e-2
+    x.value = np.full(3, 0.5)
+    assert certify_cvxpy(problem).relative_gap < 1e-5
+
+
+def test_a_variable_of_which_cvxpy_stores_fewer_entries_is_refused_by_name():
+    S = cp.Variable((2, 2), symmetric=True, name="S")
+    S.value = np.eye(2)
+    with pytest.raises(ValueError, match="in the place of S"):
+        certify_cvxpy(cp.Problem(cp.Minimize(cp.sum_squares(S - 1))))

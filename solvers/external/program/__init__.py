@@ -290,7 +290,7 @@ class Run:
 
 
 def _placeholders(command: str) -> list[str]:
-    return [name for name in _PLACEHOLDER.findall(command) if name]
+    return [found[1] for found in _PLACEHOLDER.finditer(command) if found[1] is not None]
 
 
 def _parameters(classes: Mapping[str, type[Any]]) -> set[str]:

@@ -207,6 +207,7 @@ def test_a_problem_that_the_entry_does_not_take_is_unsupported():
     ("settings", "message"),
     [
         ({"command": "a {gama}"}, "command: unknown placeholder 'gama'; did you mean"),
+        ({"command": "a {} {answer}"}, "command: unknown placeholder ''; accepted are"),
         ({"command": " "}, "command: needs the name of a program"),
         ({"command": "a 'b"}, "command: No closing quotation"),
         ({"command": "a", "version": "{x}"}, "version: unknown placeholder 'x'"),

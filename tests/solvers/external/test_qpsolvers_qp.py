@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from problems import Formulation, HardMarginDual, HardMarginPrimal
+from problems import ConvexQP, Formulation, HardMarginDual, HardMarginPrimal
 from solvers import QPSolversQP, Status, solve
 from tests.solvers.external.baseline_problems import KERNEL, QUADRATIC
 
@@ -80,3 +80,13 @@ def test_a_missing_back_end_is_named(backend: str, monkeypatch: pytest.MonkeyPat
     solution = solve(QUADRATIC["dual"], QPSolversQP(backend))
     assert solution.status is Status.NOT_INSTALLED
     assert f"pip install qpsolvers {BACKENDS[backend]}" in solution.note
+
+
+@NEEDED
+def test_quadprog_refuses_a_limit_that_solve_is_given_and_a_linear_program() -> None:
+    limited = solve(QUADRATIC["dual"], QPSolversQP("quadprog"), max_iter=2)
+    assert limited.status is Status.UNSUPPORTED
+    assert "quadprog has no limit on its iterations" in limited.note
+    linear = solve(ConvexQP(q=[1.0], lb=0), QPSolversQP("quadprog"))
+    assert linear.status is Status.UNSUPPORTED
+    assert "factor of P, which is 0" in linear.note

@@ -174,3 +174,11 @@ def test_blocks_of_one_class_of_no_row_and_of_one_row_are_solved(cuts, intercept
     optimum = solve(joined, target_gap=1e-9).certificate
     assert found.certificate.dual_objective <= optimum.primal_objective
     assert found.certificate.primal_objective >= optimum.dual_objective
+
+
+def test_without_dask_its_engine_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    problem = SoftMarginPrimal(Blocks.checked(GeneratedSource(**DRAWN)), None, C=1.0)
+    solution = solve(problem, NearRows(engine="dask"))
+    assert solution.status == "not_installed"
+    assert "pip install dualgap[dask]" in solution.note

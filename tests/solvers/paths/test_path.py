@@ -1,12 +1,15 @@
 """Certified paths: at every value of C, lam or epsilon the optimum is within an answer's bounds."""
 
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 from problems import (
     RBF,
+    Formulation,
     HardMarginDual,
     HingeERM,
     OneVsRest,
@@ -19,7 +22,36 @@ from problems import (
     certify,
 )
 from problems.answers.parametric_bounds import with_value
+from problems.losses import SquaredEpsilonInsensitive
 from solvers import SMO, InteriorPoint, NoPath, Path, Pegasos, solve, solve_path
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredTube(Formulation):
+    """Regression with a squared tube, which changes with epsilon as no path follows."""
+
+    X: Any
+    y: Any
+    C: float
+    epsilon: float
+
+    @property
+    def loss(self) -> SquaredEpsilonInsensitive:
+        return SquaredEpsilonInsensitive(self.epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class OneCost(Formulation):
+    """A soft margin in which C is the weight of the negative samples alone."""
+
+    X: Any
+    y: Any
+    C: float
+
+    @property
+    def weight(self) -> np.ndarray:
+        return np.where(self.y > 0, 10.0, self.C)
+
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 4))
@@ -160,8 +192,16 @@ def test_a_value_outside_the_path_is_refused() -> None:
         (HardMarginDual(X, Y), {"C": (1, 2)}, "finite loss"),
         (OneVsRest(X, (Y + 1) / 2 + (X[:, 0] > 1), 1.0), {"C": (1, 2)}, "one function"),
         (SoftmaxERM(X, (Y + 1) / 2 + (X[:, 0] > 1), 1.0), {"lam": (1, 2)}, "one function"),
+        (SquaredTube(X, TARGETS, 1.0, 0.1), {"epsilon": (0.1, 0.4)}, "the bounds along it"),
+        (OneCost(X, Y, 1.0), {"C": (0.1, 10)}, "the bounds along it"),
     ],
 )
 def test_what_has_no_path_is_refused(problem: object, interval: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         solve_path(problem, **interval)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("gap", [3e-3, 0.05])
+def test_an_answer_at_any_value_is_judged_by_the_gap_of_the_path(gap: float) -> None:
+    path = solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=gap)
+    assert {path.at(value).verdict for value in path.breakpoints} == {"solved"}

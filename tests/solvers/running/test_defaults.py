@@ -9,6 +9,8 @@ import pytest
 
 from problems import (
     RBF,
+    BoxQP,
+    FormPoint,
     Formulation,
     Kernel,
     Linear,
@@ -22,7 +24,7 @@ from problems import (
 from problems.arithmetic import entropy
 from problems.blocks import ArraySource, Blocks
 from problems.losses import LOSSES, Hinge, ScalarLoss
-from solvers import SDCA, SMO, SemismoothNewton, Status, default_solver, solve
+from solvers import SDCA, SMO, SemismoothNewton, Solver, Status, default_solver, solve
 from solvers.running import defaults, loop
 
 N = 40
@@ -234,3 +236,19 @@ def test_each_of_several_binary_problems_gets_its_own_solver(monkeypatch):
     labels = np.repeat([0.0, 1.0, 2.0], [20, 10, 10])
     assert solve(OneVsOne(X, labels, 1.0, RBF(0.5))).verdict == "solved"
     assert asked == [30, 30, 20]
+
+
+@pytest.mark.parametrize("end", [0.0, np.nan])
+def test_a_better_answer_is_kept_where_what_goes_on_from_it_is_cut_short(monkeypatch, end):
+    @dataclass(frozen=True)
+    class CutShort(Solver):
+        form: ClassVar = BoxQP
+
+        def iterates(self, form):
+            yield FormPoint(np.full(form.n, end), claim="stopped")
+
+    monkeypatch.setattr(defaults, "_candidates", lambda *_: iter([SMO(tol=1e-9, max_iter=60)]))
+    monkeypatch.setattr(loop, "successor_of", lambda *_: CutShort())
+    answer = solve(RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5), True), target_gap=1e-12)
+    assert answer.solver.name == "smo"
+    assert answer.point.alpha.any()

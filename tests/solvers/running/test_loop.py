@@ -12,6 +12,7 @@ from problems import (
     RBF,
     BoxQP,
     ChainMargin,
+    ConvexQP,
     FormPoint,
     Gram,
     HardMarginPrimal,
@@ -20,7 +21,7 @@ from problems import (
     SoftMarginPrimal,
     compilation,
 )
-from problems.forms import Claim
+from problems.forms import QP, Claim
 from solvers import (
     SMO,
     NotInstalled,
@@ -288,3 +289,16 @@ def test_a_solver_that_is_being_compiled_is_named_once(solver, said, monkeypatch
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == said
     assert all(text.startswith("compiled is being compiled") for text in messages)
+
+
+@pytest.mark.parametrize("problem", [PROBLEM, SoftMarginPrimal(X, Y), ConvexQP(q=[1.0], lb=0)])
+def test_a_solver_of_qps_may_be_warmed_up_too(problem):
+    @dataclass(frozen=True)
+    class Lazy(Solver):
+        form: ClassVar = QP
+        warm_up_size: ClassVar[int] = 32
+
+        def iterates(self, form):
+            yield FormPoint(np.zeros(form.n), claim="stopped")
+
+    assert solve(problem, Lazy()).status is Status.FINISHED

@@ -437,9 +437,9 @@ def certify(
         sys.exit(certify_all(problem, answers, out, options, target_gap, rigorous))
     if answer is None or answers is not None or out is not None or problem.is_dir():
         raise Refusal("give PROBLEM.yaml and ANSWER, or DIR with --answers and perhaps --out")
-    given = posed(problem)
+    given, own_target = posed(problem)
     with refusing(ValueError, OSError):
-        found = answered(answer, given, target_gap or 1e-6, rigorous)
+        found = answered(answer, given, target_gap or own_target, rigorous)
         if as_json:
             print_json(to_json(found))
         elif not quiet:

@@ -30,7 +30,7 @@ from experiments.analysis.noise import (
     noise_of_problems,
     without_repeats,
 )
-from experiments.records.outcomes import COMPLETED, FAILING, FINAL, outcome_of, worst
+from experiments.records.outcomes import COMPLETED, FAILING, FINAL, NOT_RUN, outcome_of, worst
 
 CHANGES = {  # worst first
     "contradictory": "the certified bounds of the one exclude those of the other",
@@ -38,7 +38,8 @@ CHANGES = {  # worst first
     "unsolved": "was solved and no longer is",
     "broken": "crashes, diverges or runs out of memory now and did not before",
     "slower": "by more than the noise",
-    "less accurate": "the gap is at least ten times as large, and above the target",
+    "less accurate": "the gap is at least ten times as large, and above the target, or is not known now",
+    "not run": "was run before, and now is not installed or does not take the problem",
     "other data": "the problem has the same name but other data: nothing is compared",
     "missing": "in the first folder only",
     "new": "in the second folder only",
@@ -126,7 +127,8 @@ def _change(
     if both["host"].nunique(dropna=False) == 1 and both["status"].isin(COMPLETED).all():
         samples = tuple(after["time_solve"]), tuple(before["time_solve"])
     compared = compare([samples], noise) if samples[0] else _NOT_COMPARED
-    less_accurate = gaps[1] > max(_WORSE * gaps[0], float(after["target_gap"].min()))
+    lost = bool(np.isfinite(gaps[0]) and np.isnan(gaps[1])) and now != "infeasible"
+    less_accurate = lost or gaps[1] > max(_WORSE * gaps[0], float(after["target_gap"].min()))
     excluded = any(
         one["dual_objective"].max() > other["primal_objective"].min()
         for one, other in ((before, after), (after, before))
@@ -146,6 +148,7 @@ def _word(was: str, now: str, excluded: bool, less_accurate: bool, compared: Com
         "wrong": now == "wrong" != was,
         "unsolved": was in FINAL and not final,
         "broken": now in FAILING and was not in FAILING,
+        "not run": now in NOT_RUN and was not in NOT_RUN,
         "solved": final and was not in FINAL,
         "mended": was in FAILING and now not in FAILING,
         "less accurate": less_accurate,

@@ -8,33 +8,42 @@ are compared within one data set, formulation and solver (Stone 1974; Hastie, Ti
 
 import pandas as pd
 
-from experiments.analysis.labels import solver_labels, words_of
+from experiments.analysis.labels import solver_labels, specifications, words_of
 
 CHOICE = ["dataset", "formulation", "solver"]
+_PARAMETERS = ("kernel", "C", "epsilon", "lam", "nu")
 
 
 def mean_scores(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each model that was run on folds, the best of a choice first.
 
-    Columns: dataset, formulation, solver (a choice); model (the problem without its fold), kernel, C,
-    epsilon, lam; folds (how many the certificate calls solved: others have no score), mean, error
-    (standard error of the mean), best (of its choice, among those solved on most folds). Models without
+    Columns: dataset (with the options in which those of one name differ), formulation, solver (these are a
+    choice); model (the problem without its fold), words (its own), kernel, C, epsilon, lam, nu; folds (how
+    many the certificate calls solved: others have no score), mean, error (standard error of the mean),
+    best (of its choice, among those solved on most folds). Models without
     any score are left out.
     """
     labelled = results.assign(solver=solver_labels(results))
-    models = {name: " ".join(words) for name, words in words_of(results, {"fold"}).items()}
-    named = {name: " ".join(words) for name, words in words_of(results).items()}
+    # scores are the same on every host, and each may have had some of the folds
+    words = words_of(results, {"fold", "host"})
+    models = {name: " ".join(own) for name, own in words.items()}
+    named = {name: " ".join(own) for name, own in words_of(results, {"host"}).items()}
     folds = [name for name in named if named[name] != models[name]]
     held_out = labelled[labelled["problem_id"].isin(folds)]
     if held_out.empty:
-        columns = [*CHOICE, "model", "kernel", "C", "epsilon", "lam"]
+        columns = [*CHOICE, "model", "words", *_PARAMETERS]
         return pd.DataFrame(columns=[*columns, "folds", "mean", "error", "best"])
+    nu = {name: own["parameters"].get("nu") for name, own in specifications(results).items()}
     scored = held_out.assign(
+        # other files, other labels or other samples may have one name
+        dataset=held_out["problem_id"].map({name: own[0] for name, own in words.items()}),
+        nu=held_out["problem_id"].map(nu).astype(float),
         model=held_out["problem_id"].map(models),
+        fold=held_out["problem_id"].map(named),
         score=held_out["test_accuracy"].where(held_out["verdict"] == "solved"),
     )
-    parameters = {name: (name, "first") for name in ("kernel", "C", "epsilon", "lam")}
-    folds_of = scored.groupby([*CHOICE, "model", "problem_id"], sort=False)
+    parameters = {name: (name, "first") for name in _PARAMETERS}
+    folds_of = scored.groupby([*CHOICE, "model", "fold"], sort=False)
     each = folds_of.agg(**parameters, score=("score", "mean")).reset_index()  # of all repetitions
     table = each.groupby([*CHOICE, "model"], sort=False).agg(
         **parameters,
@@ -43,6 +52,8 @@ def mean_scores(results: pd.DataFrame) -> pd.DataFrame:
         error=("score", "sem"),
     )
     table = table[table["folds"] > 0].reset_index()
+    of_model = {models[name]: own for name, own in words.items()}
+    table = table.assign(words=[of_model[model] for model in table["model"]])
     order = table.sort_values("mean", ascending=False, kind="stable")
     order = order.sort_values(CHOICE, kind="stable").reset_index(drop=True)
     whole = order[order["folds"] == order.groupby(CHOICE)["folds"].transform("max")]

@@ -12,8 +12,8 @@ def split_by_host(results: pd.DataFrame) -> pd.DataFrame:
     """Return the runs, with those of each host as problems of their own if there are several hosts.
 
     `problem_id` and `family_hash` then name the host too, so that whatever is grouped by them is of one
-    host, and so does the data set in `problem`, of which names are made. Bounds were pooled when the
-    results were loaded: they hold on every host.
+    host, and so does the data set in `problem`, of which names are made; `on_all_hosts` is the
+    `problem_id` as it was. Bounds were pooled when the results were loaded: they hold on every host.
     """
     if results["host"].nunique() < 2:
         return results
@@ -21,7 +21,7 @@ def split_by_host(results: pd.DataFrame) -> pd.DataFrame:
     names = {key: results[key].str.cat(host, sep=" on ") for key in ("problem_id", "family_hash")}
     if "problem" in results:
         names["problem"] = pd.Series(list(map(_on_host, results["problem"], host)), results.index)
-    return results.assign(**names)
+    return results.assign(**names, on_all_hosts=results["problem_id"])
 
 
 @cache

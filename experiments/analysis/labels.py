@@ -81,7 +81,9 @@ def _seed_counts(
     }
     seeds = pd.Series([settings[entry].get("seed") for entry in entries], runs.index, dtype=object)
     solver = [runs["solver"], pd.Series([texts[entry] for entry in entries], runs.index)]
-    places = [runs[name] for name in ("problem_id", "repetition") if name in runs]
+    # a host may have had some of the seeds alone: their number is that on all hosts
+    problem = "on_all_hosts" if "on_all_hosts" in runs else "problem_id"
+    places = [runs[name] for name in (problem, "repetition") if name in runs]
     each = seeds.groupby([*solver, *places], dropna=False)
     return each.transform("nunique").groupby(solver).transform("max").astype(int).tolist()
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
 from experiments.analysis.noise import is_repeat, without_repeats
-from experiments.records.names import AA_REPEAT, gap_text
+from experiments.records.names import AA_REPEAT, gap_text, missed_gap_text
 from experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
 READINGS = {
@@ -53,12 +53,14 @@ def times(
 
     Parameters
     ----------
-    targets : relative gaps; by default those above the experiment's `target_gap`, and that one.
+    targets : relative gaps; by default those above the least `target_gap`, and that one, each for the
+        problems that were to be solved to it: a path has a gap of its own.
     traces : evaluations (`load_traces`), at the first of which within the target a run has reached it; a
         run without any reaches it at its end. A proof that a problem is infeasible counts as an answer.
     """
     rows: list[Row] = []
     results = results[results["solver"].map(kind_of) != "floor"]
+    as_asked = targets is None
     if targets is None:
         targets = targets_above(float(results["target_gap"].min())) if len(results) else ()
     known = configurations(results) if len(results) else pd.DataFrame()
@@ -66,7 +68,8 @@ def times(
         if traces is not None:
             known = configurations(_stopped_at(target, results, traces))
             known["time"] = known["time"].clip(lower=SHORTEST_TIME)
-        groups = grouped(known.to_dict("records"), known["problem"], known["solver"])
+        own = known[known["target_gap"] <= target] if as_asked else known
+        groups = grouped(own.to_dict("records"), own["problem"], own["solver"])
         rows += [_cheapest(target, runs) for runs in groups.values()]
     return pd.DataFrame(rows, columns=[*_AT_TARGET])
 
@@ -86,7 +89,7 @@ def missed(row: Mapping[Any, Any]) -> str:
         return "– no certified answer" if isnan(row["gap"]) else ""
     if isnan(row["gap"]):
         return f"– {outcome}" if outcome != "stalled" else "– no certified answer"
-    gap = f"{row['gap']:.1e}"
+    gap = missed_gap_text(row["gap"])
     return f"– stalls at {gap}" if outcome == "stalled" else f"– {gap}, then {outcome}"
 
 
@@ -206,6 +209,12 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
         distance=distance,
         certified=results["relative_gap"].mask(doubtful).mask(primal, distance),
     )
+    # runs with two limits on iterations are of one solver, and still no repetitions of each other
+    limits = pd.Series(
+        [f", {_LIMIT} {json.loads(text).get(_LIMIT)}" for text in results["params"]], results.index
+    )
+    varied = limits.groupby([table["label"], table["setting"]]).transform("nunique") > 1
+    table["setting"] = (table["setting"] + limits.where(varied, "")).str.removeprefix(", ")
     problems = table.groupby("problem_id", sort=False)
     views = ", " + table["formulation"]
     table["setting"] += views.where(problems["formulation"].transform("nunique") > 1, "")
@@ -213,7 +222,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     ordered = table.assign(place=problems.ngroup()).sort_values(["place", "repetition"])
     groups = ordered.groupby(keys, sort=False)
     alike = ["kind", "passes", "epochs", "single", "status", "claimed", "n", "searched"]
-    found = groups[alike].first()
+    found = groups[[*alike, "target_gap"]].first()
     found = found.assign(
         setup=groups["time_setup"].median(), runs=groups.size(), memory=groups["peak_rss"].max()
     )
@@ -251,8 +260,14 @@ def labelled(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def relative_suboptimality(results: pd.DataFrame) -> pd.Series:
-    """Return (primal − best dual bound) / |primal|, 0 / 0 being 0."""
+    """Return (primal − best dual bound) / |primal|, 0 / 0 being 0.
+
+    Where the gap is relative to a unit of the data that is larger than both bounds, so is this.
+    """
     scale = results["primal_objective"].abs()
+    unit = results["gap"] / results["relative_gap"].where(results["relative_gap"] > 0)
+    largest = results[["primal_objective", "dual_objective"]].abs().max(axis=1)
+    scale = scale.mask(unit > 1.001 * largest, unit)
     return results["suboptimality"] / scale.where(scale > 0, 1.0)
 
 

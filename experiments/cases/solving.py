@@ -7,7 +7,6 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from time import perf_counter
 
 import numpy as np
@@ -24,6 +23,7 @@ from problems.compilation import compiled_apart, compiling
 from solvers import Solution, Status, solve
 from solvers.numerics.warm_up import warm_up
 
+_LOADED = dict[tuple[str, str], Loaded]()  # the data set of the last case
 _WAKING = 80  # rows of a product that OpenBLAS computes on all threads
 
 
@@ -83,15 +83,21 @@ def posed(case: Case) -> tuple[Formulation, Loaded]:
     return build_problem(case.problem, data, case.folder), data
 
 
-@lru_cache(maxsize=1)
 def _load(dataset: str, folder: str) -> Loaded:
-    """Return a data set; consecutive cases on the same data read it once."""
-    return build_source(json.loads(dataset), folder).load()
+    """Return a data set; consecutive cases on the same data read it once.
+
+    The one before is let go first: a limit of memory, or the machine, might not have room for both.
+    """
+    if (dataset, folder) not in _LOADED:
+        _LOADED.clear()
+        _LOADED[dataset, folder] = build_source(json.loads(dataset), folder).load()
+    return _LOADED[dataset, folder]
 
 
 def load_shared(case: Case, report: Callable[[str], object]) -> None:
     """Load samples and compiled code that later cases use too, but nothing from outside."""
     if code_from_outside(case, "dataset"):
+        _LOADED.clear()  # a copy of this process would have it too
         return
     data = _load(json.dumps(case.problem.dataset), case.folder)
     if code_from_outside(case):

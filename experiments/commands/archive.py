@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from importlib.metadata import distributions, metadata
+from io import BytesIO
 from mimetypes import guess_type
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +24,7 @@ from experiments.commands.terminal import INTERRUPTED, console, print_json
 from experiments.files.experiment import read_experiment
 from experiments.plots import plot_all
 from experiments.records import Refusal
+from experiments.store import disk
 from experiments.store.inputs import input_files
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
 from experiments.store.reading import RunFolder
@@ -77,9 +79,11 @@ def write_archive(folder: Path, out: Path) -> None:
     content[CHECKSUMS] = "".join(lines).encode()  # as `sha256sum --check` reads it
     # without a checksum, as an author and a licence are written there
     content[CRATE] = json.dumps(_crate(manifest, content), indent=1).encode()
-    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+    whole = BytesIO()
+    with ZipFile(whole, "w", ZIP_DEFLATED) as archive:
         for name, each in content.items():
             archive.writestr(name, each)
+    disk.replace(out, whole.getvalue())  # an earlier archive stays until this one is written
 
 
 def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[str, Any]:

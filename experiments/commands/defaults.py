@@ -34,7 +34,8 @@ class Defaults(BaseModel, frozen=True):
         self, workers: int | None, executor: str | None, address: str | None
     ) -> tuple[int | None, str, str | None]:
         """Return how cases are run: as is given, and else as the file says, where both go together."""
-        if address is None and executor in (None, self.executor):
+        # a scheduler has workers of its own
+        if address is None and workers is None and executor in (None, self.executor):
             address = self.address
         if workers is None and address is None:
             workers = self.workers

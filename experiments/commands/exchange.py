@@ -15,7 +15,7 @@ from solvers import Solution
 
 def write_problem(file: Path, out: Path, qp: bool) -> None:
     """Write the problem in a file for other programs; Refusal if that is impossible."""
-    problem = posed(file)
+    problem, _ = posed(file)
     kind = "npz" if out.suffix == ".npz" else "libsvm"
     if qp or not problem.has_samples:
         if out.suffix not in QP_FORMATS:
@@ -26,11 +26,11 @@ def write_problem(file: Path, out: Path, qp: bool) -> None:
         write(problem, kind, out)
 
 
-def posed(file: Path) -> Formulation:
-    """Return the one problem that a file poses; Refusal if there is none, or its data is bad."""
+def posed(file: Path) -> tuple[Formulation, float]:
+    """Return the one problem that a file poses, and its target gap; Refusal if its data is bad."""
     with refusing(ValueError, OSError, ImportError):
-        spec, folder = read_problem(file)
-        return build_problem(spec, build_source(spec.dataset, folder).load(), folder)
+        spec, folder, target_gap = read_problem(file)
+        return build_problem(spec, build_source(spec.dataset, folder).load(), folder), target_gap
 
 
 def judgement(found: Solution) -> str:

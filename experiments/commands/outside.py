@@ -14,7 +14,7 @@ from typing import Any
 from experiments.cases.judging import judged_file
 from experiments.cases.plan import Case, digest, plan
 from experiments.cases.solving import posed
-from experiments.commands.run import RunOptions, conclude
+from experiments.commands.run import RunOptions, conclude, place_of
 from experiments.commands.terminal import refusing
 from experiments.files.experiment import find_experiments, read_experiment
 from experiments.files.specs import ProblemSpec, SolverSpec
@@ -106,7 +106,7 @@ def certify_all(
         raise Refusal(f"{folder}: is not what `dualgap export --all` wrote: {error}") from None
     if changed:
         raise Refusal(f"{folder / changed[0]}: was changed since it was exported; export again")
-    target = out or Path("runs") / answers.absolute().name
+    target = out or place_of(answers.absolute().name)
     ids = [case.run_id for case, *_ in cases]
     store = Store.open(target, text, ids, problems=problems)
     try:

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -72,9 +72,13 @@ def progress(total: int, quiet: bool = False) -> Generator[Advance]:
                 lambda done, of, text: bar.update(task, completed=done, total=of, description=text),
             )
     else:
-        yield Advance(
-            total, lambda done, of, text: click.echo(f"{done}/{of} {text}", err=True), _EVERY
-        )
+        yield Advance(total, _as_a_line, _EVERY)
+
+
+def _as_a_line(done: int, of: int, text: str) -> None:
+    """Print a line, if anybody reads it still: the runs go on without."""
+    with suppress(OSError):
+        click.echo(f"{done}/{of} {text}", err=True)
 
 
 def _in_notebook(total: int) -> Callable[[int, int, str], object]:

@@ -1,6 +1,7 @@
 """Experiments, each run into one folder: what `dualgap run` does, and `dualgap verify` first."""
 
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from experiments.commands.defaults import take_defaults
 from experiments.commands.progress import progress
 from experiments.commands.terminal import INTERRUPTED, console, print_json
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError
+from experiments.executors.local import CHECKPOINTS
 from experiments.files.experiment import (
     COPY,
     Experiment,
@@ -92,7 +94,13 @@ def run_all(
     """
     described, repeated = experiments_of(experiment, changes)
     several = len(described) > 1
-    name = Path(experiment).name if several else described[0].name
+    names = [one.name for one in described]
+    if twice := next((own for own in names if names.count(own) > 1), None):
+        raise Refusal(
+            f"{experiment}: several of its experiments are named {twice!r}, and so would be their "
+            "folders; give each a name of its own"
+        )
+    name = Path(experiment).name if several else names[0]
     folder = out or goes_on_in(experiment, options) or place_of(name)
     places = [folder / one.name if several else folder for one in described]
     if options.rerun:  # before any of several is run
@@ -263,6 +271,9 @@ def begin(
             "plans": plans,
         },
     )
+    for run in store.session.restarted:  # what it had left is not gone on from
+        for left in (folder / CHECKPOINTS).glob(f"{run}*"):
+            shutil.rmtree(left, ignore_errors=True)
     return cases, executor, store
 
 

@@ -31,7 +31,11 @@ def limit_of(case: Case, phase: str, grace: float = GRACE) -> float:
     """Return after how many seconds of a phase the worker that runs a case is killed."""
     if phase != "solving":
         return _CERTIFYING if phase == "certifying" else _LOADING
-    return inf if case.time_limit is None else _INSPECTED * case.time_limit + grace
+    if case.time_limit is None:
+        return inf
+    # answers on a path are certified as they are found, which its time limit does not count
+    certifying = _CERTIFYING if case.problem.path else 0.0
+    return _INSPECTED * case.time_limit + grace + certifying
 
 
 @dataclass(frozen=True)

@@ -139,13 +139,13 @@ def described_experiment(content: Mapping[str, Any]) -> Experiment:
     return described.model_copy(update={"options": ()})
 
 
-def read_problem(path: Path) -> tuple[ProblemSpec, str]:
+def read_problem(path: Path) -> tuple[ProblemSpec, str, float]:
     """Read a file that poses one problem: the entry of a problem alone, or an experiment with one.
 
     Returns
     -------
     tuple
-        The problem, and the folder where its relative paths begin.
+        The problem, the folder where its relative paths begin, and the target gap.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str]:
     elif experiment.problems[0].path:
         told = "poses a path; give one C, lam or epsilon instead"
     else:
-        return experiment.problems[0], experiment.folder
+        return experiment.problems[0], experiment.folder, experiment.target_gap
     raise ConfigError(path, [Fault(1, told)])
 
 

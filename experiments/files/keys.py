@@ -115,7 +115,7 @@ class ExperimentFile(BaseModel, frozen=True):
     time_limit: Annotated[float, Field(gt=0), BeforeValidator(as_seconds)] | None = Field(
         None,
         description="of solving a run, in seconds or as 10m; it is killed after 1.5 times that and 10 s "
-        "if it does not stop by itself",
+        "if it does not stop by itself, a path ten minutes later",
     )
     memory_limit: _Memory = Field(
         None, description="of a worker: a size such as 4GiB, or a number of bytes"

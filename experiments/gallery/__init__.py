@@ -44,6 +44,11 @@ def draw_figures(folder: Path, names: Sequence[str] = ()) -> Iterator[list[Path]
     ValueError
         If there is no such figure or script; nothing is drawn then.
     """
+    stems = [Path(name).stem for name in names]
+    if twice := next((stem for stem in stems if stems.count(stem) > 1), None):
+        raise ValueError(
+            f"NAME: several scripts are named {twice}, and so would be their figures; rename one"
+        )
     scripts = [(Path(name).stem, _script(name)) for name in names or FIGURES]
     return (write(script, script.compute(), name, folder) for name, script in scripts)
 

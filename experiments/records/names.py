@@ -25,6 +25,15 @@ def gap_text(gap: Any) -> str:
     return next(text for text in texts if float(text) == gap)
 
 
+def missed_gap_text(gap: float, digits: int = 1) -> str:
+    """Return a gap that is above a target, rounded up: rounded down it might be the target itself."""
+    text = f"{gap:.{digits}e}"
+    if float(text) < gap:
+        last = 10.0 ** (int(text.partition("e")[2]) - digits)
+        text = f"{float(text) + last:.{digits}e}"
+    return text
+
+
 def settings_text(name: str, settings: Spec) -> str:
     """Return `name(setting=value, ...)`."""
     inside = ", ".join(f"{key}={value_text(value)}" for key, value in settings.items())

@@ -34,6 +34,7 @@ from experiments.plots.figures.certified_path import CertifiedPath
 from experiments.plots.runs import Runs
 from experiments.plots.style import style, svg_address
 from experiments.records.names import gap_text
+from experiments.records.outcomes import FINAL
 from experiments.report import sections
 from experiments.report.charts import Chart, convergence_chart, profile_chart
 from experiments.report.page import render
@@ -68,7 +69,9 @@ def report(folder: Path) -> str:
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the lower bound on time has no line
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
-    reached = times(apart, traces=recorded.traces)
+    # of answers that were found elsewhere no times are known: they reach no target late, or never
+    untimed = apart["verdict"].isin(FINAL) & apart["time_solve"].isna()
+    reached = times(apart.iloc[:0] if untimed.any() else apart, traces=recorded.traces)
     reached = reached.assign(fastest=ranked(reached, "time", noise) == 1)
     targets = {gap_text(gap): own for gap, own in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
@@ -107,7 +110,7 @@ def report(folder: Path) -> str:
         "repeat": sections.repeat(manifest),
     }
     charts: list[Chart] = []
-    if targets and len(drawn):
+    if len(drawn):
         profiles = {
             "performance": {name: performance_profile(own) for name, own in targets.items()},
             "data": {name: data_profile(own) for name, own in targets.items()},
@@ -115,6 +118,8 @@ def report(folder: Path) -> str:
         }
         if len(runs.styles) < 2:  # a single solver is the fastest everywhere
             del profiles["performance"]
-        charts = [profile_chart(kind, views, runs.styles) for kind, views in profiles.items()]
+        charts = [
+            profile_chart(kind, views, runs.styles) for kind, views in profiles.items() if views
+        ]
         charts.append(convergence_chart(runs))
     return render(content, charts, runs.styles)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from experiments.analysis.labels import kind_of
 from experiments.analysis.times import grouped, missed
-from experiments.records.names import gap_text
+from experiments.records.names import gap_text, missed_gap_text
 from experiments.records.outcomes import OUTCOMES, outcome_of
 from experiments.tables.formats import duration, file_name
 from experiments.tables.table import Cell, Column, Table
@@ -45,7 +45,9 @@ def reason(run: Mapping[Any, Any]) -> str:
         return ""
     claim = f"claimed {run['claimed']}" if run["claimed"] in _CLAIMS else "made no claim"
     gap, target = run["relative_gap"], run["target_gap"]
-    known = f"relative gap {gap:.1e}, target {gap_text(target)}" if np.isfinite(gap) else "no bound"
+    known = "no bound"
+    if np.isfinite(gap):
+        known = f"relative gap {missed_gap_text(gap)}, target {gap_text(target)}"
     limit = f"ended after {duration(run['time_solve'])}" if run["outcome"] == "time_limit" else ""
     return "; ".join(filter(None, [claim, known, limit, signal if isinstance(signal, str) else ""]))
 

@@ -216,4 +216,11 @@ def _earlier(folder: Path, resume: bool, opened: bool = False) -> dict[str, Any]
         raise StoreError(
             f"{folder}: is not empty; choose another --out, or continue what `run` began with --resume"
         )
-    return None if beginning else read_manifest(folder)
+    if beginning:
+        return None
+    manifest = read_manifest(folder)
+    if "runs.csv" in sizes and LOG not in sizes:  # beside an empty log its runs would not be seen
+        raise StoreError(
+            f"{folder}: is published, without a log to go on with; choose another --out"
+        )
+    return manifest

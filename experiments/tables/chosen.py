@@ -20,7 +20,7 @@ from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import kind_of, words_of
 from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, ranked, without_repeats
 from experiments.analysis.times import joined_by_optimum, solved_of, times, whole_runs
-from experiments.records.names import common_words, distinct_names
+from experiments.records.names import common_words, distinct_names, missed_gap_text
 from experiments.records.outcomes import FINAL, NOT_RUN
 from experiments.store.manifest import read_manifest
 from experiments.store.reading import load_results
@@ -195,7 +195,8 @@ def _cell(row: Mapping[Any, Any], name: str, digits: int) -> Cell:
         if row["outcome"] in NOT_RUN:
             return Cell("–")
         known = row["outcome"] != "wrong" and np.isfinite(row["worst_gap"])
-        text = f"≈ {row['worst_gap']:.0e}" if known else str(row["outcome"]).replace("_", " ")
+        missed = f"≈ {missed_gap_text(row['worst_gap'], 0)}" if known else ""
+        text = missed or str(row["outcome"]).replace("_", " ")
         return Cell(f"{text} ({some})" if (some := solved_of(row)) else text)
     number = float(row[value.column]) / (row["least"] if name == "ratio" else value.scale)
     text = f"{number:.{max(digits - 1, 0)}e}" if value.small and number else rounded(number, digits)

@@ -41,7 +41,9 @@ def precise_duration(seconds: float) -> str:
     """Return a time in three digits, in seconds or milliseconds, nothing for NaN."""
     if np.isnan(seconds):
         return ""
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
 
 
 def rounded(value: float, digits: int) -> str:

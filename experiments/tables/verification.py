@@ -23,7 +23,7 @@ _COLUMNS = {
 }
 _SOLVERS = {
     "solver": Column("solver", side="words"),
-    **{name: Column(name) for name in ("problems", "passed", "failed", "unsupported")},
+    **{name: Column(name) for name in ("runs", "passed", "failed", "unsupported")},
     "worst": Column("worst difference", "{:.1e}".format),
 }
 _DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
@@ -44,20 +44,20 @@ def to_frame(verification: Verification) -> pd.DataFrame:
 
 
 def _by_solver(checks: pd.DataFrame) -> Table:
-    """Return how many problems each solver was checked on, how many passed, and the worst."""
+    """Return how many runs of each solver were checked, how many passed, and the worst."""
     unsupported = checks["status"] == "unsupported"
     passed = checks["passed"].astype(bool)
     counted = checks.assign(passed=passed & ~unsupported, failed=~passed, unsupported=unsupported)
     groups = counted.groupby("solver", sort=False)
     rows = groups[["passed", "failed", "unsupported"]].sum()
-    rows = rows.assign(problems=groups.size(), worst=groups["difference"].max())
+    rows = rows.assign(runs=groups.size(), worst=groups["difference"].max())
     return Table.of(rows.reset_index(), _SOLVERS)
 
 
 def to_markdown(verification: Verification, title: str) -> str:
     """Return the outcome in a sentence, diagnoses, the counts of each solver, every difference."""
     checks = to_frame(verification).assign(cell=list(map(_shown, verification.checks)))
-    table = checks.pivot_table("cell", "problem_id", "solver", aggfunc="first", sort=False)
+    table = checks.pivot_table("cell", "problem_id", "solver", aggfunc=_joined, sort=False)
     optima = checks.groupby("problem_id")["reference"].first()
     table.insert(0, "optimum", optima.map("{:.8g}".format, na_action="ignore"))
     parts = [
@@ -122,6 +122,11 @@ def diagnosis_sentences(verification: Verification) -> list[str]:
         f"on {found.problem_id}, {found.diagnosis.text}."
         for found in verification.diagnosed
     ]
+
+
+def _joined(cells: pd.Series) -> str:
+    """Return what the repetitions on a problem came to, equal ones once."""
+    return ", ".join(dict.fromkeys(cells))
 
 
 def _shown(check: Check) -> str:

@@ -95,7 +95,7 @@ class Worker:
             self._start()
         self._printed.clear()
         self._phase, self._since, self._answer = STARTING, time.monotonic(), None
-        with suppress(BrokenPipeError):  # it died just now, and `ended` will say so
+        with suppress(ConnectionError):  # it died just now, and `ended` will say so
             self._channel.sendall(pickle.dumps((function, arguments, reporting)))
 
     def _start(self) -> None:

@@ -37,6 +37,7 @@ PHASE, RETURNED, RAISED, ENDED = b"p", b"r", b"e", b"x"  # kinds of frames
 MOST_BYTES = 2**31  # of a frame, and of a message whose size nothing else bounds
 _LENGTH = 8  # bytes
 _ITEM = 8  # bytes of a float64
+_SIGNALS = {each.value: each.name for each in signal.Signals}  # some have no name
 
 
 class Malformed(ValueError):
@@ -54,7 +55,8 @@ class WorkerExit(Exception):
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
-        self.code, self.signal = code, signal.Signals(-code).name if code < 0 else ""
+        self.code = code
+        self.signal = _SIGNALS.get(-code, f"signal {-code}") if code < 0 else ""
 
     def __str__(self) -> str:
         how = f"was killed by {self.signal}" if self.signal else f"ended with exit code {self.code}"

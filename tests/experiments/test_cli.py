@@ -332,3 +332,12 @@ def test_a_folder_that_was_removed_is_told_in_a_line(tmp_path, write):
     )
     assert done.returncode == 2
     assert done.stderr.strip() == "the current folder has been removed; change to another one"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_two_experiments_of_one_name_are_refused_before_any_is_run(command, tmp_path):
+    (tmp_path / "d").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "d" / f"{name}.yaml").write_text(posing())
+    assert "are named 'small'" in command("run", "d", "--out", "o", code=2).output
+    assert not (tmp_path / "o").exists()

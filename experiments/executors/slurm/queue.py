@@ -95,9 +95,12 @@ def cancel(jobs: Sequence[str]) -> None:
     ExecutorError
         If the queue does not answer.
     """
-    command = ["scancel", *jobs]
+    command, told = ["scancel", *jobs], ""
     try:
         if jobs:
-            subprocess.run(command, capture_output=True, timeout=_ANSWERED, check=False)
+            known: Any = {"capture_output": True, "text": True, "timeout": _ANSWERED}
+            told = subprocess.run(command, check=False, **known).stderr
     except (OSError, subprocess.SubprocessError) as error:
         raise ExecutorError(f"jobs may still be in the queue: {error}") from None
+    if "Unable to contact" in told:  # its exit code is that for jobs that have ended, too
+        raise ExecutorError(f"jobs may still be in the queue: {told.strip()}")

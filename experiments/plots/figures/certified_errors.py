@@ -3,6 +3,7 @@
 Of folds the mean: no value of the parameter has a cross-validation error below the band's lower edge.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -28,17 +29,26 @@ class CertifiedErrors(Drawing):
 
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for each problem, whatever its fold, of which a path was followed."""
-        followed: dict[str, dict[str, list[pd.DataFrame]]] = {}
-        models = words_of(runs.table, {"fold"})
+        followed: dict[str, dict[str, dict[str, pd.DataFrame]]] = {}
+        # errors are the same on every host, and each may have had some of the folds
+        models, named = (
+            {name: " ".join(words) for name, words in words_of(runs.table, left_out).items()}
+            for left_out in ({"fold", "host"}, {"host"})
+        )
+        posed = Counter({named[problem]: models[problem] for problem in runs.problems}.values())
         for problem in runs.problems:
             for run in runs.typical(problem):
                 answers = runs.paths[runs.paths["run_id"] == run["run_id"]]
                 if answers["error"].notna().any():
-                    series = followed.setdefault(" ".join(models[problem]), {})
-                    series.setdefault(str(run["configuration"]), []).append(answers)
+                    series = followed.setdefault(models[problem], {})
+                    series.setdefault(str(run["configuration"]), {})[named[problem]] = answers
         for model, series in followed.items():
-            parameter = str(next(iter(series.values()))[0]["parameter"].iloc[0])
-            tables = {label: mean_errors(folds) for label, folds in series.items()}
+            answers = next(iter(next(iter(series.values())).values()))
+            parameter = str(answers["parameter"].iloc[0])
+            tables = dict[str, pd.DataFrame]()
+            for label, folds in series.items():
+                some = f" ({len(folds)} of {posed[model]} folds)" * (len(folds) < posed[model])
+                tables[label + some] = mean_errors([*folds.values()])
             yield file_name(self.name, model), certified_errors(tables, parameter, model)
 
 

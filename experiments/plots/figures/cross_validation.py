@@ -28,7 +28,7 @@ _RING: dict[str, Any] = {
     "markerfacecolor": "none",
     "markersize": 9,
 }
-_PARAMETERS = ("C", "lam", "epsilon")
+_PARAMETERS = ("C", "lam", "epsilon", "nu")
 
 
 class CrossValidation(Drawing):
@@ -50,21 +50,21 @@ class CrossValidation(Drawing):
 
 
 def cross_validation(scores: pd.DataFrame) -> Figure:
-    """Draw a panel for each of up to six choices: score ± standard error, a line a kernel.
+    """Draw a panel for each of up to six choices: score ± standard error.
 
-    `scores` is what `mean_scores` returns.
+    A line has the models that differ in the parameter alone. `scores` is what `mean_scores` returns.
     """
     choices = {
         " ".join(map(str, choice)): own for choice, own in scores.groupby(CHOICE, sort=False)
     }
     titles = list(choices)[:PANELS]
-    lines: dict[str, dict[str, pd.DataFrame]] = {}  # by kernel, and what else differs
+    lines: dict[str, dict[str, pd.DataFrame]] = {}  # by all but the parameter
     for title in titles:
-        mine = choices[title]
-        labels = mine["kernel"].astype(str)
-        for name in _PARAMETERS:
-            if name != _swept(mine) and mine[name].nunique() > 1:
-                labels = labels + f", {name}=" + mine[name].map("{:g}".format)
+        mine, swept = choices[title], f"{_swept(choices[title])}="
+        labels = pd.Series(
+            [" ".join(w for w in own[2:] if not w.startswith(swept)) for own in mine["words"]],
+            mine.index,
+        )
         lines[title] = {str(label): own for label, own in mine.groupby(labels, sort=False)}
     drawn = line_styles(label for found in lines.values() for label in found)
     new, axes = panels(titles, height=2.2)

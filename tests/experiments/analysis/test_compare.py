@@ -189,3 +189,16 @@ def test_changes_of_long_names_fit_into_80_columns_with_whole_words():
     shown = told(runs(**known), slow, 80).partition("By solver")[0]
     assert {"dual_coordinate_descent", "rbf(gamma=0.0833333)", "inaccurate"} <= set(shown.split())
     assert "2.00× [1.98, 2.02]" in shown
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "word"),
+    [
+        (CRASHED, "not_installed", "not run"),
+        (INACCURATE, "unsupported", "not run"),
+        (INACCURATE, "finished", "less accurate"),
+    ],
+)
+def test_what_no_longer_gives_a_certificate_is_neither_mended_nor_the_same(before, status, word):
+    gone = {"verdict": "uncertified", "relative_gap": float("nan")}
+    assert only(runs(**before), runs(status=status, **gone)).change == word

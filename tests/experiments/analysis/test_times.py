@@ -8,7 +8,13 @@ import pandas as pd
 import pytest
 
 from experiments.analysis.means import arithmetic_bounds, compared
-from experiments.analysis.times import configurations, missed, times, tried_in_vain
+from experiments.analysis.times import (
+    configurations,
+    missed,
+    relative_suboptimality,
+    times,
+    tried_in_vain,
+)
 from experiments.records.columns import FULL_TRACES
 from experiments.store.reading import RunFolder
 from tests.experiments.rows import crashed, looked_at, run, stored, table_of, timed
@@ -186,3 +192,25 @@ def test_times_are_medians_and_gaps_the_worst_of_the_repetitions():
     ]
     (row,) = configurations(table_of(*rows)).to_dict("records")
     assert (row["time"], row["gap"], row["runs"]) == (2.0, 2e-3, 3)
+
+
+def test_of_several_limits_on_iterations_the_one_that_reached_the_target_counts():
+    rows = [
+        timed(time=t, gap=g, params=json.dumps({"tol": 1e-9, "max_iter": most}))
+        for most, t, g in ((100, 1.0, 0.1), (10000, 5.0, 1e-5))
+    ]
+    reached = cell(times(table_of(*rows), [1e-3]), 1e-3, "smo")
+    assert (reached["time"], reached["setting"]) == (5.0, "tol 1e-09, max_iter 10000")
+
+
+def test_a_path_that_was_asked_for_less_is_no_failure_at_the_least_target():
+    rows = [run("p", target_gap=1e-2, relative_gap=9e-3)]
+    rows += [run("q", target_gap=1e-3, relative_gap=9e-4)]
+    found = times(table_of(*rows))
+    assert found.groupby("target")["problem"].apply(list).to_dict()[1e-3] == ["q"]
+
+
+def test_a_distance_at_an_optimum_of_0_is_in_the_unit_of_the_gap():
+    known = {"primal_objective": 2e-16, "dual_objective": -4e-13, "gap": 4e-13}
+    row = run(relative_gap=4e-13, suboptimality=4e-13, **known)
+    assert relative_suboptimality(table_of(row))[0] == pytest.approx(4e-13, rel=1e-9, abs=0.0)

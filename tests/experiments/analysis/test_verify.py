@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from experiments.analysis.verify import compare
+from experiments.tables.verification import to_markdown
 
 ROW = {
     "run_id": "r",
@@ -97,3 +98,10 @@ def test_proven_intervals_need_a_number_in_common_however_near_they_are():
     result = proven(bound_source="alpha")
     assert [check.passed for check in result.checks] == [True, True, False]
     assert "its bounds are not proven" in result.sentence
+
+
+def test_every_repetition_is_in_the_table():
+    result = verification(ROW, ROW | {"dual_objective": 0.9, "objective": -0.9})
+    text = to_markdown(result, "x")
+    assert "0.0e+00, solved 1.0e-01" in text
+    assert "| runs " in text

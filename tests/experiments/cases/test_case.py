@@ -2,6 +2,7 @@ import json
 import math
 import time
 import warnings
+import weakref
 from dataclasses import replace
 from io import BytesIO
 
@@ -298,3 +299,20 @@ def test_a_warm_run_begins_at_another_answer_and_says_so(planned, case_of):
     assert warm.record["iterations"] < cold.record["iterations"]
     assert warm.record["objective"] == pytest.approx(cold.record["objective"])
     assert run_case(case_of(text=LINE)).answer is None
+
+
+def test_a_data_set_is_let_go_before_the_next_one_is_read(monkeypatch):
+    known, kept = [], []
+
+    class Reading:
+        def load(self):
+            kept.append([each() is not None for each in known])
+            loaded = Reading()
+            known.append(weakref.ref(loaded))
+            return loaded
+
+    monkeypatch.setattr(solving, "_LOADED", {})
+    monkeypatch.setattr(solving, "build_source", lambda *_: Reading())
+    for name in ("a", "a", "b"):
+        solving._load(json.dumps({"name": name}), ".")
+    assert kept == [[], [False]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from experiments.cases.description import described, distinct, spectrum
+from experiments.cases.description import at_optimum, described, distinct, spectrum
 from problems import RBF, Precomputed, SoftMarginDual
 from problems.datasets import TwoGaussians
 from solvers import SMO, solve
@@ -55,3 +55,11 @@ def test_blocks_of_a_matrix_estimate_the_whole_within_a_few_standard_errors():
 def test_equal_rows_are_counted_once_dense_or_sparse():
     X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
     assert distinct(X) == distinct(sp.csr_array(X)) == 3
+
+
+def test_what_interior_points_leave_of_zeros_is_at_no_other_bound():
+    data = TwoGaussians(n=60, d=3, distance=2.0, seed=1).load()
+    problem = SoftMarginDual(data.X, data.y, C=1.0, kernel=RBF(0.5))
+    x, box = solve(problem, SMO(tol=1e-10)).alpha, problem.to_box(problem.gram()).form
+    exact, inside = (at_optimum(box, own) for own in (x, np.clip(x, 1e-10, 1 - 1e-10)))
+    assert inside["share_bounded"] == exact["share_bounded"]

@@ -1,5 +1,6 @@
 """An archive describes all that it holds, and is run again elsewhere from itself alone."""
 
+import errno
 import hashlib
 import json
 import shutil
@@ -8,8 +9,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from experiments.store import disk
 from experiments.store.reading import RunFolder
-from tests.experiments.functions import posing
+from tests.experiments.functions import Failing, posing
 
 TABLE = "a,b,label\n1,2,1\n2,1.5,1\n0.3,1,1\n-1,-1,-1\n-2,-1.3,-1\n-0.3,-0.2,-1\n"
 
@@ -77,3 +79,11 @@ def test_a_damaged_archive_and_what_is_none_are_refused(command, archived, tmp_p
     (tmp_path / "none.zip").write_text("none")
     assert "is no archive" in command("run", "none.zip", "--check", code=2).output
     assert "is run with --check" in command("run", archived, code=2).output
+
+
+def test_a_full_disk_leaves_the_archive_that_was_there(command, archived, monkeypatch):
+    shutil.unpack_archive(archived, "unpacked")
+    before = archived.read_bytes()
+    monkeypatch.setattr(disk, "os", Failing("write", errno.ENOSPC))
+    assert "cannot be written" in command("archive", "unpacked", "--out", archived, code=1).output
+    assert archived.read_bytes() == before

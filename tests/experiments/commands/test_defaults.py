@@ -54,6 +54,7 @@ def test_what_is_wrong_is_told_with_file_and_line(command, write, user, text, to
         ((None, "dask", None), (None, "dask", "tcp://a:1")),
         ((None, "local", None), (4, "local", None)),
         ((2, "local", None), (2, "local", None)),
+        ((2, None, None), (2, "dask", None)),
         ((None, None, "tcp://b:2"), (None, "dask", "tcp://b:2")),
     ],
 )

@@ -209,3 +209,21 @@ def test_samples_that_a_convex_qp_does_not_have_are_not_written(command, tmp_pat
 def test_a_folder_that_is_not_empty_is_left_alone(command, exported):
     refused = command("export", "small.yaml", "--all", "given", code=2)
     assert "given: is not empty" in refused.output
+
+
+def test_an_experiment_of_one_problem_has_its_own_target(command, tmp_path):
+    head = SMALL.partition("  - formulation: soft_margin_primal")[0].replace("[1, 10]", "1")
+    (tmp_path / "one.yaml").write_text(f"{head}solvers: [smo]\ntarget_gap: 0.1\n")
+    command("export", "one.yaml", "--out", "p001.npz")
+    model = trained(tmp_path, "p001", 1, gamma=0.05)
+    np.savez("answer.npz", coefs=0.99 * model.dual_coef_, index=model.support_ + 1)
+    command("certify", "one.yaml", "answer.npz")
+    command("certify", "one.yaml", "answer.npz", "--target-gap", "1e-6", code=1)
+
+
+def test_judged_answers_go_where_a_user_keeps_all_runs(command, exported, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "dualgap.yaml").write_text("out: kept\n")
+    command("certify", "given", "--answers", "answers", code=1)  # none of the answers is there
+    assert len(load_results("kept/answers")) == 3
+    assert not (tmp_path / "runs").exists()

@@ -1,5 +1,6 @@
 """The progress of a run, in a terminal and where there is none."""
 
+import errno
 import io
 import re
 import sys
@@ -57,3 +58,15 @@ def test_a_notebook_shows_a_bar_that_moves_and_text_from_outside_is_no_tag(monke
         [("1", "2")],
     ]
     assert "1/2 solved: &lt;b&gt;" in shown[-1]
+
+
+def test_a_run_goes_on_when_the_reader_of_its_progress_has_ended(monkeypatch):
+    def ended(*_, **__):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("experiments.commands.progress.click.echo", ended)
+    with progress(2) as advance:
+        advance.begin("compiling smo")
+        advance("solved")
+        advance("solved")
+    assert advance.done == 2

@@ -73,3 +73,9 @@ def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
 def test_what_table_cannot_show_is_refused(command, repeated, arguments, shown):
     refused = command("table", repeated, *arguments, code=2)
     assert shown in refused.output
+
+
+@pytest.mark.parametrize("name", ["2026-11-26", "2024", "1e5", "true"])
+def test_a_name_that_yaml_takes_for_something_else_stays_text(command, tmp_path, name):
+    command("init", f"{name}.yaml")
+    assert read_experiment(tmp_path / f"{name}.yaml").name == name

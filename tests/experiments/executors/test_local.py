@@ -7,7 +7,7 @@ from experiments.executors.base import EXECUTORS, limit_of
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
 from experiments.records.columns import COLUMNS
-from tests.experiments.functions import wait_for, wait_until_gone, workers_left
+from tests.experiments.functions import posing, wait_for, wait_until_gone, workers_left
 
 STUCK = "import itertools; sum(itertools.repeat(0))\nyield"  # and holds the GIL
 THREAD = (
@@ -127,3 +127,8 @@ def test_an_executor_is_found_in_its_folder_or_from_outside(command, write, tmp_
     told = "unknown executor 'slrum'; did you mean 'slurm'? accepted are dask, local, slurm"
     assert told in result.output
     assert (tmp_path / "mark").exists()
+
+
+def test_a_path_has_time_to_certify_its_answers(case_of):
+    case = case_of(text=posing(path="{C: [0.1, 10], gap: 1e-2}"), time_limit=2)
+    assert limit_of(case, "solving") == 1.5 * 2.0 + 10.0 + 600.0

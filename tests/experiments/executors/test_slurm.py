@@ -268,3 +268,11 @@ def test_an_interrupted_command_leaves_no_job(cluster, command, strange, write, 
     mark.touch()
     command("run", file, "--out", "out", "--executor", "slurm", "--resume")
     assert len(rows("out")) == 6
+
+
+def test_jobs_that_a_lost_queue_keeps_are_told(monkeypatch):
+    lost = "scancel: error: Kill job error on job id 7: Unable to contact slurm controller\n"
+    ended = subprocess.CompletedProcess([], 1, "", lost)
+    monkeypatch.setattr(queue.subprocess, "run", lambda *_, **__: ended)
+    with pytest.raises(ExecutorError, match=r"jobs may still be in the queue: .*Unable to contact"):
+        queue.cancel(["7"])

@@ -233,3 +233,15 @@ def test_nu_is_between_the_shares_of_errors_and_of_support_vectors() -> None:
         assert len(shares.nu) > 10
         assert (shares.errors <= shares.nu + 1e-12).all()
         assert (shares.support >= shares.nu - 1e-6).all()
+
+
+def test_two_scripts_of_one_name_are_refused_before_any_is_drawn(tmp_path: Path) -> None:
+    for week in ("one", "two"):
+        (tmp_path / week).mkdir()
+        (tmp_path / week / "mine.py").write_text("def compute(): ...\ndef draw(numbers): ...\n")
+    scripts = [str(tmp_path / week / "mine.py") for week in ("one", "two")]
+    out = tmp_path / "figures"
+    result = CliRunner().invoke(main, ["gallery", *scripts, "--out", str(out)])
+    assert result.exit_code == 2
+    assert "several scripts are named mine" in result.output
+    assert not out.exists()

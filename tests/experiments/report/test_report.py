@@ -65,3 +65,19 @@ def test_the_report_command_writes_beside_the_results_or_where_it_is_told(comman
     assert "0 of 0 planned runs" in (tmp_path / "x" / "report.html").read_text()
     refused = command("report", "x", "--out", "none/x.html", code=2)
     assert "cannot be written" in refused.output
+
+
+def test_a_solver_whose_seeds_ran_on_several_hosts_is_one_in_all_charts(tmp_path):
+    rows = [
+        run(params=json.dumps({"tol": 1e-6, "seed": seed}), host=host)
+        for seed, host in ((1, "ape"), (2, "bee"))
+    ]
+    assert "smo (2 seeds)" in report(stored(tmp_path / "x", rows))
+
+
+def test_answers_whose_times_are_not_known_are_no_failures(tmp_path):
+    rows = [run(solver=name, time_solve=float("nan")) for name in ("smo", "libsvm")]
+    text = report(stored(tmp_path / "x", rows))
+    assert "No solver reached" not in text
+    assert 'id="times"' not in text
+    assert "quality" in section(text, "profiles", "</section>")

@@ -91,3 +91,15 @@ def test_whole_numbers_are_whole_in_files_and_the_columns_are_described(run):
     fields = {field["name"]: field["type"] for field in runs["schema"]["fields"]}
     assert list(fields) == list(table)
     assert (fields["n"], fields["gap"], fields["params"]) == ("integer", "number", "object")
+
+
+def test_a_published_folder_is_not_gone_on_with_and_stays_as_it_is(command, run, tmp_path):
+    published = tmp_path / "published"
+    published.mkdir()
+    for name in ("runs.csv", "manifest.json", "experiment.yaml"):
+        shutil.copy(run / name, published)
+    before = {path.name: path.read_bytes() for path in published.iterdir()}
+    for arguments in (["run", published, "--resume"], ["collect", published]):
+        assert "is published" in command(*arguments, code=2).output
+    assert {path.name: path.read_bytes() for path in published.iterdir()} == before
+    assert len(load_results(published)) == 8

@@ -144,3 +144,9 @@ def test_at_a_target_each_solver_has_its_cheapest_run_that_reaches_it(results):
     assert _names(table)[1] == ["smo", "sgd"]
     assert [cell.text for cell in table.rows[0][1:]] == ["2.00", "≈ 5e-01"]
     assert "at most 0.001" in table.title
+
+
+def test_a_gap_just_above_the_target_is_not_shown_as_the_target(results):
+    folder = results([*times("p", "smo", (1.0,)), *times("p", "sgd", (1.0,), relative_gap=1.3e-6)])
+    texts = [cell.text for row in paper_table(folder).rows for cell in row]
+    assert "≈ 2e-06" in texts

@@ -4,7 +4,7 @@ import string
 
 import pytest
 
-from experiments.records.names import gap_text
+from experiments.records.names import gap_text, missed_gap_text
 from experiments.tables.formats import duration, file_name, precise_duration, rounded
 
 
@@ -49,3 +49,19 @@ def test_file_names_are_safe(odd):
 )
 def test_numbers_have_so_many_significant_digits(value, digits, text):
     assert rounded(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.9994, "999 ms"), (0.9996, "1 s"), (999.7, "1000 s"), (1234.0, "1234 s")],
+)
+def test_precise_times_have_no_exponent(seconds, text):
+    assert precise_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"),
+    [(1.04e-6, "1.1e-06"), (1e-6, "1.0e-06"), (9.91e-7, "1.0e-06"), (2.0, "2.0e+00")],
+)
+def test_a_gap_that_misses_a_target_is_rounded_up(gap, text):
+    assert missed_gap_text(gap) == text

@@ -1,10 +1,12 @@
 """One supervised process at a time: what it returns, how it ends, what it leaves."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import psutil
@@ -174,3 +176,21 @@ def _start_a_chain():
     subprocess.Popen([sys.executable, "-SIc", CHAIN, name])
     time.sleep(0.3)
     return name
+
+
+def _die_of(number):
+    os.kill(os.getpid(), number)
+
+
+def test_a_signal_without_a_name_is_told_by_its_number(worker):
+    with pytest.raises(WorkerExit, match="the process was killed by signal 40"):
+        _begun(worker, _die_of, 40)
+
+
+def test_a_death_while_a_large_call_is_sent_is_told_as_any_other(worker):
+    pid = int(_begun(worker, os.getpid))
+    os.kill(pid, signal.SIGSTOP)  # it reads nothing
+    threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
+    worker.call(_as_bytes, len, bytes(2**23))
+    with pytest.raises(WorkerExit, match="was killed by SIGKILL"):
+        worker.finish(60.0)

@@ -60,3 +60,14 @@ def test_several_tables_have_a_band_each():
     (ax,) = certified_errors({"one": table, "other": table}, "epsilon", "both").axes
     assert len(ax.lines) == len(ax.patches) == 2
     assert ax.get_xscale() == "linear"
+
+
+def test_a_mean_that_lacks_a_fold_says_so(outcomes):
+    runs = drawn(
+        pd.DataFrame([own.record | {"problem_id": own.run_id} for own in outcomes]),
+        pd.DataFrame(),
+        paths=pd.DataFrame(outcomes[0].path),
+    )
+    ((_, figure),) = CertifiedErrors().draw(runs)
+    told = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert any("(1 of 2 folds)" in each for each in told)

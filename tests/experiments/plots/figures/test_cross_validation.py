@@ -4,9 +4,10 @@ import pandas as pd
 import pytest
 
 from experiments.analysis.cross_validation import mean_scores
+from experiments.analysis.hosts import split_by_host
 from experiments.plots.figures.cross_validation import CrossValidation
 from tests.experiments.plots.conftest import drawn
-from tests.experiments.rows import results_of_folds
+from tests.experiments.rows import posed, results_of_folds, run
 
 
 def test_the_best_model_is_the_best_of_those_solved_on_every_fold():
@@ -42,3 +43,42 @@ def test_the_figure_rings_the_best_model():
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (1.0, pytest.approx(0.8))
     assert ax.get_xlabel() == "C"
     assert not list(CrossValidation().draw(drawn(results_of_folds(folds=1))))
+
+
+def test_folds_of_several_hosts_are_one_cross_validation():
+    results = results_of_folds()
+    apart = split_by_host(results.assign(host=["ape", "bee", "ape"] * (len(results) // 3)))
+    pd.testing.assert_frame_equal(mean_scores(apart), mean_scores(results))
+    twice = pd.concat([results.assign(host=host) for host in ("ape", "bee")], ignore_index=True)
+    pd.testing.assert_frame_equal(mean_scores(split_by_host(twice)), mean_scores(results))
+
+
+def folds_of(formulation="soft_margin_dual", /, *, parameters, **options):
+    kernel = {"name": "rbf", "gamma": 1.0}
+    known = {"dataset": "iris", "kernel": "rbf(gamma=1)"}
+    return [
+        run(
+            posed(
+                "iris", formulation, fold=k, folds=2, params={"kernel": kernel, **own}, **options
+            ),
+            **known,
+            C=own["C"],
+            test_accuracy=0.5 + own["C"] / 10,
+        )
+        for own in parameters
+        for k in (0, 1)
+    ]
+
+
+def test_other_labels_of_one_data_set_are_another_choice():
+    rows = [
+        row for p in (1, 2) for row in folds_of(positive=p, parameters=[{"C": 1.0}, {"C": 2.0}])
+    ]
+    scores = mean_scores(pd.DataFrame(rows))
+    assert scores["best"].sum() == scores["dataset"].nunique() == 2
+
+
+def test_nu_is_drawn_against_itself():
+    rows = folds_of("nu_svc", parameters=[{"nu": nu, "C": 1.0} for nu in (0.1, 0.2)])
+    (_, figure), _ = CrossValidation().draw(drawn(pd.DataFrame(rows)))
+    assert figure.axes[0].get_xlabel() == "nu"

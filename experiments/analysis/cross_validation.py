@@ -17,10 +17,10 @@ _PARAMETERS = ("kernel", "C", "epsilon", "lam", "nu")
 def mean_scores(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each model that was run on folds, the best of a choice first.
 
-    Columns: dataset (with the options in which those of one name differ), formulation, solver (a choice);
-    model (the problem without its fold), words (its own), kernel, C, epsilon, lam, nu; folds (how many the
-    certificate calls solved: others have no score), mean, error (standard error of the mean), best (of its
-    choice, among those solved on most folds). Models without any score are left out.
+    Columns: dataset (with the options in which those of one name differ), formulation, solver (a
+    choice); model (the problem without its fold), words (its own), kernel, C, epsilon, lam, nu; folds
+    (how many the certificate calls solved: others have no score), mean, error (standard error of the
+    mean), best (of its choice, among those solved on most folds). Models without any score are left out.
     """
     labelled = results.assign(solver=solver_labels(results))
     # scores are the same on every host, and each may have had some of the folds

@@ -8,10 +8,10 @@ are compared within one data set, formulation and solver (Stone 1974; Hastie, Ti
 
 import pandas as pd
 
-from experiments.analysis.labels import solver_labels, specifications, words_of
+from experiments.analysis.labels import names_of, solver_labels, specifications, words_of
 
 CHOICE = ["dataset", "formulation", "solver"]
-_PARAMETERS = ("kernel", "C", "epsilon", "lam", "nu")
+_OF_A_MODEL = ("words", "kernel", "C", "epsilon", "lam", "nu")
 
 
 def mean_scores(results: pd.DataFrame) -> pd.DataFrame:
@@ -25,34 +25,32 @@ def mean_scores(results: pd.DataFrame) -> pd.DataFrame:
     labelled = results.assign(solver=solver_labels(results))
     # scores are the same on every host, and each may have had some of the folds
     words = words_of(results, {"fold", "host"})
-    models = {name: " ".join(own) for name, own in words.items()}
-    named = {name: " ".join(own) for name, own in words_of(results, {"host"}).items()}
+    models, named = names_of(results, {"fold", "host"}), names_of(results, {"host"})
     folds = [name for name in named if named[name] != models[name]]
     held_out = labelled[labelled["problem_id"].isin(folds)]
     if held_out.empty:
-        columns = [*CHOICE, "model", "words", *_PARAMETERS]
+        columns = [*CHOICE, "model", *_OF_A_MODEL]
         return pd.DataFrame(columns=[*columns, "folds", "mean", "error", "best"])
     nu = {name: own["parameters"].get("nu") for name, own in specifications(results).items()}
     scored = held_out.assign(
         # other files, other labels or other samples may have one name
         dataset=held_out["problem_id"].map({name: own[0] for name, own in words.items()}),
         nu=held_out["problem_id"].map(nu).astype(float),
+        words=held_out["problem_id"].map(words),
         model=held_out["problem_id"].map(models),
         fold=held_out["problem_id"].map(named),
         score=held_out["test_accuracy"].where(held_out["verdict"] == "solved"),
     )
-    parameters = {name: (name, "first") for name in _PARAMETERS}
+    same = {name: (name, "first") for name in _OF_A_MODEL}
     folds_of = scored.groupby([*CHOICE, "model", "fold"], sort=False)
-    each = folds_of.agg(**parameters, score=("score", "mean")).reset_index()  # of all repetitions
+    each = folds_of.agg(**same, score=("score", "mean")).reset_index()  # of all repetitions
     table = each.groupby([*CHOICE, "model"], sort=False).agg(
-        **parameters,
+        **same,
         folds=("score", "count"),
         mean=("score", "mean"),
         error=("score", "sem"),
     )
     table = table[table["folds"] > 0].reset_index()
-    of_model = {models[name]: own for name, own in words.items()}
-    table = table.assign(words=[of_model[model] for model in table["model"]])
     order = table.sort_values("mean", ascending=False, kind="stable")
     order = order.sort_values(CHOICE, kind="stable").reset_index(drop=True)
     whole = order[order["folds"] == order.groupby(CHOICE)["folds"].transform("max")]

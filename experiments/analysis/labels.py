@@ -128,3 +128,8 @@ def words_of(
     known = specifications(results)
     words = dict(zip(known, problem_words(known.values(), leave_out), strict=True))
     return {str(name): words.get(name, (str(name),)) for name in results["problem_id"].unique()}
+
+
+def names_of(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> dict[str, str]:
+    """Return each problem's name, by its id: its words, see `words_of`."""
+    return {name: " ".join(words) for name, words in words_of(results, leave_out).items()}

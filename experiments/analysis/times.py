@@ -188,7 +188,8 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     """
     results = without_repeats(results)
     distance = relative_suboptimality(results).clip(lower=0.0)
-    accuracies = _accuracies(results)
+    settings = [json.loads(text) for text in results["params"]]
+    accuracies = _accuracies(results, settings)
     epochs = accuracies[PASSES].where(accuracies.notna().sum(axis=1) == 1)
     passes = epochs.notna()
     primal = passes | results["bound_source"].str.endswith("recovered from w")
@@ -210,9 +211,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
         certified=results["relative_gap"].mask(doubtful).mask(primal, distance),
     )
     # runs with two limits on iterations are of one solver, and still no repetitions of each other
-    limits = pd.Series(
-        [f", {_LIMIT} {json.loads(text).get(_LIMIT)}" for text in results["params"]], results.index
-    )
+    limits = pd.Series([f", {_LIMIT} {own.get(_LIMIT)}" for own in settings], results.index)
     varied = limits.groupby([table["label"], table["setting"]]).transform("nunique") > 1
     table["setting"] = (table["setting"] + limits.where(varied, "")).str.removeprefix(", ")
     problems = table.groupby("problem_id", sort=False)
@@ -234,9 +233,8 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index(names=["problem", "solver", "setting"])
 
 
-def _accuracies(results: pd.DataFrame) -> pd.DataFrame:
+def _accuracies(results: pd.DataFrame, settings: list[dict[str, Any]]) -> pd.DataFrame:
     """Return each run's accuracy: the settings in which its solver's runs differ, or else the first."""
-    settings = [json.loads(text) for text in results["params"]]
     given = pd.DataFrame(settings, results.index, [*ACCURACY], dtype=float)
     varied = given.groupby(results["solver"]).transform("nunique", dropna=False) > 1
     chosen = given.where(varied)

@@ -22,7 +22,6 @@ from problems.dual_problem.dual import DualProblem
 from problems.dual_problem.offsets import Interval, root_offsets
 from problems.dual_problem.recovery import Weights
 from problems.losses import ScalarLoss
-from problems.projection import members_of
 
 _REACHES = (1e-12, 1e-10, 1e-8)  # too short to excuse weights of a wrong norm
 _ROOM = 2.0**-49  # of a coefficient's largest size, that C = 1/(n·lam) may be wrong by
@@ -126,14 +125,12 @@ def _moves(problem: DualProblem, A: Any, beta: Any) -> tuple[Any, Any]:
 
     One of each group, or a few of which all but one come to an end of their interval.
     """
-    near, sums, groups = beta.mid.copy(), problem.sums, problem.groups
+    near, sums = beta.mid.copy(), problem.sums
     low, high = np.sort([problem.beta(end) for end in problem.limits], axis=0)
-    whole = [np.arange(problem.n)] * sums.size
-    members = whole if groups is None else members_of(groups, sums.size)
     ends = np.maximum(np.abs(low), np.abs(high))
     spare = _ROOM * np.where(np.isfinite(ends), ends, 0.0)
     given, moves = beta, dict[int, Any]()
-    for own, total in zip(members, sums.tolist(), strict=True):
+    for own, total in zip(problem.samples_of_groups(sums.size), sums.tolist(), strict=True):
         for _ in range(_MOST_MOVED):
             move = beta[own].lacking(total)
             size = float(abs(move).high)

@@ -190,17 +190,14 @@ def _mat(path: Path) -> ConvexQP:
     except Exception as error:  # whatever scipy raises of a file that is damaged
         raise ValueError(f"{path.name}: cannot be read: {error}") from error
     for name in {"q", "h", "b_eq", "lb", "ub", "l", "u"} & found.keys():
-        if scipy.sparse.issparse(found[name]):  # as a vector may be in MATLAB
-            found[name] = found[name].toarray()
+        own = found[name]  # which may be sparse in MATLAB
+        found[name] = (own.toarray() if scipy.sparse.issparse(own) else own).ravel()
     if not {"l", "u"} & found.keys():
-        vectors = {
-            name: found[name].ravel() for name in ("q", "h", "b_eq", "lb", "ub") if name in found
-        }
-        return _from_fields(found | vectors, path)
+        return _from_fields(found, path)
     if lacking := {"P", "q", "A", "l", "u"} - found.keys():
         raise ValueError(f"{path.name}: lacks {', '.join(sorted(lacking))}; has {sorted(found)}")
-    q, rows = found["q"].ravel(), scipy.sparse.csr_array(found["A"], dtype=np.float64)
-    lower, upper, n = found["l"].ravel(), found["u"].ravel(), found["q"].size
+    q, rows = found["q"], scipy.sparse.csr_array(found["A"], dtype=np.float64)
+    lower, upper, n = found["l"], found["u"], q.size
     if abs(rows[-n:] - scipy.sparse.eye_array(n)).nnz:
         raise ValueError(
             f"{path.name}: the last {n} rows of A must be the identity, for bounds of x"

@@ -17,7 +17,7 @@ from problems.gram.gram import GIBIBYTE, Gram, SignedGram
 from problems.gram.semidefinite import is_positive_semidefinite, psd_shift
 from problems.kernels import Kernel, Linear
 from problems.losses import Hinge, Piece
-from problems.projection import project
+from problems.projection import members_of, project
 
 View = Literal["primal", "dual", "risk"]
 _BLOCK_BYTES = 2**27  # of a block that arrays in memory are cut into
@@ -96,6 +96,12 @@ class DualProblem:
     def sums(self) -> Vector:
         """What the coefficients β of each group add up to, shape (number of groups,)."""
         return self.costs
+
+    def samples_of_groups(self, count: int) -> list[Indices]:
+        """Return the samples of each of `count` groups: all of them where there is one for all."""
+        if self.groups is None:
+            return [np.arange(self.n)] * count
+        return members_of(self.groups, count)
 
     def losses(self, y: Any, scores: Any, offsets: Any) -> Any:
         """Return ℓ(yᵢ, fᵢ) (n,) of decisions that are scores plus the offsets of the groups.

@@ -7,7 +7,6 @@ import numpy as np
 from problems.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.dual_problem.dual import DualProblem
-from problems.projection import members_of
 
 Interval = tuple[float, float]
 _LARGEST_OFFSET = 1e300  # an intercept beyond it overflows
@@ -33,10 +32,8 @@ def root_offsets(problem: DualProblem, scores: Vector, y: Vector | None = None) 
 
     `y` stands for the targets where what is left of them is asked for.
     """
-    costs, groups, y = problem.costs, problem.groups, problem.y if y is None else y
-    whole = [np.arange(problem.n)] * costs.size
-    members = whole if groups is None else members_of(groups, costs.size)
-    pairs = zip(members, costs.tolist(), strict=True)
+    costs, y = problem.costs, problem.y if y is None else y
+    pairs = zip(problem.samples_of_groups(costs.size), costs.tolist(), strict=True)
     return [_root(problem, y, scores, own, cost) if own.size else 0.0 for own, cost in pairs]
 
 

@@ -12,7 +12,7 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.analysis.labels import words_of
+from experiments.analysis.labels import names_of
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import decades, key, legend, line_styles, panels, wrap
@@ -31,10 +31,7 @@ class CertifiedErrors(Drawing):
         """Yield a figure for each problem, whatever its fold, of which a path was followed."""
         followed: dict[str, dict[str, dict[str, pd.DataFrame]]] = {}
         # errors are the same on every host, and each may have had some of the folds
-        models, named = (
-            {name: " ".join(words) for name, words in words_of(runs.table, left_out).items()}
-            for left_out in ({"fold", "host"}, {"host"})
-        )
+        models, named = names_of(runs.table, {"fold", "host"}), names_of(runs.table, {"host"})
         posed = Counter({named[problem]: models[problem] for problem in runs.problems}.values())
         for problem in runs.problems:
             for run in runs.typical(problem):

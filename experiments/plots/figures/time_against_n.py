@@ -9,7 +9,7 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from experiments.analysis.growth import exponent, growing
-from experiments.analysis.labels import SIZES, words_of
+from experiments.analysis.labels import SIZES, names_of
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import TEXT_WIDTH, figure, key, label_sizes, plain, wrap
@@ -23,8 +23,8 @@ def solved_sizes(runs: Runs, results: pd.DataFrame) -> Iterator[tuple[str, pd.Da
 
     `results` are those that the problems' names are made from.
     """
-    names = {name: " ".join(words) for name, words in words_of(results, SIZES).items()}
-    return growing(runs.table.dropna(subset=["n", "time_solve"]), "problem_id", names)
+    runs_of_sizes = runs.table.dropna(subset=["n", "time_solve"])
+    return growing(runs_of_sizes, "problem_id", names_of(results, SIZES))
 
 
 class TimeAgainstN(Drawing):

@@ -2,10 +2,12 @@
 
     ratio = median(times) / median(times of the reference)
 
-with the 2.5 % and 97.5 % quantiles of the ratios of resampled repetitions (percentile bootstrap;
-Efron & Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13). Each side is resampled on its own:
-resampling whole rounds would use that they were measured side by side, but its intervals are too
-narrow for a handful of rounds (70 % instead of 95 % for three, where this one has 90 %).
+with a 95 % interval of its logarithm, from Student's t with Welch's degrees of freedom (Welch,
+Biometrika 34, 1947): the median of the logarithms of n times with standard deviation s has a variance of
+about π s² / (2n + 1). In simulations with three, five and ten repetitions and scatter that is normal,
+skewed or has outliers, alike or unlike for the two solvers, it covers the true ratio in at least 96 % of
+the samples, and the mean of 13 ratios in at least 94 %. The percentile bootstrap covers a ratio in 73 to
+91 % with three repetitions, as a resampled median cannot leave the range of the times.
 
 With `noise: true` an experiment runs the first configuration of each solver twice in every round, as if
 it were two solvers: an A/A pair, whose ratio would be 1 on a machine without noise. A difference is
@@ -18,12 +20,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from problems import Vector
 
 FEWEST = 3  # repetitions that an interval needs
 MARK = "~"
-_RESAMPLES = 1999
+_CONFIDENCE = 0.95  # of intervals, as all tables call them
 _NAN = float("nan")
 
 
@@ -83,19 +86,26 @@ def compare(
     if any(len(times) == 0 or not times.min() > 0 for times in samples):
         return Comparison(_NAN)
 
-    def mean_ratio(*resampled: Vector) -> Vector:
-        medians = np.array([np.median(times, axis=-1) for times in resampled])
-        ratios = medians[0::2] / medians[1::2]
-        return np.prod(ratios ** (1 / (len(pairs) + ones)), axis=0)
-
-    ratio, (low, high) = float(mean_ratio(*samples)), (_NAN, _NAN)
+    count = len(pairs) + ones
+    medians = np.array([np.median(times) for times in samples])
+    ratio, low, high = float(np.prod((medians[0::2] / medians[1::2]) ** (1 / count))), _NAN, _NAN
     if min(map(len, samples)) >= FEWEST:
-        rng = np.random.default_rng(0)  # so that the same runs give the same table
-        places = [rng.integers(0, len(times), (_RESAMPLES, len(times))) for times in samples]
-        resampled = [times[place] for times, place in zip(samples, places, strict=True)]
-        low, high = np.percentile(mean_ratio(*resampled), (2.5, 97.5))
+        margin = _margin(samples, count)
+        low, high = ratio / margin, ratio * margin
     within = low <= 1 <= high or _factor(ratio) <= noise
-    return Comparison(ratio, float(low), float(high), bool(within))
+    return Comparison(ratio, low, high, bool(within))
+
+
+def _margin(samples: Sequence[Vector], count: int) -> float:
+    """Return the factor from a mean of `count` ratios of the samples' medians to its interval's ends."""
+    sizes = np.array([len(times) for times in samples])
+    scatter = np.array([np.log(times).var(ddof=1) for times in samples])
+    variances = np.pi / (2 * sizes + 1) * scatter / count**2
+    total = float(variances.sum())
+    if total == 0:
+        return 1.0
+    freedom = total**2 / float((variances**2 / (sizes - 1)).sum())
+    return float(np.exp(stdtrit(freedom, (1 + _CONFIDENCE) / 2) * np.sqrt(total)))
 
 
 def _factor(ratio: float) -> float:
@@ -128,11 +138,34 @@ def ranked(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Ser
     """
     found = pd.Series(np.nan, table.index)
     ordered = table.dropna(subset=[time]).sort_values(time, kind="stable")
-    keys = [key for key in ("problem", "target") if key in table]
-    for (problem, *_), rows in ordered.groupby(keys, sort=False):
+    for (problem, *_), rows in ordered.groupby(_keys(table), sort=False):
         given = ranks(rows["times"].tolist(), noise.get(str(problem), 1.0))
         found[rows.index] = np.array(given, dtype=np.float64)
     return found
+
+
+def noise_unknown(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Series:
+    """Whether the order of each row and the others of its problem (and target) may be chance.
+
+    It may where several solvers have a time, one of them with fewer than `FEWEST` repetitions, and no
+    A/A pair tells how much identical runs differ. Parameters: see `ranked`.
+    """
+    timed = table.dropna(subset=[time])
+    groups = timed["times"].map(len).groupby([timed[key] for key in _keys(table)], sort=False)
+    unknown = (groups.transform("size") > 1) & (groups.transform("min") < FEWEST)
+    return (unknown & ~timed["problem"].isin([*noise])).reindex(table.index, fill_value=False)
+
+
+def winners(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Series:
+    """Whether each row is the fastest of its problem (and target), or within the noise of it.
+
+    These are what tables print bold; none is where the noise is not known. Parameters: see `ranked`.
+    """
+    return ranked(table[~noise_unknown(table, time, noise)], time, noise).reindex(table.index) == 1
+
+
+def _keys(table: pd.DataFrame) -> list[str]:
+    return [key for key in ("problem", "target") if key in table]
 
 
 def is_repeat(results: pd.DataFrame) -> pd.Series:

@@ -74,6 +74,19 @@ def times(
     return pd.DataFrame(rows, columns=[*_AT_TARGET])
 
 
+def reading_of(results: pd.DataFrame, traces: pd.DataFrame) -> str:
+    """Return the key of `READINGS` in which the times of all these solvers compare.
+
+    "first_within" if every solver was evaluated while it ran: at least two evaluations of one of its
+    runs. Else "cheapest_setting", as the time of a solver that is evaluated at its end alone is that of
+    a whole run.
+    """
+    timed = results[results["time_solve"].notna() & (results["solver"].map(kind_of) != "floor")]
+    counts = timed["run_id"].map(traces["run_id"].value_counts()).fillna(0)
+    most = counts.groupby(timed["solver"]).max()
+    return "first_within" if len(most) and (most >= 2).all() else "cheapest_setting"
+
+
 def tried_in_vain(table: pd.DataFrame) -> pd.Series:
     """Whether each row of `times` is of a solver that was asked for the target and did not reach it.
 

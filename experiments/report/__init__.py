@@ -1,7 +1,7 @@
 """One HTML file that describes the runs of a folder: `write_report(folder, out)`.
 
     summary    the outcomes, failures first, with their reasons
-    times      when each solver reached each target gap; shifted geometric means
+    times      what each target gap took each solver, in one reading; shifted geometric means
     profiles   performance profiles (Dolan & Moré 2002), data profiles (Moré & Wild 2009), quality
                profiles
     curves     the certified gap against time
@@ -20,16 +20,17 @@ from matplotlib.figure import Figure
 
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import kind_of
-from experiments.analysis.noise import aa_pairs, noise_of_problems, ranked, without_repeats
+from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, winners, without_repeats
 from experiments.analysis.profiles import (
     data_profile,
+    partly_asked,
     penalty_of,
     performance_profile,
     quality_profile,
     shifted_means,
 )
 from experiments.analysis.scores import PAR2, SGM10
-from experiments.analysis.times import READINGS, joined_by_optimum, labelled, times
+from experiments.analysis.times import READINGS, joined_by_optimum, labelled, reading_of, times
 from experiments.plots.figures.certified_path import CertifiedPath
 from experiments.plots.runs import Runs
 from experiments.plots.style import style, svg_address
@@ -71,8 +72,10 @@ def report(folder: Path) -> str:
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
     # of answers that were found elsewhere no times are known: they reach no target late, or never
     untimed = apart["verdict"].isin(FINAL) & apart["time_solve"].isna()
-    reached = times(apart.iloc[:0] if untimed.any() else apart, traces=recorded.traces)
-    reached = reached.assign(fastest=ranked(reached, "time", noise) == 1)
+    reading = reading_of(apart, recorded.traces)
+    traces = recorded.traces if reading == "first_within" else None
+    reached = times(apart.iloc[:0] if untimed.any() else apart, traces=traces)
+    reached = reached.assign(fastest=winners(reached, "time", noise))
     targets = {gap_text(gap): own for gap, own in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
     means = {name: shifted_means(own, penalty) for name, own in targets.items()}
@@ -99,7 +102,9 @@ def report(folder: Path) -> str:
             }
             for name, own in targets.items()
         ],
-        "reading": READINGS["first_within"],
+        "reading": READINGS[reading],
+        "fewest": FEWEST,
+        "partly_asked": partly_asked(reached),
         "penalty": penalty_text,
         "sgm10": SGM10.format(limit=f"{penalty:.3g} s"),
         "par2": PAR2.format(limit=f"{penalty:.3g} s"),

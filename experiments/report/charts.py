@@ -47,21 +47,22 @@ _PROFILES = {  # title, what its views are, axis, what a point says, unit of the
     "performance": (
         *("Performance profile", "Target gap", "time relative to the fastest"),
         *("@x{%.3g} × the fastest", 1.0),
-        "The share of all problems on which a solver reached the target within a given multiple of the "
-        "fastest solver's time. The left end shows how often it was the fastest, the right end how many "
-        f"problems it solved at all. A failure counts as never reached. {PAIRWISE}",
+        "The share of the problems that a solver was asked for on which it reached the target within a "
+        "given multiple of the fastest solver's time. The left end shows how often it was the fastest, "
+        "the right end how many of these problems it solved at all. A failure counts as never reached. "
+        f"{PAIRWISE}",
     ),
     "data": (
         *("Data profile", "Target gap", "budget: µs of solving / (n + 1)"),
         *("@x{%.3g} µs · (n + 1)", 1e-6),
-        "The share of all problems on which a solver reached the target within a budget of time in "
-        "proportion to the number of samples n. A failure counts as never reached.",
+        "The share of the problems that a solver was asked for on which it reached the target within a "
+        "budget of time in proportion to the number of samples n. A failure counts as never reached.",
     ),
     "quality": (
         *("Quality profile", "Problems", "certified relative gap", "a gap of @x{%.1e}", 1.0),
-        "The share of all problems on which the answer that a solver ended with, of its most accurate "
-        "setting, has a certified relative gap of at most this, whatever time it took. A failure has no "
-        "gap. A gap of zero is drawn at 1e-16.",
+        "The share of the problems that a solver was asked for on which the answer that it ended with, "
+        "of its most accurate setting, has a certified relative gap of at most this, whatever time it "
+        "took. A failure has no gap. A gap of zero is drawn at 1e-16.",
     ),
 }
 _CONVERGENCE = (

@@ -190,10 +190,15 @@ def times_to(table: pd.DataFrame) -> Table:
 def shifted_means_table(means: pd.DataFrame) -> Table:
     """Return for each solver at one target: shifted mean, its ratio to the least, and its counts."""
     rows = [
-        row | {"reached": Cell(f"{row['solved']} of {row['problems']}", row["solved"])}
-        for row in means.to_dict("records")
+        row | {"reached": Cell(_reached(row), row["solved"])} for row in means.to_dict("records")
     ]
     return Table.of(rows, _MEANS)
+
+
+def _reached(row: Mapping[Any, Any]) -> str:
+    """Return `1 of 3`, or `1 of 3, asked for 3 of 5 problems`."""
+    partly = f", asked for {row['asked']} of {row['problems']} problems"
+    return f"{row['solved']} of {row['asked']}" + partly * (row["asked"] < row["problems"])
 
 
 def repeat(manifest: Mapping[str, Any]) -> dict[str, Any]:

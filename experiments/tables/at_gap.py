@@ -30,7 +30,7 @@ _LEGEND = (
 )
 _INTERVALS = (  # without and with repetitions
     f"Ratios have no intervals: no run was repeated {FEWEST} times.",
-    "In brackets is the 95 % interval of a ratio: bootstrap of the ratio of medians, where there are "
+    "In brackets is the 95 % interval of a ratio (Student's t of the logarithms), where there are "
     f"{FEWEST} repetitions. `{MARK}` stands for a difference within the noise: the interval contains 1, "
     "or an A/A pair differs as much.",
 )

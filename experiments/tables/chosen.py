@@ -3,8 +3,8 @@
     dualgap table runs/quickstart --format latex --columns smo --columns libsvm --values time,gap
 
 Numbers are medians over the repetitions. Bold are the times of the fastest solver of a problem and of
-all that are within the noise of it (see `noise.ranks`), among the solvers that are shown. An answer that
-is not solved, by its certificate, never is; where the noise is not known, nothing is.
+all within the noise of it (see `noise.winners`), among the solvers that are shown. An answer that is
+not solved, by its certificate, never is; where the noise is not known, nothing is.
 """
 
 import re
@@ -18,7 +18,14 @@ import pandas as pd
 
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import kind_of, words_of
-from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, ranked, without_repeats
+from experiments.analysis.noise import (
+    FEWEST,
+    aa_pairs,
+    noise_of_problems,
+    noise_unknown,
+    winners,
+    without_repeats,
+)
 from experiments.analysis.times import joined_by_optimum, solved_of, times, whole_runs
 from experiments.records.names import common_words, distinct_names, missed_gap_text
 from experiments.records.outcomes import FINAL, NOT_RUN
@@ -181,11 +188,9 @@ def _with_winners(
     least = entries["problem"].map(final.groupby("problem")["time_solve"].min())
     if entries["solver"].nunique() < 2:
         return entries.assign(wins=False, least=least), []
-    several = final.groupby("problem", sort=False)["solver"].transform("size") > 1
-    few = final["times"].map(len).groupby(final["problem"]).transform("min") < FEWEST
-    unclear = final[several & few & ~final["problem"].isin(list(noise))]
-    wins = ranked(final.drop(unclear.index), "time_solve", noise).reindex(entries.index) == 1
-    return entries.assign(wins=wins, least=least), [*map(str, unclear["problem"].unique())]
+    unclear = final.loc[noise_unknown(final, "time_solve", noise), "problem"].unique()
+    wins = winners(final, "time_solve", noise).reindex(entries.index, fill_value=False)
+    return entries.assign(wins=wins, least=least), [*map(str, unclear)]
 
 
 def _cell(row: Mapping[Any, Any], name: str, digits: int) -> Cell:

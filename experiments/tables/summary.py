@@ -62,8 +62,8 @@ _LEGEND = (
     "compiling, a first small run). `gap` and `subopt.` are relative: the certified gap of the "
     "answer, and its distance to the best lower bound that any solver reached; `KKT` is the "
     "natural residual, `SV` the number of support vectors. `ratio` is the time over that of the "
-    f"fastest, from {FEWEST} repetitions on with its 95 % interval (bootstrap of the medians); `{MARK}` "
-    f"stands for a difference within the noise. A solver marked {AA_REPEAT} is an identical "
+    f"fastest, from {FEWEST} repetitions on with its 95 % interval (Student's t of the logarithms); "
+    f"`{MARK}` stands for a difference within the noise. A solver marked {AA_REPEAT} is an identical "
     "configuration run a second time: its ratio to the first one estimates timing noise. `proven`: both "
     "bounds are theorems about the stored data, from ball arithmetic.\n"
 )

@@ -45,7 +45,7 @@ _TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", r
 RATIOS = (
     "The time of the baseline relative to ours, the fastest of our solvers on each problem (in brackets "
     "on how many, where they differ), at equal certified gap: geometric mean with its 95 % interval "
-    "(bootstrap; from three repetitions on), least and most over the problems that both solved. "
+    "(Student's t; from three repetitions on), least and most over the problems that both solved. "
     "Baselines that make passes over the data are compared with ours that does so too, by the distance "
     "to the best dual bound. *failed*: problems that ours solved to this gap and the baseline, which "
     "was asked for it, did not: it stalled, or ran into a limit; one that was never asked has a blank. "

@@ -10,18 +10,45 @@ from experiments.analysis.noise import (
     compare,
     noise_of_means,
     noise_of_problems,
+    noise_unknown,
     ranks,
+    winners,
 )
 from tests.experiments.rows import repeated, scattered
 
 
-@pytest.mark.parametrize(("count", "least"), [(4, 0.88), (10, 0.92)])
-def test_intervals_cover_the_true_ratio_about_as_often_as_they_say(count, least):
+@pytest.mark.parametrize("problems", [1, 5])
+@pytest.mark.parametrize("reference", [0.05, 1e-5])  # scatter of the reference's times
+@pytest.mark.parametrize("count", [3, 5, 10])
+def test_95_percent_intervals_cover_the_true_ratio_in_95_percent_of_samples(
+    count, reference, problems
+):
     rng = np.random.default_rng(7)
-    draws = [(scattered(rng, 1.2, count), scattered(rng, 1.0, count)) for _ in range(250)]
-    found = [compare([draw]) for draw in draws]
-    covered = np.mean([c.low <= 1.2 <= c.high for c in found])
-    assert least <= covered <= 0.995
+    covered = 0
+    for _ in range(samples := 600):
+        pairs = [
+            (scattered(rng, 1.2, count), scattered(rng, 1.0, count, reference))
+            for _ in range(problems)
+        ]
+        found = compare(pairs)
+        covered += found.low <= 1.2 <= found.high
+    assert covered / samples >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / samples)
+    assert covered < samples
+
+
+def test_winners_are_not_known_from_two_repetitions():
+    table = pd.DataFrame(
+        [
+            {"problem": problem, "solver": solver, "time": time, "times": (time,) * count}
+            for problem, count in (("two", 2), ("paired", 2), ("three", 3))
+            for solver, time in (("a", 1.0), ("b", 9.0))
+        ]
+        + [{"problem": "alone", "solver": "a", "time": 1.0, "times": (1.0,)}]
+    )
+    wins = winners(table, "time", {"paired": 1.1})
+    assert wins.tolist() == [False, False, True, False, True, False, True]
+    unknown = noise_unknown(table, "time", {"paired": 1.1})
+    assert table[unknown]["problem"].tolist() == ["two", "two"]
 
 
 def test_intervals_of_a_geometric_mean_cover_it():

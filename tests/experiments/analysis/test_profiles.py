@@ -1,11 +1,13 @@
 """Times to gaps, profiles and shifted means."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.analysis.profiles import (
     LEAST_GAP,
     data_profile,
+    partly_asked,
     penalty_of,
     performance_profile,
     quality_profile,
@@ -59,11 +61,36 @@ def test_failures_cost_the_penalty_in_every_mean():
     assert means["solved"].tolist() == [1, 0]
 
 
-def test_a_run_that_is_missing_costs_the_penalty_too():
-    rows = [(1, "p", "a", 2.0), (1, "q", "a", 3.0), (1, "p", "b", 2.0)]
+def test_a_pair_that_was_not_run_is_not_charged_and_not_compared():
+    rows = [(1, "p", "a", 2.0), (1, "q", "a", 30.0), (1, "p", "b", 4.0), (1, "r", "c", NAN)]
     means = shifted_means(table(rows), penalty=20.0).set_index("solver")
-    assert means["problems"].tolist() == [2, 2]
-    assert means.loc["b", "mean"] > means.loc["a", "mean"]
+    assert means.index.tolist() == ["a", "b", "c"]  # b has the least mean, over fewer problems
+    assert means["asked"].tolist() == [2, 1, 1]
+    assert means["problems"].tolist() == [3, 3, 3]
+    assert means.loc["b", ["mean", "sgm10", "par2", "ratio"]].tolist() == pytest.approx(
+        [4.0, 4.0, 4.0, 2.0], rel=1e-2
+    )
+    assert means.loc["c", "par2"] == 40
+    assert np.isnan(means.loc["c", "ratio"])  # it shares no problem with the first one
+    said = partly_asked(table(rows))
+    assert "a 2 of 3, b 1 of 3, c 1 of 3" in said
+    assert partly_asked(table(rows[:1])) == ""
+
+
+def test_a_share_is_of_the_problems_that_were_run():
+    times = table([(1, "p", "a", 1.0), (1, "q", "a", NAN), (1, "p", "b", 2.0), (1, "r", "b", 1.0)])
+    profile = performance_profile(times)
+    assert profile["a"][1].tolist() == [0.5, 0.5]
+    assert profile["b"][1].tolist() == [0.5, 1.0, 1.0]
+    times = table([(1, "p", "a", 1.0), (1, "q", "a", 2.0), (1, "p", "b", 2.0)])
+    assert performance_profile(times)["b"][1].max() == 1.0
+    assert data_profile(times)["b"][1].max() == 1.0
+
+
+def test_the_quality_profile_of_a_solver_is_over_the_problems_that_it_was_run_on(tmp_path):
+    rows = [run("p", "smo"), run("q", "smo"), run("p", "libsvm")]
+    profile = quality_profile(load_results(stored(tmp_path / "r", rows)))
+    assert [profile[name][1].max() for name in ("smo", "libsvm")] == [1.0, 1.0]
 
 
 def test_the_penalty_is_the_time_limit_and_without_one_ten_times_the_slowest_run():

@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from experiments.analysis.times import READINGS
 from experiments.report import report, write_report
-from tests.experiments.rows import looked_at, run, stored
+from experiments.tables.chosen import paper_table
+from tests.experiments.rows import looked_at, repeated, run, stored
 
 
 def test_missing_runs_are_told(tmp_path):
@@ -32,6 +34,42 @@ def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(tm
     assert "<b>" not in section(alone, "times", "<section").partition("<tbody>")[2]
     assert 'data-chart="performance"' not in alone
     assert 'data-chart="data"' in alone
+
+
+@pytest.mark.parametrize(("repetitions", "bold"), [(2, False), (3, True)])
+def test_the_fastest_is_bold_where_the_noise_is_known_as_in_a_table_for_papers(
+    repetitions, bold, tmp_path
+):
+    times = {"smo": 0.1, "libsvm": 3.0}
+    rows = [row for name, time in times.items() for row in repeated(name, [time] * repetitions)]
+    folder = stored(tmp_path / "x", rows)
+    text = section(report(folder), "times", "<section")
+    assert ("<b>100 ms</b>" in text) == bold
+    assert any(cell.bold for row in paper_table(folder).rows for cell in row) == bold
+
+
+def test_a_solver_is_not_charged_for_problems_that_it_was_not_asked_for(tmp_path):
+    rows = [run("p"), run("q"), run("p", "libsvm", time_solve=1.0)]
+    text = report(stored(tmp_path / "x", rows))
+    summary = section(text, "summary", 'id="times"')
+    assert "(reached on 2 of 2)" in summary
+    assert "(reached on 1 of 1, asked for 1 of 2 problems)" in summary
+    assert "2.0× as long" in summary
+    assert text.count("Not every solver was asked for every problem: libsvm 1 of 2.") == 2
+
+
+def test_times_are_in_one_reading_that_is_stated_beside_them(tmp_path):
+    rows = [run(time_solve=2.0), run(solver="libsvm", time_solve=1.0)]
+    gaps = [1e-1, 1e-8]
+    mixed = report(stored(tmp_path / "x", rows, {0: looked_at(rows[0], gaps)}))
+    assert READINGS["cheapest_setting"] in mixed
+    assert READINGS["first_within"] not in mixed
+    assert "libsvm</b>, 1.0 s" in section(mixed, "summary", 'id="times"')
+    traced = report(
+        stored(tmp_path / "y", rows, {i: looked_at(row, gaps) for i, row in enumerate(rows)})
+    )
+    assert READINGS["first_within"] in traced
+    assert READINGS["cheapest_setting"] not in traced
 
 
 def test_a_solver_with_two_limits_of_passes_has_one_curve(tmp_path):

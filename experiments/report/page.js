@@ -103,6 +103,37 @@ function hide(places, value) {
   showSolvers();
 }
 
+const PLAIN_DECADES = 3; // up to this many, ticks are at 1, 2, 5, 10, 20, ...; labels of more overlap
+const MOST_POWERS = 8;
+
+/** Return a number as text: 0.02 or 500, and as 2·10⁻⁸ where one of all ticks is smaller or larger. */
+function tickLabel(tick, all) {
+  if (all.every((each) => each >= 0.999e-3 && each < 1e5)) return String(Number(tick.toPrecision(3)));
+  const [mantissa, exponent] = tick.toExponential(2).split("e").map(Number);
+  const digits = String(exponent).replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
+  return `${mantissa === 1 ? "" : `${mantissa}·`}10${digits}`;
+}
+
+/** Label a logarithmic axis with the numbers where its ticks are: Bokeh rounds 50 to 10². */
+function labelLogarithmic(ruler) {
+  const { ticker } = ruler;
+  const linear = ticker.get_ticks.bind(ticker); // for less than a decade
+  ticker.get_ticks = (low, high, ...others) => {
+    const decades = Math.log10(high / low);
+    const step = Math.max(1, Math.ceil(decades / MOST_POWERS));
+    const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+    const powers = [];
+    for (let power = Math.ceil(first / step) * step; power <= last; power += step) powers.push(power);
+    const at = (factors) => powers.flatMap((power) => factors.map((f) => Number(`${f}e${power}`)))
+      .filter((tick) => low <= tick && tick <= high);
+    const major = at(decades <= PLAIN_DECADES ? [1, 2, 5] : [1]);
+    if (!(major.length > 1)) return linear(low, high, ...others);
+    return { major, minor: step === 1 ? at([2, 3, 4, 5, 6, 7, 8, 9]) : [] };
+  };
+  ruler.formatter = new (Bokeh.Models.get("BasicTickFormatter"))();
+  ruler.formatter.doFormat = (ticks) => ticks.map((tick) => tickLabel(tick, ticks));
+}
+
 /** Make an axis "Log" or "Linear", and show everything. */
 function scale(plot, axis, kind) {
   const make = (type, settings) => new (Bokeh.Models.get(type))(settings);
@@ -112,6 +143,7 @@ function scale(plot, axis, kind) {
   const [marks, hint] = kind === "Log" ? ["Log", "log"] : ["Basic", "auto"];
   ruler.ticker = make(`${marks}Ticker`, { desired_num_ticks });
   ruler.formatter = make(`${marks}TickFormatter`);
+  if (kind === "Log") labelLogarithmic(ruler);
   model[`${axis}_range`].scale_hint = hint;
   model[`${axis}_scale`] = make(`${kind}Scale`);
   plot.view.reset();
@@ -136,6 +168,9 @@ async function draw(chart) {
   const figure = document.querySelector(`[data-chart="${chart.name}"]`);
   const views = await Bokeh.embed.embed_item(chart.item, chart.name);
   const view = views.roots[0];
+  for (const ruler of [...view.model.below, ...view.model.left]) {
+    if (ruler.ticker.type === "LogTicker") labelLogarithmic(ruler);
+  }
   const named = (name) => view.model.document.get_model_by_name(name);
   const places = all("input[data-solver]", figure).map((_, place) => place);
   plots.set(chart.name, {

@@ -198,3 +198,15 @@ def test_an_injected_script_would_not_run(page, page_file, browser, tmp_path):
     changed.goto((tmp_path / "changed.html").as_uri())
     assert changed.title() == "small: report"
     changed.close()
+
+
+def test_ticks_of_logarithmic_axes_are_labelled_with_their_numbers(page):
+    labels = """([low, high]) => {
+        const [ruler] = plots.get('performance').view.model.below;
+        const { major } = ruler.ticker.get_ticks(low, high, null, NaN);
+        return ruler.formatter.format_graphics(major).map(label => label.text);
+    }"""
+    assert page.evaluate(labels, [0.9, 120]) == ["1", "2", "5", "10", "20", "50", "100"]
+    assert page.evaluate(labels, [30, 70]) == ["30", "40", "50", "60", "70"]
+    assert page.evaluate(labels, [1e-9, 2])[:3] == ["10⁻⁸", "10⁻⁶", "10⁻⁴"]
+    assert page.evaluate(labels, [1e-7, 1e-6]) == ["10⁻⁷", "2·10⁻⁷", "5·10⁻⁷", "10⁻⁶"]

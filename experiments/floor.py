@@ -1,12 +1,13 @@
-"""The least time in which the kernel values that a certificate needs can be computed at all.
+"""A reference cost: the time of one dense evaluation of a kernel machine at its samples.
 
-To certify a kernel machine, f must be known at all n samples over all nSV support vectors, so each of
+The values of f at all n samples, over nSV support vectors, take
 
     E = n·nSV − nSV²/2
 
-kernel values (K is symmetric) must be computed at least once: a float32 matrix product of 2·d·E
-multiplications and additions, and E exponentials. `KernelFloor` measures what one such value takes on
-this machine, in the same run as the solvers that are compared with it:
+kernel values (K is symmetric), each computed once: a float32 matrix product of 2·d·E multiplications and
+additions, and E exponentials. It is no lower bound: equal samples share their values, and products of
+sparse samples take fewer operations. `KernelFloor` measures the time of one such value on this machine,
+in the same run as the solvers that are compared with it:
 
     solvers:
       - {name: "../floor.py:KernelFloor"}      # beside experiments/configs
@@ -47,7 +48,7 @@ class Buffers:
 
 @dataclass(frozen=True)
 class KernelFloor(Solver):
-    """Times kernel values at the speed of the machine: no solver, it claims nothing.
+    """Times dense kernel values in float32: no solver, it claims nothing.
 
     Every thread has a tile of its own that stays in its cache: a product of single-threaded BLAS, then
     exponentials in place. Converting the samples to float32 is not timed.
@@ -69,7 +70,7 @@ class KernelFloor(Solver):
     def refuses(self, form: BoxQP) -> str | None:
         """Its values are a product and an exponential, as the RBF kernel's are."""
         if not isinstance(form.gram.kernel, RBF):
-            return "the floor is that of an RBF kernel, whose values are exponentials of products"
+            return "only the RBF kernel is supported: the values timed are exponentials of products"
         return None
 
     def prepare(self, form: BoxQP) -> Buffers:

@@ -15,15 +15,15 @@ from experiments.records.names import AA_REPEAT, problem_words, value_text
 from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
-BOUND_ON_TIME = "KernelFloor"  # measures the arithmetic that no solver can do without
+REFERENCE_TIME = "KernelFloor"  # times dense kernel values, see experiments/floor.py
 # a solver, its settings as JSON, its label, whether an A/A repeat
 _Entry = tuple[str, str, str, bool]
 SIZES = frozenset({"n", "limit"})  # options of data sets
 
 
 def kind_of(solver: str) -> str:
-    """Return "ours", "peer" (a baseline), or "floor" (the lower bound on time) for a solver's name."""
-    if solver.endswith(f":{BOUND_ON_TIME}"):
+    """Return "ours", "peer" (a baseline), or "floor" (the reference time) for a solver's name."""
+    if solver.endswith(f":{REFERENCE_TIME}"):
         return "floor"
     cls = SOLVERS.get(solver)
     module = cls.__module__ if cls else ""  # of a plug-in or a file it is another

@@ -1,4 +1,4 @@
-"""What a benchmark shows: ratios to our fastest solver, their means, bounds on time, passes."""
+"""What a benchmark shows: ratios to our fastest solver, their means, reference times, passes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class Benchmark(NamedTuple):
 
     Attributes
     ----------
-    results : its runs. pairs : see `aa_pairs`. compared, bounds, means : see these functions.
+    results : its runs. pairs : see `aa_pairs`. compared, means : see these functions.
+    references : see `reference_times`.
     """
 
     results: pd.DataFrame
     pairs: pd.DataFrame
     compared: pd.DataFrame
-    bounds: pd.DataFrame
+    references: pd.DataFrame
     means: pd.DataFrame
 
     @classmethod
@@ -45,7 +46,7 @@ class Benchmark(NamedTuple):
         results = joined_by_optimum(results)
         pairs, table = aa_pairs(results), compared(results)
         return cls(
-            results, pairs, table, arithmetic_bounds(results), means(table, noise_of_means(pairs))
+            results, pairs, table, reference_times(results), means(table, noise_of_means(pairs))
         )
 
 
@@ -54,7 +55,7 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
 
     Further columns: reference (the times of our fastest solver, none of them for that one itself), ours
     (its name, empty where ours did not reach the target), ratio, low, high, within_noise (see
-    `noise.Comparison`), floors (the time relative to the arithmetic lower bound). A baseline that makes
+    `noise.Comparison`), floors (the time relative to that of `reference_times`). A baseline that makes
     a number of passes over the data is compared with ours that do so too, if there are any.
     """
     table = times(results, targets)
@@ -72,26 +73,26 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
             ratio = Comparison(1.0) if itself else ratio
             row.update({"reference": () if itself else reference, "ours": name} | vars(ratio))
     table = pd.DataFrame(rows, table.index)
-    bounds = arithmetic_bounds(results).set_index("problem")["time"]
-    return table.assign(floors=table["time"] / table["problem"].map(bounds))
+    references = reference_times(results).set_index("problem")["time"]
+    return table.assign(floors=table["time"] / table["problem"].map(references))
 
 
-def arithmetic_bounds(results: pd.DataFrame) -> pd.DataFrame:
+def reference_times(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each problem: n, d, support, values, nanoseconds (each), time (s).
 
-    The time is a lower bound for every solver whose answer can be certified: E = n·nSV − nSV²/2 kernel
-    values must be computed, with nSV of the answer with the least certified gap, and each takes the
-    median time that `KernelFloor` measured in the same runs. Without such runs the last two are NaN.
+    The time is that of one dense evaluation of the answer at its samples: E = n·nSV − nSV²/2 kernel
+    values, with nSV of the answer with the least certified gap, at the median time of a value that
+    `KernelFloor` measured in the same runs. Without such runs the last two are NaN.
     """
     rows: list[Row] = []
     for problem, runs in joined_by_optimum(results).groupby("problem_id", sort=False):
-        is_bound = runs["solver"].map(kind_of) == "floor"
-        answers = runs[~is_bound].dropna(subset=["relative_gap", "n_support"])
+        is_reference = runs["solver"].map(kind_of) == "floor"
+        answers = runs[~is_reference].dropna(subset=["relative_gap", "n_support"])
         best = answers.sort_values("relative_gap", kind="stable")["n_support"]
         n, d = runs[["n", "d"]].iloc[0].astype(float)
         support = float(best.iloc[0]) if len(best) else float("nan")
         values = n * support - support**2 / 2
-        measured = runs[is_bound]
+        measured = runs[is_reference]
         each = float((measured["time_solve"] / measured["n_kernel_evals"]).median())
         row = {"problem": str(problem), "n": n, "d": d, "support": support, "values": values}
         rows.append(row | {"nanoseconds": 1e9 * each, "time": each * values})

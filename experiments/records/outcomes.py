@@ -49,7 +49,7 @@ at_its_tolerance | ≈ | #F7D488 | | stopped at the accuracy that it was asked f
 unsupported | – | #FFFFFF | not run | the solver cannot take this problem, or there is none; the
     run's reason says why
 not_installed | N | #FFFFFF | not run | the library is not installed here
-floor | | #FFFFFF | | not a solver, but a measured lower bound on time for this machine
+floor | | #FFFFFF | | not a solver, but a measured reference time of this machine
 """
 _ROWS = [line.split("|") for line in _TABLE.replace("\n    ", " ").strip().splitlines()]
 _KINDS = [

@@ -42,7 +42,7 @@ from experiments.report.page import render
 from experiments.store import disk
 from experiments.store.reading import RunFolder
 from experiments.tables.claims import CLAIMS, claims
-from experiments.tables.formats import machine_text
+from experiments.tables.formats import SETUP, machine_text
 
 
 def write_report(folder: Path, out: Path) -> Path:
@@ -67,7 +67,7 @@ def report(folder: Path) -> str:
     table = labelled(apart)
     table = table.assign(outcome=sections.outcomes(table))
     drawn = without_repeats(table)
-    drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the lower bound on time has no line
+    drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the reference time has no line
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
     # of answers that were found elsewhere no times are known: they reach no target late, or never
@@ -111,6 +111,7 @@ def report(folder: Path) -> str:
         "path_figures": pictures,
         "paths": sections.path_answers(paths, table),
         "runs": sections.all_runs(table),
+        "setup": SETUP,
         "machine": machine_text(manifest, results),
         "repeat": sections.repeat(manifest),
     }

@@ -3,7 +3,7 @@
     make results/bench_kernel_small
 
 A benchmark is an experiment with `kind: benchmark`: our solvers and baselines, each with a list
-of tolerances, and perhaps `floor.py:KernelFloor`, which measures a lower bound on time. `analysis.means`
+of tolerances, and perhaps `floor.py:KernelFloor`, which measures a reference time. `analysis.means`
 does the arithmetic, `tables.at_gap` writes it down, `figures.speedup` draws it.
 """
 
@@ -39,14 +39,14 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
     (target / "benchmark.md").write_text(text)
     written: list[Path] = []
     table = found.compared
-    bound = found.bounds.assign(solver="lower bound on time")
+    dense = found.references.assign(solver="dense reference")
     with style():
         if (table["ratio"].notna() & ((table["kind"] == "peer") | (table["ratio"] > 1))).any():
             written += save(speedup(table, words_of(found.results)), target, "speedup")
         for gap in table["target"].unique():
             reached = table[table["target"] == gap]
-            # a run for each problem and solver that reached the target, and for the lower bound
-            rows = pd.concat([reached, bound], ignore_index=True).dropna(subset=["time"])
+            # a run for each problem and solver that reached the target, and for the reference
+            rows = pd.concat([reached, dense], ignore_index=True).dropna(subset=["time"])
             rows = rows.rename(columns={"problem": "problem_id", "time": "time_solve"})
             rows = rows.assign(
                 verdict="solved", series=rows["solver"], configuration=rows["solver"]
@@ -63,4 +63,4 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
 def tables_of(found: Benchmark) -> dict[str, pd.DataFrame]:
     """Return the tables that are published of a benchmark, by file."""
     kept = found.compared.drop(columns=["times", "reference"])
-    return {"benchmark.csv": kept, "floors.csv": found.bounds, "means.csv": found.means}
+    return {"benchmark.csv": kept, "floors.csv": found.references, "means.csv": found.means}

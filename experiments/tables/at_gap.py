@@ -1,4 +1,4 @@
-"""A benchmark as Markdown: a table a target, then means, noise, bounds on time, growth, passes."""
+"""A benchmark as Markdown: a table a target, then means, noise, reference times, growth, passes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from experiments.analysis.means import Benchmark, intercepts, passes
 from experiments.analysis.noise import FEWEST, MARK, Comparison, noise_of_means
 from experiments.analysis.times import READINGS, missed
 from experiments.records.names import common_words, distinct_names, gap_text
-from experiments.tables.formats import SINGLE, duration, precision_text
+from experiments.tables.formats import SETUP, SINGLE, duration, precision_text
 from experiments.tables.table import Column, Table
 from experiments.workers.machine import bytes_text
 
@@ -22,7 +22,7 @@ _LEGEND = (
     "and, after the +, of setting up (imports, compiling), the accuracy that was asked for, and the "
     "time of solving relative to our fastest solver, which the second column names; a baseline that "
     "makes passes over the data is compared with ours that does so too. Loading and certifying are "
-    "left out. "
+    f"left out. {SETUP} "
     "`–` stands for a target that was asked for and not reached, with the best certified gap and how "
     "that run ended; a blank for one that was not asked for: at the smallest tolerance that was tried "
     f"the gap was larger, and still falling. {SINGLE}: a baseline that uses one thread, however many it "
@@ -32,12 +32,12 @@ _INTERVALS = (  # without and with repetitions
     f"Ratios have no intervals: no run was repeated {FEWEST} times.",
     "In brackets is the 95 % interval of a ratio (Student's t of the logarithms), where there are "
     f"{FEWEST} repetitions. `{MARK}` stands for a difference within the noise: the interval contains 1, "
-    "or an A/A pair differs as much.",
+    "or an A/A pair differs as much; bold are ratios whose interval shows more.",
 )
-_LOWER_BOUND = (
-    "The arithmetic lower bound on time: the number of kernel values that any certificate needs, "
-    "n·nSV − nSV²/2, times the time of one value in float32 matrix products with exponentials on this "
-    "machine, measured in the same run."
+_REFERENCE = (
+    "The dense reference is the time of one dense evaluation of the kernel between all samples and the "
+    "support vectors, n·nSV − nSV²/2 values: float32 matrix products with exponentials on this machine, "
+    "measured in the same run. It is no lower bound: equal or sparse samples need less work."
 )
 _PASSES = (
     "The relative distance of the primal objective to the run's best dual bound, and the time."
@@ -58,7 +58,7 @@ _MEANS = {
     "solver": _column("solver"),
     "ours": _column("relative to"),
     "mean": _column("geometric mean"),
-    "problems": _column("problems"),
+    "problems": _column("both solved, of those asked"),
     "least": _column("least", _times),
     "most": _column("most", _times),
     "failed": _column("only it failed, though asked"),
@@ -70,10 +70,10 @@ _SIZES = {
     "d": _column("d", "{:.0f}".format),
     "support": _column("support vectors", "{:.0f}".format),
 }
-_BOUNDS = {
+_DENSE = {
     "values": _column("kernel values", "{:.2e}".format),
     "nanoseconds": _column("time of a value", "{:.2f} ns".format),
-    "time": _column("lower bound", duration),
+    "time": _column("dense reference", duration),
 }
 _PLACE = {
     "target": _column("gap", gap_text),
@@ -107,11 +107,11 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
         dict(zip(own, distinct_names([*own.values()]), strict=True))
         for own in (words, words_of(results, SIZES))
     )
-    table, bounds, made, costs = (
+    table, references, made, costs = (
         known.assign(problem=known["problem"].map(short))
         for known in (
             found.compared,
-            found.bounds,
+            found.references,
             passes(results),
             intercepts(found.compared, results),
         )
@@ -128,17 +128,18 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
     means = found.means
     ours = np.where(means["kind"] == "ours", " (ours)", "")
     single = np.where(means["single"], f" {SINGLE}", "")
+    rows, asked = means.to_dict("records"), found.compared.groupby(["target", "solver"]).size()
     means = means.assign(
         solver=means["solver"] + (ours + single),
-        mean=[str(_comparison(row, "mean")) or "–" for row in means.to_dict("records")],
-        problems=means["problems"].astype(str) + f" of {len(words)}",
+        mean=[str(_comparison(row, "mean")) or "–" for row in rows],
+        problems=[f"{row['problems']} of {asked[row['target'], row['solver']]}" for row in rows],
     )
     ratios = Table.of(means, _MEANS).markdown()
     parts += ["## Ratios to our fastest solver", ratios, _noise(pairs)]
-    bounded = bool(bounds["time"].notna().any())
+    measured = bool(references["time"].notna().any())
     sections = {
-        "Problems": Table.of(bounds, _SIZES | _BOUNDS if bounded else _SIZES).markdown(),
-        "": _LOWER_BOUND if bounded else "",
+        "Problems": Table.of(references, _SIZES | _DENSE if measured else _SIZES).markdown(),
+        "": _REFERENCE if measured else "",
         "Growth with n": Table.of(growth(found.compared, without_size), _GROWTH).markdown(),
         "What the intercept costs": Table.of(costs, _INTERCEPTS).markdown(),
         "At equal passes over the data": _passes(made),
@@ -169,8 +170,9 @@ def _cell(row: _Row, several: bool) -> str:
     setup = f" + {duration(row['setup'])}" if np.isfinite(row["setup"]) else ""
     parts = [f"{duration(row['time'])}{setup} ({row['setting']})"]
     parts += [bold(_comparison(row, "ratio"))] if compared and np.isfinite(row["ratio"]) else []
-    bounded = np.isfinite(row["floors"]) and row["kind"] == "ours"
-    return ", ".join(parts + ([f"{_times(row['floors'])} the lower bound"] if bounded else []))
+    if np.isfinite(row["floors"]) and row["kind"] == "ours":
+        parts.append(f"{_times(row['floors'])} the dense reference")
+    return ", ".join(parts)
 
 
 def _comparison(row: _Row, name: str) -> Comparison:
@@ -178,8 +180,8 @@ def _comparison(row: _Row, name: str) -> Comparison:
 
 
 def bold(ratio: Comparison) -> str:
-    """Return a ratio with its interval, bold if it is more than noise, and not that to itself."""
-    plain = ratio.within_noise or ratio.ratio == 1.0
+    """Return a ratio with its interval, bold if this shows that it is more than noise."""
+    plain = ratio.within_noise or np.isnan(ratio.low)
     return (ratio.factor if plain else f"**{ratio.factor}**") + ratio.spread
 
 

@@ -31,7 +31,7 @@ from experiments.records.names import common_words, distinct_names, missed_gap_t
 from experiments.records.outcomes import FINAL, NOT_RUN
 from experiments.store.manifest import read_manifest
 from experiments.store.reading import load_results
-from experiments.tables.formats import machine_text, rounded
+from experiments.tables.formats import SETUP, machine_text, rounded
 from experiments.tables.table import Cell, Column, Table
 
 Side = Literal["problem", "solver"]
@@ -240,6 +240,7 @@ def _caption(
         "(95 % interval of the ratio of medians, or A/A pairs).": timed and bold,
         f"The noise {of} is not known (fewer than {FEWEST} runs): none is bold there.": timed
         and unknown,
+        SETUP: "setup" in names,
         "≈: not solved, with the relative gap that was reached.": timed and near.any(),
         "–: the solver cannot take this problem, or is not installed.": timed and impossible.any(),
     }

@@ -15,6 +15,10 @@ from experiments.workers.machine import bytes_text
 from solvers import SOLVERS
 
 SINGLE = "¹"  # marks baselines that use one thread, however many they may use
+SETUP = (
+    "Set-up times of our solvers and of baselines do not compare: our code is loaded before the clock "
+    "starts, while a baseline's imports are part of its set-up."
+)
 _PRECISION = "Precision of the samples, of baselines that have a choice"
 _PACKAGES = (
     *("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml"),

@@ -26,7 +26,7 @@ from experiments.analysis.noise import (
 from experiments.analysis.times import READINGS, grouped, solved_of, whole_runs
 from experiments.records.names import AA_REPEAT
 from experiments.records.outcomes import FAILING, FINAL
-from experiments.tables.formats import precise_duration
+from experiments.tables.formats import SETUP, precise_duration
 from experiments.tables.table import Cell, Column, Table
 
 _MEDIANS = {
@@ -59,7 +59,7 @@ _COLUMNS = {
 }
 _LEGEND = (
     f"{READINGS['whole_run']} `time` is of solving, `set-up` of what comes before (imports, "
-    "compiling, a first small run). `gap` and `subopt.` are relative: the certified gap of the "
+    f"compiling, a first small run). {SETUP} `gap` and `subopt.` are relative: the certified gap of the "
     "answer, and its distance to the best lower bound that any solver reached; `KKT` is the "
     "natural residual, `SV` the number of support vectors. `ratio` is the time over that of the "
     f"fastest, from {FEWEST} repetitions on with its 95 % interval (Student's t of the logarithms); "
@@ -128,7 +128,8 @@ def to_terminal(summary: pd.DataFrame) -> Group:
     if more := max(0, len(problems) - _MOST):
         problems.sort(key=lambda each: not any(row["outcome"] in FAILING for row in each[1]))
     tables = [_table(problem, rows) for problem, rows in problems[:_MOST]]
-    legend = [Text(_WITHIN_NOISE, style="dim"), ""] if summary["within_noise"].any() else []
+    legend = [Text(SETUP, style="dim"), ""] if summary["set-up"].notna().any() else []
+    legend += [Text(_WITHIN_NOISE, style="dim"), ""] if summary["within_noise"].any() else []
     if hosts := hosts_note(summary["host"]):
         legend += [Text(hosts, style="dim"), ""]
     legend += [f"... and {more} more problem{'s' * (more > 1)}, in summary.md", ""] if more else []

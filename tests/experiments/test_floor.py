@@ -1,4 +1,4 @@
-"""The measured lower bound on time."""
+"""The measured time of dense kernel values."""
 
 import pytest
 

@@ -3,7 +3,8 @@
 The records are `runs.csv`, `traces.csv` and `paths.csv` with their manifest. The tables of README.md,
 results/README.md, benchmarks and verifications are derived from them again and compared. Figures of
 answers in the plane cannot be derived from the records alone: they and the rest are held to the digests
-in `digests.json`, written last when a folder is published.
+in `digests.json`, written last when a folder is published. In a clone with the whole history, every
+folder names a commit that is in it.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from experiments.analysis.hosts import split_by_host
 from experiments.analysis.means import Benchmark
 from experiments.analysis.verify import compare
 from experiments.report.benchmark import tables_of
+from experiments.report.published.commits import PUBLISHED_IN, history, unknown_commits
 from experiments.report.published.documents import ROOT, documents, folders_in, renewed
 from experiments.store import disk
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
@@ -31,7 +33,10 @@ _RECORDS = ("runs.csv", "traces.csv", "paths.csv", NAME, EXPERIMENT)
 
 def outdated(root: Path = ROOT) -> list[str]:
     """Return what is out of date in `root`/results and the documents, a sentence each."""
-    faults = [fault for folder in folders_in(root / "results") for fault in _in_folder(folder)]
+    folders = folders_in(root / "results")
+    faults = [fault for folder in folders for fault in _in_folder(folder)]
+    if not isinstance(known := history(root), str):
+        faults += [fault for folder in folders for fault in unknown_commits(folder, known)]
     for document in documents(root):
         text = (root / document).read_text()
         faults += [f"{document}: {fault}" for fault in renewed(text, root / "results")[1]]
@@ -69,7 +74,8 @@ def seal(folder: Path) -> None:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != DIGESTS)
+    others = (DIGESTS, PUBLISHED_IN)
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name not in others)
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 

@@ -21,6 +21,7 @@ from experiments.analysis.verify import compare
 from experiments.files.experiment import CONFIGS, purpose
 from experiments.plots import plot_all
 from experiments.report.benchmark import write_benchmark
+from experiments.report.published.commits import commit_text, history
 from experiments.report.published.documents import (
     RATIOS,
     ROOT,
@@ -120,11 +121,12 @@ def _page(text: str, published: RunFolder) -> str:
     if (published.results["formulation"] == "convex_qp").all():
         answer = verified_table(published)
     figures = [f"![{path.stem}]({path.name})" for path in sorted(published.path.glob("*.svg"))]
+    commit = commit_text(published.path, published.manifest)
     records = (
         "Made of the runs in [runs.csv](runs.csv); `dualgap run experiment.yaml` measures them again "
         "([experiment.yaml](experiment.yaml))."
     )
-    parts = [title, question, answer, *figures, rule, records, body.strip()]
+    parts = [title, question, answer, *figures, rule, f"{records} {commit}".strip(), body.strip()]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -136,6 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     only.add_argument("--check", action="store_true", help="only say what is out of date")
     given = parser.parse_args(arguments)
     if given.check:
+        if isinstance(known := history(ROOT), str):
+            sys.stderr.write(f"The commits that results/ names were not checked: {known}.\n")
         sys.exit("\n".join(outdated()) or None)
     try:
         for written in publish(given.folder):

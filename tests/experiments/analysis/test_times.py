@@ -1,4 +1,4 @@
-"""Times in their three readings, ratios at equal certified gap, and the arithmetic lower bound."""
+"""Times in their three readings, ratios at equal certified gap, and the reference time."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.analysis.means import arithmetic_bounds, compared
+from experiments.analysis.means import compared, reference_times
 from experiments.analysis.times import (
     configurations,
     missed,
@@ -95,13 +95,13 @@ def test_a_solver_may_take_whichever_face_of_a_problem_is_cheaper():
     assert len(table) == 2
 
 
-def test_the_floor_is_the_time_of_the_values_that_the_best_answer_needs():
+def test_the_reference_is_the_time_of_the_dense_values_of_the_best_answer():
     rows = [
         timed(gap=1e-3, n_support=90.0),
         timed(tol=1e-6, gap=1e-9, time=0.5, n_support=40.0),
         timed(f"{FLOOR}:KernelFloor", gap=NAN, time=2.0, n_kernel_evals=1e3, n_support=NAN),
     ]
-    (floor,) = arithmetic_bounds(table_of(*rows)).to_dict("records")
+    (floor,) = reference_times(table_of(*rows)).to_dict("records")
     values = 100 * 40 - 40**2 / 2
     assert floor["support"] == 40
     assert floor["values"] == values

@@ -37,7 +37,7 @@ def tiny(tmp_path_factory):
     return folder / "run"
 
 
-def test_a_run_with_a_lower_bound_is_published_and_its_tables_are_written_again_as_they_were(
+def test_a_run_with_a_reference_time_is_published_and_its_tables_are_written_again_as_they_were(
     tiny, tmp_path, readme
 ):
     (target,) = publish(tiny, tmp_path)
@@ -51,7 +51,7 @@ def test_a_run_with_a_lower_bound_is_published_and_its_tables_are_written_again_
     assert set(before) == shown | tables
     text = (target / "benchmark.md").read_text()
     assert "Noise (A/A): two runs of the same configuration" in text
-    assert "× the lower bound" in text
+    assert "× the dense reference" in text
     assert "KernelFloor" not in text
     table = pd.read_csv(target / "benchmark.csv")
     assert set(table["solver"]) == {"smo", "libsvm"}

@@ -1,11 +1,14 @@
 """Whether what is published still follows from its records."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from experiments.report.published.commits import PUBLISHED_IN, commit_text, history
 from experiments.report.published.outdated import outdated, seal
+from experiments.store.manifest import read_manifest
 
 ROOT = Path(__file__).parents[4]
 
@@ -64,3 +67,45 @@ def test_a_table_of_a_benchmark_is_derived_again(published):
     means.write_text("\n".join([heads, ",".join(cells), *rest]) + "\n")
     seal(folder)  # as if it had been published so
     assert outdated(published) == ["bench_first_order: means.csv is not what its runs.csv gives"]
+
+
+def committed(folder):
+    """Make a git repository of a folder, with one commit; return its hash."""
+    person = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "--quiet"], ["add", "."], [*person, "commit", "--quiet", "-m", "x"]):
+        subprocess.run(["git", "-C", str(folder), *words], check=True)
+    return history(folder)
+
+
+def test_a_published_folder_names_a_commit_of_the_history(published):
+    assert isinstance(history(published), str)  # as of an sdist: nothing is checked
+    (commit,) = committed(published)
+    faults = outdated(published)
+    assert [fault.partition(":")[0] for fault in faults] == ["bench_first_order", "quickstart"]
+    assert all("which is not in the history" in fault for fault in faults)
+    for name in ("bench_first_order", "quickstart"):
+        folder = published / "results" / name
+        (folder / PUBLISHED_IN).write_text(f"{commit}\n")
+    assert outdated(published) == []
+    (folder / PUBLISHED_IN).unlink()
+    (fault,) = outdated(published)
+    assert fault.startswith("quickstart: names no commit; write ")
+
+
+def test_a_shallow_clone_cannot_say_which_commits_there_are(published, tmp_path_factory):
+    committed(published)
+    clone = tmp_path_factory.mktemp("shallow") / "clone"
+    subprocess.run(
+        ["git", "clone", "--quiet", "--depth", "1", f"file://{published}", str(clone)], check=True
+    )
+    assert history(clone) == "this is a shallow clone"
+    assert outdated(clone) == []
+
+
+def test_a_page_says_where_its_records_are_from():
+    folder = ROOT / "results" / "bench_C"  # measured at a commit that is lost
+    assert commit_text(folder, read_manifest(folder)) == (
+        "Published in commit 92579bb553; measured at 3d82c2251c, which is not in the history."
+    )
+    folder = ROOT / "results" / "out_of_core"
+    assert commit_text(folder, read_manifest(folder)) == "Measured at commit 9146119f99."

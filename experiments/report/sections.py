@@ -196,8 +196,8 @@ def shifted_means_table(means: pd.DataFrame) -> Table:
 
 
 def _reached(row: Mapping[Any, Any]) -> str:
-    """Return `1 of 3`, or `1 of 3, asked for 3 of 5 problems`."""
-    partly = f", asked for {row['asked']} of {row['problems']} problems"
+    """Return `1 of 3`, or `1 of 3, asked for 3 of 5`."""
+    partly = f", asked for {row['asked']} of {row['problems']}"
     return f"{row['solved']} of {row['asked']}" + partly * (row["asked"] < row["problems"])
 
 

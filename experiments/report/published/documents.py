@@ -17,7 +17,7 @@ from experiments.analysis.hosts import split_by_host
 from experiments.analysis.noise import MARK, Comparison, without_repeats
 from experiments.analysis.profiles import penalty_of, shifted_means
 from experiments.analysis.scores import PAR2, SGM10
-from experiments.analysis.times import labelled, times, tried_in_vain
+from experiments.analysis.times import READINGS, labelled, times, tried_in_vain
 from experiments.files.experiment import purpose
 from experiments.records.names import gap_text
 from experiments.report.sections import shifted_means_table
@@ -49,8 +49,8 @@ RATIOS = (
     "Baselines that make passes over the data are compared with ours that does so too, by the distance "
     "to the best dual bound. *failed*: problems that ours solved to this gap and the baseline, which "
     "was asked for it, did not: it stalled, or ran into a limit; one that was never asked has a blank. "
-    f"{MARK}: the difference is within the noise of the measurement. {SINGLE}: it uses one thread, "
-    "however many it may use."
+    f"{MARK}: the difference is within the noise of the measurement; bold: the interval shows more. "
+    f"{SINGLE}: it uses one thread, however many it may use."
 )
 
 
@@ -116,8 +116,8 @@ def verified_table(published: RunFolder) -> str:
     for target, own in times(split_by_host(records)).groupby("target", sort=False):
         table = shifted_means_table(shifted_means(own, penalty)).markdown()
         parts += [f"Times to a certified relative gap of {gap_text(target)}:", table]
-    means = (SGM10, PAR2)
-    return "\n\n".join([*parts, " ".join(own.format(limit=penalty_text) for own in means)])
+    means = [own.format(limit=penalty_text) for own in (SGM10, PAR2)]
+    return "\n\n".join([*parts, " ".join([READINGS["cheapest_setting"], *means])])
 
 
 def index_table(results: Path) -> str:

@@ -16,12 +16,12 @@ NAN = float("nan")
 
 
 def test_each_peer_of_each_published_benchmark_has_a_row(tmp_path, readme):
-    for name, ratio in (("bench_a", 12.0), ("bench_b", 0.5)):
+    for name, ratio, low, high in (("bench_a", 12.0, 11.0, 13.0), ("bench_b", 0.5, NAN, NAN)):
         folder = tmp_path / "results" / name
         folder.mkdir(parents=True)
         row = {"target": 1e-3, "solver": "libsvm", "kind": "peer", "mean": ratio, "problems": 2}
         ours = {"target": 1e-3, "solver": "smo", "kind": "ours", "mean": 1.0, "problems": 2}
-        row |= {"ours": "smo", "single": True, "low": float("nan"), "high": float("nan")}
+        row |= {"ours": "smo", "single": True, "low": low, "high": high}
         more = {"least": ratio / 2, "most": 2 * ratio, "failed": 1, "within_noise": False}
         pd.DataFrame([row | more, ours | more]).to_csv(folder / "means.csv", index=False)
     lines = benchmarks_table(tmp_path / "results").splitlines()
@@ -29,8 +29,8 @@ def test_each_peer_of_each_published_benchmark_has_a_row(tmp_path, readme):
     assert "[a](bench_a/benchmark.md)" in lines[2]
     assert "libsvm ¹" in lines[2]
     assert lines[2].split("|")[3].strip() == "smo"
-    assert "**12×** (6 to 24, 2 problems), failed 1" in lines[2]
-    assert "**0.5×**" in lines[3]
+    assert "**12×** [11, 13] (6 to 24, 2 problems), failed 1" in lines[2]
+    assert "| 0.5× (" in lines[3]  # without an interval it is not bold
     means = pd.read_csv(folder / "means.csv").assign(within_noise=True)
     means.to_csv(folder / "means.csv", index=False)
     assert "0.5× ~" in benchmarks_table(tmp_path / "results").splitlines()[3]

@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from experiments.analysis.times import READINGS
 from experiments.report import report, write_report
 from experiments.tables.chosen import paper_table
+from experiments.tables.formats import SETUP
 from tests.experiments.rows import looked_at, repeated, run, stored
 
 
@@ -70,6 +72,7 @@ def test_times_are_in_one_reading_that_is_stated_beside_them(tmp_path):
     )
     assert READINGS["first_within"] in traced
     assert READINGS["cheapest_setting"] not in traced
+    assert escape(SETUP) in section(traced, "runs", "</section>")
 
 
 def test_a_solver_with_two_limits_of_passes_has_one_curve(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 
 from experiments.analysis.means import Benchmark, compared, means
 from experiments.tables.at_gap import to_markdown
-from experiments.tables.formats import machine_text, precision_text
+from experiments.tables.formats import SETUP, machine_text, precision_text
 from solvers.base import Precision
 from tests.experiments.rows import noisy_results, table_of, timed
 
@@ -32,6 +32,14 @@ def test_every_sign_of_the_report_is_there():
     assert "30 s (tol 1e-05), 20×" in text  # two repetitions have no interval
     assert "– stalls at 2.0e-05" in text
     assert "– not installed" in text
+    assert SETUP in text
+
+
+def test_a_benchmark_counts_the_problems_that_a_solver_was_asked_for():
+    rows = [timed(), timed(problem="q"), timed("libsvm", time=3.0)]
+    text = to_markdown(Benchmark.of(table_of(*rows)), "bench_x", "")
+    (line,) = (line for line in text.splitlines() if line.startswith("| 1e-03 | libsvm"))
+    assert "| 1 of 1 " in line
 
 
 def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import words_of
+from experiments.tables.formats import SETUP
 from experiments.tables.summary import summarise, to_markdown, to_terminal
 from tests.experiments.rows import noisy_results, repeated, run
 
@@ -28,6 +29,14 @@ def test_the_summary_shares_ranks_and_marks_what_is_noise():
     assert summary["low"]["one_dal"] < 3 < summary["high"]["one_dal"]
     assert summary.index[-1] == "smo (A/A)"
     assert summary["within_noise"]["smo (A/A)"]
+
+
+def test_what_set_up_times_charge_is_said_beside_them():
+    rows = repeated("smo", [1.0], time_setup=0.1) + repeated("libsvm", [2.0], time_setup=0.9)
+    summary = summarise(pd.DataFrame(rows))
+    assert SETUP in to_markdown(summary, "x")
+    assert SETUP in " ".join(printed(summary).split())
+    assert SETUP not in " ".join(printed(summary.assign(**{"set-up": float("nan")})).split())
 
 
 def test_one_repetition_is_ranked_by_time_alone():

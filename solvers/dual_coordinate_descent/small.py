@@ -37,7 +37,7 @@ def minimise_linear(
     epochs, best, slow = 0, np.inf, 0
     order, terms = np.arange(z.size), Terms(q, tube, lo, hi, np.full(z.size, -1))
     while True:
-        violation = violation_of(X @ w, z, terms)[1]
+        violation = violation_of(X @ w, z, terms, 0)[1]
         slow = 0 if violation < 0.5 * best else slow + 1
         best = min(best, violation)
         target = fine if best <= tol else tol

@@ -78,7 +78,7 @@ class Method:
         return self.K.error(np.abs(self.z) + np.abs(self.merged.centre))
 
     def _order(self) -> None:
-        (self.b,), self.violation = violation_of(self.f, self.z, self.terms)
+        (self.b,), self.violation = violation_of(self.f, self.z, self.terms, int(self.equality))
 
     def advance(self, most: int) -> None:
         """Find the next centre, in at most so many steps."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from problems.dataset import Indices, Vector
 from solvers.smo.variables import Terms, Variables
@@ -35,21 +36,30 @@ def multipliers(up: Vector, down: Vector, groups: Indices, count: int) -> tuple[
     `count` is the number of equalities; in some of them there may be none of these variables.
     Without an equality the violation is at least PGmax − PGmin, whichever way a form counts variables.
     """
-    if count == 0:
-        return np.zeros(1), 2.0 * max(up.max(), -down.min(), 0.0)
-    most, least = np.full(count, -np.inf), np.full(count, np.inf)
+    b, most, least = np.empty(count + 1), np.empty(count + 1), np.empty(count + 1)
+    for group in range(count + 1):  # the last one, at −1, is for no equality
+        b[group], most[group], least[group] = 0.0, -np.inf, np.inf
     for t in range(up.size):
-        most[groups[t]] = max(most[groups[t]], up[t])
-        least[groups[t]] = min(least[groups[t]], down[t])
-    b = 0.5 * (most + least)
-    return np.where(np.isfinite(b), b, 0.0), max(0.0, (most - least).max())
+        group = groups[t]
+        most[group] = up[t] if up[t] > most[group] else most[group]
+        least[group] = down[t] if down[t] < least[group] else least[group]
+    if count == 0:
+        largest = most[0] if most[0] > -least[0] else -least[0]
+        return b, 2.0 * largest if largest > 0.0 else 0.0
+    violation = 0.0
+    for group in range(count):
+        difference = most[group] - least[group]
+        violation = difference if difference > violation else violation
+        if abs(most[group] + least[group]) < np.inf:
+            b[group] = 0.5 * (most[group] + least[group])
+    return b[:count], violation
 
 
-@numba.njit(cache=True, nogil=True)
-def violation_of(f: Vector, z: Vector, terms: Terms) -> tuple[Vector, float]:
-    """Return the multipliers of the equalities, and the maximal violating pair."""
+@register_jitable
+def violation_of(f: Vector, z: Vector, terms: Terms, count: int) -> tuple[Vector, float]:
+    """Return the multipliers of so many equalities, and the maximal violating pair."""
     up, down = slopes(f, z, terms)
-    return multipliers(up, down, terms.groups, terms.groups.max() + 1)
+    return multipliers(up, down, terms.groups, count)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -59,18 +69,26 @@ def on_one_side(f: Vector, z: Vector, terms: Terms, b: Vector) -> tuple[Vector, 
     At 0, on the side to which it is drawn.
     """
     q, tube, lo, hi, groups = terms
-    u = -(f + q) - b[groups]
-    above = (z > 0.0) | ((z == 0.0) & (u > 0.0))
-    low = np.where((tube > 0.0) & above, 0.0, lo)
-    high = np.where((tube > 0.0) & ~above, 0.0, hi)
-    return u - np.where(above, tube, -tube), low, high
+    score, low, high = np.empty(z.size), np.empty(z.size), np.empty(z.size)
+    for t in range(z.size):
+        u = -(f[t] + q[t]) - b[groups[t]]
+        above = z[t] > 0.0 or (z[t] == 0.0 and u > 0.0)
+        score[t] = u - (tube[t] if above else -tube[t])
+        low[t] = 0.0 if above and tube[t] > 0.0 else lo[t]
+        high[t] = hi[t] if above or tube[t] <= 0.0 else 0.0
+    return score, low, high
 
 
 @numba.njit(cache=True, nogil=True)
 def free_variables(z: Vector, terms: Terms) -> Indices:
     """Return the variables with room on both sides, on one side of their tube."""
     _, tube, lo, hi, _ = terms
-    return np.flatnonzero((z > lo) & (z < hi) & ((tube == 0.0) | (z != 0.0)))
+    free, count = np.empty(z.size, np.int64), 0
+    for t in range(z.size):
+        if lo[t] < z[t] < hi[t] and (tube[t] == 0.0 or z[t] != 0.0):
+            free[count] = t
+            count += 1
+    return free[:count]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -25,6 +25,11 @@ from solvers.smo.variables import ONE_SET
 
 _BARRED = np.float32(1e30)  # added to the score of what may not move: more than any score
 _TINY_CURVATURE = 1e-12  # LIBSVM's: in place of a curvature that is zero or negative
+_GAIN, _BELOW, _KEYS = (
+    0,
+    1,
+    2,
+)  # rows of memory: of pairs with i, and from there on scores of each group
 
 
 class WorkingSet(NamedTuple):
@@ -57,49 +62,65 @@ def minimise_by_pairs(given: WorkingSet, target: float, most: int) -> tuple[Vect
     n = z.size
     if groups[0] < 0:  # each can be paired with a free variable that has no row
         K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
-        lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
+        lo, hi, groups = np.append(lo, -np.inf), np.append(hi, np.inf), np.zeros(n + 1, np.int64)
         target *= 0.5  # a violation counts twice there, as either end of a pair
     # in a larger set than that steps take longer than on working sets, once most variables are settled
     most = min(most, 20_000 if n <= ONE_SET else 2 * n)
-    u, several = u.astype(K.dtype), groups if groups.max() > 0 else None
-    steps, unbounded = pair_steps(K, z, u, lo, hi, target, most, several, source)
+    steps, unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, most, groups, source)
     return z[:n], steps, unbounded
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def pair_steps(
     K: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target: float, max_steps: int,
-    groups: Indices | None, source: Source | None,
+    groups: Indices, source: Source | None,
 ) -> tuple[int, bool]:  # fmt: skip
     """Take steps in place until the violation is at most `target`.
 
-    Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. `groups` is None for one equality,
-    which has a version of its own, compiled without the branch for several. With a `source`, for one
-    equality, `K` holds the rows that were needed so far. Returns what `minimise_by_pairs` does.
+    Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. `groups` has each variable's equality,
+    from 0. With a `source`, for one equality, `K` holds the rows that were needed so far. Returns what
+    `minimise_by_pairs` does.
     """
-    n = z.size
-    diagonal, gain, below = np.ones(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
-    count = 1 if groups is None else groups.max() + 1
-    rise, fall = np.full((count, n), -_BARRED), np.full((count, n), _BARRED)
-    key = np.empty((count, n), np.float32)
-    for t in range(n):
-        if source is None:  # those that have one are RBF kernels
-            diagonal[t] = K[t, t]
-        own = 0 if groups is None else groups[t]
-        rise[own, t] = 0.0 if z[t] < hi[t] else -_BARRED
-        fall[own, t] = 0.0 if z[t] > lo[t] else _BARRED
-        for group in range(count):
-            key[group, t] = u[t] + rise[group, t]
+    count = int(groups.max()) + 1
+    diagonal = (
+        np.ones_like(u) if source is not None else K.diagonal().copy()
+    )  # RBF kernels have one
+    rise, fall = np.empty((2, count, z.size), np.float32)
+    memory = np.empty((_KEYS + count, z.size), np.float32)
+    enough = int(np.float32(target).view(np.int32))
+    return _steps(
+        K, diagonal, z, u, lo, hi, enough, max_steps, groups, source,
+        rise, fall, memory, memory.view(np.int32),
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _steps(
+    K: Tile, diagonal: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, enough: int, max_steps: int,
+    groups: Indices, source: Source | None, rise: Tile, fall: Tile, memory: Tile, bits: Tile,
+) -> tuple[int, bool]:  # fmt: skip
+    """Take the steps of `pair_steps`; `enough` are the bits of the target in float32.
+
+    Each j is paired with the i of highest score in its group (Chang & Lin 2001, for ν-SVC). A row of
+    `rise`, of `fall` and of keys for each group bars the variables of all others.
+    """
+    n, count = z.size, len(rise)
+    for group in range(count):
+        for t in range(n):
+            own = groups[t] == group
+            rise[group, t] = 0.0 if own and z[t] < hi[t] else -_BARRED
+            fall[group, t] = 0.0 if own and z[t] > lo[t] else _BARRED
+            memory[_KEYS + group, t] = u[t] + rise[group, t]
     for step in range(max_steps):
-        if groups is None:
-            i = _highest(key[0])
-            at = i if source is None else source.place[i]
-            if at < 0 and source is not None:
-                at = add_row(K, source, i)
-            j, _ = _partner(K[at], i, u, rise[0], fall[0], diagonal, gain, below, target)
-        else:
-            i, j = _pair_in_a_group(K, u, rise, fall, diagonal, key, gain, below, target)
-            at = i
+        i, j, at, best = -1, -1, -1, np.float32(0.0)
+        for group in range(count):
+            first = _highest(bits[_KEYS + group])
+            place = first if source is None else source.place[first]
+            if place < 0 and source is not None:
+                place = add_row(K, source, first)
+            second = _partner(K[place], first, u, fall[group], diagonal, memory, bits, enough)
+            gain = memory[_GAIN, second]
+            if second >= 0 and rise[group, first] == 0.0 and gain > best:
+                i, j, at, best = first, second, place, gain
         if j < 0:
             return step, False
         to = j if source is None else source.place[j]
@@ -118,75 +139,47 @@ def pair_steps(
         if zi == z[i] and zj == z[j]:
             return step, False
         z[i], z[j] = zi, zj
-        own = 0 if groups is None else groups[i]
+        own = groups[i]
         rise[own, i], fall[own, i] = 0.0 if zi < hi[i] else -_BARRED, 0.0
         rise[own, j], fall[own, j] = 0.0, 0.0 if zj > lo[j] else _BARRED
         change = K.dtype.type(step_size)
         for t in range(n):
             u[t] -= change * (Ki[t] - Kj[t])
-            key[0, t] = u[t] + rise[0, t]
+            memory[_KEYS, t] = u[t] + rise[0, t]
         for group in range(1, count):
             for t in range(n):
-                key[group, t] = u[t] + rise[group, t]
+                memory[_KEYS + group, t] = u[t] + rise[group, t]
     return max_steps, False
 
 
 @numba.njit(inline="always")
 def _partner(
-    Ki: Tile, i: int, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, gain: Tile, below: Tile,
-    target: float,
-) -> tuple[int, float]:  # fmt: skip
-    """Return the j that gains most with i, and how much; −1 if the violation is at most `target`.
+    Ki: Tile, i: int, u: Tile, fall: Tile, diagonal: Tile, memory: Tile, bits: Tile, enough: int
+) -> int:
+    """Return the j that gains most with i; −1 if the violation is at most the target.
 
-    `Ki` is the row of i; `gain` and `below` are overwritten.
+    `Ki` is the row of i. What each would gain, and how far it is below i, is written to memory.
     """
     tiny, two, zero = Ki.dtype.type(_TINY_CURVATURE), Ki.dtype.type(2), Ki.dtype.type(0)
-    gain_bits, below_bits = gain.view(np.int32), below.view(np.int32)
     highest, Kii = u[i], diagonal[i]
     for t in range(u.size):
         distance = highest - u[t] - fall[t]
         distance = distance if distance > zero else zero
         curvature = Kii + diagonal[t] - two * Ki[t]
         curvature = curvature if curvature > tiny else tiny
-        below[t] = distance
-        gain[t] = distance * distance / curvature
+        memory[_GAIN, t] = distance * distance / curvature
+        memory[_BELOW, t] = distance
     best, largest = np.int32(0), np.int32(0)
     for t in range(u.size):
-        best = max(best, gain_bits[t])
-        largest = max(largest, below_bits[t])
-    j = _first(gain_bits, best)
-    if rise[i] < 0.0 or best <= 0 or below[_first(below_bits, largest)] <= target:
-        j = -1
-    return j, gain[j]
+        best, largest = max(best, bits[_GAIN, t]), max(largest, bits[_BELOW, t])
+    return _first(bits[_GAIN], best) if best > 0 and largest >= enough else -1
 
 
 @numba.njit(inline="always")
-def _pair_in_a_group(
-    K: Tile, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, key: Tile, gain: Tile, below: Tile,
-    target: float,
-) -> tuple[int, int]:  # fmt: skip
-    """Return the pair of one group that gains most; j = −1 if no group's violation is above `target`.
-
-    Each j is paired with the i of highest score in its group (Chang & Lin 2001, for ν-SVC). A row of
-    `rise`, `fall` and `key` for each group bars the variables of all others.
-    """
-    i, j, best = -1, -1, 0.0
-    for group in range(rise.shape[0]):
-        first = _highest(key[group])
-        second, gained = _partner(
-            K[first], first, u, rise[group], fall[group], diagonal, gain, below, target
-        )
-        if second >= 0 and gained > best:
-            i, j, best = first, second, gained
-    return i, j
-
-
-@numba.njit(inline="always")
-def _highest(key: Tile) -> int:
-    """Return where `key` is largest; bits of negative floats order backwards until flipped."""
-    bits = key.view(np.int32)
+def _highest(bits: Tile) -> int:
+    """Return where the number of some bits is largest; of negative ones they order backwards."""
     best = np.int32(-2147483648)
-    for t in range(key.size):
+    for t in range(bits.size):
         best = max(best, bits[t] ^ ((bits[t] >> 31) & np.int32(0x7FFFFFFF)))
     return _first(bits, best ^ ((best >> 31) & np.int32(0x7FFFFFFF)))
 

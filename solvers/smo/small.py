@@ -1,4 +1,4 @@
-"""Pair steps and Newton steps in one compiled call, for problems whose matrix K is at hand.
+"""Pair steps and Newton steps in turn, for problems whose matrix K is at hand.
 
     min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta in each group (or none), lo ≤ z ≤ hi
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numba
 import numpy as np
 
 from problems.dataset import Indices, Vector
@@ -57,17 +56,21 @@ def minimise_by_matrix(
     if v.scale is not None:
         K = K * (v.scale[:, None] * v.scale)
     K = np.require(K, requirements=["C", "W"])  # as compiled code takes it
+    bordered = _bordered(K, terms.groups)
     z, steps, fine = v.start.copy(), 0, tol if gap is None else max(tol, _COARSE)
     support = np.flatnonzero(z)
     f = K @ z if 4 * support.size > v.n else z[support] @ K[support]  # the rows are copied
+    count = int(terms.groups.max()) + 1
     counters = {"active": v.n, "bits": 64, "cache_size": 8e-6 * v.n**2}
     while True:
         most = min(max_iter - steps, _PAUSE if gap is None else _LOOK)
-        _, taken, _, unbounded = minimise_small(K, z, f, terms, max(fine, _COARSE), fine, most)
+        _, taken, _, unbounded = minimise_small(
+            bordered, z, f, terms, max(fine, _COARSE), fine, most
+        )
         steps += taken
         if v.n <= MOST:  # of more it takes as long as the steps
             f = K @ z  # afresh, without the rounding errors of each step
-        violation = violation_of(f, z, terms)[1]
+        violation = violation_of(f, z, terms, count)[1]
         solved = violation <= tol or (gap is not None and relative_gap(v, z, f) <= gap)
         if solved or unbounded or steps >= max_iter or (taken == 0 and violation > fine):
             break
@@ -102,27 +105,23 @@ def solve_small(
             room = hi[own] if total > 0 else -lo[own]
             z[own] = np.sign(total) * np.clip(abs(total) - (np.cumsum(room) - room), 0.0, room)
     terms = Terms(q, np.full(z.size, float(tube)), lo, hi, groups)
-    b, steps, violation, _ = minimise_small(K, z, K @ z, terms, tol, fine, max_steps)
+    bordered = _bordered(K, groups)
+    b, steps, violation, _ = minimise_small(bordered, z, K @ z, terms, tol, fine, max_steps)
     return z if z.size == n else z[:n] + z[n:], b, steps, violation
 
 
-@numba.njit(cache=True, nogil=True)
 def minimise_small(
     K: Block, z: Vector, f: Vector, terms: Terms, tol: float, fine: float, max_steps: int
 ) -> tuple[Vector, int, float, bool]:
-    """Minimise from a feasible `z` (n,) with f = Kz, which are overwritten; `K` is (n, n).
+    """Minimise from a feasible `z` (n,) with f = Kz, which are overwritten; `K` is from `_bordered`.
 
     Returns the multipliers of the equalities, the number of steps, the violation, and whether the last
     pair can move for ever.
     """
-    n = z.size
-    bordered = K
-    if terms.groups[0] < 0:  # each can be paired with a free variable that has no row
-        bordered = np.zeros((n + 1, n + 1))
-        bordered[:n, :n] = K
+    n, count = z.size, int(terms.groups.max()) + 1
     steps, taken, best, slow, unbounded = 0, 0, np.inf, 0, False
     while True:
-        b, violation = violation_of(f, z, terms)
+        b, violation = violation_of(f, z, terms, count)
         slow = 0 if violation < 0.5 * best else slow + 1
         best = min(best, violation)
         last = best <= tol  # what is left is to `fine`
@@ -132,14 +131,13 @@ def minimise_small(
         if last or taken > 0:
             seconds = np.inf if last else taken * (1e-7 + 1e-9 * n)  # as long as the pair steps
             _newton(K, f, z, terms, b, seconds)
-            b, violation = violation_of(f, z, terms)
+            b, violation = violation_of(f, z, terms, count)
         most = min(max_steps - steps, _TURN if last else max(_TURN, n // 2))
         target = fine if violation <= tol else tol
-        taken, unbounded = _pair_turn(bordered, f, z, terms, b, target, most)
+        taken, unbounded = _pair_turn(K, f, z, terms, b, target, most)
         steps += taken
 
 
-@numba.njit(cache=True, nogil=True)
 def _pair_turn(
     K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, target: float, most: int
 ) -> tuple[int, bool]:
@@ -147,39 +145,36 @@ def _pair_turn(
 
     Returns the number of steps, and whether the last pair can move for ever.
     """
-    n = z.size
+    n, groups = z.size, terms.groups
     before, low, high = on_one_side(f, z, terms, b)
     x, u = z.copy(), before.copy()
     if len(K) > n:
-        x, u = np.append(x, 0.0), np.append(u, 0.0)
+        x, u, groups = np.append(x, 0.0), np.append(u, 0.0), np.zeros(n + 1, np.int64)
         low, high = np.append(low, -np.inf), np.append(high, np.inf)
         target *= 0.5  # a violation counts twice there, as either end of a pair
-    if b.size > 1:
-        taken, unbounded = pair_steps(K, x, u, low, high, target, most, terms.groups, None)
-    else:
-        taken, unbounded = pair_steps(K, x, u, low, high, target, most, None, None)
+    taken, unbounded = pair_steps(K, x, u, low, high, target, most, groups, None)
     z[:] = x[:n]
     f += before - u[:n]
     return taken, unbounded
 
 
-@numba.njit(cache=True, nogil=True)
 def _newton(K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, seconds: float) -> None:
     """Move the free variables to the minimum on their face."""
     free = free_variables(z, terms)
-    k = free.size
-    if k > MOST_FREE:
+    if not 0 < free.size <= MOST_FREE:
         return
-    A = np.empty((k, k))
-    for s in range(k):
-        for t in range(k):
-            A[s, t] = K[free[s], free[t]]
     u, low, high = on_one_side(f, z, terms, b)
-    moved = z[free]
-    groups = terms.groups[free]
+    rows, before = K.take(free, 0), z[free]
+    A, moved, groups = rows.take(free, 1), before.copy(), terms.groups[free]
     minimise_on_subspaces(A, u[free], moved, low[free], high[free], groups, seconds)
-    for s in range(k):
-        change = moved[s] - z[free[s]]
-        if change != 0.0:
-            f += change * K[free[s]]
-            z[free[s]] = moved[s]
+    z[free] = moved
+    f += ((moved - before) @ rows)[: f.size]
+
+
+def _bordered(K: Block, groups: Indices) -> Block:
+    """Return K; without an equality with a row of zeros more, of a free variable that all pair with."""
+    if groups[0] >= 0:
+        return K
+    with_zeros = np.zeros((len(K) + 1, len(K) + 1))
+    with_zeros[:-1, :-1] = K
+    return with_zeros

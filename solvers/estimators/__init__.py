@@ -6,8 +6,8 @@ They take scikit-learn's parameters and have its attributes, and more: `certific
 answer is worth, `solver=` is a `Solver` or its name, `callback=` sees certified progress. scikit-learn
 is imported with the first of them, and not by `import solvers`.
 
-`SVC`, `SVR`   the dual with any kernel and an unregularised intercept: up to 1000 samples in one
-               compiled call, above by SMO, or by dual coordinate descent where the kernel is linear
+`SVC`, `SVR`   the dual with any kernel and an unregularised intercept: up to 1000 samples by the whole
+               Gram matrix, above by SMO, or by dual coordinate descent where the kernel is linear
 `NuSVC`, `NuSVR`, `OneClassSVM`   with nu in place of C, of epsilon, of labels; likewise, but by SMO
 `LinearSVC`, `LinearSVR`   weights w with an intercept that is regularised (one more feature, which is
                constant) or, with intercept_scaling=inf, not; dual coordinate descent, and Newton's

@@ -137,7 +137,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         return 10_000_000 if self.max_iter == -1 else int(self.max_iter)
 
     def _quickly(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
-        """Solve by the whole Gram matrix in one compiled call; None if that leads nowhere."""
+        """Solve by the whole Gram matrix, which is at hand; None if that leads nowhere."""
         n, costs, groups = problem.n, problem.costs, problem.groups
         if n > SMALL or not problem.is_bounded:
             return None

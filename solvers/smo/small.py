@@ -120,8 +120,8 @@ def minimise_small(
     """
     n, count = z.size, int(terms.groups.max()) + 1
     steps, taken, best, slow, unbounded = 0, 0, np.inf, 0, False
+    b, violation = violation_of(f, z, terms, count)
     while True:
-        b, violation = violation_of(f, z, terms, count)
         slow = 0 if violation < 0.5 * best else slow + 1
         best = min(best, violation)
         last = best <= tol  # what is left is to `fine`
@@ -132,10 +132,12 @@ def minimise_small(
             seconds = np.inf if last else taken * (1e-7 + 1e-9 * n)  # as long as the pair steps
             _newton(K, f, z, terms, b, seconds)
             b, violation = violation_of(f, z, terms, count)
-        most = min(max_steps - steps, _TURN if last else max(_TURN, n // 2))
-        target = fine if violation <= tol else tol
-        taken, unbounded = _pair_turn(K, f, z, terms, b, target, most)
-        steps += taken
+        taken, target = 0, fine if violation <= tol else tol
+        if violation > target:
+            most = min(max_steps - steps, _TURN if last else max(_TURN, n // 2))
+            taken, unbounded = _pair_turn(K, f, z, terms, b, target, most)
+            steps += taken
+            b, violation = violation_of(f, z, terms, count)
 
 
 def _pair_turn(

@@ -31,6 +31,18 @@ def test_inside_the_box_it_is_the_minimum():
     np.testing.assert_allclose(A @ z, r, atol=1e-6)
 
 
+@pytest.mark.parametrize("shift", [0.0, -3.0])
+def test_each_group_keeps_its_sum_at_the_minimum(shift):
+    """Also where A is definite only along the face, as kernels are that are moved by a constant."""
+    F, groups = RNG.standard_normal((9, 9)), np.repeat([0, 1, 0], 3)
+    A, r, z = F @ F.T + 0.1 * np.eye(9) + shift, RNG.standard_normal(9), np.zeros(9)
+    minimise_on_subspaces(A, r, z, np.full(9, -1e3), np.full(9, 1e3), groups, np.inf)
+    E = np.stack([groups == 0, groups == 1]).astype(float)
+    exact = np.linalg.solve(np.block([[A, E.T], [E, np.zeros((2, 2))]]), np.append(r, [0.0, 0.0]))
+    np.testing.assert_allclose(E @ z, 0.0, atol=1e-12)
+    np.testing.assert_allclose(z, exact[:9], atol=1e-6)
+
+
 def test_without_time_nothing_moves():
     z = np.full(3, 0.5)
     minimise_on_subspaces(np.eye(3), np.ones(3), z, np.zeros(3), np.ones(3), np.full(3, -1), 0.0)

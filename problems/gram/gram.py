@@ -38,7 +38,8 @@ class Gram:
     ----------
     evaluations : number of kernel values computed so far.
     kept : what solvers left here, by keys of their own; None if nothing is to be kept.
-    origin : the Gram matrix that it is a part of, and which samples it is of; else itself and all.
+    parent : the Gram matrix whose values a part reuses, and the indices of its samples there; else None.
+        Without a parent there is no reference to itself, so that its samples are freed with it.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Gram:
         self.evaluations = 0
         self.kept: dict[Any, Any] | None = {} if keep else None
         self._dense: Block | None = None
-        self.origin: tuple[Gram, Selection] = (self, slice(None))
+        self.parent: tuple[Gram, Indices] | None = None
 
     def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what `make` returns, made once for all problems on the samples if anything is kept."""
@@ -116,12 +117,12 @@ class Gram:
         part = Gram(X, self.kernel, self.memory, keep=True)
         if self._dense is not None:
             part._dense = self._dense[np.ix_(rows, rows)]
-            part.origin = self, rows
+            part.parent = self, rows
         return part
 
     def forget(self) -> None:
         """Give the memory of values back: what is asked for from now on is computed anew."""
-        self._dense, self.origin = None, (self, slice(None))
+        self._dense = self.parent = None
         if self.kept is not None:
             self.kept.clear()
 

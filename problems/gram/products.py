@@ -29,7 +29,7 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
     if not support.size:
         return np.zeros(v.size), np.zeros(v.size)
     if gram.is_known:
-        whole, rows = gram.origin
+        whole, rows = gram.parent or (gram, slice(None))
         beta = np.zeros(whole.n)
         beta[rows] = v
         everything = np.arange(whole.n)

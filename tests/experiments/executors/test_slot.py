@@ -308,3 +308,17 @@ def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, c
     if name != "ThreadGoesOn":  # its thread may delay the one that returns the answer
         divided = "claimed neither as set-up nor as solving" in record["reason"]
         assert divided == (name == "DividesItsTime")
+
+
+def test_memory_of_a_run_does_not_depend_on_the_runs_before_it(case_of):
+    # samples that are multiplied as a dense matrix of 8 MB, of which every run makes three
+    source = {"name": "sparse_classification", "n": 500, "d": 2000, "density": 0.03}
+    kernel, slot = {"name": "rbf", "gamma": 0.05}, WorkerSlot(1)
+    texts = [posing(dataset=source | {"seed": k}, kernel=kernel, C=0.01) for k in range(5)]
+    try:
+        records = [slot.run(case_of(text=texts[run // 4])).record for run in range(20)]
+    finally:
+        slot.worker.stop()
+    assert {record["status"] for record in records} == {"finished"}
+    first, last = records[0]["peak_rss"], records[-1]["peak_rss"]
+    assert abs(last - first) < 0.05 * first

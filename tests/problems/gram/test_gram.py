@@ -1,6 +1,8 @@
 """The Gram operator: what it computes, how much it counts, and how little it holds."""
 
+import gc
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -30,6 +32,18 @@ def test_every_kernel_value_is_counted_once():
     assert gram.evaluations == 210 + 1600
     gram.dense(), gram.block(slice(None), slice(None)), gram.matvec(v)
     assert gram.evaluations == 1810
+
+
+def test_samples_are_freed_with_the_last_reference_to_their_gram_matrix():
+    samples = X.copy()
+    gram, freed = Gram(samples, RBF(0.5)), weakref.ref(samples)
+    gram.dense(), gram.part(np.arange(5)).dense()
+    gc.disable()
+    try:
+        del gram, samples
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_a_matrix_larger_than_the_memory_is_refused():

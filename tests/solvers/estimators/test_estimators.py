@@ -59,9 +59,15 @@ def largest_gap(estimator):
 
 
 def excused(estimator):
-    """Return the checks that scikit-learn excuses its own class from too: it had 58 % in place of 87."""
-    reason = "with weights of 1000 and 1e-4 the certified optimum has 82 % in the heavy class"
-    return {"check_class_weight_classifiers": reason} if isinstance(estimator, NuSVC) else {}
+    """Return the checks that scikit-learn excuses its own class from too, with our reasons."""
+    if isinstance(estimator, NuSVC):  # scikit-learn's has 58 % instead of 87
+        reason = "with weights of 1000 and 1e-4 the certified optimum has 82 % in the heavy class"
+        return {"check_class_weight_classifiers": reason}
+    if isinstance(estimator, OneClassSVM):
+        reason = "predictions of samples on the boundary are decided by rounding, as in LIBSVM"
+        kinds = ("dense", "sparse")
+        return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+    return {}
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=excused)

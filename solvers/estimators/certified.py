@@ -66,9 +66,9 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training samples out, and keep the certificate, which is computed from them."""
-        if answers := vars(self).get("_answers"):
-            if not answers[0][0]().in_blocks:  # whose files or cluster may be gone
-                _ = self.certificate_
+        answers = vars(self).get("_answers")
+        if answers and not answers[0][0]().in_blocks:  # whose files or cluster may be gone
+            _ = self.certificate_
         return {k: v for k, v in super().__getstate__().items() if k != "_answers"}
 
     @property
@@ -77,16 +77,16 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
 
         Its `parts` are those of each problem then. It is of the dual variables with their best
         intercept, which `intercept_` is up to `tol`; of linear machines of the weights too. Computed
-        when it is first read or when the estimator is pickled, from the samples that were given to `fit`:
-        they are kept for it, but not pickled. For samples in blocks pickling does not compute it, as it
-        takes a pass over the data.
+        when it is first read or when the estimator is pickled, from the samples that were given to
+        `fit`: they are kept for it, but not pickled. For samples in blocks pickling does not compute it,
+        as it takes a pass over the data.
         """
         check_is_fitted(self)
         if self._certificate is None:
             if not vars(self).get("_answers"):
                 raise AttributeError(
-                    "certificate_: The answer has no certificate: penalty='l1' and 'crammer_singer' have "
-                    "none, and that of samples in blocks must be read before the estimator is pickled."
+                    "certificate_: There is none for answers of penalty='l1' and 'crammer_singer'; for "
+                    "samples in blocks it must be read before the estimator is pickled."
                 )
             parts = [certify(posed(), point) for posed, point in self._answers]
             self._certificate = parts[0] if len(parts) == 1 else summed(parts)

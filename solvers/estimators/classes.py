@@ -133,11 +133,11 @@ class OneClassSVM(KernelMachine, svm.OneClassSVM):  # pyright: ignore[reportUnty
 
     min ½‖w‖² − ν·ΣCᵢ·ρ + Σ Cᵢ·max(0, ρ − wᵀφ(xᵢ)), where Cᵢ is the weight of a sample.
 
-    Parameters and attributes are scikit-learn's, and those of `SVC`. Predictions are LIBSVM's, 1 where
-    f > 0 and −1 elsewhere. Training samples with 0 < αᵢ < Cᵢ are on the boundary, f = 0 in exact
-    arithmetic: what is left of the tolerance or of rounding decides their side, there as here, so that the
-    two classes agree on all other samples. On these they agree as often as scikit-learn does with itself
-    after a permutation of the samples (about 70 %), and with `refine=False` more often.
+    Parameters and attributes are scikit-learn's, and those of `SVC`. Predictions are LIBSVM's: 1 where
+    f > 0, and −1 elsewhere. Training samples with 0 < αᵢ < Cᵢ are on the boundary, where f = 0 in exact
+    arithmetic: tolerance and rounding decide their side, in both libraries. On them the two agree about
+    as often as scikit-learn does with itself after a permutation of the samples (70 %), and with
+    `refine=False` more often; on all other samples they agree.
     """
 
     nu: Any = 0.5

@@ -28,20 +28,21 @@ class ByDefault(Solver):
     tol : the relative gap that it is picked for.
     """
 
-    tol: float = 1e-6
+    tol: float | None = None
 
     form: ClassVar = Formulation
+    tol_share: ClassVar = 1.0
 
     def prepare(self, problem: Formulation) -> Formulation:
         """Compile the one that will be picked."""
-        solver, reduction, state, _ = choose(problem, self.tol)
+        solver, reduction, state, _ = choose(problem, self.tolerance)
         warm_up(solver, reduction.form)
         solver.prepare(state)
         return problem
 
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield no answer until the last one, which is then taken back to the problem."""
-        solver, reduction, state, _ = choose(problem, self.tol)
+        solver, reduction, state, _ = choose(problem, self.tolerance)
         counters, point = {f"picked_{solver.name}": 1.0}, FormPoint(None)
         for point in solver.iterates(solver.prepare(state)):
             yield FormPoint(None, iterations=point.iterations, counters=counters)

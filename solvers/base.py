@@ -9,10 +9,10 @@ clock, the limits, the evaluations and the certificate belong to `solvers.runnin
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from problems.dataset import Vector
 from problems.forms import FormPoint
@@ -54,7 +54,11 @@ _CHECKS: dict[str, Callable[[Any, str], object]] = {
     "seed": partial(check_whole, least=0),
     "dtype": partial(check_choice, choices=get_args(Precision)),
 }
-_MAY_BE_NONE = ("gap", "max_iter", "seed")
+_MAY_BE_NONE = ("tol", "gap", "max_iter", "seed")
+TARGET_GAP = 1e-6  # relative gap of `solve` where none is named
+# Share of the target that a solver's own relative gap may take: rounding, of the solver and of the
+# certificate, has the rest.
+SHARE_OF_GAP = 0.5
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class Solver(ABC):
     single_threaded : whether it is known to use one thread, however many it may use; tables mark it.
     copies_samples : whether `prepare` copies the samples into arrays of a library, which a program that
         is written for the library would read its file into.
+    tol_share, finest_tol : where `tol` is None it is `tol_share` times the target gap, but not below
+        `finest_tol`, which the solver no longer resolves; see `aimed_at`.
 
     Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
     numbers, `dtype` a `Precision`. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an
@@ -89,6 +95,8 @@ class Solver(ABC):
     needs: ClassVar[tuple[tuple[str, str], ...]] = ()
     single_threaded: ClassVar[bool] = False
     copies_samples: ClassVar[bool] = False
+    tol_share: ClassVar[float] = 1e-3
+    finest_tol: ClassVar[float] = 0.0
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -108,6 +116,29 @@ class Solver(ABC):
                 checked = check(value, name)
                 if isinstance(checked, int) and isinstance(value, float):  # 1e3 is whole too
                     object.__setattr__(self, name, checked)
+
+    def aimed_at(self, target_gap: float) -> Self:
+        """Return the solver with the accuracy that a relative gap needs, where it was given none.
+
+        A `tol` of None becomes `tol_for(target_gap)`, and a `gap` of None beside it half the target. A
+        `tol` that was given is kept, with the `gap` as it is. `solve` calls this before it prepares.
+        """
+        if getattr(self, "tol", _NO_SETTING) is not None:
+            return self
+        accuracy = {"tol": self.tol_for(target_gap)}
+        if getattr(self, "gap", _NO_SETTING) is None:
+            accuracy["gap"] = SHARE_OF_GAP * target_gap
+        return replace(self, **accuracy)
+
+    def tol_for(self, target_gap: float) -> float:
+        """Return the `tol` with which answers usually have at most this relative gap."""
+        return max(self.tol_share * target_gap, self.finest_tol)
+
+    @property
+    def tolerance(self) -> float:
+        """The `tol` to stop at: of a solver that `solve` has not aimed at a target, the default one's."""
+        tol: float | None = getattr(self, "tol", None)
+        return self.tol_for(TARGET_GAP) if tol is None else tol
 
     def refuses(self, form: Any, /) -> str | None:
         """Return a sentence saying why this form cannot be solved, or None if it can."""

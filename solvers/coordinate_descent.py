@@ -83,7 +83,7 @@ class CoordinateDescent(Solver):
     max_iter : sweeps over all variables after which it stops without a claim.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     max_iter: int = 10_000
 
     form: ClassVar = BoxQP
@@ -109,13 +109,13 @@ class CoordinateDescent(Solver):
         while True:
             g = Q @ x + form.p  # afresh: rounding adds up over sweeps
             violation = violating_pair(g, None, x - form.lb, form.ub - x)
-            if violation <= self.tol or sweeps >= self.max_iter:
+            if violation <= self.tolerance or sweeps >= self.max_iter:
                 break
             for _ in range(min(block, self.max_iter - sweeps)):
                 _sweep(Q, x, g, form.lb, form.ub)
                 sweeps += 1
             yield FormPoint(x.copy(), iterations=sweeps)
-        optimal = violation <= self.tol and is_near(form, x, g)
+        optimal = violation <= self.tolerance and is_near(form, x, g)
         yield FormPoint(x, iterations=sweeps, claim="optimal" if optimal else "stopped")
 
 

@@ -21,7 +21,7 @@ from problems.chains import Chains
 from problems.dataset import Indices, Vector
 from problems.forms import QP, Claim, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver
+from solvers.base import SHARE_OF_GAP, Solver
 from solvers.cvxopt_qp import CvxoptQP
 
 _IDLE = 50  # iterations without weight, after which a plane is forgotten
@@ -37,10 +37,11 @@ class CuttingPlane(Solver):
     max_iter : limit on the planes.
     """
 
-    tol: float = 1e-6
+    tol: float | None = None
     max_iter: int = 5000
 
     form: ClassVar = Chains
+    tol_share: ClassVar = SHARE_OF_GAP
     source: ClassVar[str] = "Joachims, Finley & Yu 2009; Taskar, Guestrin & Koller 2004"
 
     def iterates(self, chains: Chains) -> Iterator[FormPoint]:
@@ -55,7 +56,7 @@ class CuttingPlane(Solver):
             value = 0.5 * float(w @ w) + chains.C * (c - float(g @ w))
             if value < least:
                 best, least = w, value
-            if least - planes.value <= self.tol * abs(least):
+            if least - planes.value <= self.tolerance * abs(least):
                 claim = "optimal"
             elif count == self.max_iter:
                 claim = "stopped"

@@ -39,7 +39,7 @@ class CvxoptQP(ConvexQPSolver):
     max_iter : interior-point iterations after which it stops without a claim.
     """
 
-    tol: float = 1e-9
+    tol: float | None = None
     max_iter: int = 100
 
     source: ClassVar[str] = "Vandenberghe 2010"
@@ -55,9 +55,9 @@ class CvxoptQP(ConvexQPSolver):
         options = {
             "show_progress": False,
             "maxiters": int(self.max_iter),
-            "abstol": _ABSOLUTE * self.tol,
-            "reltol": self.tol,
-            "feastol": self.tol,
+            "abstol": _ABSOLUTE * self.tolerance,
+            "reltol": self.tolerance,
+            "feastol": self.tolerance,
             "refinement": 1,  # without it the last digits are lost where P is singular
         }
         try:

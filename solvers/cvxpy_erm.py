@@ -34,7 +34,7 @@ class CvxpyERM(Solver):
     max_iter : interior-point steps.
     """
 
-    tol: float = 1e-10
+    tol: float | None = None
     max_iter: int = 200
 
     form: ClassVar = ERM
@@ -73,7 +73,7 @@ class CvxpyERM(Solver):
         fits = f == (scores + b if form.intercept else scores)
         risk = 0.5 / total * norm2 + (form.C / total) @ _losses(cp, form, f)
         problem = cp.Problem(cp.Minimize(risk), [fits])
-        options = dict.fromkeys(_OPTIONS, self.tol) | {"max_iter": int(self.max_iter)}
+        options = dict.fromkeys(_OPTIONS, self.tolerance) | {"max_iter": int(self.max_iter)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
             try:

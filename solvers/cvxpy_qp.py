@@ -37,7 +37,7 @@ class CvxpyQP(BackendQP):
     """
 
     backend: str = "CLARABEL"
-    tol: float = 1e-10
+    tol: float | None = None
 
     choices: ClassVar = tuple(name.upper() for name in BACKENDS if name != "quadprog")
     source: ClassVar[str] = "Diamond & Boyd 2016; Agrawal et al. 2018"
@@ -68,7 +68,7 @@ class CvxpyQP(BackendQP):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
             try:
-                problem.solve(solver=self.backend, **self._options(self.tol, self.max_iter))
+                problem.solve(solver=self.backend, **self._options(self.tolerance, self.max_iter))
             except cp.error.SolverError:  # of a back end that gave no answer at all
                 yield FormPoint(None, claim="stopped")
                 return

@@ -45,7 +45,7 @@ class Nystroem(Solver):
     """
 
     components: int = 200
-    tol: float = 1e-3
+    tol: float | None = None
     max_iter: int = 10_000
     seed: int = 0
 
@@ -97,7 +97,7 @@ class Nystroem(Solver):
         return np.ascontiguousarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
 
     def _linear(self) -> DualCoordinateDescent:
-        return DualCoordinateDescent(self.tol, max_iter=self.max_iter, seed=self.seed)
+        return DualCoordinateDescent(self.tolerance, max_iter=self.max_iter, seed=self.seed)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class FiniteNewton(Solver):
     max_iter : steps, after which it makes no claim.
     """
 
-    tol: float = 1e-12
+    tol: float | None = None
     max_iter: int = 100
 
     form: ClassVar = ERM
@@ -80,7 +80,7 @@ class FiniteNewton(Solver):
         rows, regularised = as_rows(X), np.ones(X.shape[1])
         w = np.zeros(X.shape[1]) if form.start is None else X.T @ form.start
         for step in range(1, int(self.max_iter) + 1):
-            w, _, done = minimise_squares(rows, *of_losses, regularised, w, self.tol, 1)
+            w, _, done = minimise_squares(rows, *of_losses, regularised, w, self.tolerance, 1)
             ended = "stopped" if step == self.max_iter else "none"
             yield FormPoint(w, b=0.0, iterations=step, claim="optimal" if done else ended)
             if done:

@@ -31,6 +31,7 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.threads import Threads
 from problems.kernels import Block
+from solvers.base import SHARE_OF_GAP
 from solvers.numerics.projected_cg import Apply
 from solvers.numerics.quadratic import COARSEST, ConvexQPSolver
 from solvers.numerics.shifted import LARGEST, shifted_gram
@@ -75,10 +76,11 @@ class InteriorPoint(ConvexQPSolver):
     max_iter : iterations after which it stops without a claim.
     """
 
-    tol: float = 1e-9
+    tol: float | None = None
     max_iter: int = 100
 
     form: ClassVar = BoxQP
+    tol_share: ClassVar = SHARE_OF_GAP
     source: ClassVar[str] = "Mehrotra 1992; Gondzio 1996; Fine & Scheinberg 2001"
 
     def refuses(self, form: BoxQP) -> str | None:
@@ -100,8 +102,8 @@ class InteriorPoint(ConvexQPSolver):
             stalled = 0 if error < best or error > _NEAR else stalled + 1
             if error < best:
                 answer, best = point.x, error
-            claim: Claim = "optimal" if error <= self.tol else "stopped"
-            if claim == "stopped" and program.is_ray(point.x, self.tol):
+            claim: Claim = "optimal" if error <= self.tolerance else "stopped"
+            if claim == "stopped" and program.is_ray(point.x, self.tolerance):
                 claim, answer = "infeasible", point.x
             yield FormPoint(answer, iterations=count, claim=claim)
             if claim != "stopped" or stalled == _PATIENCE:

@@ -48,7 +48,7 @@ class PlattSMO(Solver):
     seed : of the first indices.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     max_iter: int = 1_000_000
     seed: int = 0
 
@@ -71,14 +71,14 @@ class PlattSMO(Solver):
         while claim == "none":
             size = min(block, self.max_iter - steps)
             E = errors + b
-            taken, change, exhausted = _steps(Q, t, C, x, E, self.tol, size, draws)
+            taken, change, exhausted = _steps(Q, t, C, x, E, self.tolerance, size, draws)
             errors = t * (Q @ x + form.p)  # afresh: rounding errors gather in the cache
             steps, b = steps + taken, b + change
             stuck = exhausted and central and taken == 0
             central = exhausted
             if exhausted:
                 b = _central_bias(t, C, x, errors)
-            optimal = _violators(t, C, x, errors + b, self.tol, False).size == 0
+            optimal = _violators(t, C, x, errors + b, self.tolerance, False).size == 0
             if optimal:  # where C is huge, a small violation does not make it so
                 claim = "optimal" if is_near(form, x, t * errors) else "stopped"
             elif stuck or steps >= self.max_iter:

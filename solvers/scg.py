@@ -56,7 +56,7 @@ class SCG(Solver):
     max_iter : iterations of SCG in all, each of two gradients.
     """
 
-    tol: float = 1e-6
+    tol: float | None = None
     max_iter: int = 50_000
 
     form: ClassVar = BoxQP
@@ -77,7 +77,7 @@ class SCG(Solver):
         lagrangian = _Lagrangian(form)
         x = np.zeros(form.n) if form.start is None else form.start.copy()
         spent, before = 0, np.inf
-        accuracy = self.tol * max(1.0, float(np.abs(form.p).max()))
+        accuracy = self.tolerance * max(1.0, float(np.abs(form.p).max()))
         claim: Claim = "none"
         while claim == "none":
             now = Progress(x, 0, False)
@@ -85,7 +85,7 @@ class SCG(Solver):
                 yield FormPoint(form.project(now.x), iterations=spent + now.iterations)
             x, spent = now.x, spent + now.iterations
             violation = lagrangian.update(x)
-            if now.converged and violation <= self.tol * float(np.abs(x).max()):
+            if now.converged and violation <= self.tolerance * float(np.abs(x).max()):
                 feasible = form.project(x)
                 near = is_near(form, feasible, lagrangian.Q @ feasible + form.p)
                 claim = "optimal" if near else "stopped"

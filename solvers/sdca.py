@@ -21,7 +21,7 @@ from problems.forms import ERM, FormPoint
 from problems.kernels import Block
 from problems.losses import IntervalLoss, Logistic
 from problems.losses.logistic import logistic_step
-from solvers.base import Solver
+from solvers.base import SHARE_OF_GAP, Solver
 from solvers.numerics.claims import relative_gap
 from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
 from solvers.pegasos.steps import scored_samples
@@ -56,11 +56,12 @@ class SDCA(Solver):
     seed : of the permutations.
     """
 
-    tol: float = 1e-7
+    tol: float | None = None
     max_iter: int = 10_000
     seed: int = 0
 
     form: ClassVar = ERM
+    tol_share: ClassVar = SHARE_OF_GAP
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Shalev-Shwartz & Zhang 2013; NPFL129 notes (kernel ridge)"
 
@@ -88,7 +89,7 @@ class SDCA(Solver):
             done = False
             if epochs >= next_check or epochs == self.max_iter:
                 next_check = max(epochs + 1, int(_CHECK_GROWTH * epochs))
-                done = relative_gap(form, beta) <= self.tol
+                done = relative_gap(form, beta) <= self.tolerance
             ended = "stopped" if epochs == self.max_iter else "none"
             yield FormPoint(
                 None, beta.copy(), 0.0, iterations=epochs, claim="optimal" if done else ended

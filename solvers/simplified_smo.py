@@ -42,7 +42,7 @@ class SimplifiedSMO(Solver):
     seed : of the partners.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     max_passes: int = 10
     max_iter: int = 10_000
     min_step: float = 1e-5
@@ -72,7 +72,7 @@ class SimplifiedSMO(Solver):
             size = min(block, self.max_iter - passes)
             # j = i + 1 + shift (mod n) is any sample but i
             for shifts in draws.integers(0, max(1, form.n - 1), (size, form.n)):
-                b, changed = _pass(Q, p, t, C, x, b, self.tol, self.min_step, shifts)
+                b, changed = _pass(Q, p, t, C, x, b, self.tolerance, self.min_step, shifts)
                 passes += 1
                 unchanged = 0 if changed else unchanged + 1
                 if unchanged == self.max_passes:

@@ -166,7 +166,7 @@ class LBFGS(_SmoothSolver):
     memory : gradients kept.
     """
 
-    tol: float = 1e-8
+    tol: float | None = None
     max_iter: int = 10_000
     memory: int = 20
 
@@ -180,7 +180,7 @@ class LBFGS(_SmoothSolver):
         """Yield once, at the end."""
         risk = SmoothRisk(form)
         options = {
-            "gtol": self.tol,
+            "gtol": self.tolerance,
             "ftol": np.finfo(float).eps,  # as far as F is resolved
             "maxiter": int(self.max_iter),
             "maxfun": 100 * int(self.max_iter),
@@ -202,7 +202,7 @@ class NewtonCG(_SmoothSolver):
     max_iter : Newton steps, after which it makes no claim.
     """
 
-    tol: float = 1e-10
+    tol: float | None = None
     max_iter: int = 1000
 
     source: ClassVar[str] = "Nocedal & Wright 2006, algorithm 7.1; SciPy's Newton-CG"
@@ -210,5 +210,5 @@ class NewtonCG(_SmoothSolver):
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         risk = SmoothRisk(form)
-        options = {"xtol": self.tol, "maxiter": int(self.max_iter)}
+        options = {"xtol": self.tolerance, "maxiter": int(self.max_iter)}
         yield risk.minimum("Newton-CG", options)

@@ -78,6 +78,7 @@ class Found:
     iterations: int
     counters: dict[str, float]
     version: str
+    derived_tol: float | None
 
     @classmethod
     def of(cls, solution: Solution) -> Found:

@@ -119,13 +119,15 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
         record |= columns
         record |= _timed(record, given, threads, 2 * (perf_counter() - begun))
         return Outcome(record, path=rows)
-    unknown = cast("Solver", None)
-    parts = (Solution(problem, unknown, Point(), Status.FINISHED, c) for c in answer.claims)
+    unknown, found, loose = cast("Solver", None), answer.found[0], _is_loose(case)
+    # to its own accuracy, which the search chose, the claim may be right
+    claims = ["stopped" if loose and c == "optimal" else c for c in (found.claimed, *answer.claims)]
+    parts = (Solution(problem, unknown, Point(), Status.FINISHED, c) for c in claims[1:])
     solution = Solution(
         problem,
         unknown,
         points[0],
-        **vars(answer.found[0]),
+        **vars(found) | {"claimed": claims[0]},
         target_gap=case.target_gap,
         rigorous=case.proven,
         parts=tuple(parts),
@@ -142,6 +144,11 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
         _ = evaluations[-1].certificate
         evaluating = 2 * (perf_counter() - begun)
     record |= _answer(solution, answer.importing)
+    record |= {"tol": found.derived_tol or record["tol"], "claimed": str(found.claimed)}
+    if loose and solution.verdict == "inaccurate":
+        key = case.solver.searched
+        told = f"The search chose {key} {case.solver.settings[key]:g}, above the target gap."
+        record |= {"reason": "; ".join(filter(None, (record["reason"], told)))}
     record |= _timed(record, given, threads, evaluating)
     if solution.version:
         known = {case.solver.label or case.solver.name: solution.version}
@@ -151,6 +158,12 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     alpha = None if case.after is None else solution.alpha
     trace, model = _trace(case, evaluations), _model(solution)
     return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
+
+
+def _is_loose(case: Case) -> bool:
+    """Whether a search chose an accuracy that nobody expects to reach the target."""
+    key = case.solver.searched
+    return key in ("tol", "gap") and case.solver.settings[key] > case.target_gap
 
 
 def _timed(

@@ -72,6 +72,7 @@ def blank_record(case: Case) -> dict[str, Any]:
         "seed": case.seed,
         "repetition": case.repetition,
         "target_gap": case.target_gap,
+        "tol": case.solver.settings.get("tol"),
         "warm_start": "" if case.initial is None else case.after,
         "claimed": "none",
         "verdict": "uncertified",

@@ -95,6 +95,8 @@ step whole: number of the run in its search, from 0, the loosest
 path text: the parameter that was followed and its interval, such as C=0.01..100; else empty
 n_answers whole: of a path, whose relative_gap is the largest at any value of its parameter
 warm_start text: run_id of the run whose answer the solver was given to begin at; empty if none
+tol number: tolerance that the solver stopped at: as in params, or where that has null what target_gap
+    needs; NaN if the solver has none
 """)
 # of runs that are solved, with `describe: true`; tables without any have no such columns
 DESCRIBED = _columns("""

@@ -32,6 +32,6 @@ def honest(bench: Bench, problem: Formulation) -> str:
     large at C = 1e12: an answer that keeps to it, as the certificate measures it, is honest.
     """
     solution = bench.solve(problem)
-    tolerance = getattr(bench.solver, "tol", 0.0)
+    tolerance = getattr(solution.solver, "tol", 0.0)
     kept = solution.certificate.violating_pair <= _SIDES * tolerance
     return "" if kept and solution.claimed == "optimal" else bench.objection(solution)

@@ -50,7 +50,7 @@ class DualCoordinateDescent(Solver):
     seed : of the order of the variables and the choice of the sample.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     gap: float | None = None
     max_iter: int = 10_000
     seed: int = 0
@@ -145,7 +145,7 @@ class DualCoordinateDescent(Solver):
                 yield
 
     def _reached(self, state: Descent) -> bool:
-        return state.violation <= self.tol or (self.gap is not None and state.gap <= self.gap)
+        return state.violation <= self.tolerance or (self.gap is not None and state.gap <= self.gap)
 
 
 def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:

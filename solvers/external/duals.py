@@ -131,7 +131,7 @@ class EstimatorBaseline(DualBaseline):
     no_limit : the `max_iter` that it takes for none.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     max_iter: int | None = None
     cache_size: float = 1000.0
 
@@ -147,7 +147,7 @@ class EstimatorBaseline(DualBaseline):
         svm, dual = importlib.import_module(self.needs[0][0]), dual_of(problem)
         gram, native = problem.gram(), isinstance(problem.kernel, DualBaseline.kernels)
         estimator = getattr(svm, dual.estimator)(
-            tol=self.tol,
+            tol=self.tolerance,
             max_iter=self.no_limit if self.max_iter is None else int(self.max_iter),
             cache_size=self.cache_size,
             **dual.settings,

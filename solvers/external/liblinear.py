@@ -34,7 +34,7 @@ class LibLinear(LinearBaseline):
     seed : of the permutations.
     """
 
-    tol: float = 1e-4
+    tol: float | None = None
     max_iter: int = 100_000
     seed: int = 0
 
@@ -49,7 +49,7 @@ class LibLinear(LinearBaseline):
         settings: dict[str, Any] = {
             "dual": True,
             "fit_intercept": False,
-            "tol": self.tol,
+            "tol": self.tolerance,
             "max_iter": int(self.max_iter),
             "random_state": int(self.seed),
         }

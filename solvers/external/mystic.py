@@ -45,7 +45,7 @@ class Mystic(Solver):
     max_iter : limit on its iterations.
     """
 
-    tol: float = 1e-8
+    tol: float | None = None
     max_iter: int = 1000
 
     form: ClassVar = BoxQP
@@ -83,7 +83,7 @@ class Mystic(Solver):
             search = mystic.PowellDirectionalSolver(form.n)
             search.SetInitialPoints(start.tolist())
             search.SetObjective(objective)
-            search.SetTermination(termination.NormalizedChangeOverGeneration(self.tol, 10))
+            search.SetTermination(termination.NormalizedChangeOverGeneration(self.tolerance, 10))
         for count in range(1, self.max_iter + 1):
             with _same_random_state():
                 ended = bool(search.Step())

@@ -82,9 +82,9 @@ class QPSolversQP(BackendQP):
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         qpsolvers = importlib.import_module("qpsolvers")
-        qp, options = scaled(form), self._options(self.tol, self.max_iter)
+        qp, options = scaled(form), self._options(self.tolerance, self.max_iter)
         if self.backend == "highs":
-            options = self._options(max(self.tol, _FINEST), self.max_iter or _CAP)
+            options = self._options(max(self.tolerance, _FINEST), self.max_iter or _CAP)
         if self.time_limit is not None and self._backend.clock:
             options[self._backend.clock] = self.time_limit
         if self.backend == "piqp":

@@ -40,7 +40,7 @@ class ScipyMinimize(Solver):
     """
 
     method: Method = "slsqp"
-    tol: float = 1e-9
+    tol: float | None = None
     max_iter: int = 300
 
     form: ClassVar = BoxQP
@@ -67,7 +67,7 @@ class ScipyMinimize(Solver):
         )
         is_slsqp = self.method == "slsqp"
         named = ("ftol",) if is_slsqp else ("gtol", "barrier_tol")
-        options = {"maxiter": self.max_iter} | dict.fromkeys(named, self.tol)
+        options = {"maxiter": self.max_iter} | dict.fromkeys(named, self.tolerance)
 
         def objective(x: Vector) -> tuple[float, Vector]:
             Qx = Q @ x

@@ -39,7 +39,7 @@ class SnapML(LinearBaseline):
     threads : how many it uses; its asynchronous steps depend on their number.
     """
 
-    tol: float = 1e-6
+    tol: float | None = None
     max_iter: int = 10_000
     threads: int = 1
 
@@ -67,7 +67,7 @@ class SnapML(LinearBaseline):
         estimator = library.SupportVectorMachine(
             loss="hinge",
             regularizer=1.0 / float(form.C[0]),
-            tol=self.tol,
+            tol=self.tolerance,
             max_iter=int(self.max_iter),
             n_jobs=int(self.threads),
             fit_intercept=False,

@@ -37,7 +37,7 @@ from problems.forms import FormPoint, Sharded
 from problems.losses import Perceptron, ScalarLoss
 from problems.projection import project
 from problems.validation import check_choice, check_whole
-from solvers.base import Solver, optional
+from solvers.base import SHARE_OF_GAP, Solver, optional
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.dual_coordinate_descent.blocks import VariableBlock
 from solvers.dual_coordinate_descent.descent import Descent
@@ -77,7 +77,7 @@ class NearRows(Solver):
     seed : of the rows that it starts from.
     """
 
-    tol: float = 1e-6
+    tol: float | None = None
     near: int | None = None
     engine: Literal["here", "dask"] = "here"
     address: str | None = None
@@ -88,6 +88,7 @@ class NearRows(Solver):
     seed: int = 0
 
     form: ClassVar = Sharded
+    tol_share: ClassVar = SHARE_OF_GAP
     source: ClassVar[str] = "Groenen, Nalbantov & Bioch 2008 (majoriser); Hsieh et al. 2008"
 
     def __post_init__(self) -> None:
@@ -142,7 +143,7 @@ class NearRows(Solver):
             if stored := kept.read():
                 state.restore(stored)
             for _ in self._rounds(state):
-                reached, spent = state.gap <= self.tol, engine.rounds >= self.max_iter
+                reached, spent = state.gap <= self.tolerance, engine.rounds >= self.max_iter
                 stopped = spent or state.idle > _PATIENCE
                 if not quiet:
                     _log.info("round %d: relative gap %.2g", engine.rounds, state.gap)

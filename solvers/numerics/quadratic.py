@@ -139,7 +139,7 @@ class BackendQP(ConvexQPSolver):
     """Base of the packages that hand a QP to one of several back ends."""
 
     backend: str
-    tol: float = 1e-9
+    tol: float | None = None
     max_iter: int | None = None
 
     choices: ClassVar[tuple[str, ...]]

@@ -19,7 +19,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from problems.validation import check_choice, check_whole
-from solvers.base import Solver
+from solvers.base import SHARE_OF_GAP, Solver
 from solvers.numerics.claims import relative_gap
 from solvers.numerics.rows import Rows, as_rows
 from solvers.pegasos.steps import WEIGHTS, State, initial_state, risk_of, settle, steps
@@ -58,7 +58,7 @@ class Pegasos(Solver):
     seed : of the samples drawn.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     epochs: int = 60
     max_iter: int | None = None
     batch_size: int = 1
@@ -68,6 +68,7 @@ class Pegasos(Solver):
     seed: int = 0
 
     form: ClassVar = ERM
+    tol_share: ClassVar = SHARE_OF_GAP
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = (
         "Shalev-Shwartz, Singer, Srebro & Cotter 2011; Shamir & Zhang 2013; COMP 790-125 notes"
@@ -130,7 +131,7 @@ class Pegasos(Solver):
                 next_check = int(_CHECK_GROWTH * epoch)
                 clipped = np.clip(np.asarray(point.beta), *box)
                 # abs: rounding, or an indefinite kernel, may put the primal value below the dual
-                last = abs(relative_gap(form, clipped)) <= self.tol
+                last = abs(relative_gap(form, clipped)) <= self.tolerance
             yield replace(point, claim="stopped" if last else "none")
             if last:
                 return

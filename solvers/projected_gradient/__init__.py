@@ -64,7 +64,7 @@ class ProjectedGradient(Solver):
     """
 
     variant: Variant = "barzilai_borwein"
-    tol: float = 1e-3
+    tol: float | None = None
     max_iter: int = 100_000
     rate: float | None = None
     restart: bool = True
@@ -121,7 +121,7 @@ class ProjectedGradient(Solver):
         many = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
         in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
         if self.variant == "barzilai_borwein" and many and in_equality:
-            limits = self.tol, None, int(self.max_iter), self.cache_size
+            limits = self.tolerance, None, int(self.max_iter), self.cache_size
             yield from minimise(form, minimise_by_gradients, *limits)
             return
         if not form.gram.is_linear and form.gram.fits and form.gram.n <= _DENSE:
@@ -137,7 +137,7 @@ class ProjectedGradient(Solver):
             with np.errstate(over="ignore", invalid="ignore"):  # too large a rate diverges
                 raised = alpha + s * (1.0 - form.Q.matvec(alpha))
                 new = np.maximum(0.0, raised - s * float(y @ raised) * y)
-                converged = float(np.abs(new - alpha).max()) <= self.tol * s
+                converged = float(np.abs(new - alpha).max()) <= self.tolerance * s
             alpha = new
             ended = converged or count == self.max_iter
             yield FormPoint(alpha.copy(), iterations=count, claim="stopped" if ended else "none")
@@ -157,10 +157,10 @@ class ProjectedGradient(Solver):
                 steps = barzilai_borwein(box)
         for count, (x, g) in enumerate(steps):
             violation = form.violating_pair(g, x)
-            if violation <= self.tol and is_near(form, x, g):
+            if violation <= self.tolerance and is_near(form, x, g):
                 yield FormPoint(x.copy(), iterations=count, claim="optimal")
                 return
-            if violation <= self.tol or count >= self.max_iter:
+            if violation <= self.tolerance or count >= self.max_iter:
                 break
             yield FormPoint(x.copy(), iterations=count)
         yield FormPoint(x.copy(), iterations=count, claim="stopped")

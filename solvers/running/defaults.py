@@ -24,14 +24,14 @@ _MANY, _FEW_FEATURES, _LARGE = 1_000_000, 100, 10.0
 def default_solver(
     problem: Formulation, target_gap: float = 1e-6, from_start: bool = False
 ) -> Solver:
-    """Return the solver that `solve` picks, as accurate as the target needs.
+    """Return the solver that `solve` picks, aimed at the target, see `Solver.aimed_at`.
 
     `from_start` is whether it has to go on from another answer, which near rows cannot.
 
     The first of these that takes the problem. Near rows for a linear kernel, a million samples of few
     features and a large C; dual coordinate descent for others with one offset at most; semismooth
     Newton where some rows of a large K say that it is nearly its diagonal; SMO for all others: they
-    stop at their own duality gap. A hard margin has none to go by, so a small violation has to do. What
+    stop at their own duality gap. A hard margin has none to go by: a small violation has to do. What
     SMO cannot take, a general QP solver. Other risks: L-BFGS where the loss is smooth and w has
     coordinates, else dual coordinate ascent, a cone program for what that cannot take, and for a loss
     that neither knows L-BFGS on a factor of K. Several binary problems get that of each of them; the
@@ -64,7 +64,8 @@ def choose(
     And the seconds that all looks at the form took, on one thread. Unsupported as above.
     """
     declined, seconds = list[tuple[Solver, Any]](), 0.0
-    for solver in _candidates(problem, target_gap, start is not None):
+    for candidate in _candidates(problem, start is not None):
+        solver = candidate.aimed_at(target_gap)
         try:
             reduction = reduce(problem, solver.form, start, gram=gram)
         except Unsupported as missing:
@@ -84,30 +85,30 @@ def choose(
     raise Unsupported(f"no solver here takes this problem ({refusals}): name one that does")
 
 
-def successor_of(solver: Solver, problem: Formulation, reduction: Reduction[Any]) -> Solver | None:
+def successor_of(
+    solver: Solver, problem: Formulation, reduction: Reduction[Any], target_gap: float
+) -> Solver | None:
     """Return the solver that goes on where a default one stops without a claim, if K fits."""
     from solvers.interior_point import InteriorPoint  # noqa: PLC0415
     from solvers.smo import SMO  # noqa: PLC0415
 
-    if not isinstance(solver, SMO) or solver.gap is None or problem.n > _MOST_FACTORED:
+    if not isinstance(solver, SMO) or not problem.is_bounded or problem.n > _MOST_FACTORED:
         return None
-    successor = InteriorPoint(tol=solver.gap)
+    successor = InteriorPoint().aimed_at(target_gap)
     return None if successor.refuses(reduction.form) else successor
 
 
-def _candidates(problem: Formulation, target_gap: float, from_start: bool) -> Iterator[Solver]:
+def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
     """Yield the solvers that may take a problem, the best first; they are slow to import."""
-    # below 1e-4 rounding in float32 may take a part of the gap
-    tol, gap = 1e-3 * target_gap, (0.9 if target_gap >= 1e-4 else 0.5) * target_gap
     if not problem.has_samples:
         from solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
 
-        yield CvxoptQP(tol=tol)
+        yield CvxoptQP()
         return
     if problem.in_blocks:
         from solvers.near_rows import NearRows  # noqa: PLC0415
 
-        yield NearRows(tol=gap)
+        yield NearRows()
         return
     if problem.pieces is None:
         from solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
@@ -115,9 +116,9 @@ def _candidates(problem: Formulation, target_gap: float, from_start: bool) -> It
         from solvers.sdca import SDCA  # noqa: PLC0415
         from solvers.smooth_primal import LBFGS  # noqa: PLC0415
 
-        of_risks = [LBFGS(), SDCA(tol=gap), CvxpyERM()]
+        of_risks = [LBFGS(), SDCA(), CvxpyERM()]
         yield from of_risks if problem.is_linear else [*of_risks[1:], of_risks[0]]
-        yield CuttingPlane(tol=gap)
+        yield CuttingPlane()
         return
     from solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
     from solvers.dual_coordinate_descent import DualCoordinateDescent  # noqa: PLC0415
@@ -125,18 +126,18 @@ def _candidates(problem: Formulation, target_gap: float, from_start: bool) -> It
     from solvers.smo import SMO  # noqa: PLC0415
 
     if not problem.is_bounded:
-        yield SMO(tol=0.1 * target_gap)
+        yield SMO()
     else:
         if not from_start and _has_many(problem):
             from solvers.near_rows import NearRows  # noqa: PLC0415
 
-            yield NearRows(tol=gap)
+            yield NearRows()
         kind = DualCoordinateDescent if problem.is_linear else SemismoothNewton
-        yield kind(tol=tol, gap=gap)
+        yield kind()
         few = problem.n <= _MOST_FACTORED
         most = int(1e5 + 1e-4 * problem.n**3) if few else SMO.max_iter
-        yield SMO(tol=tol, gap=gap, max_iter=most)
-    yield CvxoptQP(tol=tol)
+        yield SMO(max_iter=most)
+    yield CvxoptQP()
 
 
 def _has_many(problem: Formulation) -> bool:

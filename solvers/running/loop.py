@@ -23,7 +23,7 @@ from problems.compilation import compiling
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint, Reduction
 from problems.validation import check_positive, check_whole, shown
-from solvers.base import NoSolver, NotInstalled, Solver, Status
+from solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
 from solvers.numerics.warm_up import warm_up
 from solvers.running.arguments import check_gram, check_pair, starting_points
 from solvers.running.defaults import choose, successor_of
@@ -47,7 +47,7 @@ def solve(
     problem: Formulation,
     solver: Solver | None = None,
     *,
-    target_gap: float = 1e-6,
+    target_gap: float = TARGET_GAP,
     stop_at_target: bool = False,
     initial: Any = None,
     gram: Gram | None = None,
@@ -62,7 +62,8 @@ def solve(
     ----------
     problem : any formulation.
     solver : any solver; None takes the best default for this problem.
-    target_gap : relative gap at which the verdict is "solved".
+    target_gap : relative gap at which the verdict is "solved". The tolerance of a solver that is given
+        none follows it, see `Solver.aimed_at`; `Solution.solver` has it as a number.
     stop_at_target : end as soon as the certificate reaches `target_gap`.
     initial : where to begin: a `Solution` (of the same samples, C may differ), a `Point` or a vector
         alpha (n,); for several binary problems alpha is (n, outputs).
@@ -200,6 +201,7 @@ class _Run:
     cpu_time: float = 0.0
     latest: FormPoint = _NO_POINT
     is_evaluated: bool = True  # of the latest point, as far as there is one
+    derived_tol: float | None = None
 
     def solved(
         self,
@@ -217,7 +219,9 @@ class _Run:
                 self.time_solve = self.cpu_time = looked
                 solver = self._limited(solver)
             else:
-                solver = self._limited(solver)  # before it is asked whether it takes a limit
+                aimed = solver.aimed_at(self.target_gap)
+                self.derived_tol = None if aimed is solver else aimed.tolerance
+                solver = self._limited(aimed)  # before it is asked whether it takes a limit
                 self.reduction = reduce(self.problem, solver.form, start, gram=gram)
                 state = self.reduction.form
                 if refusal := solver.refuses(state):
@@ -230,8 +234,10 @@ class _Run:
         self.time_setup = clock() - begun - self.time_solve
         status = self._ran(solver, state, clock)
         stopped = status is Status.FINISHED and self.latest.claim == "stopped"
-        successor = successor_of(solver, self.problem, self.reduction) if stopped else None
-        if self.by_default and successor is not None:
+        successor = None
+        if self.by_default and stopped:
+            successor = successor_of(solver, self.problem, self.reduction, self.target_gap)
+        if successor is not None:
             begun, reached = clock(), self.latest
             state = self._prepared(successor, self.reduction.form)
             self.time_setup += clock() - begun
@@ -367,6 +373,7 @@ class _Run:
             note=point.note,
             version=point.version,
             target_gap=self.target_gap,
+            derived_tol=self.derived_tol,
             time_solve=self.time_solve,
             time_setup=self.time_setup,
             cpu_time=self.cpu_time,

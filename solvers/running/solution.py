@@ -70,6 +70,7 @@ class Solution:
     parts : of several binary problems the answer to each.
     known : the certificate, where it is known already.
     version : of a program, what it says of its version.
+    derived_tol : the solver's `tol` where it was given none, which followed from `target_gap`.
     alpha, w, b : the point that is certified, see `Certificate.point`.
     certificate, verdict : computed at first access, never on the solver's time.
     """
@@ -91,6 +92,7 @@ class Solution:
     parts: tuple[Solution, ...] = ()
     known: Certificate | None = None
     version: str = ""
+    derived_tol: float | None = None
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -152,6 +154,7 @@ class Solution:
             worst = int(np.argmax(gaps))  # NaN counts as the largest
             name = self.problem.parts[worst].name
             reasons.append(f"worst subproblem: {name}, relative gap {gaps[worst]:.2g}")
+        reasons.append(self._what_to_set())
         return "; ".join(filter(None, reasons))
 
     @cached_property
@@ -177,6 +180,20 @@ class Solution:
             return ""
         violated = self.diagnosis.condition in ("box", "equality")
         return self.diagnosis.finding if violated or self.verdict == "wrong" else ""
+
+    def _what_to_set(self) -> str:
+        """Return what to set where the target is missed though nobody chose a tolerance; else ""."""
+        gap, target, tol = self.certificate.relative_gap, self.target_gap, self.derived_tol
+        if tol is None or self.verdict not in ("inaccurate", "wrong"):
+            return ""
+        missed = f"The gap {gap:.2g} is above the target {target:g}"
+        if self.status is Status.TIME_LIMIT:
+            return f"{missed} at the time limit; raise time_limit, or raise target_gap."
+        missed += f" although the tolerance, {tol:.2g}, followed it"
+        finer = f"set tol below {tol * target / gap:.1g}, or raise target_gap."
+        if self.claimed == "optimal":
+            return f"{missed}; {finer}"
+        return f"{missed}, and the solver claims no optimum; raise its max_iter, {finer}"
 
     @cached_property
     def geometry(self) -> Geometry:

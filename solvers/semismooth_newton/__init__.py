@@ -51,7 +51,7 @@ class SemismoothNewton(Solver):
     cache_size : megabytes for the entries of K.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     gap: float | None = None
     max_iter: int = 1000
     cache_size: float = 1000.0
@@ -66,7 +66,7 @@ class SemismoothNewton(Solver):
 
         That is seen in a small share of the time to solve.
         """
-        found = diagnose_at_a_glance(form, self.tol)
+        found = diagnose_at_a_glance(form, self.tolerance)
         pays = found is not None and found.pays and self.refuses(form, found) is None
         return found.merged if found is not None and pays else None
 
@@ -76,7 +76,7 @@ class SemismoothNewton(Solver):
             return "SemismoothNewton takes one equality of all variables, or none"
         if not (np.isfinite(form.lb).all() and np.isfinite(form.ub).all()):
             return "SemismoothNewton needs finite bounds, as of a soft margin"
-        found = found or diagnose(form, self.tol)
+        found = found or diagnose(form, self.tolerance)
         if not found.fits(self.cache_size):
             return (
                 f"some {found.entries:.1g} entries of K count, too many for cache_size = "
@@ -102,8 +102,8 @@ class SemismoothNewton(Solver):
         merged = given if isinstance(given, Merged) else merge(from_form(given))
         v, form = merged.variables, merged.original.form
         largest = float(form.gram.diagonal().max())
-        least = negligible(merged, largest, self.tol)
-        single = self.tol >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
+        least = negligible(merged, largest, self.tolerance)
+        single = self.tolerance >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
         K = LargeEntries(tiles, v.sample, v.scale, least, np.float32 if single else np.float64)
         method = Method(merged, K)
         best, slow = np.inf, 0
@@ -114,10 +114,10 @@ class SemismoothNewton(Solver):
             g = Qx + form.p
             value = 0.5 * abs(float(x @ (g + form.p)))
             relative = float(form.gap_terms(g, x).sum()) / value if value else np.inf
-            solved = method.violation <= self.tol or (self.gap is not None and relative <= self.gap)
+            solved = method.violation <= self.tolerance or (self.gap is not None and relative <= self.gap)
             slow = slow + 1 if method.violation > 0.5 * best else 0
             best = min(best, method.violation)
-            coarse = slow > _PATIENCE or (solved and method.error > 0.5 * self.tol)
+            coarse = slow > _PATIENCE or (solved and method.error > 0.5 * self.tolerance)
             if coarse and K.dtype == np.float32:
                 K = LargeEntries(tiles, v.sample, v.scale, least, np.float64)
                 method.take(K)

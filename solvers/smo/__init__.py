@@ -51,7 +51,7 @@ class SMO(Solver):
         The counter of the same name says what there was room for.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     gap: float | None = None
     max_iter: int = 10_000_000
     cache_size: float | None = None
@@ -77,7 +77,7 @@ class SMO(Solver):
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield every few rounds."""
-        limits = self.tol, self.gap, int(self.max_iter)
+        limits = self.tolerance, self.gap, int(self.max_iter)
         if is_small(form, self.cache_size):
             yield from Threads().one_at_a_time(minimise_by_matrix(form, *limits))
         else:

@@ -34,7 +34,7 @@ class LibLinearMulticore(LinearBaseline):
     tol : its option -e, the largest violation in the dual, maxᵢ PGᵢ − minᵢ PGᵢ.
     """
 
-    tol: float = 1e-4
+    tol: float | None = None
 
     losses: ClassVar = (Hinge,)  # regression is solved by one thread: `liblinear` does that
     one_weight: ClassVar[bool] = True
@@ -54,7 +54,7 @@ class LibLinearMulticore(LinearBaseline):
         module = importlib.import_module("liblinear.liblinear")
         library, parameter = module.liblinear, module.parameter()
         parameter.solver_type = module.solver_names.L2R_L1LOSS_SVC_DUAL
-        parameter.eps, parameter.C = self.tol, float(form.C[0])
+        parameter.eps, parameter.C = self.tolerance, float(form.C[0])
         parameter.nr_thread = library.omp_get_max_threads()  # it sets OpenMP to its own default, 1
         trained, printed = call_and_listen(
             library.set_print_string_function, lambda: library.train(problem, parameter)

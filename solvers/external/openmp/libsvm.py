@@ -44,7 +44,7 @@ class LibSVMOpenMP(DualBaseline):
     shrinking : its option -h, whether it sets variables aside that seem to stay at a bound.
     """
 
-    tol: float = 1e-3
+    tol: float | None = None
     cache_size: float = 1000.0
     shrinking: bool = True
 
@@ -69,7 +69,7 @@ class LibSVMOpenMP(DualBaseline):
         settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
         settings["svm_type"] = getattr(svm.svm_forms, _TYPES[dual.estimator])
         settings["p"] = settings.pop("epsilon", 0.0)
-        settings |= {"C": dual.problem.weight[0], "eps": self.tol}
+        settings |= {"C": dual.problem.weight[0], "eps": self.tolerance}
         settings |= {"cache_size": self.cache_size, "shrinking": self.shrinking}
         for name, value in settings.items():
             setattr(parameter, name, value)

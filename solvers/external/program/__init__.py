@@ -18,7 +18,7 @@ from math import isfinite, nan
 from pathlib import Path
 from tempfile import mkdtemp
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Program(Solver):
     time: str | None = None
     version: str | None = None
     folder: str = "."
-    tol: float = 1e-3
+    tol: float | None = None
     seed: int = 0
     disk_limit: float = 2.0**30
 
@@ -116,11 +116,15 @@ class Program(Solver):
                 raise ValueError(
                     f"time: needs one group (...) around the seconds, got {self.time!r}"
                 )
-        if self.tol != type(self).tol and "tol" not in _placeholders(self.command):
+        if self.tol is not None and "tol" not in _placeholders(self.command):
             raise ValueError("tol: is used nowhere; write {tol} where the command takes it")
         for name in self.takes:
             if name not in _TOLD:
                 raise ValueError(f"takes: {unknown('part of a problem', name, _TOLD)}")
+
+    def aimed_at(self, target_gap: float) -> Self:
+        """Return the program with a tolerance, if its command takes one."""
+        return super().aimed_at(target_gap) if "tol" in _placeholders(self.command) else self
 
     def refuses(self, problem: Formulation) -> str | None:
         """What it does not take, and placeholders that the problem has no one value for."""
@@ -213,7 +217,7 @@ class Run:
             "samples": self.samples,
             "answer": self.answer,
             "folder": Path(solver.folder).absolute(),
-            "tol": solver.tol,
+            "tol": solver.tolerance,
             "seed": solver.seed,
             "threads": os.environ.get("OMP_NUM_THREADS", os.cpu_count()),
             "n": problem.n,

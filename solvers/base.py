@@ -132,11 +132,12 @@ class Solver(ABC):
 
     def tol_for(self, target_gap: float) -> float:
         """Return the `tol` with which answers usually have at most this relative gap."""
-        return max(self.tol_share * target_gap, self.finest_tol)
+        tol = float(f"{self.tol_share * target_gap:.3g}")  # 1e-07, where 1e-3·1e-4 is not
+        return max(tol, self.finest_tol)
 
     @property
     def tolerance(self) -> float:
-        """The `tol` to stop at: of a solver that `solve` has not aimed at a target, the default one's."""
+        """The `tol` to stop at: where it is None, as outside of `solve`, what a gap of 1e-6 needs."""
         tol: float | None = getattr(self, "tol", None)
         return self.tol_for(TARGET_GAP) if tol is None else tol
 

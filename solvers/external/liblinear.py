@@ -40,6 +40,8 @@ class LibLinear(LinearBaseline):
 
     source: ClassVar[str] = "Hsieh et al. 2008; Ho & Lin 2012; Fan et al. 2008"
     name: ClassVar[str] = "liblinear"
+    tol_share: ClassVar = 0.1  # finer ones end more often at its limit, far from the optimum
+    finest_tol: ClassVar = 1e-11
     single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel
-from solvers.external.duals import DualBaseline, EstimatorBaseline
+from solvers.external.duals import SINGLE_PRECISION, DualBaseline, EstimatorBaseline
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class LibSVM(EstimatorBaseline):
     single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
     kernels: ClassVar = (Kernel,)
+    finest_tol: ClassVar = SINGLE_PRECISION
 
     def refuses(self, problem: Formulation) -> str | None:
         """LIBSVM knows its five problems only, and needs the matrix of a kernel that it has not."""

@@ -17,6 +17,9 @@ from problems.formulations.formulation import Formulation
 from solvers.base import Precision
 from solvers.external.duals import EstimatorBaseline
 
+# below which it may never end in float32, and gains nothing in float64
+_FINEST_TOL = {"float32": 1e-6, "float64": 1e-11}
+
 
 @dataclass(frozen=True)
 class OneDAL(EstimatorBaseline):
@@ -44,6 +47,10 @@ class OneDAL(EstimatorBaseline):
     duals: ClassVar = ("SVC", "SVR", "NuSVC", "NuSVR")
     # scikit-learn-intelex, which leaves scikit-learn as it is
     needs: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
+
+    def tol_for(self, target_gap: float) -> float:
+        """Return a tolerance that the precision of the samples resolves."""
+        return max(super().tol_for(target_gap), _FINEST_TOL[self.dtype])
 
     def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
         """Import oneDAL; return the problem and its samples in the precision that oneDAL computes in."""

@@ -104,7 +104,9 @@ class Parts:
             claimed=max((answer.claimed for answer in self.done), key=_CLAIMS_FROM_STRONGEST.index),
             note="; ".join(dict.fromkeys(answer.note for answer in self.done if answer.note)),
             target_gap=target_gap,
-            derived_tol=next((answer.derived_tol for answer in self.done if answer.derived_tol), None),
+            derived_tol=next(
+                (answer.derived_tol for answer in self.done if answer.derived_tol), None
+            ),
             time_solve=self.time,
             time_setup=float(np.nansum([answer.time_setup for answer in self.done])),
             cpu_time=float(np.nansum([answer.cpu_time for answer in self.done])),

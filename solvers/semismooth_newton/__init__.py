@@ -114,7 +114,9 @@ class SemismoothNewton(Solver):
             g = Qx + form.p
             value = 0.5 * abs(float(x @ (g + form.p)))
             relative = float(form.gap_terms(g, x).sum()) / value if value else np.inf
-            solved = method.violation <= self.tolerance or (self.gap is not None and relative <= self.gap)
+            solved = method.violation <= self.tolerance or (
+                self.gap is not None and relative <= self.gap
+            )
             slow = slow + 1 if method.violation > 0.5 * best else 0
             best = min(best, method.violation)
             coarse = slow > _PATIENCE or (solved and method.error > 0.5 * self.tolerance)

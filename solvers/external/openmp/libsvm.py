@@ -17,7 +17,13 @@ import scipy
 
 from problems.forms import FormPoint
 from problems.formulations.formulation import Formulation
-from solvers.external.duals import Dual, DualBaseline, dual_of, kernel_settings
+from solvers.external.duals import (
+    SINGLE_PRECISION,
+    Dual,
+    DualBaseline,
+    dual_of,
+    kernel_settings,
+)
 from solvers.external.openmp import call_and_listen
 
 _TYPES = {
@@ -51,6 +57,7 @@ class LibSVMOpenMP(DualBaseline):
     one_weight: ClassVar[bool] = True
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
+    finest_tol: ClassVar = SINGLE_PRECISION
     copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("libsvm.svm", "libsvm-official"),)
 

@@ -45,6 +45,24 @@ def test_a_solved_case_is_recorded_whole(case_of):
     assert {"python", "numpy", "numba"} <= set(json.loads(record["versions"]))
 
 
+def test_a_row_has_the_tolerance_that_followed_the_target(case_of):
+    text = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[smo]", target_gap="1e-4")
+    record = _row(case_of(text=text))
+    assert json.loads(record["params"])["tol"] is None
+    assert (record["tol"], record["verdict"], record["reason"]) == (1e-7, "solved", "")
+    given = _row(case_of(text=text.replace("[smo]", "[{name: smo, tol: null}]")))
+    assert given["run_id"] == record["run_id"]
+    assert _row(case_of())["tol"] == 1e-6
+
+
+def test_a_row_that_misses_its_target_by_no_fault_of_the_file_says_what_to_set(case_of):
+    data, kernel = "{name: two_moons, n: 60, noise: 0.2}", "{name: rbf, gamma: 0.5}"
+    text = posing(dataset=data, kernel=kernel, C=1e4, solvers="[libsvm]", target_gap="1e-9")
+    record = _row(case_of(text=text))
+    assert record["verdict"] == "inaccurate"
+    assert "although the tolerance, 1e-09, followed it; set tol below" in record["reason"]
+
+
 def test_the_row_repeats_exactly_what_the_certificate_says(case_of):
     data = load("four_gaussians", n=24)
     problem = SoftMarginDual(data.X, data.y, 1.0, RBF(0.05))

@@ -13,7 +13,7 @@ from experiments.cases.search import Waiting, is_followed, is_over, next_of, ste
 from experiments.files.experiment import ConfigError
 from experiments.files.schema import experiment_schema
 from experiments.store.reading import RunFolder, load_results
-from tests.experiments.functions import posing
+from tests.experiments.functions import posing, run_case
 
 NAN = float("nan")
 
@@ -239,6 +239,25 @@ def test_auto_is_accepted_for_accuracies_alone(planned):
     smo = experiment_schema()["$defs"]["solver.smo"]["properties"]
     assert "auto" in json.dumps(smo["tol"])
     assert "auto" not in json.dumps(smo["max_iter"])
+
+
+@pytest.mark.parametrize(("tol", "verdict"), [("auto", "inaccurate"), ("1", "wrong")])
+def test_an_accuracy_that_the_search_chose_too_loose_is_not_called_wrong(planned, tol, verdict):
+    kernel, data = "{name: rbf, gamma: 0.5}", "{name: two_moons, n: 60, noise: 0.2}"
+    libsvm = f"{{name: libsvm, tol: {tol}}}"
+    (case,) = planned(posing(dataset=data, kernel=kernel, C=1000, solvers=[libsvm]))
+    record = run_case(step(case, 0) if case.solver.searched else case).record
+    assert record["relative_gap"] > 1e-2
+    assert (record["claimed"], record["verdict"], record["tol"]) == ("optimal", verdict, 1.0)
+    chosen = "The search chose tol 1, above the target gap." in record["reason"]
+    assert chosen == (tol == "auto")
+
+
+def test_a_false_claim_is_wrong_though_a_search_chose_the_accuracy(planned, strange):
+    name = strange("yield FormPoint(x, claim='optimal')")
+    (case,) = planned(posing(C=1, solvers=[f'{{name: "{name}", tol: auto}}']))
+    assert run_case(step(case, 0)).record["verdict"] == "inaccurate"
+    assert run_case(step(case, 12)).record["verdict"] == "wrong"  # tol 1e-6
 
 
 @pytest.mark.usefixtures("in_process")

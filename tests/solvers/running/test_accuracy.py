@@ -1,0 +1,105 @@
+"""The accuracy of a solver that is given none follows the target gap; one that is given is kept."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from problems import RBF, HardMarginDual, HingeERM, RegularizedERM, SoftMarginDual, SVRDual
+from problems.losses import Logistic
+from solvers import (
+    LBFGS,
+    SDCA,
+    SMO,
+    CvxoptQP,
+    DualCoordinateDescent,
+    InteriorPoint,
+    LibLinear,
+    LibSVM,
+    PlattSMO,
+    ProjectedGradient,
+    Solver,
+    all_solvers,
+    find_solver,
+    solve,
+)
+from tests.small_problems import SEPARABLE, TARGETS, X, Y
+
+KERNEL = SoftMarginDual(X, Y, 10.0, RBF(0.5))
+LINEAR = HingeERM(X, Y, 0.01)
+PROBLEMS = [
+    KERNEL,
+    SoftMarginDual(X, Y, 0.1, RBF(0.05)),
+    SVRDual(X, TARGETS, 10.0, 0.1, RBF(0.1)),
+    HardMarginDual(SEPARABLE, Y, RBF(0.1)),
+    LINEAR,
+    RegularizedERM(X, Y, 0.01, Logistic()),
+]
+# single precision leaves LIBSVM no gap of 1e-9
+FINE = [
+    SMO(),
+    DualCoordinateDescent(),
+    ProjectedGradient(),
+    PlattSMO(),
+    InteriorPoint(),
+    CvxoptQP(),
+]
+FINE += [LibLinear(), SDCA(), LBFGS()]
+WITH_TOL = [name for name, cls in all_solvers().items() if "tol" in {f.name for f in fields(cls)}]
+
+
+@pytest.mark.parametrize("name", WITH_TOL)
+def test_no_solver_has_a_tolerance_of_its_own(name):
+    cls = find_solver(name)
+    assert next(field.default for field in fields(cls) if field.name == "tol") is None
+
+
+@pytest.mark.parametrize("target", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("solver", FINE, ids=lambda solver: solver.name)
+def test_a_solver_that_is_given_no_tolerance_reaches_the_target(solver, target):
+    solutions = [solve(problem, solver, target_gap=target) for problem in PROBLEMS]
+    taken = [solution for solution in solutions if solution.status != "unsupported"]
+    assert taken
+    assert all(solution.verdict == "solved" for solution in taken)
+
+
+@pytest.mark.parametrize("target", [1e-3, 1e-6])
+def test_libsvm_reaches_what_single_precision_leaves(target):
+    assert solve(KERNEL, LibSVM(), target_gap=target).verdict == "solved"
+
+
+def test_the_accuracy_that_was_used_can_be_read_from_the_solution():
+    solution = solve(KERNEL, SMO(), target_gap=1e-4)
+    assert solution.solver == SMO(tol=1e-7, gap=5e-5)
+    assert solution.derived_tol == 1e-7
+    assert solve(KERNEL, SMO(tol=0.1), target_gap=1e-4).derived_tol is None
+
+
+def test_the_default_solver_is_aimed_as_one_that_is_named():
+    chosen = solve(KERNEL, target_gap=1e-4).solver
+    named = solve(KERNEL, SMO(), target_gap=1e-4).solver
+    assert isinstance(chosen, SMO)
+    assert replace(chosen, max_iter=SMO.max_iter) == named
+
+
+def test_a_tolerance_that_is_given_is_kept_with_its_gap():
+    for solver in (SMO(tol=0.1), SMO(tol=0.1, gap=0.2), LibSVM(tol=1e-12), InteriorPoint(tol=1e-3)):
+        assert solver.aimed_at(1e-9) is solver
+    assert SMO(gap=0.01).aimed_at(1e-6) == SMO(tol=1e-9, gap=0.01)
+
+
+@pytest.mark.parametrize("solver", [LibSVM(), find_solver("one_dal")(dtype="float32")])
+def test_no_tolerance_follows_below_what_the_solver_resolves(solver: Solver):
+    assert solver.aimed_at(1e-12).tolerance == solver.tol_for(1e-15)
+
+
+def test_a_target_that_the_tolerance_did_not_reach_is_explained_with_what_to_set():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 3)), np.where(rng.random(80) < 0.5, 1.0, -1.0)
+    solution = solve(SoftMarginDual(X, y, 1e4, RBF(0.05)), LibSVM(), target_gap=1e-9)
+    assert solution.verdict == "inaccurate"
+    assert "is above the target 1e-09 although the tolerance, 1e-09, followed it" in solution.reason
+    assert "set tol below" in solution.reason
+    assert solution.reason.endswith("or raise target_gap.")
+    asked = solve(KERNEL, LibSVM(tol=1e-3), target_gap=1e-9)
+    assert (asked.verdict, asked.reason) == ("inaccurate", "")

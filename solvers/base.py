@@ -96,7 +96,7 @@ class Solver(ABC):
     single_threaded: ClassVar[bool] = False
     copies_samples: ClassVar[bool] = False
     tol_share: ClassVar[float] = 1e-3
-    finest_tol: ClassVar[float] = 0.0
+    finest_tol: ClassVar[float] = 1e-12
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

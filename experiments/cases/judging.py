@@ -7,6 +7,7 @@ the solver claims, `verdict` what the certificate shows.
 import json
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
@@ -14,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from experiments.cases import paths
-from experiments.cases.answer import Failure, read, sentence
+from experiments.cases.answer import Answer, Failure, read, sentence
 from experiments.cases.description import described
 from experiments.cases.plan import Case, code_from_outside
 from experiments.cases.records import Outcome, blank_record, failed, packed, versions
@@ -26,6 +27,7 @@ from experiments.workers.wire import Malformed
 from problems import Dataset, Formulation, Point, Precomputed, describe
 from problems.compilation import compiled_apart
 from problems.exchange.answers import read_answer
+from problems.forms import Claim
 from problems.formulations.task import LABELS
 from solvers import Evaluation, Solution, Solver, Status
 
@@ -119,19 +121,7 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
         record |= columns
         record |= _timed(record, given, threads, 2 * (perf_counter() - begun))
         return Outcome(record, path=rows)
-    unknown, found, loose = cast("Solver", None), answer.found[0], _is_loose(case)
-    # to its own accuracy, which the search chose, the claim may be right
-    claims = ["stopped" if loose and c == "optimal" else c for c in (found.claimed, *answer.claims)]
-    parts = (Solution(problem, unknown, Point(), Status.FINISHED, c) for c in claims[1:])
-    solution = Solution(
-        problem,
-        unknown,
-        points[0],
-        **vars(found) | {"claimed": claims[0]},
-        target_gap=case.target_gap,
-        rigorous=case.proven,
-        parts=tuple(parts),
-    )
+    solution = _solution(problem, case, answer, points[0])
     evaluations = [
         Evaluation(time, count, problem, point)
         for (time, count), point in zip(answer.trace, points[1:], strict=True)
@@ -144,11 +134,14 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
         _ = evaluations[-1].certificate
         evaluating = 2 * (perf_counter() - begun)
     record |= _answer(solution, answer.importing)
-    record |= {"tol": found.derived_tol or record["tol"], "claimed": str(found.claimed)}
-    if loose and solution.verdict == "inaccurate":
+    record |= {
+        "claimed": str(answer.found[0].claimed),
+        "tol": solution.derived_tol or record["tol"],
+    }
+    if _is_loose(case) and solution.verdict == "inaccurate":
         key = case.solver.searched
-        told = f"The search chose {key} {case.solver.settings[key]:g}, above the target gap."
-        record |= {"reason": "; ".join(filter(None, (record["reason"], told)))}
+        chosen = f"The search chose {key} {case.solver.settings[key]:g}, above the target gap."
+        record |= {"reason": "; ".join(filter(None, (str(record["reason"]), chosen)))}
     record |= _timed(record, given, threads, evaluating)
     if solution.version:
         known = {case.solver.label or case.solver.name: solution.version}
@@ -158,6 +151,26 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     alpha = None if case.after is None else solution.alpha
     trace, model = _trace(case, evaluations), _model(solution)
     return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
+
+
+def _solution(problem: Formulation, case: Case, answer: Answer, point: Point) -> Solution:
+    """Return the answer with its claims: what is optimal to a loose accuracy claims no optimum."""
+    unknown, loose, found = cast("Solver", None), _is_loose(case), answer.found[0]
+    claims: list[Claim] = [
+        "stopped" if loose and claim == "optimal" else claim
+        for claim in (found.claimed, *answer.claims)
+    ]
+    return Solution(
+        problem,
+        unknown,
+        point,
+        **vars(replace(found, claimed=claims[0])),
+        target_gap=case.target_gap,
+        rigorous=case.proven,
+        parts=tuple(
+            Solution(problem, unknown, Point(), Status.FINISHED, claim) for claim in claims[1:]
+        ),
+    )
 
 
 def _is_loose(case: Case) -> bool:

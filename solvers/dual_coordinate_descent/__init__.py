@@ -56,6 +56,7 @@ class DualCoordinateDescent(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    finest_tol: ClassVar = 0.0  # it ends by its gap
     warm_up_size: ClassVar = 400  # its Newton steps solve systems of either kind
     warm_up_settings: ClassVar = {"tol": 1e-6, "gap": None}  # fine enough for all loops
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"

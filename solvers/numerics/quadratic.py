@@ -88,7 +88,6 @@ class ConvexQPSolver(Solver):
     """Base of the solvers of convex QPs."""
 
     form: ClassVar = QP
-    finest_tol: ClassVar = 1e-10  # at 1e-12 CVXOPT no longer claims all optima that it finds
 
     def refuses(self, form: Any) -> str | None:
         """A QP must be convex."""

@@ -57,6 +57,7 @@ class SemismoothNewton(Solver):
     cache_size: float = 1000.0
 
     form: ClassVar = BoxQP
+    finest_tol: ClassVar = 0.0  # it ends by its gap
     warm_up_size: ClassVar = 32
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"

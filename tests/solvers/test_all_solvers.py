@@ -63,7 +63,7 @@ TIGHT: list[tuple[Solver, float, float, int]] = [
     (LibSVM(tol=1e-6), 1e-5, np.inf, 24),
     (LibLinear(tol=1e-7), 1e-6, np.inf, 7),
     (CvxoptQP(), 1e-8, np.inf, 40),
-    (InteriorPoint(), 1e-8, np.inf, 40),
+    (InteriorPoint(tol=1e-9), 1e-8, np.inf, 40),
     (CvxpyQP(), 1e-8, np.inf, 40),
     (CvxpyERM(), 1e-8, np.inf, 41),
     (SDCA(tol=1e-10), 1e-8, np.inf, 16),

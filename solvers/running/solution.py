@@ -190,10 +190,9 @@ class Solution:
         if self.status is Status.TIME_LIMIT:
             return f"{missed} at the time limit; raise time_limit, or raise target_gap."
         missed += f" although the tolerance, {tol:.2g}, followed it"
-        finer = f"set tol below {tol * target / gap:.1g}, or raise target_gap."
         if self.claimed == "optimal":
-            return f"{missed}; {finer}"
-        return f"{missed}, and the solver claims no optimum; raise its max_iter, {finer}"
+            return f"{missed}; set tol below {tol * target / gap:.1g}, or raise target_gap."
+        return f"{missed}; raise the solver's limit (max_iter or epochs), or raise target_gap."
 
     @cached_property
     def geometry(self) -> Geometry:

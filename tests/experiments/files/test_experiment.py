@@ -168,7 +168,7 @@ def test_a_solver_file_that_kills_its_process_is_left_to_its_runs(write, strange
     name = strange(before="os._exit(3)")
     text = HEAD + PROBLEMS + f"solvers:\n  - {{name: '{name}', tol: [1, 2]}}\n  - smo\n"
     experiment = read_experiment(write(text))
-    assert [solver.settings.get("tol") for solver in experiment.solvers] == [1, 2, 1e-3]
+    assert [solver.settings.get("tol") for solver in experiment.solvers] == [1, 2, None]
 
 
 def test_the_published_experiment_is_proven():

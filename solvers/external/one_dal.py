@@ -48,7 +48,7 @@ class OneDAL(EstimatorBaseline):
     needs: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
 
     def tol_for(self, target_gap: float) -> float:
-        """Return what the precision of the samples resolves: in float32 the target, at the finest 1e-6."""
+        """Return what the samples' precision resolves: in float32 the target, at the finest 1e-6."""
         if self.dtype == "float32":
             return max(target_gap, _FINEST_SINGLE)
         return super().tol_for(target_gap)

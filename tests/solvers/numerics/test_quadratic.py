@@ -21,7 +21,7 @@ from solvers.cvxopt_qp import inequality_rows, to_cvxopt
 from solvers.numerics.quadratic import scaled
 from tests.small_problems import two_classes
 
-ALL = [CvxoptQP(), InteriorPoint(), CvxpyQP()]
+ALL = [CvxoptQP(tol=1e-9), InteriorPoint(tol=1e-9), CvxpyQP(tol=1e-10)]
 VIEWS = [SoftMarginDual, SoftMarginPrimal]
 
 

@@ -34,10 +34,10 @@ def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
 ) -> None:
     monkeypatch.setattr(semismooth_newton, "_MANY", 100)
     X, y = samples(300)
-    coarse = solve(SoftMarginDual(X, y, 1.0, RBF(3.0)), SemismoothNewton(), target_gap=1e-2)
+    coarse = solve(SoftMarginDual(X, y, 1.0, RBF(3.0)), SemismoothNewton(tol=1e-3), target_gap=1e-2)
     assert (coarse.verdict, coarse.counters["bits"]) == ("solved", 32)
     problem = SVRDual(X, 1e4 * y, 1e6, 1.0, RBF(3.0))
-    large = solve(problem, SemismoothNewton(), target_gap=1e-2)
+    large = solve(problem, SemismoothNewton(tol=1e-3), target_gap=1e-2)
     assert (large.verdict, large.counters["bits"]) == ("solved", 64)
 
 

@@ -35,8 +35,8 @@ class ByDefault(Solver):
 
     def prepare(self, problem: Formulation) -> Formulation:
         """Compile the one that will be picked."""
-        solver, reduction, state, _ = choose(problem, self.tolerance)
-        warm_up(solver, reduction.form)
+        solver, _, state, _ = choose(problem, self.tolerance)
+        warm_up(solver, problem)
         solver.prepare(state)
         return problem
 

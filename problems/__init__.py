@@ -3,7 +3,7 @@
 from problems.answers.certify import certify
 from problems.answers.geometry import Geometry, describe
 from problems.certificates.certificate import Certificate
-from problems.compilation import compile_what_cannot_be_read
+from problems.compilation import announce_compilation, compile_what_cannot_be_read
 from problems.dataset import Dataset, Matrix, Vector
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported, reduce
 from problems.formulations.convex_qp import ConvexQP
@@ -50,6 +50,7 @@ from problems.kernels import (
 from problems.registry import Registry
 
 compile_what_cannot_be_read()
+announce_compilation()
 
 # Every formulation in `formulations/` and of plug-ins, by its name in experiment files.
 FORMULATIONS = Registry(

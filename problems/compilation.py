@@ -10,23 +10,31 @@ Before a process reads its first function, numba makes all that ready which typi
 of 0.3 s. Nothing that is read needs it, and what is compiled makes it ready itself.
 """
 
+import logging
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from pickle import UnpicklingError
+from threading import Lock
 from time import monotonic
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.event import Event, Listener, install_listener
+from numba.core.event import Event, Listener, install_listener, register
 from numba.core.runtime.nrt import rtsys
 from platformdirs import user_cache_path
 
 _PACKAGES = ("problems", "solvers", "experiments")
 _SILENT_SECONDS = 1.0  # seconds of compiling of which nothing is said
+_COMPILING = (
+    "compiling solvers for this machine, which takes some seconds where one is used for the first time; "
+    "later runs load what was compiled"
+)
 
+_log = logging.getLogger("dualgap")
 _load_overload: Any = FunctionCache.load_overload
 _save_overload: Any = FunctionCache.save_overload
 _apart: list[Path] = []  # folders that are compiled to in place of the usual ones, the last of them
@@ -61,7 +69,7 @@ def _load(cache: Any, *of: Any) -> Any:
         try:
             found = _read(place, *of)
         except (AttributeError, EOFError, ImportError, UnpicklingError):
-            if not _is_ours(place):
+            if not _caches_ours(place):
                 raise
             place.flush()
             continue
@@ -70,14 +78,17 @@ def _load(cache: Any, *of: Any) -> Any:
     return None
 
 
-def _is_ours(cache: Any) -> bool:
-    function = getattr(cache, "_py_func", None)  # private: a later numba may not have it
+def _is_ours(function: Any) -> bool:
     return getattr(function, "__module__", "").partition(".")[0] in _PACKAGES
+
+
+def _caches_ours(cache: Any) -> bool:
+    return _is_ours(getattr(cache, "_py_func", None))  # private: a later numba may not have it
 
 
 def _read(cache: Any, signature: Any, context: Any) -> Any:
     """Return what is on disk; of a function of ours, with no more made ready than its memory."""
-    if not (_is_ours(cache) and hasattr(cache, "_load_overload")):
+    if not (_caches_ours(cache) and hasattr(cache, "_load_overload")):
         return _load_overload(cache, signature, context)
     rtsys.initialize(context)
     return cache._load_overload(signature, context)
@@ -98,31 +109,96 @@ def _twin(cache: Any) -> Any:
     return twin
 
 
-class _Watch(Listener):
-    """Calls `say` at the first event of a compilation that has taken longer than it may in silence."""
+class _Announcement(Listener):
+    """Says once when functions of these packages have been compiled for longer than a second in all.
 
-    def __init__(self, say: Callable[[], object]) -> None:
-        self.say, self.begun, self.said = say, 0.0, False
+    Attributes
+    ----------
+    say : what is called then.
+    said : whether it was.
+    """
+
+    def __init__(self) -> None:
+        self.say: Callable[[], object] = lambda: _log.warning(_COMPILING)
+        self.said, self._spent, self._begun, self._depth = False, 0.0, 0.0, 0
 
     def on_start(self, event: Event) -> None:
-        """Begin with the first function; each later one, and each pass over one, is looked at."""
-        self.begun = self.begun or monotonic()
-        if not self.said and monotonic() - self.begun > _SILENT_SECONDS:
+        """Look at the time at each function that is compiled, and at each pass over one."""
+        now = monotonic()
+        if event.kind == "numba:compile":
+            if self._depth == 0:
+                compiled: Any = event.data
+                if not _is_ours(compiled["dispatcher"].py_func):
+                    return
+                self._begun = now
+            self._depth += 1
+        if self._depth and not self.said and self._spent + now - self._begun > _SILENT_SECONDS:
             self.said = True
             self.say()
 
-    on_end = on_start
+    def on_end(self, event: Event) -> None:
+        """Add what the outermost function took; those that it calls are compiled within it."""
+        if event.kind == "numba:compile" and self._depth:
+            self._depth -= 1
+            if self._depth == 0:
+                self._spent += monotonic() - self._begun
+
+    @contextmanager
+    def by(self, say: Callable[[], object]) -> Generator[None]:
+        """Call `say` instead, once more and from the first second on, if what runs within compiles."""
+        before = self.say, self.said, self._spent
+        self.say, self.said, self._spent = say, False, 0.0
+        try:
+            yield
+        finally:
+            self.say, self.said, self._spent = before
+
+
+_announcement = _Announcement()
+compiling = _announcement.by
+
+
+def announce_compilation() -> None:
+    """Let the logger `dualgap` warn once in this process when compiling takes longer than a second."""
+    for kind in ("numba:compile", "numba:run_pass"):
+        register(kind, _announcement)
+
+
+class Pauses(Listener):
+    """Clocks that stand still while a function is compiled, or read from the disk, on any thread.
+
+    Attributes
+    ----------
+    clocks : those given, without `lost`.
+    lost : how far each went on meanwhile.
+    """
+
+    def __init__(self, *clocks: Callable[[], float]) -> None:
+        self.lost, self._given = [0.0] * len(clocks), clocks
+        self.clocks = [partial(self._read, k) for k in range(len(clocks))]
+        self._begun, self._depth, self._lock = list[float](), 0, Lock()
+
+    def _read(self, k: int) -> float:
+        return self._given[k]() - self.lost[k]
+
+    def on_start(self, event: Event) -> None:
+        """Note the times as the first thread begins."""
+        with self._lock:
+            if self._depth == 0:
+                self._begun = [clock() for clock in self._given]
+            self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        """Add what has passed, once the last thread that was seen to begin has ended."""
+        with self._lock:
+            if self._depth == 1:
+                for k, (clock, begun) in enumerate(zip(self._given, self._begun, strict=True)):
+                    self.lost[k] += clock() - begun
+            self._depth = max(0, self._depth - 1)
 
 
 @contextmanager
-def compiling(say: Callable[[], object]) -> Generator[None]:
-    """Call `say` once, while what is called within has been compiling for a second.
-
-    What is loaded from the disk is not compiled, so that this is said once on each machine. Numba
-    announces every function and pass that it begins; nothing is done, and no time spent, without one.
-    """
-    watch = _Watch(say)
-    with ExitStack() as listening:
-        for kind in ("numba:compile", "numba:run_pass"):
-            listening.enter_context(install_listener(kind, watch))
-        yield
+def pausing(*clocks: Callable[[], float]) -> Generator[Pauses]:
+    """Make clocks that stand still while something is compiled within."""
+    with install_listener("numba:compiler_lock", pauses := Pauses(*clocks)):
+        yield pauses

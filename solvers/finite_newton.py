@@ -47,6 +47,7 @@ class FiniteNewton(Solver):
     max_iter: int = 100
 
     form: ClassVar = ERM
+    warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Mangasarian 2002; Keerthi & DeCoste 2005"
 
     def refuses(self, form: ERM) -> str | None:
@@ -60,12 +61,6 @@ class FiniteNewton(Solver):
         if form.gram.X.shape[1] > MOST_FEATURES:
             return f"finite Newton factorises H, of up to {MOST_FEATURES} features"
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Compile a step: the loss of small problems is the hinge."""
-        one = np.ones(1)
-        minimise_squares(as_rows(np.ones((1, 1))), one, one, one, one, one, 1.0, 1)
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each step."""

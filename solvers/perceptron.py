@@ -42,6 +42,7 @@ class Perceptron(Solver):
     max_passes: int = 100_000
 
     form: ClassVar = Formulation
+    warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Rosenblatt 1958; Novikoff 1962; Gori's notes"
 
     def __post_init__(self) -> None:
@@ -55,11 +56,6 @@ class Perceptron(Solver):
         if not problem.gram().fits:
             return f"Perceptron works on the whole matrix Q, which for {problem.n} samples does not fit"
         return None
-
-    def prepare(self, problem: Formulation) -> Formulation:
-        """Compile a pass: small problems have slack."""
-        _passes(np.eye(2), np.zeros(2), 1)
-        return problem
 
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""

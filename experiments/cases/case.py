@@ -10,9 +10,11 @@ This module imports nothing numerical: the number of threads must be in the envi
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from experiments.workers.isolation import call_in_copy
+from experiments.workers.start import SETTING_UP
 from experiments.workers.wire import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -44,8 +46,8 @@ def run(
     report("loading")
     with suppress(Exception):  # it is met again, and recorded, where the problem is solved
         load_shared(case, report)
-    report("solving")
-    given = apart(solved, case)
+    report(f"{SETTING_UP} {case.solver.name}")
+    given = apart(solved, case, solving=partial(report, "solving"))
     report("certifying")
     with given.file:
         if not code_from_outside(case, "problem"):

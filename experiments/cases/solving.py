@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from time import perf_counter
 
 import numpy as np
@@ -30,7 +31,8 @@ _WAKING = 80  # rows of a product that OpenBLAS computes on all threads
 def solved(begin: Callable[[], object], case: Case) -> bytes:
     """Return the answer to a case as a message, or how it failed, whatever the solver raises.
 
-    `begin` is called when the problem is there, before the solver is imported.
+    `begin` is called when the problem is there, before the solver is imported, and again when the solver
+    is set up.
     """
     try:
         with warnings.catch_warnings(), np.errstate(), compiled_apart(code_from_outside(case)):
@@ -52,6 +54,7 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
         solver = replace(solver, checkpoints=case.checkpoints)
     importing = clock() - begun
     if case.problem.path:
+        begin()
         ended, solutions = paths.traced(problem, solver, case)
         answer = replace(ended, importing=importing, threads=_most_threads())
         return packed(answer, [solution.point for solution in solutions])
@@ -66,6 +69,7 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
         time_limit=case.time_limit,
         initial=initial,
         callback=(lambda _: None) if case.trace else None,  # evaluations are certified later on
+        started=cache(begin),
     )
     answer = Answer(
         found=[Found.of(solution)],
@@ -104,10 +108,13 @@ def load_shared(case: Case, report: Callable[[str], object]) -> None:
         return
     solver = build_solver(case.solver, case.folder, case.seed)
     if not type(solver).__module__.startswith("solvers.external."):
-        form = reduce(build_problem(case.problem, data, case.folder), solver.form).form
+        problem = build_problem(case.problem, data, case.folder)
+        alone = case.initial is not None and len(problem.parts) == 1
+        start = Point(alpha=case.initial) if alone else None
         with compiling(lambda: report(f"{COMPILING} {solver.name}")):
-            warm_up(solver, form)
-            solver.prepare(form)
+            for part in problem.parts:
+                warm_up(solver, part.problem, start)
+                solver.prepare(reduce(part.problem, solver.form).form)
 
 
 def _most_threads() -> int | None:

@@ -16,10 +16,10 @@ from experiments.cases.records import Outcome
 from experiments.records import Refusal
 from problems.registry import Registry
 
-# seconds beyond what the time limit explains: importing and compiling a solver, which its process does
-# before it solves, takes up to 10 s with Numba; those of the toolkit come compiled
-GRACE = 10.0
-_LOADING = _CERTIFYING = 600.0  # seconds
+GRACE = 10.0  # seconds beyond what the time limit explains, for an iteration that takes long
+_LOADING = _SETTING_UP = _CERTIFYING = (
+    600.0  # seconds; compiling with Numba may take a minute or two
+)
 _INSPECTED = 1.5  # solving with the evaluations of its trace, over solving alone
 
 
@@ -30,7 +30,8 @@ class ExecutorError(Refusal):
 def limit_of(case: Case, phase: str, grace: float = GRACE) -> float:
     """Return after how many seconds of a phase the worker that runs a case is killed."""
     if phase != "solving":
-        return _CERTIFYING if phase == "certifying" else _LOADING
+        other = {"certifying": _CERTIFYING, "loading": _LOADING}
+        return other.get(phase, _SETTING_UP)
     if case.time_limit is None:
         return inf
     # answers on a path are certified as they are found, which its time limit does not count

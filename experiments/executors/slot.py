@@ -4,9 +4,10 @@ A solver has a copy of the process to itself (see `cases.case`). The process is 
 killed, or a process or a file is left behind. Limits of a phase, beyond which it is ended:
 
 - loading the data: ten minutes;
+- compiling the solver, and setting it up (importing, and compiling what comes from outside): ten minutes
+  each, after which the row says `crashed`, as no limit of solving was reached;
 - solving: 1.5·time_limit + `grace`, which is 10 s (solvers stop by themselves at their next yield; where
-  iterates are evaluated in between, that takes up to half of their time; the grace is for importing and
-  compiling, which do not count as solving);
+  iterates are evaluated in between, that takes up to half of their time);
 - certifying and measuring the answer: ten minutes.
 
 It is ended by SIGTERM to its process group, and a second later by SIGKILL to the group and to all
@@ -25,7 +26,7 @@ from experiments.executors.base import GRACE, limit_of
 from experiments.workers.capture import last_words
 from experiments.workers.machine import bytes_text
 from experiments.workers.processes import oom_kills
-from experiments.workers.start import COMPILING
+from experiments.workers.start import COMPILING, SETTING_UP
 from experiments.workers.supervision import Worker
 from experiments.workers.wire import Malformed, WorkerError, WorkerExit
 
@@ -107,7 +108,9 @@ class WorkerSlot:
         phase, seconds = self.worker.phase()
         if seconds <= limit_of(case, phase, self.grace):
             return None
-        reason = f"killed after {seconds:.0f} s of {phase} without an end"
+        status, reason = "time_limit", f"killed after {seconds:.0f} s of {phase} without an end"
         if phase == "solving":
             reason += f", as it did not yield within time_limit = {case.time_limit:g} s"
-        return failed(case, "time_limit", reason, signal=self.worker.terminate())
+        elif phase.startswith((COMPILING, SETTING_UP)):
+            status, reason = "crashed", f"{reason}: it had not begun to solve"
+        return failed(case, status, reason, signal=self.worker.terminate())

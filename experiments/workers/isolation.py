@@ -16,7 +16,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import count, pairwise
 from multiprocessing import current_process, resource_tracker
 from pathlib import Path
 from time import perf_counter
@@ -51,8 +51,12 @@ class Returned(NamedTuple):
         return self.file.fileno()
 
 
-def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> Returned:
+def call_in_copy(
+    function: Callable[..., bytes], *arguments: Any, solving: Callable[[], object] = lambda: None
+) -> Returned:
     """Call a function in a copy of this process, with a function to call when it begins what counts.
+
+    It calls it again when what it has set up begins to solve; `solving` is called here then.
 
     The copy is ended by SIGTERM, which this process ignores from now on. Files among the arguments stay
     open in it.
@@ -75,6 +79,8 @@ def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> Returned:
     with ours:
         if ours.recv(1):  # nothing, if the copy ends before
             begun, delayed = perf_counter(), _delayed(pid)
+            if ours.recv(1):
+                solving()
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         seconds, delayed = perf_counter() - begun, _delayed(pid) - delayed
         _, status, used = os.wait4(pid, 0)
@@ -118,12 +124,14 @@ def _delayed(pid: int) -> float:
 def _call(
     returned: int, begins: socket.socket, function: Callable[..., bytes], arguments: tuple[Any, ...]
 ) -> NoReturn:
-    code = 1
+    code, told = 1, count(1)
 
     def begin() -> None:
-        """Tell the process that this is a copy of, once: nothing that comes later can."""
-        with begins:
+        """Tell the process that this is a copy of, twice: nothing that comes later can."""
+        with contextlib.suppress(OSError):
             begins.sendall(b".")
+        if next(told) == 2:
+            begins.close()
 
     try:
         files = [a.fileno() for a in arguments if hasattr(a, "fileno")]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 STARTING = "starting"  # the first phase of every call
 COMPILING = "compiling"  # how a phase begins in which a solver is compiled
+SETTING_UP = "setting up"  # how one begins in which it is made ready, before its clock starts
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

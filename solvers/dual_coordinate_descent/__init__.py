@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.threads import Pool, Threads
 from solvers.base import Solver
-from solvers.dual_coordinate_descent.blocks import whole
+from solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole
 from solvers.dual_coordinate_descent.descent import Descent
 from solvers.numerics.claims import may_claim
 
@@ -57,7 +58,7 @@ class DualCoordinateDescent(Solver):
 
     form: ClassVar = BoxQP
     finest_tol: ClassVar = 0.0  # it ends by its gap
-    warm_up_size: ClassVar = 400  # its Newton steps solve systems of either kind
+    warm_up_size: ClassVar = 32
     warm_up_settings: ClassVar = {"tol": 1e-6, "gap": None}  # fine enough for all loops
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
 
@@ -74,6 +75,12 @@ class DualCoordinateDescent(Solver):
         if form.a is not None and (form.a == 0).any():
             return "dual coordinate descent needs every coefficient of the equality to be nonzero"
         return None
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Compile both systems of Newton steps on sparse rows: which is smaller depends on the data."""
+        if scipy.sparse.issparse(form.gram.X):
+            compile_sparse_systems(form.gram.X)
+        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each epoch and each Newton step, after several where they are short.

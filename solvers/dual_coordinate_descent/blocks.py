@@ -14,7 +14,7 @@ than the problem without the equality.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -52,6 +52,15 @@ class VariableBlock(NamedTuple):
         row_of, sign, p, a, lb, ub, diagonal = (v[chosen] for v in self[1:])
         taken = (row_of, sign, p, a, weight * lb, weight * ub, diagonal)
         return VariableBlock(self.rows, *(read_only(v) for v in taken))
+
+
+def compile_sparse_systems(X: Any) -> None:
+    """Compile `normal_matrix` and `row_products` for CSR samples of the type of `X`."""
+    one = np.ones(1)
+    numbers = (read_only(v) for v in (np.zeros(1, np.int64), *[one] * 6))
+    block = VariableBlock(as_rows(X[:1, :1]), *numbers)
+    normal_matrix(block, one, 1)
+    row_products(block, one, 1)
 
 
 def whole(form: BoxQP) -> VariableBlock:

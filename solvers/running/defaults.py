@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from problems import Formulation, Gram, Point, Unsupported, reduce
+from problems.compilation import pausing
 from problems.forms import Reduction
 from solvers.base import Solver
 
@@ -71,9 +72,11 @@ def choose(
         except Unsupported as missing:
             declined.append((solver, missing))
             continue
-        begun = clock()
-        state = solver.suits(reduction.form)
-        seconds += clock() - begun
+        with pausing(clock) as pauses:
+            (watch,) = pauses.clocks
+            begun = watch()
+            state = solver.suits(reduction.form)
+            seconds += watch() - begun
         if state is not None:
             return solver, reduction, state, seconds
         declined.append((solver, reduction.form))

@@ -8,7 +8,6 @@ spent solving.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -19,7 +18,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from problems import Formulation, Gram, Point, Unsupported, certify, reduce
-from problems.compilation import compiling
+from problems.compilation import pausing
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint, Reduction
 from problems.validation import check_positive, check_whole, shown
@@ -30,10 +29,6 @@ from solvers.running.defaults import choose, successor_of
 from solvers.running.parts import GROWTH, Parts
 from solvers.running.solution import Evaluation, Solution
 
-_log = logging.getLogger("dualgap")
-_COMPILED = (
-    "%s is being compiled: once on this machine, for up to half a minute; later runs load it"
-)
 _RETURNED = "iterates: returned a {}; write `yield` instead of `return`, once for each point"
 _NO_POINT = FormPoint(None, note="the solver ended without giving a point")
 _FIRST_EVALUATION = 1e-3  # seconds
@@ -55,6 +50,7 @@ def solve(
     max_iter: int | None = None,
     callback: Callable[[Evaluation], object] | None = None,
     clock: Callable[[], float] = perf_counter,
+    started: Callable[[], object] = lambda: None,
 ) -> Solution:
     """Solve `problem` with `solver`, and time it.
 
@@ -74,6 +70,8 @@ def solve(
     callback : called with each `Evaluation`; they are also kept in `Solution.trace`.
     clock : counts the seconds of solving and setting up; with `time.process_time` instead of a wall
         clock, neither the times nor what a time limit lets a solver do depend on the machine's load.
+    started : called as solving begins, once the solver is imported and compiled; of several binary
+        problems for each.
 
     Returns
     -------
@@ -102,7 +100,7 @@ def solve(
         listener = callback
         if part.problem is not problem:
             listener = parts.evaluate if callback is not None or stop_at_target else None
-        how = by_default, target_gap, stop_at_target, listener, time_left, iterations_left
+        how = by_default, target_gap, stop_at_target, listener, time_left, iterations_left, started
         answer = _Run(part.problem, *how).solved(solver, start, gram, clock)
         if part.problem is problem:
             return answer
@@ -193,6 +191,7 @@ class _Run:
     callback: Callable[[Evaluation], object] | None
     time_limit: float | None
     max_iter: int | None
+    started: Callable[[], object]
     reduction: Reduction[Any] = field(init=False)
     trace: list[Evaluation] = field(default_factory=list[Evaluation])
     next_evaluation: float = _FIRST_EVALUATION
@@ -226,7 +225,7 @@ class _Run:
                 state = self.reduction.form
                 if refusal := solver.refuses(state):
                     raise Unsupported(refusal)
-            state = self._prepared(solver, state)
+            state = self._prepared(solver, state, start, gram)
         except (Unsupported, NotInstalled) as stop:
             status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
             unable, note, gap = solver or NoSolver(), str(stop), self.target_gap
@@ -239,7 +238,7 @@ class _Run:
             successor = successor_of(solver, self.problem, self.reduction, self.target_gap)
         if successor is not None:
             begun, reached = clock(), self.latest
-            state = self._prepared(successor, self.reduction.form)
+            state = self._prepared(successor, self.reduction.form, start, gram)
             self.time_setup += clock() - begun
             status = self._ran(successor, state, clock)
             # cut short, it may be far behind the point that it took over from
@@ -264,21 +263,32 @@ class _Run:
         gap = certify(self.problem, self.reduction.recover(_copied(point))).gap
         return gap if np.isfinite(gap) else np.inf
 
-    def _prepared(self, solver: Solver, state: Any) -> Any:
+    def _prepared(self, solver: Solver, state: Any, start: Point | None, gram: Gram | None) -> Any:
         """Return what `solver` begins with, once all that it calls is compiled."""
-        name = solver.name
-        with compiling(lambda: _log.warning(_COMPILED, name)):
-            warm_up(solver, self.reduction.form)
-            return solver.prepare(state)
+        warm_up(solver, self.problem, start, gram)
+        return solver.prepare(state)
 
-    def _ran(self, solver: Solver, state: Any, clock: Callable[[], float]) -> Status:
-        """Run `solver`, and return why it stopped."""
+    def _ran(
+        self,
+        solver: Solver,
+        state: Any,
+        clock: Callable[[], float],
+        cpu: Callable[[], float] = cpu_seconds,
+        own: Callable[[], float] = thread_time,
+    ) -> Status:
+        """Run `solver`, and return why it stopped; what is compiled meanwhile counts as set-up.
+
+        The clocks are arguments of functions, which a solver does not reach by replacing those of a
+        module.
+        """
         iterates = solver.iterates(state)
         if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(_RETURNED.format(type(iterates).__name__))
-        status, begun = self.until_stopped(iterates, clock), clock()
+        self.started()
+        with pausing(clock, cpu, own) as pauses:
+            status, begun = self.until_stopped(iterates, *pauses.clocks), clock()
         self.latest = taken_apart(solver.finish(state, self.latest))
-        self.time_setup += clock() - begun
+        self.time_setup += pauses.lost[0] + clock() - begun
         return status
 
     @cached_property
@@ -294,13 +304,12 @@ class _Run:
         self,
         iterates: Iterator[FormPoint],
         wall: Callable[[], float],
-        cpu: Callable[[], float] = cpu_seconds,
-        own: Callable[[], float] = thread_time,
+        cpu: Callable[[], float],
+        own: Callable[[], float],
     ) -> Status:
-        """Run the solver and return why it stopped.
+        """Run the solver and return why it stopped, by clocks of time, of the CPU and of this thread.
 
-        The clocks are arguments of functions, which a solver does not reach by replacing those of a
-        module. They stand still during evaluations only, and but for what other threads compute then.
+        Its time and CPU time leave out evaluations, but for what other threads compute then.
         """
         status, begun, cpu_begun = None, wall() - self.time_solve, cpu() - self.cpu_time
         while status is None:

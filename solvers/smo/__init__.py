@@ -59,7 +59,7 @@ class SMO(Solver):
     form: ClassVar = BoxQP
     finest_tol: ClassVar = 0.0  # it ends by its gap
     warm_up_size: ClassVar = MOST_ON_DEMAND + 1
-    warm_up_settings: ClassVar = {"tol": 0.1, "gap": None}
+    warm_up_settings: ClassVar = {"tol": 0.1, "gap": 0.1}  # a small gap, or none, ends too late
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"
 
     def refuses(self, form: BoxQP) -> str | None:

@@ -1,14 +1,17 @@
 """Compiled functions: what cannot be read from the disk, and what is said while they are compiled."""
 
 import importlib.util
+import os
 import pickle
+import subprocess
 import sys
 
 import numba
 import pytest
+from numba.core.event import Listener, install_listener
 
 from problems import compilation
-from problems.compilation import compiled_apart, compiling
+from problems.compilation import compiled_apart, compiling, pausing
 
 FUNCTION = "import numba\n\n@numba.njit(cache=True)\ndef doubled(x):\n    return x + x\n"
 MOVED = b"cproblems.where_it_was\nRows\n."  # the pickle of a class in a module that is not there
@@ -78,17 +81,67 @@ def test_what_is_compiled_apart_is_read_again_there_and_nowhere_else(folder, mon
 
 
 @pytest.mark.parametrize(("seconds", "times"), [(-1.0, 1), (1e9, 0)], ids=["long", "short"])
-def test_it_is_said_once_and_only_while_something_is_compiled(seconds, times, folder, monkeypatch):
+@pytest.mark.parametrize(("name", "ours"), [("problems.compiled_once", 1), ("other", 0)])
+def test_it_is_said_once_and_only_while_functions_of_ours_are_compiled(
+    seconds, times, name, ours, folder, monkeypatch
+):
     monkeypatch.setattr(compilation, "_SILENT_SECONDS", seconds)
-    monkeypatch.setitem(sys.modules, "compiled_once", module_of("compiled_once", folder))
+    monkeypatch.setitem(sys.modules, name, module_of(name, folder))
     first, later = [], []
     with compiling(lambda: first.append(list(folder.rglob("*.nbi")))):
-        sys.modules["compiled_once"].doubled(2)
-        sys.modules["compiled_once"].doubled(2.0)
-    assert first == times * [[]]  # before the first function is on the disk
-    loaded = module_of("compiled_once", folder)
+        sys.modules[name].doubled(2)
+        sys.modules[name].doubled(2.0)
+    assert first == times * ours * [[]]  # before the first function is on the disk
+    loaded = module_of(name, folder)
     with compiling(lambda: later.append(None)):
         assert loaded.doubled(2) == 4
     assert not later
     loaded.doubled(1j)  # compiled, but nobody listens any more
-    assert len(first) == times
+    assert len(first) == times * ours
+
+
+SCRIPT = """
+from problems import compilation
+from problems.kernels.gaussian import _fill_exponents
+from problems.projection import _multiplier
+compilation._SILENT_SECONDS = -1.0
+for function, arguments in ((_fill_exponents, "f8[:,::1], f8[::1], f8[::1], f8, f8[:,::1]"),
+                            (_multiplier, "f8[::1], f8[::1], f8[::1], f8[::1], f8")):
+    function.compile(f"({arguments})")
+"""
+
+
+def test_whoever_compiles_in_a_plain_script_is_told_so_once_on_stderr(tmp_path):
+    """No call of ours, `solve` or an estimator, has to do anything for it, and no handler is set up."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = [sys.executable, "-c", SCRIPT]
+    told = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout == ""
+    assert told.stderr == compilation._COMPILING + "\n"
+    again = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    assert again.stderr == ""
+
+
+class Hands(Listener):
+    """A clock that goes on by ten seconds whenever something is compiled, or read from the disk."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def on_start(self, event):
+        self.now += 10.0
+
+    def on_end(self, event):
+        pass
+
+
+def test_a_clock_stands_still_while_a_function_is_compiled_or_read(folder):
+    for doubled in (module_of("compiled_once", folder).doubled for _ in range(2)):
+        hands = Hands()
+        with pausing(lambda: hands.now) as pauses, install_listener("numba:compiler_lock", hands):  # noqa: B023
+            doubled(2)
+            hands.now += 1.0
+            doubled(3)
+        assert hands.now > 10.0
+        assert pauses.clocks[0]() == 1.0
+        assert pauses.lost[0] == hands.now - 1.0

@@ -1,4 +1,4 @@
-"""Compiled functions: what is said while they are compiled, and which of ours is compiled again.
+"""Compiled functions: what is said while they are compiled, clocks that leave it out, and cache files.
 
 The index of a function on disk (`__pycache__/*.nbi`, or in NUMBA_CACHE_DIR) names the classes of its
 arguments by their modules, and numba reads all of it before it compares the time of the source. If such

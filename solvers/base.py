@@ -71,9 +71,9 @@ class Solver(ABC):
         need not have samples.
     source : where the algorithm is published.
     name : how experiment files call it; by default the class name in snake case.
-    warm_up_size : samples from which on it works in one way, whatever their number: it is run on a small
-        problem of the problem's size, up to this one, before the clock starts; 0 where it is not, as it
-        compiles and loads nothing, or its first call is timed.
+    warm_up_size : samples from which on it works in one way, whatever their number: it is run on so many
+        of the problem's own, or all, before the clock starts; 0 where it is not, as it compiles and
+        loads nothing, or its first call is timed.
     warm_up_settings : settings of its own that it is run with then, to end soon or to call all loops.
     needs : modules that `prepare` imports, each with the package that brings it.
     single_threaded : whether it is known to use one thread, however many it may use; tables mark it.

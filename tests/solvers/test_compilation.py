@@ -27,7 +27,7 @@ from problems import (
     SoftMarginDual,
     SVRDual,
 )
-from solvers import Solver, Status, all_solvers, solve
+from solvers import Solver, Status, all_solvers, near_rows, solve
 from solvers.numerics import warm_up
 from tests.small_problems import PROBLEMS, two_classes
 
@@ -72,6 +72,7 @@ FUNCTIONS = functions_of_ours()
 def let_go() -> None:
     """Let go of all compiled functions and of what is known to be compiled, as in a new process."""
     warm_up._WARM.clear()
+    near_rows._compile.cache_clear()
     for function in FUNCTIONS:
         function._make_finalizer()()
         function._reset_overloads()

@@ -52,8 +52,8 @@ def test_an_answer_on_files_is_solved_and_says_what_it_took(planned, files):
 def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files, tmp_path):
     case = planned(files)[0]
 
-    def changed(function, *arguments):
-        returned = call_in_copy(function, *arguments)
+    def changed(function, *arguments, **named):
+        returned = call_in_copy(function, *arguments, **named)
         path = tmp_path / "data" / "1.parquet"
         frame = pd.read_parquet(path)
         frame.loc[7, "a"] += 1e-9

@@ -196,7 +196,7 @@ def test_what_its_time_does_not_show_is_in_the_reason(case_of, monkeypatch):
     def timed(used=0.0, took=0.0, **times):
         monkeypatch.setattr(solving, "solve", lambda *a, **k: replace(solve(*a, **k), **times))
 
-        def apart(function, *arguments):
+        def apart(function, *arguments, **_):
             return Returned(BytesIO(function(lambda: None, *arguments)), took, 0.0, used)
 
         return run_case(case_of(), threads=2, apart=apart).record["reason"]

@@ -78,6 +78,21 @@ def test_no_grandchild_outlives_the_run(slot, case_of, strange, tmp_path, then, 
     wait_until_none_is_left(tmp_path)
 
 
+def test_setting_up_does_not_count_as_solving_and_has_a_limit_of_its_own(
+    slot, case_of, strange, monkeypatch
+):
+    """As where a solver from outside is compiled: no row says that it did not solve in its time."""
+    solver = strange(prepare="time.sleep(2)")
+    record = slot.run(case_of(solver, time_limit=0.1)).record  # killed after 1.15 s of solving
+    assert record["status"] == "finished", record["reason"]
+    assert record["time_setup"] >= 2.0 > record["time_solve"]
+    monkeypatch.setattr("experiments.executors.base._SETTING_UP", 0.5)
+    record = slot.run(case_of(solver, time_limit=0.1)).record
+    assert record["status"] == "crashed"
+    assert "of setting up strange" in record["reason"]
+    assert record["reason"].endswith("without an end: it had not begun to solve")
+
+
 def test_a_grandchild_whose_parent_has_ended_is_found(slot, case_of, strange, tmp_path):
     parted = (
         f"import subprocess\nsubprocess.run([sys.executable, '-c', {born(tmp_path)!r}], check=True)"

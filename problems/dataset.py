@@ -75,7 +75,7 @@ def check_samples(X: Any, name: str = "X") -> Matrix:
     """Return `X` as a read-only float64 array or canonical CSR matrix of finite numbers."""
     if scipy.sparse.issparse(X):
         return _check_sparse(X, name)
-    dense = _as_floats(X, name)
+    dense = as_floats(X, name)
     if dense.ndim != 2:
         raise ValueError(
             f"{name}: expected a matrix of shape (n, d), got {dense.ndim} dimension(s); "
@@ -118,15 +118,27 @@ def check_classes(y: Any, n: int, name: str = "y") -> Vector:
 
 def check_targets(y: Any, n: int, name: str = "y") -> Vector:
     """Return `y` as a read-only float64 vector of n finite numbers."""
-    targets = _as_floats(y, name)
-    if targets.ndim != 1:
-        raise ValueError(
-            f"{name}: expected a vector of shape (n,), got shape {targets.shape}; use {name}.ravel()"
-        )
+    targets = as_floats(y, name)
+    check_vector(targets, name)
     if targets.shape[0] != n:
         raise ValueError(f"{name}: has {targets.shape[0]} entries for {n} samples")
     _check_finite(targets, name)
     return _read_only(np.ascontiguousarray(targets))
+
+
+def check_vector(values: NDArray[Any], name: str) -> None:
+    """Raise ValueError if an array is not a vector, with the remedy for what it is."""
+    if values.ndim == 1:
+        return
+    remedy = "give one value per sample, not a matrix of several columns"
+    if values.size == max(values.shape, default=0):
+        remedy = "use {}.ravel()"
+    elif values.ndim == 2 and np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all():
+        remedy = "its rows are one-hot codes of classes, which {}.argmax(axis=1) numbers"
+    raise ValueError(
+        f"{name}: expected a vector of shape (n,), got shape {values.shape}; "
+        + remedy.format(name.rpartition(": ")[2])
+    )
 
 
 def check_slack_weight(C: Any, n: int) -> float | Vector:
@@ -158,16 +170,17 @@ def content_hash(*parts: Any) -> str:
     return digest.hexdigest()
 
 
-def _as_floats(values: Any, name: str) -> NDArray[np.float64]:
+def as_floats(values: Any, name: str, empty: bool = False) -> NDArray[np.float64]:
+    """Return real numbers as float64; ValueError for others, and for none unless `empty`."""
     if np.ma.isMaskedArray(values):
         raise ValueError(f"{name}: is a masked array; drop or fill what is masked first")
     try:
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{name}: rows of unequal length; give a rectangular array") from None
-    if array.size == 0:
+    if array.size == 0 and not empty:
         raise ValueError(f"{name}: is empty")
-    if array.dtype.kind not in "bifu":
+    if array.dtype.kind not in "bifu" and array.size:
         example = shown(array.ravel()[0])
         raise ValueError(f"{name}: expected real numbers, got {array.dtype}, for example {example}")
     with np.errstate(over="ignore"):  # a long double beyond float64 is refused as infinite

@@ -31,6 +31,16 @@ def shown(value: Any) -> str:
     return " ".join(repr(value).split())[:80]
 
 
+def decoded(content: bytes) -> str:
+    """Return UTF-8 text without byte order mark, with newlines only; ValueError names the line."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"line {line}: is not UTF-8 text; save the file as UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
     """Return `value` as a finite float above zero (or not below it, with `zero`)."""
     number = _number(value)

@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from problems.dataset import Matrix, Vector
+from problems.dataset import Matrix, Vector, as_floats, check_vector
+from problems.labels import as_numbers, is_positive, is_word_missing, positive_word
 
 _ROWS = 2**15  # of a piece of a block, whose temporary arrays are of its length
 
@@ -111,6 +112,10 @@ class Blocks:
                 f"{filled[0].name} has {filled[0].columns}{' and weights' * filled[0].weighted}: "
                 "all blocks need the same"
             )
+        words = sorted(frozenset[str]().union(*(own.words for own in filled)))
+        if words and positive_word(words) and not all(own.words for own in filled):
+            numbers = next(own.name for own in filled if not own.words)
+            raise ValueError(f"y: the labels of {numbers} are numbers, and others {words[0]!r}")
         labels = set[float]().union(*(own.labels for own in filled))
         if source.positive is not None and 1.0 not in labels:
             raise ValueError(f"positive: no sample has the label {source.positive!r}")
@@ -179,7 +184,7 @@ class Blocks:
             If it is missing or is of another shape or, where asked to `verify`, has another checksum.
         """
         try:
-            X, y, weight = _arrays(self.source, k, verify)
+            X, y, weight, _ = _arrays(self.source, k, verify)
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ChangedBlock(f"{self.names[k]}: cannot be read any more: {error}") from error
         # a block of LIBSVM text has as many columns as it needs
@@ -239,11 +244,14 @@ class _Facts(NamedTuple):
     checksum: str
     nbytes: int
     labels: frozenset[float]  # its first distinct y, of which more than two are no labels
+    words: frozenset[
+        str
+    ]  # its first distinct labels, where they are text and none is named positive
 
 
 def _facts(source: BlockSource, k: int) -> _Facts:
     """Return what is known of a block once its values are checked."""
-    X, y, weight = _arrays(source, k, original=True)
+    X, y, weight, words = _arrays(source, k, original=True)
     values = X.data if scipy.sparse.issparse(X) else X
     if not np.isfinite(values).all():
         bad = ~np.isfinite(X.data if scipy.sparse.issparse(X) else X)
@@ -262,48 +270,78 @@ def _facts(source: BlockSource, k: int) -> _Facts:
     nbytes = sum(a.nbytes for a in _contents(X, y, weight))
     labels = frozenset(np.unique(y)[:3].tolist())
     kind = X.shape[1], scipy.sparse.issparse(X), weight is not None
-    return _Facts(*kind, source.names[k], y.size, _checksum(X, y, weight), nbytes, labels)
+    return _Facts(*kind, source.names[k], y.size, _checksum(X, y, weight), nbytes, labels, words)
 
 
-def _arrays(source: BlockSource, k: int, original: bool) -> tuple[Any, Vector, Vector | None]:
-    """Return float64 arrays of matching shapes, X in C order or CSR with sorted indices."""
+def _arrays(
+    source: BlockSource, k: int, original: bool
+) -> tuple[Any, Vector, Vector | None, frozenset[str]]:
+    """Return float64 arrays of matching shapes, X in C order or CSR with sorted indices.
+
+    The last are the first distinct labels, where they are text and `positive` is not given.
+    """
     X, y, weight = source.load(k, original)
+    name = source.names[k]
     try:
-        return _as_floats(X, _signs(y, source.positive), weight)
+        signs, words = _signs(np.asarray(y), source.positive)
+        if scipy.sparse.issparse(X):
+            as_floats(X.data, "X", empty=True)
+            X = scipy.sparse.csr_array(X, dtype=np.float64)
+            X.sum_duplicates()
+        else:
+            X = np.ascontiguousarray(as_floats(X, "X", empty=True))
+        vectors = [_vector(signs, "y"), None if weight is None else _vector(weight, "weight")]
     except (ValueError, TypeError) as error:
-        raise ValueError(f"X: {source.names[k]}: {error}") from None
-
-
-def _signs(y: Any, positive: float | str | None) -> Any:
-    """Return −1 and +1 in the place of labels, if one of them is to be +1."""
-    y = np.asarray(y)
-    if positive is None:
-        if y.size and y.dtype.kind not in "biuf":
-            raise ValueError(
-                f"its labels are text, such as {y[0]!r}; say which is +1 with 'positive'"
-            )
-        return y
-    if y.dtype.kind not in "biuf":
-        from pandas import isna  # noqa: PLC0415 - slow to import
-
-        # None of Parquet, NaN or NA of a data frame: as text each would be a label like any other
-        return np.where(isna(y), np.nan, np.where(y.astype(str) == str(positive), 1.0, -1.0))
-    return np.where(np.isnan(y), np.nan, np.where(y == float(positive), 1.0, -1.0))
-
-
-def _as_floats(X: Any, y: Any, weight: Any) -> tuple[Any, Vector, Vector | None]:
-    if scipy.sparse.issparse(X):
-        X = scipy.sparse.csr_array(X, dtype=np.float64)
-        X.sum_duplicates()
-    else:
-        X = np.ascontiguousarray(X, dtype=np.float64)
-    vectors = [
-        None if v is None else np.ascontiguousarray(v, dtype=np.float64) for v in (y, weight)
-    ]
+        argument, _, reason = str(error).partition(": ")
+        if argument not in ("X", "y", "weight"):
+            argument, reason = "X", str(error)
+        raise ValueError(f"{argument}: {name}: {reason}") from None
     if X.ndim != 2 or any(v is not None and v.shape != X.shape[:1] for v in vectors):
         shapes = ", ".join(str(np.shape(v)) for v in (X, *vectors) if v is not None)
-        raise ValueError(f"needs X of shape (m, d) and vectors of shape (m,), got {shapes}")
-    return X, vectors[0], vectors[1]  # type: ignore[return-value]
+        raise ValueError(
+            f"X: {name}: needs X of shape (m, d) and vectors of shape (m,), got {shapes}"
+        )
+    return X, vectors[0], vectors[1], words  # type: ignore[return-value]
+
+
+def _vector(values: Any, name: str) -> Vector:
+    """Return numbers as a vector; those of a matrix with one column too."""
+    vector = as_floats(values, name, empty=True)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        vector = vector.ravel()
+    check_vector(vector, name)
+    return np.ascontiguousarray(vector)
+
+
+def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
+    """Return y as numbers, −1 and +1 where `positive` is given, and the words that decide the signs.
+
+    Words, the first distinct ones, are returned only where labels are text and `positive` is None.
+    """
+    if y.dtype.kind in "biuf":
+        if positive is None:
+            return y, frozenset()
+        number = as_numbers([str(positive)])
+        chosen = np.nan if number is None else number[0]
+        return np.where(np.isnan(y), np.nan, np.where(y == chosen, 1.0, -1.0)), frozenset()
+    if y.dtype.kind not in "OUST" or not y.size:
+        return y, frozenset()  # refused as numbers are checked
+    from pandas import isna  # noqa: PLC0415 - slow to import
+
+    # None of Parquet, NaN or NA of a data frame: as text each would be a label like any other
+    text = np.char.strip(np.where(isna(y), "", y).astype(str))
+    known, places = np.unique(text, return_inverse=True)
+    is_label = ~is_word_missing(known)
+    labels, values = known[is_label], np.full(known.shape, np.nan)
+    if (numbers := as_numbers(labels)) is not None:
+        values[is_label] = numbers
+        return _signs(values[places].reshape(y.shape), positive)
+    chosen = [
+        label == str(positive) if positive is not None else is_positive(label) for label in labels
+    ]
+    values[is_label] = np.where(chosen, 1.0, -1.0)
+    words = frozenset[str](labels[:3].tolist() if positive is None else ())
+    return values[places].reshape(y.shape), words
 
 
 def _contents(X: Any, y: Vector, weight: Vector | None) -> list[Any]:

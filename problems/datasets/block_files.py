@@ -16,14 +16,18 @@ import numpy as np
 import scipy
 
 from problems.blocks import Blocks, BlockSource
-from problems.datasets.formats import check_readable, fault_of, parsed
+from problems.datasets.formats import check_readable, fault_of, other_format, parsed
 from problems.datasets.source import DataInBlocks, Loadable, count
+from problems.datasets.tables import check_names
 from problems.validation import DAMAGE
 
 ROWS = 500_000  # of a block
 _BATCH = 2**16  # rows of Parquet that are decoded at a time
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
 _KNOWN = (".parquet", ".npy", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
+_WHOLE = {".npz": "libsvm_file", ".mat": "libsvm_file"} | dict.fromkeys(
+    (".csv", ".tsv", ".arff"), "table_file"
+)  # formats that are read whole, and the data set that does
 
 
 class Piece(NamedTuple):
@@ -92,7 +96,9 @@ class ParquetSource(FileSource):
 
 @dataclass(frozen=True)
 class TextSource(FileSource):
-    """Lines of LIBSVM text, whose indices begin at 1."""
+    """Lines of LIBSVM text, whose indices begin at 1, or at 0 if it is `zero_based`."""
+
+    zero_based: bool = False
 
     def _read(self, piece: Piece) -> tuple[Any, Any, Any]:
         with Path(piece.file).open("rb") as file:
@@ -101,9 +107,10 @@ class TextSource(FileSource):
         if piece.first == piece.end:
             return scipy.sparse.csr_array((0, 1)), np.empty(0), None
         try:
-            X, y = parsed(io.BytesIO(text), zero_based=False)
+            X, y = parsed(io.BytesIO(text), self.zero_based)
         except (ValueError, OverflowError) as error:
-            faults = map(fault_of, filter(_has_sample, text.splitlines()))
+            lines = filter(_has_sample, text.splitlines())
+            faults = (other_format(line) or fault_of(line, self.zero_based) for line in lines)
             found = next(((row, fault) for row, fault in enumerate(faults) if fault), (0, error))
             raise ValueError(
                 f"X: {piece.file}, row {piece.first + found[0]}: {found[1]}"
@@ -140,6 +147,7 @@ def open_blocks(
     weight: str | None = None,
     rows: int = ROWS,
     positive: float | str | None = None,
+    zero_based: bool = False,
 ) -> Blocks:
     """Return the samples of files in blocks, each read and checked once.
 
@@ -147,11 +155,14 @@ def open_blocks(
     ----------
     path : files of one format, by a list, a folder, a pattern such as ``data/*.parquet``, or one file:
         Parquet; arrays ``X_k.npy`` (m, d) with ``y_k.npy`` (m,) and perhaps ``weight_k.npy`` (m,) beside
-        them; or else LIBSVM text that is not compressed.
+        them; or else LIBSVM text that is not compressed. In a folder, or by a pattern, files whose names
+        begin with ``.`` or ``_`` are no data.
     target : Parquet only, and needed there: the column of labels or targets. All others are features.
     weight : Parquet only: the column of weights, which multiply C, if there is one.
     rows : of a block at most; a row group of Parquet is a block even if it has more.
-    positive : the label that becomes +1, all others becoming −1.
+    positive : the label that becomes +1, all others becoming −1; needed for labels in words, unless
+        they are two of which one is +, 1, yes, true, positive or pos.
+    zero_based : of LIBSVM text, whether indices begin at 0 instead of 1.
 
     Raises
     ------
@@ -160,7 +171,7 @@ def open_blocks(
     ValueError
         If a file or a value is not usable; the message names the file and the row, counted from 0.
     """
-    return Blocks.checked(source_of(path, target, weight, rows, positive))
+    return Blocks.checked(source_of(path, target, weight, rows, positive, zero_based))
 
 
 def source_of(
@@ -169,44 +180,65 @@ def source_of(
     weight: str | None,
     rows: int,
     positive: float | str | None,
+    zero_based: bool = False,
 ) -> FileSource:
     """Return the pieces of files, see `open_blocks`; of text the lines are counted."""
     files = _files(path)
-    is_parquet = files[0].suffix == ".parquet"
-    if odd := [file for file in files if file.suffix != files[0].suffix]:
+    kinds = [file.suffix.lower() for file in files]
+    if odd := [file for file, kind in zip(files, kinds, strict=True) if kind != kinds[0]]:
         raise ValueError(f"path: files of one format are needed, got {files[0]} and {odd[0]}")
-    if not is_parquet and (target is not None or weight is not None):
+    if zero_based and kinds[0] in (".parquet", ".npy"):
+        raise ValueError(f"zero_based: is about LIBSVM text, and {files[0]} is none; leave it out")
+    if kinds[0] == ".parquet":
+        return _parquet(files, target, weight, rows, positive)
+    if target is not None or weight is not None:
         name = "weight" if target is None else "target"
         raise ValueError(f"{name}: is a column of Parquet, and {files[0]} is none; leave it out")
-    if is_parquet:
-        return _parquet(files, target, weight, rows, positive)
-    cut = _array_pieces if files[0].suffix == ".npy" else _text_pieces
-    kind = ArrayFileSource if files[0].suffix == ".npy" else TextSource
-    return kind(tuple(piece for file in files for piece in cut(file, rows)), positive)
+    if kinds[0] == ".npy":
+        pieces = (piece for file in files for piece in _array_pieces(file, rows))
+        return ArrayFileSource(tuple(pieces), positive)
+    pieces = (piece for file in files for piece in _text_pieces(file, rows))
+    return TextSource(tuple(pieces), positive, zero_based)
 
 
 def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
     """Return the files that a path stands for."""
     if not isinstance(path, (str, Path)):
         files = [Path(own).expanduser() for own in path]
+    elif (given := Path(path).expanduser()).is_file():
+        files = [given]
     else:
-        given = Path(path).expanduser()
+        found = sorted(given.glob("*") if given.is_dir() else map(Path, glob(str(given))))
+        files = [file for file in found if file.name[0] not in "._" and file.is_file()]
         if given.is_dir():
-            files = sorted(own for own in given.glob("*") if {*own.suffixes[-2:]} & {*_KNOWN})
-        else:
-            files = [given] if given.is_file() else sorted(map(Path, glob(str(given))))
-    if files and all(file.suffix == ".npy" for file in files):
+            files = [file for file in files if _is_known(file)]
+    if files and all(file.suffix.lower() == ".npy" for file in files):
         files = [file for file in files if file.name.startswith("X")]
     if not files:
-        raise FileNotFoundError(f"{path}: no such file, and no file of samples that it stands for")
+        raise FileNotFoundError(
+            f"{path}: no such file, and no file of samples that it stands for: Parquet, X_k.npy or "
+            f"LIBSVM text ({', '.join(_KNOWN)})"
+        )
     files = [file.absolute() for file in files]  # workers may have another current folder
     for file in files:
         check_readable(file)
-        if file.suffix in _PACKED:
+        kind = file.suffix.lower()
+        if kind in _PACKED:
             raise ValueError(
                 f"{file}: is compressed, and cannot be read in pieces; unpack it first"
             )
+        if kind in _WHOLE:
+            raise ValueError(
+                f"{file}: is not read in blocks, which are Parquet, X_k.npy or LIBSVM text; "
+                f"{_WHOLE[kind]} reads it whole"
+            )
     return files
+
+
+def _is_known(file: Path) -> bool:
+    """Whether a file in a folder has the ending of samples, perhaps compressed or in another format."""
+    *_, inner, last = ("", "", *(suffix.lower() for suffix in file.suffixes))
+    return last in (*_KNOWN, *_WHOLE) or (last in _PACKED and inner in _KNOWN)
 
 
 def _parquet(
@@ -230,6 +262,10 @@ def _parquet(
             raise ValueError(f"{path}: is no Parquet file: {error}") from error
         with file:
             schema, groups = file.schema_arrow, file.metadata
+            try:
+                check_names(schema.names)
+            except ValueError as error:
+                raise ValueError(f"X: {path}: {error}") from None
             for name, column in (("target", target), ("weight", weight)):
                 if column is not None and column not in schema.names:
                     raise ValueError(f"{name}: {path} has no {column!r}, it has {schema.names[:9]}")
@@ -324,6 +360,7 @@ class BlockFiles(Loadable):
     weight : the column of Parquet that has the weights, which multiply C, if there is one.
     rows : of a block at most.
     positive : the label that becomes +1, all others becoming −1.
+    zero_based : of LIBSVM text, whether indices begin at 0 instead of 1.
     """
 
     name: ClassVar[str] = "blocks"
@@ -338,6 +375,7 @@ class BlockFiles(Loadable):
     weight: str | None = None
     rows: int = count(ROWS, low=1)
     positive: float | str | None = None
+    zero_based: bool = False
 
     def check(self) -> None:
         """Raise OSError or ValueError if there are no such files, or none with such columns.
@@ -345,13 +383,13 @@ class BlockFiles(Loadable):
         Of text, whose lines would have to be counted, only whether there is any.
         """
         files = _files(self.path)
-        if files[0].suffix in (".parquet", ".npy"):
+        if files[0].suffix.lower() in (".parquet", ".npy"):
             self._source()
 
     def files(self) -> list[Path]:
         """Return all files that are read: those of labels and weights beside arrays, too."""
         files = _files(self.path)
-        if files[0].suffix == ".npy":
+        if files[0].suffix.lower() == ".npy":
             beside = [_beside(file, name) for file in files for name in ("y", "weight")]
             files += [file for file in beside if file.exists()]
         return files
@@ -361,4 +399,4 @@ class BlockFiles(Loadable):
         return DataInBlocks(Blocks.checked(self._source()))
 
     def _source(self) -> FileSource:
-        return source_of(self.path, self.target, self.weight, self.rows, self.positive)
+        return source_of(**vars(self))

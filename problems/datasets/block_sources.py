@@ -8,6 +8,7 @@ import numpy as np
 from problems.blocks import Blocks, BlockSource
 from problems.datasets.block_files import ROWS
 from problems.datasets.source import DataInBlocks, Loadable, count, number
+from problems.datasets.tables import feature_matrix
 from problems.validation import check_choice
 
 
@@ -40,7 +41,7 @@ class DaskSource(BlockSource):
             return found
         frame = found.drop(columns=[name for name in (self.target, self.weight) if name])
         weight = None if self.weight is None else found[self.weight].to_numpy()
-        return frame.to_numpy(np.float64), found[self.target].to_numpy(), weight
+        return feature_matrix(frame, self.names[k]), found[self.target].to_numpy(), weight
 
 
 def dask_blocks(

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.dataset import check_samples
-from problems.datasets.formats import check_readable, check_text, read_file
+from problems.datasets.formats import check_readable, read_file
 from problems.datasets.source import Raw, Source, Task
-from problems.datasets.steps import by_density, show_labels
-from problems.validation import DAMAGE, check_choice
+from problems.datasets.steps import show_labels
+from problems.datasets.tables import TextOptions, chosen_columns, raw_of, read_table
+from problems.validation import check_choice
 
-_ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
-_TABLES = (".csv", ".tsv", ".parquet")
+_ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".mat", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
+_TABLES = (".csv", ".tsv", ".arff", ".parquet")
 _MOST_CLASSES = 20
 _MOST_CHECKED_BYTES = 2**26  # bytes, which take seconds to parse
 
@@ -81,7 +81,7 @@ class _File(Foreign):
     def title(self) -> str:
         """Name of the file, without the endings of formats and archives."""
         name = self.file.name
-        while Path(name).suffix in (*_ENDINGS, *_TABLES):
+        while Path(name).suffix.lower() in (*_ENDINGS, *_TABLES):
             name = Path(name).stem
         return name
 
@@ -92,7 +92,7 @@ class _File(Foreign):
 
 @dataclass(frozen=True, kw_only=True)
 class LibsvmFile(_File):
-    """A file in LIBSVM format (plain, .gz, .bz2 or .xz), or an .npz with `X` and `y`.
+    """A file in LIBSVM format (plain, .gz, .bz2 or .xz), or an .npz or .mat with `X` and `y`.
 
     `X` is dense if more than half of its entries are not zero, CSR otherwise.
 
@@ -105,7 +105,7 @@ class LibsvmFile(_File):
     zero_based : whether indices begin at 0 instead of 1.
     """
 
-    origin: ClassVar[str] = "LIBSVM text (plain, .gz, .bz2, .xz) or .npz with X and y"
+    origin: ClassVar[str] = "LIBSVM text (plain, .gz, .bz2, .xz), or .npz or .mat with X and y"
 
     zero_based: bool = False
 
@@ -116,19 +116,42 @@ class LibsvmFile(_File):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFile(_File):
-    """A CSV, TSV or Parquet file with one column of labels or targets; the others are the features.
+    """A CSV, TSV, ARFF or Parquet file with a column of labels or targets; others are the features.
 
     Parameters
     ----------
-    path : the file, its columns named in its first line; text may be compressed (.gz, .bz2, .xz).
-        ``~`` is the home folder.
+    path : the file; text may be compressed (.gz, .bz2, .xz). ``~`` is the home folder.
     target : the name of the column of labels or targets.
     task : what that column is; "auto" decides as for `libsvm_file`.
+    columns : the features, if not all other columns are. drop : columns that are no features.
+    sep : of text, what separates cells; a blank stands for any number of them. None: a tab in .tsv, a
+        comma elsewhere.
+    decimal : of text, the decimal point or comma.
+    header : of text, whether the first line names the columns, which are else called 1, 2, ... None:
+        it does, and a first line of numbers is refused.
     """
 
-    origin: ClassVar[str] = "CSV, TSV or Parquet with a column of labels or targets"
+    origin: ClassVar[str] = "CSV, TSV, ARFF or Parquet with a column of labels or targets"
 
-    target: str
+    target: str | int
+    columns: tuple[str | int, ...] = ()
+    drop: tuple[str | int, ...] = ()
+    sep: str | None = None
+    decimal: Literal[".", ","] = "."
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.decimal, "decimal", (".", ","))
+        check_choice(self.header, "header", (None, True, False))
+        if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\n\r'):
+            raise ValueError(f"sep: must be one character, such as ';', got {self.sep!r}")
+        for option, names in (("columns", self.columns), ("drop", self.drop)):
+            if not isinstance(names, (tuple, list)):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ValueError(f"{option}: must be a list of names of columns, got {names!r}")
+            object.__setattr__(self, option, tuple(names))
+        if self.columns and self.drop:
+            raise ValueError("drop: columns names all features already; give one of the two")
+        super().__post_init__()
 
     def read(self) -> Raw:
         """Parse the file.
@@ -136,69 +159,11 @@ class TableFile(_File):
         Raises
         ------
         ValueError
-            Naming the file, if it is no table, lacks the target, or has features that are no numbers.
+            Naming the file and the line, if it is not a table, lacks a column, or has features that
+            are not numbers.
         """
-        import pandas as pd  # noqa: PLC0415 - slow to import
-
-        endings, file = self.file.suffixes, self.file
-        check_readable(file)
-        try:
-            if ".parquet" in endings:
-                frame = pd.read_parquet(file)
-                frame.columns = frame.columns.astype(str)
-            else:
-                check_text(file)
-                frame = _text_table(file, "\t" if ".tsv" in endings else ",")
-        except (*DAMAGE, ValueError) as error:
-            raise ValueError(f"{self.path}: cannot be read as a table: {error}") from error
-        names = [*frame.columns]
-        if self.target not in names:
-            raise ValueError(f"target: {self.path} has no column {self.target!r}; {_some(names)}")
-        return raw_of(frame.drop(columns=self.target), frame[self.target], self.place())
-
-
-def _text_table(file: Path, separator: str) -> Any:
-    """Return the data frame of a table whose first line names all columns, each by a name of its own."""
-    import pandas as pd  # noqa: PLC0415 - slow to import
-
-    known: Any = {"sep": separator, "skipinitialspace": True}
-    # of longer lines below the names the first cells would be taken for names of rows
-    names: Any = {"dtype": str, "keep_default_na": False, "na_values": [""]}  # NA may be a name
-    first = pd.read_csv(file, header=None, nrows=2, **names, **known).iloc[0]
-    if first.isna().any():
-        raise ValueError(
-            f"its first line has no name for column {int(first.isna().argmax()) + 1}; give it one, or "
-            "leave out the numbers of rows, as `to_csv(..., index=False)` does"
-        )
-    if first.duplicated().any():
-        raise ValueError(f"its first line names {first[first.duplicated()].iloc[0]!r} twice")
-    return pd.read_csv(file, **known)
-
-
-def raw_of(features: Any, y: Any, place: str) -> Raw:
-    """Return the rows of a data frame of features and of a series of labels or targets.
-
-    Raises
-    ------
-    ValueError
-        Naming their place, if features are no numbers or values are missing.
-    """
-    from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - slow to import
-
-    text = [str(name) for name in features if not is_numeric_dtype(features[name])]
-    if text or not len(features.columns):
-        raise ValueError(
-            f"{place}: the columns but {y.name} are features, which are numbers; these are "
-            f"not: {_some(text)} (pandas.get_dummies makes numbers of categories)"
-        )
-    if y.isna().any():
-        raise ValueError(f"{place}: {y.name} is missing in {int(y.isna().sum())} rows")
-    kind = np.float64 if is_numeric_dtype(y) else np.str_
-    X = check_samples(features.to_numpy(np.float64), f"{place}: X")
-    return Raw(by_density(X), y.to_numpy().astype(kind))
-
-
-def _some(names: list[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return (", ".join(names[:8]) or "there are none") + more
+        options = TextOptions(self.sep, self.decimal, self.header)
+        frame, where = read_table(self.file, options)
+        columns, drop = ([*map(str, names)] for names in (self.columns, self.drop))
+        features, y = chosen_columns(frame, str(self.target), columns, drop, self.place())
+        return raw_of(features, y, self.place(), where)

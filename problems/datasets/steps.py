@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector
+from problems.labels import as_numbers, positive_word
 
 _LIMIT_STREAM, _SPLIT_STREAM = 1, 2
 
@@ -52,15 +53,20 @@ def to_signs(
     ----------
     y : labels as the source has them.
     positive : the label that becomes +1, by value or by its name in `class_names`; all others
-        become −1. None: labels −1/+1 stay, and of two others the larger becomes +1.
+        become −1. None: labels −1/+1 stay, of two other numbers the larger becomes +1, and of two
+        words the one that is in `POSITIVE_WORDS`.
     class_names : name of label i at position i, where the source has names.
 
     Raises
     ------
     ValueError
-        If `positive` is no label, or if it is None and the classes are not two.
+        If `positive` is no label, or if it is None and the classes are not two, or two words of which
+        neither or both are known to be positive.
     """
     labels = np.unique(y)
+    if labels.dtype.kind == "U" and as_numbers(labels) is not None:
+        y = np.asarray(as_numbers(y))
+        labels = np.unique(y)
     shown, is_text = show_labels(labels, class_names), labels.dtype.kind == "U"
     chosen: Any = positive
     if positive is not None:
@@ -76,7 +82,7 @@ def to_signs(
     elif not is_text and np.isin(labels, (-1, 1)).all():
         chosen = 1
     elif labels.size == 2:
-        chosen = labels[1]
+        chosen = positive_word(labels.tolist()) if is_text else labels[1]
     elif labels.size == 1:
         raise ValueError(f"positive: every label is {shown}; say which label is +1 with 'positive'")
     else:

@@ -35,7 +35,7 @@ from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.formulation import Formulation
 from problems.kernels import as_dense
 from problems.losses import Piece
-from problems.validation import DAMAGE
+from problems.validation import DAMAGE, decoded
 
 _ANSWERS = ("alpha", "x", "coefs", "w")  # one of which a file has
 _BLANK = ("", "NA")  # NA is R's
@@ -197,13 +197,7 @@ def _content(file: IO[bytes], problem: Formulation) -> bytes:
 
 def _text(file: IO[bytes], problem: Formulation) -> str:
     """Return the text of a file."""
-    content = _content(file, problem)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(f"line {line}: is not UTF-8 text; save the file as UTF-8") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return decoded(_content(file, problem))
 
 
 def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, Vector], list[str]]:

@@ -130,7 +130,7 @@ def test_a_table_of_targets_is_a_regression(tmp_path):
         ("a,y\n,1\n2,-1\n", "NaN"),
         ("", "cannot be read as a table"),
         ("a,y\n1,2\n1,2,3,4\n", "cannot be read as a table"),
-        ("y,a\n1,2,3\n-1,4,5\n", "Expected 2 fields in line 2, saw 3"),
+        ("y,a\n1,2,3\n-1,4,5\n", "line 2: has 3 cells for 2 columns"),
         ("y,a,y\n1,2,1\n-1,3,-1\n", "its first line names 'y' twice"),
         (",a,y\n0,2,1\n1,3,-1\n", "its first line has no name for column 1"),
     ],

@@ -1,0 +1,55 @@
+"""Labels as files have them: which text is a number, and which of two words is the positive class."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from problems.dataset import Vector
+
+POSITIVE_WORDS = ("+", "+1", "1", "yes", "true", "positive", "pos")  # in small letters
+_NUMBER = re.compile(r"[-+−]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+−]?[0-9]+)?")
+_MISSING = ("", "?")  # a blank cell, and what UCI and ARFF write; "NA" and "None" may name a class
+_MISSING_NUMBERS = ("na", "n/a", "nan", "null", "none")
+
+
+def as_numbers(words: Any) -> Vector | None:
+    """Return text as the numbers it is, None if any is not one; the minus may be a typographic one."""
+    texts: list[str] = np.asarray(words).tolist()
+    if not all(map(_NUMBER.fullmatch, texts)):
+        return None
+    return np.array([float(text.replace("−", "-")) for text in texts])
+
+
+def is_word_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which of distinct labels are missing: blank or ?, and among numbers NA, NaN or None."""
+    words: list[str] = labels.tolist()
+    texts = [word for word in words if word not in _MISSING and not _NUMBER.fullmatch(word)]
+    of_numbers = any(map(_NUMBER.fullmatch, words))
+    of_numbers = of_numbers and all(text.lower() in _MISSING_NUMBERS for text in texts)
+    return np.array([word in _MISSING or (of_numbers and word in texts) for word in words], bool)
+
+
+def is_positive(word: str) -> bool:
+    """Whether a label is one of `POSITIVE_WORDS`."""
+    return word.lower() in POSITIVE_WORDS
+
+
+def positive_word(labels: Iterable[str]) -> str:
+    """Return which of two labels becomes +1.
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of them is in `POSITIVE_WORDS`.
+    """
+    words = sorted(labels)
+    chosen = [word for word in words if is_positive(word)]
+    if len(words) != 2 or len(chosen) != 1:
+        raise ValueError(
+            f"positive: the labels are text, such as {', '.join(map(repr, words[:12]))}; say with "
+            f"'positive' which becomes +1 (without it: one of {' '.join(POSITIVE_WORDS)}, of two)"
+        )
+    return chosen[0]

@@ -5,8 +5,9 @@ archive has columns (or arrays) of these names, with one row for each sample:
     alpha          the multipliers αᵢ ≥ 0; for a regression α − α*
     x              the variables of the box QP that `dualgap export --qp` writes; of a convex QP its own
     z, y           of a convex QP the multipliers of Gx ≤ h and Ax = b, where they are known
-    coefs, index   coefficients αᵢyᵢ, of the samples `index` (from 1), else of all: as R's e1071 has them
+    coefs          coefficients αᵢyᵢ, as R's e1071 has them
     w              the weights, one row for each feature
+    index          which samples, variables or (of w alone) features the rows are, from 1; others have 0
     b, rho         the intercept, or its negative; it is examined, and never trusted
 A file may be damaged, or made to do harm: what it says of its size is compared with the problem's before
 memory is taken for it, and every number is checked.
@@ -19,6 +20,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,6 +41,16 @@ from problems.validation import DAMAGE, decoded
 
 _ANSWERS = ("alpha", "x", "coefs", "w")  # one of which a file has
 _BLANK = ("", "NA")  # NA is R's
+_UNNAMED = (
+    "",
+    "Unnamed: 0",
+)  # names of a column of row names: of R's write.csv; of pandas, read again
+_WHOLE = re.compile("[0-9]{1,18}")
+_ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # a whole number, or not a number
+_DECIMAL_COMMA = re.compile(
+    r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*"
+)
+Rows = list[tuple[int, list[str]]]  # lines by their numbers, in cells
 _ENTRY_BYTES, _LEAST_BYTES = 100, 2**20  # of text: for each number of an answer; for what is around
 _LONGEST_HEADER = 10_000  # bytes, as numpy has it
 _MAT_HEADER, _MAT_COMPRESSED = 128, 15  # bytes; a kind of element
@@ -64,16 +76,17 @@ def read_answer(path: Path, problem: Formulation) -> Point:
         raise ValueError(f"{path}: is no file; an answer is one")  # reading a pipe has no end
     with path.open("rb") as file:
         try:
-            if path.suffix == ".npz":
+            ending = path.suffix.lower()
+            if ending == ".npz":
                 return _from_columns(*_archive(file, problem), problem)
-            if path.suffix == ".mat":
+            if ending == ".mat":
                 return _from_columns(*_matlab(file, problem), problem)
-            if path.suffix == ".skops":
+            if ending == ".skops":
                 found = read_estimator(path, _largest(problem), problem)
                 return _from_columns(found, found, problem)
             text = _text(file, problem)
-            if path.suffix in (".csv", ".tsv"):
-                delimiter = "\t" if path.suffix == ".tsv" else ","
+            if ending in (".csv", ".tsv"):
+                delimiter = "\t" if ending == ".tsv" else ","
                 return _from_columns(*_table(text, delimiter, problem), problem)
             if not problem.has_samples:
                 raise ValueError("is no table or archive; an answer to a convex QP is x in one")
@@ -97,10 +110,12 @@ def _pieces(problem: Formulation) -> list[Piece]:
 def _most_entries(problem: Formulation) -> dict[str, int]:
     """Return how many numbers an array of each name has at most."""
     if isinstance(problem, ConvexQP):
-        return {"x": problem.n, "z": problem.h.size, "y": problem.b_eq.size}
+        sizes = {"x": problem.n, "z": problem.h.size, "y": problem.b_eq.size}
+        return sizes | {"index": problem.n}
     n = problem.n * problem.outputs
-    most = {"alpha": n, "coefs": n, "index": problem.n, "w": problem.n_weights, "b": n, "rho": n}
-    return most | {"x": n * len(_pieces(problem))}
+    most = {"alpha": n, "coefs": n, "w": problem.n_weights, "b": n, "rho": n}
+    most |= {"x": n * len(_pieces(problem))}
+    return most | {"index": max(n, most["w"], most["x"])}
 
 
 def _archive(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
@@ -208,8 +223,9 @@ def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: is no row of a table ({error})") from None
     header = rows[0][1]
-    if len(rows) > 1 and len(rows[1][1]) == len(header) + 1:
-        header.insert(0, "")  # R's write.table names rows, and not the column of their names
+    if _has_row_names(rows, text, delimiter):
+        header.insert(0, "")
+    _check_separator(header, delimiter)
     found = {name: list[float]() for name in header if name in _most_entries(problem)}
     if not found and len(header) == 1:
         wanted = "alpha, coefs or w" if problem.has_samples else "x"
@@ -219,7 +235,10 @@ def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
     ended = dict[str, int]()  # the lines of the first blank cells
     for line, row in rows[1:]:
         if len(row) > len(header):
-            raise ValueError(f"line {line}: has {len(row)} cells for {len(header)} columns")
+            raise ValueError(
+                f"line {line}: has {len(row)} cells for {len(header)} columns; write numbers with a "
+                "decimal point, no thousands commas, and a name for each column"
+            )
         for name, cell in zip(header, row, strict=False):
             if name not in found or cell in _BLANK:
                 ended.setdefault(name, line)
@@ -230,7 +249,57 @@ def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
                 )
             else:
                 found[name].append(finite(cell, f"line {line}, {name}"))
+    _check_order(header, rows)
     return {name: np.array(values) for name, values in found.items()}, header
+
+
+def _has_row_names(rows: Rows, text: str, delimiter: str) -> bool:
+    """Return whether rows begin with names, a column that R's write.table gives no name.
+
+    Then each row has one cell more than the header, and no two names are equal. Names without quotation
+    marks may be the whole part of a number with a decimal comma, or its thousands.
+    """
+    columns = len(rows[0][1])
+    filled = [row for _, row in rows[1:] if any(row)]
+    names = [row[0] for row in filled]
+    if not filled or any(len(row) != columns + 1 for row in filled) or len({*names}) < len(names):
+        return False
+    if not any(row[-1] for row in filled):  # each row ends in a delimiter
+        return False
+    first_rows = [line for line in text.split("\n")[1:] if line.strip()]
+    if all(line.startswith('"') for line in first_rows):
+        return True
+    joined = [delimiter.join(row[i : i + 2]) for row in filled for i in range(columns)]
+    is_comma = delimiter == "," and any(
+        all(map(_DECIMAL_COMMA.fullmatch, joined[i::columns])) for i in range(columns)
+    )
+    return not is_comma and all(_ROW_NAME.fullmatch(name) for name in names)
+
+
+def _check_separator(header: list[str], delimiter: str) -> None:
+    """Raise ValueError if the one column of a header is several, with another separator."""
+    if len(header) == 1 and (other := next((c for c in ";\t|, " if c in header[0]), "")):
+        raise ValueError(
+            f"line 1: its columns are separated by {other!r}, and expected is {delimiter!r}, with a "
+            "decimal point in numbers"
+        )
+
+
+def _check_order(header: list[str], rows: Rows) -> None:
+    """Raise ValueError if numbers of rows without a name are out of order, and there is no index.
+
+    So is a table that was sorted by its values: whether its rows are to be read by their place or by
+    their number is for its owner to say.
+    """
+    if header[0] not in _UNNAMED or "index" in header:
+        return
+    numbers = [(int(row[0]), line) for line, row in rows[1:] if row and _WHOLE.fullmatch(row[0])]
+    for (before, _), (number, line) in pairwise(numbers):
+        if number <= before:
+            raise ValueError(
+                f"line {line}: the number {number} of this row comes after {before}; call that column "
+                "index (counted from 1), or write the rows in their order"
+            )
 
 
 def _from_columns(
@@ -246,9 +315,43 @@ def _from_columns(
             entry = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(f"{name}: entry {entry + 1} must be finite, got {values[entry]}")
     if isinstance(problem, ConvexQP):
-        _check_sizes(columns, _most_entries(problem))
-        return problem.point(SimpleNamespace(**columns))
-    return _of_samples(columns, problem)
+        sizes = {name: size for name, size in _most_entries(problem).items() if name != "index"}
+        placed = _placed(columns, sizes, ("x",))
+        _check_sizes(placed, sizes)
+        return problem.point(SimpleNamespace(**placed))
+    n, pieces = problem.n * problem.outputs, _pieces(problem)
+    sizes = {"alpha": n, "coefs": n, "w": problem.n_weights}
+    sizes |= {"x": n * len(pieces)} if pieces else {}
+    numbered = [name for name in ("alpha", "coefs", "x") if name in columns]
+    placed = _placed(columns, sizes, numbered or ("w",))
+    _check_sizes(placed, sizes)
+    return _of_samples(placed, problem)
+
+
+def _placed(
+    columns: Mapping[str, Vector], sizes: Mapping[str, int], numbered: Collection[str]
+) -> dict[str, Vector]:
+    """Return columns with the entries of `numbered` ones where `index` says, and 0 elsewhere."""
+    placed = dict(columns)
+    index = placed.pop("index", None)
+    if index is None:
+        return placed
+    for name in {*numbered} & {*sizes}:
+        size, values = sizes[name], columns[name]
+        different = index.size == values.size == np.unique(index).size
+        if not different or not np.isin(index, np.arange(1, size + 1)).all():
+            raise ValueError(
+                f"index: must be {values.size} different numbers from 1 to {size}, beside {name}"
+            )
+        placed[name] = np.zeros(size)
+        placed[name][index.astype(np.int64) - 1] = values
+    others = [name for name in sizes if name in placed and name not in numbered]
+    if others and (np.diff(index) < 0).any():
+        raise ValueError(
+            f"index: numbers {', '.join(numbered)}, and is out of order: whether {others[0]} is, too, "
+            "cannot be known; sort the rows, or leave it out"
+        )
+    return placed
 
 
 def _check_sizes(columns: Mapping[str, Vector], sizes: Mapping[str, int]) -> None:
@@ -260,25 +363,11 @@ def _check_sizes(columns: Mapping[str, Vector], sizes: Mapping[str, int]) -> Non
 
 def _of_samples(columns: Mapping[str, Vector], problem: Formulation) -> Point:
     """Return the answer to a problem that is posed on samples."""
-    n, pieces = problem.n * problem.outputs, _pieces(problem)
-    sizes = {"alpha": n, "w": problem.n_weights}
-    _check_sizes(columns, sizes | ({"x": n * len(pieces)} if pieces else {}))
     alpha, w = columns.get("alpha"), columns.get("w")
     if alpha is None and "x" in columns:
         alpha = problem.from_box_variables(columns["x"])
     if alpha is None and "coefs" in columns:
-        beta, index = columns["coefs"], columns.get("index")
-        if index is None and beta.size != n:
-            raise ValueError(
-                f"coefs: has {beta.size} entries for {n} samples, and there is no index"
-            )
-        if index is not None:
-            different = index.size == beta.size == np.unique(index).size
-            if not different or not np.isin(index, np.arange(1, n + 1)).all():
-                raise ValueError(f"index: must be {beta.size} different numbers from 1 to {n}")
-            beta = np.zeros(n)
-            beta[index.astype(np.int64) - 1] = columns["coefs"]
-        alpha = problem.alpha(beta)
+        alpha = problem.alpha(columns["coefs"])
     if alpha is None and not problem.is_linear:
         raise ValueError("alpha: is needed with a kernel, where w has no coordinates")
     if w is not None:

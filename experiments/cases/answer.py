@@ -6,6 +6,7 @@ from the problem follows which arrays there may be.
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -13,6 +14,9 @@ from math import nan
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import experiments
+import problems
+import solvers
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
 from problems import Formulation, Point
 from problems.forms import Claim
@@ -37,13 +41,8 @@ class Failure(NamedTuple):
         """Return the failure that an exception is; what cannot be posed is unsupported, no crash."""
         if isinstance(error, NoSuchProblem):
             return cls(Status.UNSUPPORTED, sentence(str(error)), "")
-        lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
-        reason = sentence(next((line for line in reversed(lines) if line.strip()), ""))
-        frames = traceback.extract_tb(error.__traceback__)
-        if isinstance(error, SyntaxError):  # the last frame is the import's
-            reason = f"{reason} ({Path(error.filename or '').name}:{error.lineno})"
-        elif frames:
-            reason = f"{reason} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"
+        place = _place(error)
+        reason = _first_line(error) + (f" ({place})" if place else "")
         try:
             told = traceback.format_exc()
         except BaseException as other:  # of an exception whose own methods fail
@@ -51,6 +50,40 @@ class Failure(NamedTuple):
         lacking = isinstance(error, MemoryError)
         status = Status.OUT_OF_MEMORY if lacking else Status.CRASHED
         return cls(status, reason, _printable(told))
+
+
+def _first_line(error: BaseException) -> str:
+    """Return the type of an exception and the first line of its message."""
+    text = "".join(traceback.format_exception_only(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    name = type(error).__name__
+    # before that of a SyntaxError stand its file and line
+    start = next((i for i, line in enumerate(lines) if name in line.partition(":")[0]), 0)
+    first = (
+        " ".join(lines[start : start + 2]) if lines[start].endswith(f"{name}:") else lines[start]
+    )
+    return sentence(first)
+
+
+def _place(error: BaseException) -> str:
+    """Return file and line where an exception arose, in user code if any was called, else in ours."""
+    if isinstance(error, SyntaxError):  # the last frame is the import's
+        return f"{Path(error.filename or '').name}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
+    ours = [Path(package.__file__).parent for package in (problems, solvers, experiments)]
+
+    def rank(filename: str) -> int:
+        """Return 2 for user code, 1 for ours, 0 for libraries and code without a file."""
+        path = Path(filename)
+        if any(path.is_relative_to(folder) for folder in ours):
+            return 1
+        in_library = any(path.is_relative_to(folder) for folder in libraries)
+        return 2 if path.is_file() and not in_library else 0
+
+    # of several frames of one rank the last
+    found = max(frames[::-1], key=lambda frame: rank(frame.filename), default=None)
+    return "" if found is None else f"{Path(found.filename).name}:{found.lineno}"
 
 
 def _printable(text: str) -> str:

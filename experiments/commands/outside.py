@@ -9,7 +9,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
 
 from experiments.cases.judging import judged_file
 from experiments.cases.plan import Case, digest, plan
@@ -26,6 +28,26 @@ from problems.exchange.samples import WRITERS, write
 from problems.registry import unknown
 
 INDEX = "problems.json"
+
+
+class _Problem(BaseModel, strict=True, extra="forbid"):
+    """What the index says of one problem."""
+
+    name: str
+    specification: dict[str, Any]
+    hash: str
+    n: int
+    d: int
+    files: dict[str, str] = Field(min_length=1)
+
+
+class _Index(BaseModel, strict=True, extra="forbid"):
+    """The content of problems.json."""
+
+    experiment: str
+    folder: str
+    target_gap: float = Field(gt=0, lt=1)
+    problems: dict[Annotated[str, Field(pattern=r"^p[0-9]{3,}$")], _Problem] = Field(min_length=1)
 
 
 def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
@@ -91,46 +113,52 @@ def certify_all(
     inside = sorted(path for path in answers.iterdir() if path.is_dir())
     programs = [path for path in inside if not path.name.startswith(".")] or [answers]
     try:
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-        posed_problems: dict[str, Any] = index["problems"]
-        sums = {f: s for own in posed_problems.values() for f, s in own["files"].items()}
+        index = _Index.model_validate_json((folder / INDEX).read_bytes())
+        sums = {f: s for own in index.problems.values() for f, s in own.files.items()}
         changed = [f for f, s in sums.items() if _checksum(folder / f) != s]
         cases = [
-            (_case(index, own, place.name, target_gap, rigorous), key, own, place)
-            for key, own in posed_problems.items()
+            (_case(index, own, place.name, target_gap, rigorous), key, own.hash, place)
+            for key, own in index.problems.items()
             for place in programs
         ]
-        problems = {own["name"]: own["specification"] for own in posed_problems.values()}
-        text = str(index["experiment"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Refusal(f"{folder}: is not what `dualgap export --all` wrote: {error}") from None
+    except (OSError, ValueError, TypeError) as error:
+        fault = error
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise Refusal(
+            f"{folder / INDEX}: is not what `dualgap export --all` wrote: {fault}"
+        ) from None
     if changed:
         raise Refusal(f"{folder / changed[0]}: was changed since it was exported; export again")
     target = out or place_of(answers.absolute().name)
     ids = [case.run_id for case, *_ in cases]
-    store = Store.open(target, text, ids, problems=problems)
+    if len({*ids}) < len(ids):
+        raise Refusal(f"{folder / INDEX}: has a problem twice; export again")
+    names = {own.name: own.specification for own in index.problems.values()}
+    store = Store.open(target, index.experiment, ids, problems=names)
     try:
-        for case, key, own, place in cases:
-            store.append(judged_file(case, place, key, own["hash"]))
+        for case, key, known, place in cases:
+            store.append(judged_file(case, place, key, known))
     finally:
         store.close()
     return int(conclude(RunFolder(target), options))
 
 
 def _case(
-    index: dict[str, Any],
-    own: dict[str, Any],
+    index: _Index,
+    own: _Problem,
     program: str,
     target_gap: float | None,
     rigorous: bool,
 ) -> Case:
     """Return the case that an answer stands for: nothing is run, and no time is known."""
     solver = SolverSpec("program", {"answers": program}, label=program)
-    target = index["target_gap"] if target_gap is None else target_gap
-    run_id = digest(own["specification"], program, target, rigorous)[:16]
-    problem = ProblemSpec(**own["specification"])
-    known: Any = (0, None, target, None, None, False, index["folder"], rigorous)
-    return Case(run_id, own["name"], problem, solver, *known)
+    target = index.target_gap if target_gap is None else target_gap
+    run_id = digest(own.specification, program, target, rigorous)[:16]
+    problem = ProblemSpec(**own.specification)
+    known: Any = (0, None, target, None, None, False, index.folder, rigorous)
+    return Case(run_id, own.name, problem, solver, *known)
 
 
 def _checksum(path: Path) -> str:

@@ -358,7 +358,8 @@ def _check_sizes(columns: Mapping[str, Vector], sizes: Mapping[str, int]) -> Non
     """Raise ValueError if a column does not have as many entries as it must."""
     for name, size in sizes.items():
         if name in columns and columns[name].size != size:
-            raise ValueError(f"{name}: has {columns[name].size} entries, expected {size}")
+            fewer = "; a column index, from 1, says which fewer ones are" if name != "w" else ""
+            raise ValueError(f"{name}: has {columns[name].size} entries, expected {size}{fewer}")
 
 
 def _of_samples(columns: Mapping[str, Vector], problem: Formulation) -> Point:

@@ -1,7 +1,7 @@
 """Grids: a list stands for each of its values, at any depth; a list inside a list is a value.
 
 The interval of a problem's `path` is no grid, though a list: C, lam or epsilon is followed through it.
-Nor are the lists of what a program `takes`.
+Nor are the lists of what a program `takes`, and of the columns of a table.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from experiments.files.yamlfile import Fault, Node
 from problems import Formulation
 from solvers.paths.interval import Ends, interval_of
 
-KEY, TAKES = "path", "takes"
+KEY, TAKES, NAMES = "path", "takes", ("columns", "drop")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,9 @@ def expand(node: Node) -> Iterator[Node]:
 
 
 def with_values(entry: Node) -> Node:
-    """Return an entry with lists that no grid takes apart as values: intervals of a path, `takes`."""
+    """Return an entry with lists that no grid takes apart as values: see above."""
+    if isinstance(entry.value, dict) and "dataset" in entry.value:
+        entry = Node(entry.value | {"dataset": _with_names(entry.value["dataset"])}, entry.line)
     takes = entry.value.get(TAKES) if isinstance(entry.value, dict) else None
     if takes is not None and isinstance(takes.value, dict):
         kept = {
@@ -81,6 +83,20 @@ def with_values(entry: Node) -> Node:
         if isinstance(ends, list) and not any(isinstance(end.value, list) for end in ends):
             inside[key] = Node([inside[key]], inside[key].line)
     return Node(entry.value | {KEY: Node(inside, path.line)}, entry.line)
+
+
+def _with_names(dataset: Node) -> Node:
+    """Return a data set, or a list of them, in which one list of columns is a value."""
+    if isinstance(dataset.value, list):
+        return Node([*map(_with_names, dataset.value)], dataset.line)
+    if not isinstance(dataset.value, dict):
+        return dataset
+    kept: dict[str, Node] = dict(dataset.value)
+    for key in kept.keys() & NAMES:
+        names = kept[key].value
+        if isinstance(names, list) and not any(isinstance(name.value, list) for name in names):
+            kept[key] = Node([kept[key]], kept[key].line)
+    return Node(kept, dataset.line)
 
 
 def at_upper_end(node: Node) -> tuple[PathSettings | None, Node]:

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 
 from experiments.files.catalogue import about, classes
-from experiments.files.grid import FOLLOWED, KEY
+from experiments.files.grid import FOLLOWED, KEY, NAMES
 from experiments.files.keys import DURATION, LABEL, SIZE, ExperimentFile, Slurm
 from experiments.files.settings import Option, options_of
 from experiments.files.specs import SEARCHED, plain
@@ -142,6 +142,9 @@ def _setting(kind: str, key: str, option: Option) -> Schema:
     if kind == "solver" and key in SEARCHED:
         value = {"anyOf": [{"const": "auto"}, value]}
     default = plain(option.default)
+    if key in NAMES and value.get("type") == "array":
+        several = {"if": {"contains": {"type": "array"}}, "then": _axis(value), "else": value}
+        return several | {"default": plain(option.default)}
     known = not option.required and isinstance(default, (bool, int, float, str, list, dict))
     return _axis(value) | ({"default": default} if known else {})
 

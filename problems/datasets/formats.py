@@ -203,7 +203,7 @@ def read_text(path: Path) -> str:
     check_text(path)
     with _open(path) as stream:
         content: bytes = stream.read()
-    if other := other_format(content):
+    if endings_of(path)[0] != ".arff" and (other := other_format(content)):
         raise ValueError(other)
     text = decoded(content)
     if "\0" in text:
@@ -275,8 +275,9 @@ def _read_mat(path: Path) -> dict[str, Any]:
     except Exception as error:  # whatever scipy raises of a file that is damaged
         if str(error).startswith(str(path)):
             raise
-        reason = other_format(path.read_bytes()[:9]) or f"is not a complete MATLAB file ({error})"
-        raise ValueError(f"{path}: {reason}; X and y are read from what save -v7 writes") from error
+        if isinstance(error, NotImplementedError):
+            raise ValueError(f"{path}: {other_format(b'MATLAB 7')}") from error
+        raise ValueError(f"{path}: is not a complete MATLAB file ({error})") from error
     return {name: array for name, array in arrays.items() if not name.startswith("__")}
 
 

@@ -142,7 +142,7 @@ def _check_separator(first: str, names: list[str], sep: str, options: TextOption
         return
     counts = {other: len(_cells(first, other)) for other in _SEPARATORS if other != sep}
     best = max(counts, key=lambda other: counts[other])
-    if counts[best] > len(names) and (len(names) == 1 or best == ";"):
+    if counts[best] > 1 and (len(names) == 1 or (best == ";" and counts[best] >= len(names))):
         comma = ", and decimal: ',' if that is how numbers are written" if best == ";" else ""
         raise ValueError(
             f"its first line has {len(names)} column(s) separated by {sep!r}, and {counts[best]} by "
@@ -298,11 +298,13 @@ def feature_matrix(features: Any, subject: str, where: Place = "row {}".format) 
     text = [j for j, kind in enumerate(kinds) if not is_number(kind)]
     if kinds and not text:
         return features.to_numpy(np.float64, na_value=np.nan)
-    cells = features.iloc[:, text[0]].astype(str) if text else []
-    first = (f"; {where(i)} has {shown(c)}" for i, c in enumerate(cells) if as_numbers([c]) is None)
-    names = some([str(features.columns[j]) for j in text])
+    names, first = some([str(features.columns[j]) for j in text]), ""
+    if text:
+        cells = features.iloc[:, text[0]].astype(str).tolist()
+        row = next((i for i, cell in enumerate(cells) if as_numbers([cell]) is None), 0)
+        first = f"; {where(row)} has {shown(cells[row])}"
     raise ValueError(
-        f"{subject} are features, which are numbers; these are not: {names}{next(first, '')} (leave "
+        f"{subject} are features, which are numbers; these are not: {names}{first} (leave "
         "them out with drop, or make numbers of categories by pandas.get_dummies)"
     )
 

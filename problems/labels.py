@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from problems.dataset import Vector
 
-POSITIVE_WORDS = ("+", "+1", "1", "yes", "true", "positive", "pos")  # in small letters
+POSITIVE_WORDS = ("+", "yes", "true", "positive", "pos")  # in small letters
 _NUMBER = re.compile(r"[-+−]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+−]?[0-9]+)?")
 _MISSING = ("", "?")  # a blank cell, and what UCI and ARFF write; "NA" and "None" may name a class
-_MISSING_NUMBERS = ("na", "n/a", "nan", "null", "none")
+_MISSING_NUMBERS = (*("na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing"), *("-", "."))
 
 
 def as_numbers(words: Any) -> Vector | None:
@@ -24,7 +24,7 @@ def as_numbers(words: Any) -> Vector | None:
 
 
 def is_word_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which of distinct labels are missing: blank or ?, and among numbers NA, NaN or None."""
+    """Return which of distinct labels are missing: blank or ?, and among numbers NA, None, - etc."""
     words: list[str] = labels.tolist()
     texts = [word for word in words if word not in _MISSING and not _NUMBER.fullmatch(word)]
     of_numbers = any(map(_NUMBER.fullmatch, words))

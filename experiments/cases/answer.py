@@ -57,33 +57,20 @@ def _first_line(error: BaseException) -> str:
     text = "".join(traceback.format_exception_only(error))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     name = type(error).__name__
-    # before that of a SyntaxError stand its file and line
+    # before that of a SyntaxError stand its file and line; a message may begin with a blank line
     start = next((i for i, line in enumerate(lines) if name in line.partition(":")[0]), 0)
-    first = (
-        " ".join(lines[start : start + 2]) if lines[start].endswith(f"{name}:") else lines[start]
-    )
-    return sentence(first)
+    return sentence(" ".join(lines[start : start + 1 + lines[start].endswith(f"{name}:")]))
 
 
 def _place(error: BaseException) -> str:
-    """Return file and line where an exception arose, in user code if any was called, else in ours."""
+    """Return file and line where an exception arose: the last in user code, if any was called."""
     if isinstance(error, SyntaxError):  # the last frame is the import's
         return f"{Path(error.filename or '').name}:{error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
-    ours = [Path(package.__file__).parent for package in (problems, solvers, experiments)]
-
-    def rank(filename: str) -> int:
-        """Return 2 for user code, 1 for ours, 0 for libraries and code without a file."""
-        path = Path(filename)
-        if any(path.is_relative_to(folder) for folder in ours):
-            return 1
-        in_library = any(path.is_relative_to(folder) for folder in libraries)
-        return 2 if path.is_file() and not in_library else 0
-
-    # of several frames of one rank the last
-    found = max(frames[::-1], key=lambda frame: rank(frame.filename), default=None)
-    return "" if found is None else f"{Path(found.filename).name}:{found.lineno}"
+    known = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
+    known += [Path(str(package.__file__)).parent for package in (problems, solvers, experiments)]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_file()]
+    users = [f for f in frames if not any(map(Path(f.filename).is_relative_to, known))]
+    return "".join(f"{Path(f.filename).name}:{f.lineno}" for f in (users or frames)[-1:])
 
 
 def _printable(text: str) -> str:

@@ -262,10 +262,7 @@ def _parquet(
             raise ValueError(f"{path}: is no Parquet file: {error}") from error
         with file:
             schema, groups = file.schema_arrow, file.metadata
-            try:
-                check_names(schema.names)
-            except ValueError as error:
-                raise ValueError(f"X: {path}: {error}") from None
+            check_names(schema.names, f"X: {path}: its schema")
             for name, column in (("target", target), ("weight", weight)):
                 if column is not None and column not in schema.names:
                     raise ValueError(f"{name}: {path} has no {column!r}, it has {schema.names[:9]}")

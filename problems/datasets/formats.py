@@ -33,7 +33,6 @@ from problems.validation import DAMAGE, decoded
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _LONGEST = 200  # characters of what is said of a line
-_SPARSE = ("data", "indices", "indptr", "shape")  # parts of a CSR matrix in an archive
 _TABLE = "`table_file` reads it, with target: <the column of labels or targets>"
 _CSV = f"is CSV, not LIBSVM text, whose lines are `label index:value ...`; {_TABLE}"
 # beginnings of files that are no text of samples, what they are, and what to do
@@ -70,8 +69,8 @@ def read_file(
 
     Parameters
     ----------
-    path : ``.npz`` or ``.mat`` with arrays `X` (n, d) and `y` (n,), of ``.npz`` also the parts of a
-        CSR matrix; or LIBSVM text, compressed if the name ends in ``.gz``, ``.bz2`` or ``.xz``.
+    path : ``.npz`` or ``.mat`` with arrays `X` (n, d) and `y` (n,), or LIBSVM text, compressed if the
+        name ends in ``.gz``, ``.bz2`` or ``.xz``.
     zero_based : whether the indices in the text begin at 0.
     n_features : append zero columns up to this number.
 
@@ -236,31 +235,12 @@ def _read_npz(path: Path) -> dict[str, Any]:
             unpacked, arrays = sum(member.file_size for member in members.infolist()), {}
         if unpacked <= _unpacked_limit(path):
             with np.load(path, allow_pickle=False) as archive:
-                wanted = {"X", "y", *_SPARSE}
-                arrays = {name: _member(archive, name, name in wanted) for name in archive.files}
+                arrays = {name: archive[name] if name in "Xy" else None for name in archive.files}
     except (*DAMAGE, ValueError) as error:
-        raise ValueError(f"{path}: is not a complete .npz archive ({error})") from error
+        hint = "; save numbers, and labels as y.astype(str)" if "pickle" in str(error) else ""
+        raise ValueError(f"{path}: is not a complete .npz archive ({error}){hint}") from error
     _check_unpacked(path, unpacked, "save it with numpy.savez, which does not compress")
-    if "X" not in arrays and arrays.keys() >= {*_SPARSE}:
-        parts = [arrays[name] for name in _SPARSE]
-        try:
-            arrays["X"] = scipy.sparse.csr_array(tuple(parts[:3]), shape=tuple(parts[3].tolist()))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{path}: X: is a damaged sparse matrix: {error}") from error
     return arrays
-
-
-def _member(archive: Any, name: str, is_wanted: bool) -> Any:
-    """Return an array of an archive, if it is wanted; ValueError for one of Python's objects."""
-    try:
-        return archive[name] if is_wanted else None
-    except ValueError as error:
-        if "pickle" not in str(error):
-            raise
-        raise ValueError(
-            f"{name} is an array of Python objects; save numbers, labels as y.astype(str), and a "
-            "sparse X by scipy.sparse.save_npz's parts or as X.toarray()"
-        ) from error
 
 
 def _read_mat(path: Path) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""Tables with a column of labels or targets: CSV and TSV text, ARFF and Parquet.
+"""Tables with a column of labels or targets: CSV and other text, ARFF and Parquet.
 
-Each reader returns a data frame whose columns have distinct names, and a function that says where a row
-is. A cell is a number or the text that the file has: only a blank one (in ARFF also ?) is missing, since
-NA or None may be the name of a class.
+Each reader returns a data frame whose columns have distinct names, and the place of each row. A cell is
+a number or text; only a blank one (in ARFF also ?) is missing, as NA or None may be the name of a class.
 """
 
 import csv
@@ -48,10 +47,7 @@ def read_table(path: Path, options: TextOptions) -> tuple[Any, Place]:
     check_readable(path)
     reader = READERS.get(endings_of(path)[0], _read_csv)
     if reader is not _read_csv and options != TextOptions():
-        name = next(
-            name for name, value in vars(options).items() if value != getattr(TextOptions, name)
-        )
-        raise ValueError(f"{name}: is an option of CSV and other text, which {path} is not")
+        raise ValueError(f"sep, decimal, header: are of CSV, which {path} is not; leave them out")
     try:
         return reader(path, options)
     except (*DAMAGE, ValueError) as error:
@@ -63,91 +59,79 @@ def _read_parquet(path: Path, _: TextOptions) -> tuple[Any, Place]:
     from pyarrow import parquet  # noqa: PLC0415 - slow to import
 
     with path.open("rb") as file:  # not by its path, in which a folder y=1 would be a column
-        check_names(parquet.ParquetFile(file).schema_arrow.names)
+        check_names(parquet.ParquetFile(file).schema_arrow.names, "its schema")
         frame = pd.read_parquet(file)
     frame.columns = frame.columns.astype(str)
     return frame, "row {}".format
 
 
-def check_names(names: Iterable[str]) -> None:
-    """Raise ValueError if two columns have one name."""
+def check_names(names: Iterable[str], subject: str) -> None:
+    """Raise ValueError, begun with `subject`, if two columns have one name."""
     listed = [*names]
-    if twice := [name for name in dict.fromkeys(listed) if listed.count(name) > 1]:
-        raise ValueError(f"has the column {twice[0]!r} twice; rename one of them")
+    if twice := [name for name in listed if name and listed.count(name) > 1]:
+        raise ValueError(f"{subject} names {twice[0]!r} twice; rename one of these columns")
 
 
 def _read_csv(path: Path, options: TextOptions) -> tuple[Any, Place]:
     import pandas as pd  # noqa: PLC0415 - slow to import
 
-    text = read_text(path)
     sep = options.sep or ("\t" if endings_of(path)[0] == ".tsv" else ",")
     if sep == options.decimal:
         raise ValueError(f"its cells are separated by {sep!r}, as are decimals; give another sep")
-    # of lines that pandas counts as rows, the numbers
-    lines = [i for i, line in enumerate(text.split("\n"), 1) if line.strip(" \t".replace(sep, ""))]
-    if not lines:
-        raise ValueError("is empty; its first line names the columns")
-    _check_quotes(text)
-    first = text.split("\n")[lines[0] - 1]
-    names = _cells(first, sep)
-    _check_separator(first, names, sep, options)
-    named = _is_header(names, lines[0], options)
-    if not named:
-        names = [str(j + 1) for j in range(len(names))]
-    elif twice := [name for name in names if name and names.count(name) > 1]:
+    numbered = [(i, s) for i, s in enumerate(read_text(path).split("\n"), 1) if s.strip(" ")]
+    places, lines = [i for i, _ in numbered], [s for _, s in numbered]
+    if len(lines) < 2:
         raise ValueError(
-            f"its first line names {twice[0]!r} twice; rename one, or give header: false"
+            "has no two lines; the first one names the columns, and each other is a row"
         )
-    rows = lines[named:]
-    if not rows:
-        raise ValueError("has no rows below the names of its columns")
-    known: Any = {"sep": r"\s+" if sep == " " else sep, "decimal": options.decimal}
-    known |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
-    known |= {"header": None, "skiprows": rows[0] - 1}
+    if options.sep is None:
+        _check_separator(lines[:2], sep)
+    if sep == " ":
+        lines = [" ".join(line.split()) for line in lines]
+    names = _cells(lines[0], sep)
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=sep, skipinitialspace=True)
+    for k, row in enumerate(reader):
+        if reader.line_num != k + 1 or row[-1].endswith("\n"):
+            raise ValueError(
+                f"line {places[k]}: has a quotation mark without its partner: {shown(lines[k])}; remove "
+                "it, or double one that is part of a text; text of several lines is not accepted"
+            )
+        if len(row) != len(names):
+            raise ValueError(
+                f"line {places[k]}: has {len(row)} cells for {len(names)} columns; a decimal comma, a "
+                "missing cell, or numbers of rows without a name change their number"
+            )
+    named = _is_header(names, places[0], options)
+    if named:
+        check_names(names, "its first line")
+    known: Any = {"sep": sep, "decimal": options.decimal, "skipinitialspace": True, "header": None}
+    known |= {"keep_default_na": False, "na_values": [""], "low_memory": False}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         known["float_precision"] = "round_trip"  # later versions round correctly, and deprecate it
-    try:
-        frame: Any = pd.read_csv(io.StringIO(text), **known, low_memory=False)
-    except pd.errors.ParserError as error:
-        _check_lengths(text, rows, sep, len(names))
-        raise ValueError(str(error)) from error
-    if frame.shape[1] != len(names) or frame.iloc[:, -1].isna().any():
-        _check_lengths(text, rows, sep, len(names))
-    frame.columns = names
-    return frame, lambda row: f"line {rows[row]}"
+    frame: Any = pd.read_csv(io.StringIO("\n".join(lines[named:])), skip_blank_lines=False, **known)
+    frame.columns = names if named else [str(j + 1) for j in range(len(names))]
+    return frame, lambda row: f"line {places[row + named]}"
 
 
 def _cells(line: str, sep: str) -> list[str]:
-    """Return the cells of one line."""
-    if sep == " ":
-        return [cell.strip('"') for cell in line.split()]
-    (cells,) = csv.reader([line], delimiter=sep, skipinitialspace=True)
-    return [cell.strip() for cell in cells]
+    """Return the cells of one line; a blank as separator stands for several."""
+    text = " ".join(line.split()) if sep == " " else line
+    return [cell.strip() for cell in next(csv.reader([text], delimiter=sep, skipinitialspace=True))]
 
 
-def _check_quotes(text: str) -> None:
-    """Raise ValueError at a line with a quotation mark that is not closed: rows would be swallowed."""
-    if '"' in text:
-        for number, line in enumerate(text.split("\n"), 1):
-            if line.count('"') % 2:
-                raise ValueError(
-                    f"line {number}: has a quotation mark without its partner: {shown(line)}; remove "
-                    "it, or double one that is part of a text; text of several lines is not accepted"
-                )
-
-
-def _check_separator(first: str, names: list[str], sep: str, options: TextOptions) -> None:
-    """Raise ValueError if the first line has more columns with another separator."""
-    if options.sep is not None:
-        return
-    counts = {other: len(_cells(first, other)) for other in _SEPARATORS if other != sep}
-    best = max(counts, key=lambda other: counts[other])
-    if counts[best] > 1 and (len(names) == 1 or (best == ";" and counts[best] >= len(names))):
-        comma = ", and decimal: ',' if that is how numbers are written" if best == ";" else ""
-        raise ValueError(
-            f"its first line has {len(names)} column(s) separated by {sep!r}, and {counts[best]} by "
-            f"{best!r}: give sep: {best!r}{comma}"
-        )
+def _check_separator(lines: list[str], sep: str) -> None:
+    """Raise ValueError if the first two lines have more columns with another separator."""
+    if excel := re.fullmatch(r"sep=(.)", lines[0].strip()):
+        raise ValueError(f"its first line is for Excel; remove it, and give sep: {excel[1]!r}")
+    columns = len(_cells(lines[0], sep))
+    for other in _SEPARATORS:
+        more, *rest = (len(_cells(line, other)) for line in lines)
+        if other != sep and [more] == rest and more > 1 and (columns == 1 or other == ";"):
+            comma = ", and decimal: ',' if numbers have a decimal comma" if other == ";" else ""
+            raise ValueError(
+                f"its first line has {columns} column(s) separated by {sep!r}, and {more} by {other!r}: "
+                f"give sep: {other!r}{comma}"
+            )
 
 
 def _is_header(names: list[str], line: int, options: TextOptions) -> bool:
@@ -157,81 +141,44 @@ def _is_header(names: list[str], line: int, options: TextOptions) -> bool:
     numbers = [
         name for name in names if as_numbers([name.replace(options.decimal, ".")]) is not None
     ]
-    repeated = any(names.count(number) > 1 for number in numbers)
-    if len(numbers) == len(names) or repeated or len(numbers) > len(names) / 2:
+    if len(numbers) > len(names) / 2 or any(names.count(number) > 1 for number in numbers):
         raise ValueError(
             f"line {line}: has numbers, such as {numbers[0]}, where the names of columns are expected; "
-            "give header: false if it is a sample (columns are then called 1, 2, ...), or header: "
-            "true if these are names"
+            "give header: false if it is a sample (columns are then called 1, 2, ...), else header: true"
         )
     return True
-
-
-def _check_lengths(text: str, rows: list[int], sep: str, columns: int) -> None:
-    """Raise ValueError at the first row that does not have as many cells as there are columns."""
-    split = text.split("\n")
-    for number in rows:
-        count = len(_cells(split[number - 1], sep))
-        if count != columns:
-            raise ValueError(
-                f"line {number}: has {count} cells for {columns} columns; a decimal or thousands comma, "
-                "a missing cell or numbers of rows without a name change the number of cells"
-            )
 
 
 def _read_arff(path: Path, _: TextOptions) -> tuple[Any, Place]:
     """Return the frame of an ARFF file, dense or sparse; nominal attributes are categories.
 
-    scikit-learn's copy of liac-arff reads the header and splits the rows. An entry that a sparse row
-    leaves out is 0, or the first value of a nominal attribute.
+    scikit-learn's copy of liac-arff reads it; numbers are text there, as it takes 1_0 for 10, and 1.5 of
+    type INTEGER for 1. What a sparse row leaves out is 0, or the first value of a nominal attribute.
     """
     import pandas as pd  # noqa: PLC0415 - slow to import
     from sklearn.externals import _arff  # noqa: PLC0415 - slow to import
 
-    text = read_text(path).split("\n")
-    end = next((i for i, line in enumerate(text) if line.strip().lower() == "@data"), len(text))
-    head = [re.sub(r"^\s*(@\w+)\s+", r"\1 ", line) for line in text[: end + 1]]
-    lines, rows = list[int](), list[Any]()
+    lines = read_text(path).split("\n")
+    end = next((i for i, line in enumerate(lines) if line.strip().lower() == "@data"), len(lines))
+    head = [re.sub(r"^\s*(@\w+)\s+", r"\1 ", line) for line in lines[:end]]
+    as_text = [re.sub(r"(?i)\s(numeric|real|integer)\s*$", " STRING", line) for line in head]
     try:
-        attributes: list[Any] = _arff.loads("\n".join(head))["attributes"]
-        for number, line in enumerate(text[end + 1 :], end + 2):
-            if (row := line.strip()) and not row.startswith("%"):
-                lines.append(number)
-                rows.append(_arff._parse_values(row))  # pyright: ignore[reportPrivateUsage]
+        found: Any = _arff.load([*as_text, *lines[end:]])
     except (_arff.ArffException, csv.Error, ValueError) as error:
-        where = f"line {lines[-1]}: is not a row of ARFF" if lines else f"in its header: {error}"
-        raise ValueError(where) from error
-    for number, row in zip(lines, rows, strict=True):
-        is_sparse = isinstance(row, dict)
-        if is_sparse != isinstance(rows[0], dict):
-            raise ValueError(f"line {number}: is dense or sparse, as the first row is not")
-        if max(row, default=0) >= len(attributes) if is_sparse else len(row) != len(attributes):
-            raise ValueError(f"line {number}: does not fit to {len(attributes)} attributes: {row}")
-    columns = dict[str, Any]()
-    for j, (name, kind) in enumerate(attributes):
-        omitted = kind[0] if isinstance(kind, list) else "0"
-        words = [row.get(j, omitted) if isinstance(row, dict) else row[j] for row in rows]
-        columns[name] = _attribute(name, kind, words, lines)
-    return pd.DataFrame(columns), lambda row: f"line {lines[row]}"
-
-
-def _attribute(name: str, kind: Any, words: list[str | None], lines: list[int]) -> Any:
-    """Return the column of an ARFF attribute, whose type is REAL, INTEGER, NUMERIC, STRING or a list."""
-    import pandas as pd  # noqa: PLC0415 - slow to import
-
-    if kind == "STRING":
-        return pd.Series(words, dtype=object)
-    known = [word for word in {*words} if word is not None and kind != "STRING"]
-    accepted = [
-        w for w in known if (w in kind if isinstance(kind, list) else as_numbers([w]) is not None)
+        raise ValueError(f"is not ARFF: {error}") from error
+    frame = pd.DataFrame(found["data"], columns=[name for name, _ in found["attributes"]])
+    for name, kind in found["attributes"]:
+        present = frame[name].notna().to_numpy()
+        numbers = as_numbers(frame[name][present].astype(str))
+        if isinstance(kind, list) and (len(kind) != 2 or as_numbers(kind) is None):
+            frame[name] = frame[name].astype("category")
+        elif numbers is not None:
+            frame[name] = np.full(present.size, np.nan)
+            frame.loc[present, name] = numbers
+    places = [
+        i for i, s in enumerate(lines, 1) if i > end + 1 and s.strip() and s.strip()[0] != "%"
     ]
-    for word, line in zip(words, lines, strict=True):
-        if word is not None and word not in accepted:
-            raise ValueError(f"line {line}: {name} is {shown(word)}, and its type is {shown(kind)}")
-    if isinstance(kind, list) and (len(kind) != 2 or as_numbers(kind) is None):
-        return pd.Series(words, dtype="category")
-    numbers: dict[str | None, float] = {word: float(as_numbers([word])[0]) for word in accepted}
-    return pd.Series([numbers.get(word, np.nan) for word in words], dtype=np.float64)
+    return frame, lambda row: f"line {places[row]}"
 
 
 Reader = Callable[[Path, TextOptions], tuple[Any, Place]]
@@ -240,22 +187,20 @@ READERS: Mapping[str, Reader] = {".parquet": _read_parquet, ".arff": _read_arff}
 
 
 def chosen_columns(
-    frame: Any, target: str, columns: Iterable[str], drop: Iterable[str], place: str
+    frame: Any, target: str, columns: list[str], drop: list[str], place: str
 ) -> tuple[Any, Any]:
-    """Return the columns of features and that of labels or targets.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, or one of the features has no name.
-    """
+    """Return the columns of features and that of labels or targets; ValueError if one is missing."""
     names = [*frame.columns]
     if target not in names:
         raise ValueError(f"target: {place} has no column {target!r}; {some(names)}")
     for option, listed in (("columns", columns), ("drop", drop)):
         if missing := [name for name in listed if name not in names]:
             raise ValueError(f"{option}: {place}: {unknown('column', missing[0], names)}")
-    chosen = [*columns] or [name for name in names if name != target and name not in drop]
+        if target in listed or len({*listed}) < len(listed):
+            raise ValueError(
+                f"{option}: must be different columns, none of them the target {target!r}"
+            )
+    chosen = columns or [name for name in names if name != target and name not in drop]
     if "" in chosen:
         raise ValueError(
             f"{place}: cannot be read as a table: its first line has no name for column "
@@ -276,18 +221,13 @@ def raw_of(features: Any, y: Any, place: str, where: Place = "row {}".format) ->
     X = feature_matrix(features, f"{place}: the columns but {y.name}", where)
     rows, columns = np.nonzero(~np.isfinite(X))
     if rows.size:
-        name = features.columns[int(columns[0])]
         raise ValueError(
-            f"{place}: X: {name} is NaN, infinite or missing at {where(int(rows[0]))}; drop or impute it"
+            f"{place}: X: {features.columns[int(columns[0])]} is NaN, infinite or missing at "
+            f"{where(int(rows[0]))}; drop or impute it"
         )
-    if y.isna().any():
-        first = where(int(y.isna().to_numpy().argmax()))
-        raise ValueError(
-            f"{place}: {y.name} is missing in {int(y.isna().sum())} rows, first at {first}"
-        )
-    if is_number(y.dtype):
+    if is_number(y.dtype) and y.notna().all():
         return Raw(by_density(X), y.to_numpy(np.float64))
-    words = checked_words(y, f"{place}: {y.name}", where)
+    words = checked_words(y.astype(object).where(y.notna(), ""), f"{place}: {y.name}", where)
     numbers = None if str(y.dtype) == "category" else as_numbers(words)
     return Raw(by_density(X), words if numbers is None else numbers)
 
@@ -301,7 +241,8 @@ def feature_matrix(features: Any, subject: str, where: Place = "row {}".format) 
     names, first = some([str(features.columns[j]) for j in text]), ""
     if text:
         cells = features.iloc[:, text[0]].astype(str).tolist()
-        row = next((i for i, cell in enumerate(cells) if as_numbers([cell]) is None), 0)
+        odd = (i for i, cell in enumerate(cells) if as_numbers([cell]) is None or "−" in cell)
+        row = next(odd, 0)
         first = f"; {where(row)} has {shown(cells[row])}"
     raise ValueError(
         f"{subject} are features, which are numbers; these are not: {names}{first} (leave "

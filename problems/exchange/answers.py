@@ -45,11 +45,8 @@ _UNNAMED = (
     "",
     "Unnamed: 0",
 )  # names of a column of row names: of R's write.csv; of pandas, read again
-_WHOLE = re.compile("[0-9]{1,18}")
 _ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # a whole number, or not a number
-_DECIMAL_COMMA = re.compile(
-    r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*"
-)
+_WITH_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*")
 Rows = list[tuple[int, list[str]]]  # lines by their numbers, in cells
 _ENTRY_BYTES, _LEAST_BYTES = 100, 2**20  # of text: for each number of an answer; for what is around
 _LONGEST_HEADER = 10_000  # bytes, as numpy has it
@@ -223,13 +220,15 @@ def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: is no row of a table ({error})") from None
     header = rows[0][1]
-    if _has_row_names(rows, text, delimiter):
+    if _has_row_names(rows, text):
         header.insert(0, "")
-    _check_separator(header, delimiter)
     found = {name: list[float]() for name in header if name in _most_entries(problem)}
     if not found and len(header) == 1:
         wanted = "alpha, coefs or w" if problem.has_samples else "x"
-        raise ValueError(f"its column is called {quoted(header[0])}; call it {wanted}")
+        raise ValueError(
+            f"its column is called {quoted(header[0])}; call it {wanted}, and separate columns by "
+            f"{delimiter!r}"
+        )
     if twice := [name for name in found if header.count(name) > 1]:
         raise ValueError(f"line 1: names {twice[0]} twice")
     ended = dict[str, int]()  # the lines of the first blank cells
@@ -253,53 +252,34 @@ def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
     return {name: np.array(values) for name, values in found.items()}, header
 
 
-def _has_row_names(rows: Rows, text: str, delimiter: str) -> bool:
+def _has_row_names(rows: Rows, text: str) -> bool:
     """Return whether rows begin with names, a column that R's write.table gives no name.
 
-    Then each row has one cell more than the header, and no two names are equal. Names without quotation
+    Then each row has one cell more than the header, and no two names are equal. A name without quotation
     marks may be the whole part of a number with a decimal comma, or its thousands.
     """
-    columns = len(rows[0][1])
-    filled = [row for _, row in rows[1:] if any(row)]
-    names = [row[0] for row in filled]
-    if not filled or any(len(row) != columns + 1 for row in filled) or len({*names}) < len(names):
+    columns, filled = len(rows[0][1]), [row for _, row in rows[1:] if any(row)]
+    if {len(row) for row in filled} != {columns + 1} or not any(row[-1] for row in filled):
         return False
-    if not any(row[-1] for row in filled):  # each row ends in a delimiter
+    if len({row[0] for row in filled}) < len(filled):
         return False
-    first_rows = [line for line in text.split("\n")[1:] if line.strip()]
-    if all(line.startswith('"') for line in first_rows):
+    if all(line.startswith('"') for line in text.split("\n")[1:] if line.strip()):
         return True
-    joined = [delimiter.join(row[i : i + 2]) for row in filled for i in range(columns)]
-    is_comma = delimiter == "," and any(
-        all(map(_DECIMAL_COMMA.fullmatch, joined[i::columns])) for i in range(columns)
-    )
-    return not is_comma and all(_ROW_NAME.fullmatch(name) for name in names)
-
-
-def _check_separator(header: list[str], delimiter: str) -> None:
-    """Raise ValueError if the one column of a header is several, with another separator."""
-    if len(header) == 1 and (other := next((c for c in ";\t|, " if c in header[0]), "")):
-        raise ValueError(
-            f"line 1: its columns are separated by {other!r}, and expected is {delimiter!r}, with a "
-            "decimal point in numbers"
-        )
+    pairs = [[",".join(row[i : i + 2]) for row in filled] for i in range(columns)]
+    has_commas = any(all(map(_WITH_COMMA.fullmatch, column)) for column in pairs)
+    return not has_commas and all(_ROW_NAME.fullmatch(row[0]) for row in filled)
 
 
 def _check_order(header: list[str], rows: Rows) -> None:
-    """Raise ValueError if numbers of rows without a name are out of order, and there is no index.
-
-    So is a table that was sorted by its values: whether its rows are to be read by their place or by
-    their number is for its owner to say.
-    """
-    if header[0] not in _UNNAMED or "index" in header:
-        return
-    numbers = [(int(row[0]), line) for line, row in rows[1:] if row and _WHOLE.fullmatch(row[0])]
-    for (before, _), (number, line) in pairwise(numbers):
-        if number <= before:
-            raise ValueError(
-                f"line {line}: the number {number} of this row comes after {before}; call that column "
-                "index (counted from 1), or write the rows in their order"
-            )
+    """Raise ValueError if the rows' own numbers are out of order, as in a table sorted by its values."""
+    if header[0] in _UNNAMED and "index" not in header:
+        numbers = [(int(row[0]), line) for line, row in rows[1:] if row and row[0].isdecimal()]
+        for (before, _), (number, line) in pairwise(numbers):
+            if number <= before:
+                raise ValueError(
+                    f"line {line}: row {number} comes after row {before}; call that column index "
+                    "(counted from 1), or write the rows in their order"
+                )
 
 
 def _from_columns(

@@ -41,10 +41,7 @@ from problems.validation import DAMAGE, decoded
 
 _ANSWERS = ("alpha", "x", "coefs", "w")  # one of which a file has
 _BLANK = ("", "NA")  # NA is R's
-_UNNAMED = (
-    "",
-    "Unnamed: 0",
-)  # names of a column of row names: of R's write.csv; of pandas, read again
+_UNNAMED = ("", "Unnamed: 0")  # how R and pandas call a column of row names
 _ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # a whole number, or not a number
 _WITH_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*")
 Rows = list[tuple[int, list[str]]]  # lines by their numbers, in cells
@@ -223,10 +220,10 @@ def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
     if _has_row_names(rows, text):
         header.insert(0, "")
     found = {name: list[float]() for name in header if name in _most_entries(problem)}
-    if not found and len(header) == 1:
+    if not found and len([*filter(None, header)]) == 1:
         wanted = "alpha, coefs or w" if problem.has_samples else "x"
         raise ValueError(
-            f"its column is called {quoted(header[0])}; call it {wanted}, and separate columns by "
+            f"its column is called {quoted(header[-1])}; call it {wanted}, and separate columns by "
             f"{delimiter!r}"
         )
     if twice := [name for name in found if header.count(name) > 1]:

@@ -129,6 +129,41 @@ def test_what_is_not_what_was_exported_is_refused(command, exported, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target_gap": "x"}, "target_gap: Input should be a valid number"),
+        ({"target_gap": 1e9}, "target_gap: Input should be less than 1"),
+        ({"target_gap": -1}, "target_gap: Input should be greater than 0"),
+        ({"target_gap": None}, "target_gap: "),
+        ({"problems": {}}, "problems: Dictionary should have at least 1 item"),
+        ({"problems": []}, "problems: Input should be an object"),
+        ({"folder": 3}, "folder: Input should be a valid string"),
+        ({"more": 3}, "more: Extra inputs are not permitted"),
+        ({"hash": None}, "problems.p001.hash: Input should be a valid string"),
+        ({"specification": {"formulation": "x"}}, "is not what `dualgap export --all` wrote: "),
+        ({"files": {}}, "problems.p001.files: Dictionary should have at least 1 item"),
+        ({"files": {"p009.npz": "0"}}, "p009.npz"),
+    ],
+)
+def test_a_damaged_index_is_refused_by_the_value_that_is_wrong(command, exported, change, message):
+    index = json.loads((exported / "problems.json").read_text())
+    first = index["problems"]["p001"]
+    for key, value in change.items():
+        (first if key in first else index)[key] = value
+    (exported / "problems.json").write_text(json.dumps(index))
+    refused = command("certify", "given", "--answers", "answers", code=2)
+    assert message in " ".join(refused.output.split())
+
+
+def test_a_problem_that_an_index_has_twice_is_refused(command, exported):
+    index = json.loads((exported / "problems.json").read_text())
+    index["problems"]["p002"] = index["problems"]["p001"]
+    (exported / "problems.json").write_text(json.dumps(index))
+    refused = command("certify", "given", "--answers", "answers", code=2)
+    assert "has a problem twice" in refused.output
+
+
+@pytest.mark.parametrize(
     ("text", "options", "message"),
     [
         (SMALL, ("--format", "lisbvm"), "unknown format 'lisbvm'; did you mean 'libsvm'?"),

@@ -34,6 +34,12 @@ class Fixed(datasets.Source):
         ([-1, 1, 1], -1, [1, -1, -1]),
         ([-1, 1, 1], "-1", [1, -1, -1]),
         (["no", "yes", "no"], None, [-1, 1, -1]),
+        (["+", "-", "+"], None, [1, -1, 1]),
+        (["True", "False"], None, [1, -1]),
+        (["Positive", "negative"], None, [1, -1]),
+        (["9", "10"], None, [-1, 1]),
+        (["1", "−1", "+1"], None, [1, -1, 1]),
+        (["None", "NA"], "NA", [-1, 1]),
         (["a", "b", "c"], "b", [-1, 1, -1]),
         ([5, 5], 5, [1, 1]),
         ([False, True], None, [-1, 1]),
@@ -46,6 +52,12 @@ def test_labels_become_signs(labels, positive, signs):
 def test_a_single_unknown_label_is_refused():
     with pytest.raises(ValueError, match=r"^positive: every label is 3"):
         to_signs(np.array([3, 3]))
+
+
+@pytest.mark.parametrize("labels", [["9 km", "10 km"], ["a", "b"], ["yes", "true"], ["1", "x"]])
+def test_of_two_words_that_are_not_known_the_positive_one_has_to_be_named(labels):
+    with pytest.raises(ValueError, match=r"^positive: the labels are text, such as .* say with"):
+        to_signs(np.array(labels))
 
 
 @pytest.mark.parametrize("name", ["breast_cancer", "sparse_classification"])

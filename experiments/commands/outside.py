@@ -7,6 +7,7 @@ folder of answers holds them, or has a folder of them for each program.
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,11 +16,13 @@ from pydantic import BaseModel, Field, ValidationError
 
 from experiments.cases.judging import judged_file
 from experiments.cases.plan import Case, digest, plan
+from experiments.cases.records import blank_record
 from experiments.cases.solving import posed
 from experiments.commands.run import RunOptions, conclude, place_of
 from experiments.commands.terminal import refusing
 from experiments.files.experiment import find_experiments, read_experiment
 from experiments.files.specs import ProblemSpec, SolverSpec
+from experiments.files.yamlfile import Fault, parse
 from experiments.records import Refusal
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder
@@ -28,13 +31,14 @@ from problems.exchange.samples import WRITERS, write
 from problems.registry import unknown
 
 INDEX = "problems.json"
+_KEY = re.compile("p[0-9]{3,}")
 
 
 class _Problem(BaseModel, strict=True, extra="forbid"):
     """What the index says of one problem."""
 
     name: str
-    specification: dict[str, Any]
+    specification: ProblemSpec
     hash: str
     n: int
     d: int
@@ -47,7 +51,9 @@ class _Index(BaseModel, strict=True, extra="forbid"):
     experiment: str
     folder: str
     target_gap: float = Field(gt=0, lt=1)
-    problems: dict[Annotated[str, Field(pattern=r"^p[0-9]{3,}$")], _Problem] = Field(min_length=1)
+    problems: dict[Annotated[str, Field(pattern=f"^{_KEY.pattern}$")], _Problem] = Field(
+        min_length=1
+    )
 
 
 def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
@@ -121,7 +127,16 @@ def certify_all(
             for key, own in index.problems.items()
             for place in programs
         ]
-    except (OSError, ValueError, TypeError) as error:
+        names = {own.name: vars(own.specification) for own in index.problems.values()}
+        if len(names) < len(index.problems) or not parse(index.experiment.encode()).value:
+            raise ValueError("has a name of a problem twice, or no experiment")
+        for case, *_ in cases:
+            if not isinstance(blank_record(case)["dataset"], str):
+                raise ValueError(f"{case.problem_id}: the name of its data set must be text")
+        answered = {path.name.partition(".")[0] for place in programs for path in place.iterdir()}
+        if unknown_keys := {key for key in answered - index.problems.keys() if _KEY.fullmatch(key)}:
+            raise ValueError(f"has no problem {min(unknown_keys)}, of which there is an answer")
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, Fault) as error:
         fault = error
         if isinstance(error, ValidationError):
             first = error.errors()[0]
@@ -133,16 +148,20 @@ def certify_all(
         raise Refusal(f"{folder / changed[0]}: was changed since it was exported; export again")
     target = out or place_of(answers.absolute().name)
     ids = [case.run_id for case, *_ in cases]
-    if len({*ids}) < len(ids):
-        raise Refusal(f"{folder / INDEX}: has a problem twice; export again")
-    names = {own.name: own.specification for own in index.problems.values()}
     store = Store.open(target, index.experiment, ids, problems=names)
     try:
         for case, key, known, place in cases:
             store.append(judged_file(case, place, key, known))
     finally:
         store.close()
-    return int(conclude(RunFolder(target), options))
+    recorded = RunFolder(target)
+    failed = conclude(recorded, options)
+    if recorded.missing:
+        raise Refusal(
+            f"{folder / INDEX}: {recorded.missing} answers have no row, as what it says of their "
+            "problems is not accepted; export again"
+        )
+    return int(failed)
 
 
 def _case(
@@ -155,10 +174,9 @@ def _case(
     """Return the case that an answer stands for: nothing is run, and no time is known."""
     solver = SolverSpec("program", {"answers": program}, label=program)
     target = index.target_gap if target_gap is None else target_gap
-    run_id = digest(own.specification, program, target, rigorous)[:16]
-    problem = ProblemSpec(**own.specification)
+    run_id = digest(vars(own.specification), program, target, rigorous)[:16]
     known: Any = (0, None, target, None, None, False, index.folder, rigorous)
-    return Case(run_id, own.name, problem, solver, *known)
+    return Case(run_id, own.name, own.specification, solver, *known)
 
 
 def _checksum(path: Path) -> str:

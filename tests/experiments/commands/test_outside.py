@@ -9,9 +9,11 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.svm import SVC, LinearSVC
 
 from experiments import load_results
+from experiments.cli import main
 from problems.datasets.quadratic_programs import read_qp
 
 SMALL = """name: small
@@ -140,7 +142,11 @@ def test_what_is_not_what_was_exported_is_refused(command, exported, tmp_path):
         ({"folder": 3}, "folder: Input should be a valid string"),
         ({"more": 3}, "more: Extra inputs are not permitted"),
         ({"hash": None}, "problems.p001.hash: Input should be a valid string"),
-        ({"specification": {"formulation": "x"}}, "is not what `dualgap export --all` wrote: "),
+        (
+            {"specification": {"formulation": "x"}},
+            "problems.p001.specification.dataset: Field required",
+        ),
+        ({"experiment": "{"}, "is not what `dualgap export --all` wrote: "),
         ({"files": {}}, "problems.p001.files: Dictionary should have at least 1 item"),
         ({"files": {"p009.npz": "0"}}, "p009.npz"),
     ],
@@ -160,7 +166,31 @@ def test_a_problem_that_an_index_has_twice_is_refused(command, exported):
     index["problems"]["p002"] = index["problems"]["p001"]
     (exported / "problems.json").write_text(json.dumps(index))
     refused = command("certify", "given", "--answers", "answers", code=2)
-    assert "has a problem twice" in refused.output
+    assert "has a name of a problem twice" in refused.output
+
+
+@pytest.mark.parametrize("part", ["dataset", "parameters", "path"])
+@pytest.mark.parametrize("value", [3, [], {}, "x", {"name": 3, "C": "x", "kernel": "rbf"}])
+@pytest.mark.usefixtures("command")
+def test_a_damaged_specification_is_refused_or_fails(exported, part, value):
+    for i, C in ((1, 1), (2, 10)):
+        model = trained(exported, f"p00{i}", C, gamma=0.05)
+        np.savez(f"answers/p00{i}.npz", coefs=model.dual_coef_, index=model.support_ + 1)
+    index = json.loads((exported / "problems.json").read_text())
+    del index["problems"]["p003"]
+    if index["problems"]["p001"]["specification"][part] == value:
+        pytest.skip("is as it was")
+    index["problems"]["p001"]["specification"][part] = value
+    (exported / "problems.json").write_text(json.dumps(index))
+    ran = CliRunner().invoke(main, ["certify", "given", "--answers", "answers"])
+    assert ran.exit_code in (1, 2), ran.output
+    assert isinstance(ran.exception, SystemExit)
+
+
+def test_an_answer_to_a_problem_that_the_index_has_lost_is_refused(command, exported, tmp_path):
+    (tmp_path / "answers/p009.csv").write_text("alpha\n")
+    refused = command("certify", "given", "--answers", "answers", code=2)
+    assert "has no problem p009, of which there is an answer" in " ".join(refused.output.split())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from problems.blocks import Blocks, BlockSource
-from problems.datasets.formats import check_readable, fault_of, other_format, parsed
+from problems.datasets.formats import check_readable, endings_of, fault_of, other_format, parsed
 from problems.datasets.source import DataInBlocks, Loadable, count
 from problems.datasets.tables import check_names
 from problems.validation import DAMAGE
@@ -161,7 +161,7 @@ def open_blocks(
     weight : Parquet only: the column of weights, which multiply C, if there is one.
     rows : of a block at most; a row group of Parquet is a block even if it has more.
     positive : the label that becomes +1, all others becoming −1; needed for labels in words, unless
-        they are two of which one is +, 1, yes, true, positive or pos.
+        they are two of which one is +, yes, true, positive or pos.
     zero_based : of LIBSVM text, whether indices begin at 0 instead of 1.
 
     Raises
@@ -211,7 +211,7 @@ def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
         found = sorted(given.glob("*") if given.is_dir() else map(Path, glob(str(given))))
         files = [file for file in found if file.name[0] not in "._" and file.is_file()]
         if given.is_dir():
-            files = [file for file in files if _is_known(file)]
+            files = [file for file in files if endings_of(file)[0] in (*_KNOWN, *_WHOLE)]
     if files and all(file.suffix.lower() == ".npy" for file in files):
         files = [file for file in files if file.name.startswith("X")]
     if not files:
@@ -233,12 +233,6 @@ def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
                 f"{_WHOLE[kind]} reads it whole"
             )
     return files
-
-
-def _is_known(file: Path) -> bool:
-    """Whether a file in a folder has the ending of samples, perhaps compressed or in another format."""
-    *_, inner, last = ("", "", *(suffix.lower() for suffix in file.suffixes))
-    return last in (*_KNOWN, *_WHOLE) or (last in _PACKED and inner in _KNOWN)
 
 
 def _parquet(

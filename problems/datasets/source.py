@@ -170,8 +170,8 @@ class Source(Loadable):
     limit : how many rows are kept at most: the first ones without a seed, otherwise drawn without
         replacement.
     positive : the label (or its name) that becomes +1, all others becoming −1. Without it labels
-        −1/+1 stay, of two other numbers the larger becomes +1, and of two words the one that is +, +1,
-        1, yes, true, positive or pos. Classification only.
+        −1/+1 stay, of two other numbers the larger becomes +1, and of two words the one that is +, yes,
+        true, positive or pos. Classification only.
     n_features : the published number of features, where the last ones may be zero throughout.
     seed : of all that is drawn: the rows of a generator, the limit, the held-out part.
     test_size : the fraction, in [0, 1), that is held out into `X_test`, `y_test`.

@@ -7,6 +7,7 @@ from experiments.files.experiment import (
     find_experiments,
     read_experiment,
 )
+from experiments.files.specs import build_source
 from problems.datasets import Published
 
 PROBLEMS = """\
@@ -174,3 +175,25 @@ def test_a_solver_file_that_kills_its_process_is_left_to_its_runs(write, strange
 def test_the_published_experiment_is_proven():
     cases = plan(read_experiment(find_experiments("proven")[0]))
     assert all(case.proven for case in cases)
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("drop: [Id]", [("a", "b")]),
+        ("columns: [b, a]", [("b", "a")]),
+        ("columns: [[a], [b, a]]", [("a",), ("b", "a")]),
+        ("drop: []", [("Id", "a", "b")]),
+    ],
+)
+def test_a_list_of_columns_is_a_value_and_a_list_of_lists_an_axis(tmp_path, option, expected):
+    (tmp_path / "data.csv").write_text("Id,a,b,y\n1,2,3,+\n2,5,4,-\n")
+    path = tmp_path / "data.yaml"
+    table = f"table_file, path: data.csv, target: y, {option}"
+    path.write_text(DATA.replace("libsvm_file, path: data.txt", table).replace("[1, 2, 3]", "1"))
+    frame = {"Id": [1, 2], "a": [2, 5], "b": [3, 4]}
+    problems = read_experiment(path).problems
+    assert len(problems) == len(expected)
+    for problem, names in zip(problems, expected, strict=True):
+        X = build_source(problem.dataset, str(tmp_path)).load().X
+        assert X.tolist() == [[frame[name][i] for name in names] for i in (0, 1)]

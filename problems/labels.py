@@ -32,11 +32,6 @@ def is_word_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([word in _MISSING or (of_numbers and word in texts) for word in words], bool)
 
 
-def is_positive(word: str) -> bool:
-    """Whether a label is one of `POSITIVE_WORDS`."""
-    return word.lower() in POSITIVE_WORDS
-
-
 def positive_word(labels: Iterable[str]) -> str:
     """Return which of two labels becomes +1.
 
@@ -46,7 +41,7 @@ def positive_word(labels: Iterable[str]) -> str:
         If not exactly one of them is in `POSITIVE_WORDS`.
     """
     words = sorted(labels)
-    chosen = [word for word in words if is_positive(word)]
+    chosen = [word for word in words if word.lower() in POSITIVE_WORDS]
     if len(words) != 2 or len(chosen) != 1:
         raise ValueError(
             f"positive: the labels are text, such as {', '.join(map(repr, words[:12]))}; say with "

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from problems.dataset import Matrix, Vector, as_floats, check_vector
-from problems.labels import as_numbers, is_positive, is_word_missing, positive_word
+from problems.labels import POSITIVE_WORDS, as_numbers, is_word_missing, positive_word
 
 _ROWS = 2**15  # of a piece of a block, whose temporary arrays are of its length
 
@@ -244,9 +244,7 @@ class _Facts(NamedTuple):
     checksum: str
     nbytes: int
     labels: frozenset[float]  # its first distinct y, of which more than two are no labels
-    words: frozenset[
-        str
-    ]  # its first distinct labels, where they are text and none is named positive
+    words: frozenset[str]  # its first distinct labels, where they are text without `positive`
 
 
 def _facts(source: BlockSource, k: int) -> _Facts:
@@ -336,9 +334,8 @@ def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
     if (numbers := as_numbers(labels)) is not None:
         values[is_label] = numbers
         return _signs(values[places].reshape(y.shape), positive)
-    chosen = [
-        label == str(positive) if positive is not None else is_positive(label) for label in labels
-    ]
+    positives = POSITIVE_WORDS if positive is None else (str(positive),)
+    chosen = [(label.lower() if positive is None else label) in positives for label in labels]
     values[is_label] = np.where(chosen, 1.0, -1.0)
     words = frozenset[str](labels[:3].tolist() if positive is None else ())
     return values[places].reshape(y.shape), words

@@ -41,7 +41,11 @@ class DaskSource(BlockSource):
             return found
         frame = found.drop(columns=[name for name in (self.target, self.weight) if name])
         weight = None if self.weight is None else found[self.weight].to_numpy()
-        return feature_matrix(frame, self.names[k]), found[self.target].to_numpy(), weight
+        return (
+            feature_matrix(frame, f"X: {self.names[k]}: its columns"),
+            found[self.target].to_numpy(),
+            weight,
+        )
 
 
 def dask_blocks(

@@ -37,14 +37,17 @@ _TABLE = "`table_file` reads it, with target: <the column of labels or targets>"
 _CSV = f"is CSV, not LIBSVM text, whose lines are `label index:value ...`; {_TABLE}"
 # beginnings of files that are no text of samples, what they are, and what to do
 _OTHERS = (
-    (rb"PAR1", f"is Parquet; call it .parquet, and {_TABLE}"),
+    (rb"PAR1[^\w,;\s]", f"is Parquet; call it .parquet, and {_TABLE}"),
     (rb"\x93NUMPY", "is one array of NumPy; save X and y with numpy.savez(path, X=X, y=y)"),
     (rb"MATLAB 5", "is a MATLAB file; call it .mat"),
     (rb"\x89HDF|MATLAB 7", "is HDF5, as MATLAB's save -v7.3 writes; write X and y by save -v7"),
-    (rb"PK", "is a zip archive or a workbook; unpack it first, or save the sheet as CSV"),
-    (rb"\x1f\x8b|BZh|\xfd7zXZ", "is compressed; let its name end in .gz, .bz2 or .xz"),
+    (
+        rb"PK\x03\x04|PK\x05\x06",
+        "is a zip archive or a workbook; unpack it first, or save the sheet as CSV",
+    ),
+    (rb"\x1f\x8b|BZh[1-9]1AY|\xfd7zXZ", "is compressed; let its name end in .gz, .bz2 or .xz"),
     (rb"\xff\xfe|\xfe\xff", "is UTF-16 text; save it as UTF-8"),
-    (rb"(?i)\s*(%|@relation)", f"is ARFF; call it .arff, and {_TABLE}"),
+    (rb"(?i)(\s*%[^\n]*\n)*\s*@relation", f"is ARFF; call it .arff, and {_TABLE}"),
 )
 UNPACKED_RATIO = 100  # text of samples has 3 to 30
 UNPACKED_ALWAYS = 2**28  # bytes
@@ -235,7 +238,9 @@ def _read_npz(path: Path) -> dict[str, Any]:
             unpacked, arrays = sum(member.file_size for member in members.infolist()), {}
         if unpacked <= _unpacked_limit(path):
             with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] if name in "Xy" else None for name in archive.files}
+                arrays = {
+                    name: archive[name] if name in ("X", "y") else None for name in archive.files
+                }
     except (*DAMAGE, ValueError) as error:
         hint = "; save numbers, and labels as y.astype(str)" if "pickle" in str(error) else ""
         raise ValueError(f"{path}: is not a complete .npz archive ({error}){hint}") from error

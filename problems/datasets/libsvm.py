@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from problems.datasets.formats import check_readable, read_file
 from problems.datasets.source import Raw, Source, Task
 from problems.datasets.steps import show_labels
-from problems.datasets.tables import TextOptions, chosen_columns, raw_of, read_table
+from problems.datasets.tables import chosen_columns, raw_of, read_table
 from problems.validation import check_choice
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".mat", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
@@ -162,8 +162,7 @@ class TableFile(_File):
             Naming the file and the line, if it is not a table, lacks a column, or has features that
             are not numbers.
         """
-        options = TextOptions(self.sep, self.decimal, self.header)
-        frame, where = read_table(self.file, options)
+        frame, where = read_table(self.file, self.sep, self.decimal, self.header)
         columns, drop = ([*map(str, names)] for names in (self.columns, self.drop))
         features, y = chosen_columns(frame, str(self.target), columns, drop, self.place())
         return raw_of(features, y, self.place(), where)

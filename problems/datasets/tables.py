@@ -7,8 +7,7 @@ a number or text; only a blank one (in ARFF also ?) is missing, as NA or None ma
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +24,10 @@ Place = Callable[[int], str]
 _SEPARATORS = (",", ";", "\t", "|", " ")  # in which a first line is looked for more columns
 
 
-@dataclass(frozen=True)
-class TextOptions:
-    """How a table of text is written: `sep` None for that of the ending, `header` None for unknown."""
-
-    sep: str | None = None
-    decimal: str = "."
-    header: bool | None = None
-
-
-def read_table(path: Path, options: TextOptions) -> tuple[Any, Place]:
-    """Return the data frame of a table, and where its rows are.
+def read_table(
+    path: Path, sep: str | None = None, decimal: str = ".", header: bool | None = None
+) -> tuple[Any, Place]:
+    """Return the data frame of a table, and where its rows are; options are those of `TableFile`.
 
     Raises
     ------
@@ -45,16 +37,16 @@ def read_table(path: Path, options: TextOptions) -> tuple[Any, Place]:
         If it is not a table; the message names the file, the line and what is accepted.
     """
     check_readable(path)
-    reader = READERS.get(endings_of(path)[0], _read_csv)
-    if reader is not _read_csv and options != TextOptions():
+    reader = _READERS.get(endings_of(path)[0])
+    if reader and (sep, decimal, header) != (None, ".", None):
         raise ValueError(f"sep, decimal, header: are of CSV, which {path} is not; leave them out")
     try:
-        return reader(path, options)
+        return reader(path) if reader else _read_csv(path, sep, decimal, header)
     except (*DAMAGE, ValueError) as error:
         raise ValueError(f"{path}: cannot be read as a table: {error}") from error
 
 
-def _read_parquet(path: Path, _: TextOptions) -> tuple[Any, Place]:
+def _read_parquet(path: Path) -> tuple[Any, Place]:
     import pandas as pd  # noqa: PLC0415 - slow to import
     from pyarrow import parquet  # noqa: PLC0415 - slow to import
 
@@ -72,11 +64,13 @@ def check_names(names: Iterable[str], subject: str) -> None:
         raise ValueError(f"{subject} names {twice[0]!r} twice; rename one of these columns")
 
 
-def _read_csv(path: Path, options: TextOptions) -> tuple[Any, Place]:
+def _read_csv(
+    path: Path, given_sep: str | None, decimal: str, header: bool | None
+) -> tuple[Any, Place]:
     import pandas as pd  # noqa: PLC0415 - slow to import
 
-    sep = options.sep or ("\t" if endings_of(path)[0] == ".tsv" else ",")
-    if sep == options.decimal:
+    sep = given_sep or ("\t" if endings_of(path)[0] == ".tsv" else ",")
+    if sep == decimal:
         raise ValueError(f"its cells are separated by {sep!r}, as are decimals; give another sep")
     numbered = [(i, s) for i, s in enumerate(read_text(path).split("\n"), 1) if s.strip(" ")]
     places, lines = [i for i, _ in numbered], [s for _, s in numbered]
@@ -84,7 +78,7 @@ def _read_csv(path: Path, options: TextOptions) -> tuple[Any, Place]:
         raise ValueError(
             "has no two lines; the first one names the columns, and each other is a row"
         )
-    if options.sep is None:
+    if given_sep is None:
         _check_separator(lines[:2], sep)
     if sep == " ":
         lines = [" ".join(line.split()) for line in lines]
@@ -101,10 +95,12 @@ def _read_csv(path: Path, options: TextOptions) -> tuple[Any, Place]:
                 f"line {places[k]}: has {len(row)} cells for {len(names)} columns; a decimal comma, a "
                 "missing cell, or numbers of rows without a name change their number"
             )
-    named = _is_header(names, places[0], options)
+    if header is None:
+        _check_header(names, decimal, places[0])
+    named = header is not False
     if named:
         check_names(names, "its first line")
-    known: Any = {"sep": sep, "decimal": options.decimal, "skipinitialspace": True, "header": None}
+    known: Any = {"sep": sep, "decimal": decimal, "skipinitialspace": True, "header": None}
     known |= {"keep_default_na": False, "na_values": [""], "low_memory": False}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         known["float_precision"] = "round_trip"  # later versions round correctly, and deprecate it
@@ -134,22 +130,17 @@ def _check_separator(lines: list[str], sep: str) -> None:
             )
 
 
-def _is_header(names: list[str], line: int, options: TextOptions) -> bool:
-    """Return whether the first line names the columns; ValueError if it has numbers instead of names."""
-    if options.header is not None:
-        return options.header
-    numbers = [
-        name for name in names if as_numbers([name.replace(options.decimal, ".")]) is not None
-    ]
+def _check_header(names: list[str], decimal: str, line: int) -> None:
+    """Raise ValueError if the first line has numbers instead of names of columns."""
+    numbers = [name for name in names if as_numbers([name.replace(decimal, ".")]) is not None]
     if len(numbers) > len(names) / 2 or any(names.count(number) > 1 for number in numbers):
         raise ValueError(
             f"line {line}: has numbers, such as {numbers[0]}, where the names of columns are expected; "
             "give header: false if it is a sample (columns are then called 1, 2, ...), else header: true"
         )
-    return True
 
 
-def _read_arff(path: Path, _: TextOptions) -> tuple[Any, Place]:
+def _read_arff(path: Path) -> tuple[Any, Place]:
     """Return the frame of an ARFF file, dense or sparse; nominal attributes are categories.
 
     scikit-learn's copy of liac-arff reads it; numbers are text there, as it takes 1_0 for 10, and 1.5 of
@@ -181,9 +172,11 @@ def _read_arff(path: Path, _: TextOptions) -> tuple[Any, Place]:
     return frame, lambda row: f"line {places[row]}"
 
 
-Reader = Callable[[Path, TextOptions], tuple[Any, Place]]
 # by the ending of a file, in small letters; all other files are CSV
-READERS: Mapping[str, Reader] = {".parquet": _read_parquet, ".arff": _read_arff}
+_READERS: dict[str, Callable[[Path], tuple[Any, Place]]] = {
+    ".parquet": _read_parquet,
+    ".arff": _read_arff,
+}
 
 
 def chosen_columns(

@@ -269,7 +269,7 @@ def _has_row_names(rows: Rows, text: str) -> bool:
 
 def _check_order(header: list[str], rows: Rows) -> None:
     """Raise ValueError if the rows' own numbers are out of order, as in a table sorted by its values."""
-    if header[0] in _UNNAMED and "index" not in header:
+    if header and header[0] in _UNNAMED and "index" not in header:
         numbers = [(int(row[0]), line) for line, row in rows[1:] if row and row[0].isdecimal()]
         for (before, _), (number, line) in pairwise(numbers):
             if number <= before:

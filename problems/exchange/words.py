@@ -13,7 +13,7 @@ def finite(word: str, place: str) -> float:
         number = float(word.encode())  # as bytes, since there are digits beyond ASCII
     except ValueError:
         number = nan
-    if not isfinite(number):
+    if not isfinite(number) or "_" in word:  # which Python leaves out
         raise ValueError(f"{place}: must be a finite number, got {quoted(word)}")
     return number
 

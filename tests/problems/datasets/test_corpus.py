@@ -71,6 +71,8 @@ TABLES = [
     ("t.CSV.BZ2", {}, bz2.compress(CSV.encode()), True),
     ("t.csv.xz", {}, lzma.compress(CSV.encode()), True),
     ("t.data", {}, CSV, True),
+    ("t.csv", {}, "PAR1,PKey,y\n1,2,1\n3,4,-1\n", True),
+    ("t.csv", {}, "%fat,BZh,y\n1,2,1\n3,4,-1\n", True),
     ("t.tsv", {}, CSV.replace(",", "\t"), True),
     ("t.csv", {}, CSV.replace("\n", "\r\n"), True),
     ("t.csv", {}, CSV.replace("\n", "\r"), True),

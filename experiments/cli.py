@@ -165,10 +165,8 @@ def collect(folder: Path) -> None:
 @click.option("--rigorous", is_flag=True, help="Prove every bound in ball arithmetic.")
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0, min_open=True),
-    default=1e-6,
-    show_default=True,
-    help="Largest relative difference that passes.",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Largest relative difference that passes [the experiment's target_gap].",
 )
 @output_options
 def verify(
@@ -177,7 +175,7 @@ def verify(
     out: Path | None,
     workers: int,
     rigorous: bool,
-    tolerance: float,
+    tolerance: float | None,
     quiet: bool,
     as_json: bool,
 ) -> None:

@@ -17,6 +17,24 @@ def in_readme(name: str) -> str:
     return found[1]
 
 
+def right_solvers() -> dict[str, tuple[str, str]]:
+    """Return the code and the class name of every solver that is shown as right, by its page."""
+    pages = {"README": README, "CONTRIBUTING": GUIDE}
+    tutorials = (ROOT / "experiments/docs").rglob("*.rst")
+    pages |= {page.stem: page.read_text(encoding="utf-8") for page in sorted(tutorials)}
+    shown = {
+        name: re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        + re.findall(r"\.\. file:: \S+\.py\n\n((?:   .*\n|\n)*)", text)
+        for name, text in pages.items()
+    }
+    return {
+        f"{name}-{found[1]}": (dedent(code), found[1])
+        for name, blocks in shown.items()
+        for code in blocks
+        if (found := re.search(r"class (\w+)\(Solver\)", code)) and "none: it is wrong" not in code
+    }
+
+
 def in_tutorial(page: str, file: str) -> str:
     """Return the file that a tutorial writes."""
     text = (ROOT / "experiments/docs/tutorials" / f"{page}.rst").read_text(encoding="utf-8")

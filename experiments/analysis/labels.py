@@ -5,19 +5,18 @@ series, because nominal tolerances are not comparable between solvers.
 """
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import Any
 
 import pandas as pd
 
 from experiments.analysis.noise import is_repeat
-from experiments.records.names import AA_REPEAT, problem_words, value_text
+from experiments.records.labels import SolverEntry, labels_of
+from experiments.records.names import problem_words
 from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
 REFERENCE_TIME = "KernelFloor"  # times dense kernel values, see experiments/floor.py
-# a solver, its settings as JSON, its label, whether an A/A repeat
-_Entry = tuple[str, str, str, bool]
 SIZES = frozenset({"n", "limit"})  # options of data sets
 
 
@@ -47,34 +46,14 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
     given = results["label"] if "label" in results else [""] * len(results)
     labels = [label if isinstance(label, str) else "" for label in given]
     solvers, repeats = results["solver"].astype(str), is_repeat(results)
-    entries: list[_Entry] = list(zip(solvers, results["params"], labels, repeats, strict=True))
-    settings = {  # of runs that differ in nothing else once
-        entry: json.loads(entry[1]) for entry in dict.fromkeys(entries)
-    }
-    tails = {solver: solver.rsplit("/", 1)[-1] for solver, *_ in settings}
-    used = list(tails.values())  # a file's own name, unless two files share it
-    short = {solver: tail if used.count(tail) == 1 else solver for solver, tail in tails.items()}
-    names = {entry: entry[2] or short[entry[0]] for entry in settings}
-    keys = {
-        name: _distinguishing(
-            [settings[entry] for entry in settings if names[entry] == name], {"seed", *leave_out}
-        )
-        for name in set(names.values())
-    }
-    texts: dict[_Entry, str] = {}
-    for entry, count in zip(entries, _seed_counts(results, entries, settings), strict=True):
-        if entry not in texts:
-            named = _named(entry[0], {key: settings[entry].get(key) for key in keys[names[entry]]})
-            named += [f"{count} seeds"] * (count > 1)
-            named += [AA_REPEAT] * (entry[3] and AA_REPEAT not in leave_out)
-            texts[entry] = f"{names[entry]} ({', '.join(named)})" if named else names[entry]
-    return [texts[entry] for entry in entries]
+    runs = zip(solvers, results["params"], labels, repeats, strict=True)
+    entries = [SolverEntry(*run) for run in runs]
+    return labels_of(entries, leave_out, _seed_counts(results, entries))
 
 
-def _seed_counts(
-    runs: pd.DataFrame, entries: Sequence[_Entry], settings: Mapping[_Entry, dict[str, Any]]
-) -> list[int]:
+def _seed_counts(runs: pd.DataFrame, entries: Sequence[SolverEntry]) -> list[int]:
     """Return how many seeds each run's solver has, with the same settings, in one repetition."""
+    settings = {entry: json.loads(entry.settings) for entry in dict.fromkeys(entries)}
     texts = {
         entry: repr(sorted((k, v) for k, v in own.items() if k != "seed"))
         for entry, own in settings.items()
@@ -86,28 +65,6 @@ def _seed_counts(
     places = [runs[name] for name in (problem, "repetition") if name in runs]
     each = seeds.groupby([*solver, *places], dropna=False)
     return each.transform("nunique").groupby(solver).transform("max").astype(int).tolist()
-
-
-def _distinguishing(settings: list[dict[str, Any]], leave_out: Set[str]) -> list[str]:
-    """Return the first settings that distinguish all variants."""
-    chosen: list[str] = []
-    known = 1
-    for key in settings[0]:
-        variants = {repr([s.get(k) for k in (*chosen, key)]) for s in settings}
-        if key not in leave_out and len(variants) > known:
-            chosen.append(key)
-            known = len(variants)
-    return chosen
-
-
-def _named(solver: str, settings: Mapping[str, Any]) -> list[str]:
-    """Return settings as texts, a text value without its key, and no switch that is so by default."""
-    default = SOLVERS.get(solver)
-    return [
-        value if isinstance(value, str) else f"{key}={value_text(value)}"
-        for key, value in settings.items()
-        if not (isinstance(value, bool) and getattr(default, key, None) is value)
-    ]
 
 
 def specifications(results: pd.DataFrame) -> dict[str, dict[str, Any]]:

@@ -22,7 +22,6 @@ from experiments.records.outcomes import FINAL
 from problems.answers.diagnosis import Diagnosis, most_frequent
 
 REFERENCES = ("cvxopt_qp", "cvxpy_qp")
-TOLERANCE = 1e-6
 _ROUNDING = 1e-12
 _Run = dict[str, Any]  # one row of the results
 
@@ -76,11 +75,15 @@ class Verification:
 
     Attributes
     ----------
+    tolerance : the largest difference with which a run passes.
+    is_target : whether that is the target gap of the experiment.
     proven : whether every bound is a theorem.
     diagnosed : the solvers with runs that do not pass and were diagnosed, one diagnosis each.
     """
 
     checks: tuple[Check, ...]
+    tolerance: float
+    is_target: bool
     proven: bool = False
     diagnosed: tuple[Diagnosed, ...] = ()
 
@@ -108,23 +111,37 @@ class Verification:
         verdicts = Counter(check.verdict for check in self.failed).most_common()
         counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts)
         total = f"{len(self.failed)} runs of {names} ({counts})"
-        return f"FAILED in {total}; the worst is {place}: {worst.verdict}, {worst.reason}"
+        worst_case = f"the worst is {place}: {worst.verdict}, {worst.reason}"
+        return f"FAILED in {total}; {worst_case}{self._tolerance_sentence}"
+
+    @property
+    def _tolerance_sentence(self) -> str:
+        """Which tolerance was exceeded and how to change it; empty if there was another reason."""
+        if not any(check.difference > self.tolerance for check in self.failed):
+            return ""
+        if self.is_target:
+            return (
+                ". That is the experiment's target_gap; another one can be given with --tolerance"
+            )
+        return ". That is what --tolerance was given as; a larger one allows it"
 
 
 def compare(
     results: pd.DataFrame,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     proven: bool = False,
     diagnoses: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Verification:
     """Compare every run of `results` (the records' columns) with the QP optimum of its problem.
 
     A run passes if neither of its bounds is more than `tolerance` from the reference's, relative to
-    the optimum; on an infeasible problem if it is proven infeasible. An unsupported run is
+    the optimum; on an infeasible problem if it is proven infeasible. By default that is the target gap
+    of the experiment, so that a run that is solved passes. An unsupported run is
     listed and passes. With `proven` every bound must be a theorem, and the intervals of all runs on
     a problem must have a number in common. A run whose own intercept is wrong fails too, which the
     bounds do not depend on: `diagnoses` has the fields of each run's `Diagnosis`, by its id.
     """
+    allowed = float(results["target_gap"].max()) if tolerance is None else tolerance
     known = results.assign(solver_label=solver_labels(results), reason=results["reason"].fillna(""))
     pairs: list[tuple[Check, _Run]] = []
     for _, own in known.groupby("problem_id", sort=False):
@@ -138,7 +155,7 @@ def compare(
             conflict = fault or (_conflict(run, runs) if proven else "")
             found = diagnoses.get(run["run_id"])
             run["diagnosis"] = Diagnosis(**found) if found else None
-            reason = _objection(run, best, conflict, difference, tolerance)
+            reason = _objection(run, best, conflict, difference, allowed)
             check = Check(
                 problem_id=run["problem_id"],
                 solver=run["solver_label"],
@@ -153,7 +170,7 @@ def compare(
             pairs.append((check, run))
     failed = [(check, run["diagnosis"], run["n"]) for check, run in pairs if not check.passed]
     checks = tuple(check for check, _ in pairs)
-    return Verification(checks, proven, tuple(_diagnosed(failed)))
+    return Verification(checks, allowed, tolerance is None, proven, tuple(_diagnosed(failed)))
 
 
 def _diagnosed(failed: list[tuple[Check, Diagnosis | None, float]]) -> Iterator[Diagnosed]:
@@ -161,10 +178,9 @@ def _diagnosed(failed: list[tuple[Check, Diagnosis | None, float]]) -> Iterator[
     failed = sorted(failed, key=lambda run: (run[0].solver, run[2]))
     for solver, runs in groupby(failed, lambda run: run[0].solver):
         found = [(check.problem_id, diagnosis) for check, diagnosis, _ in runs]
-        if most := most_frequent(diagnosis for _, diagnosis in found if diagnosis):
-            count, named = most
-            problem = next(problem for problem, diagnosis in found if diagnosis == named)
-            yield Diagnosed(solver, problem, count, len(found), named)
+        if most := most_frequent((problem, each) for problem, each in found if each):
+            count, problem, diagnosis = most
+            yield Diagnosed(solver, problem, count, len(found), diagnosis)
 
 
 def _objection(run: _Run, best: _Run, fault: str, difference: float, tolerance: float) -> str:
@@ -178,8 +194,11 @@ def _objection(run: _Run, best: _Run, fault: str, difference: float, tolerance: 
         return "" if verdicts[0] == verdicts[1] else f"{verdicts[0]}, but the QP is {verdicts[1]}"
     if isnan(difference):
         return run["reason"] or f"no objective ({run['status']})"
-    if difference > tolerance:
-        off = f"differs by {difference:.1e} from the QP optimum"
+    # a gap is relative to the larger bound, a difference to the optimum
+    if difference > tolerance / (1 - tolerance):
+        off = (
+            f"differs by {difference:.1e} from the QP optimum, above the tolerance of {tolerance:g}"
+        )
         return "; ".join(filter(None, (run["reason"], off)))
     found = run["diagnosis"]
     return found.finding if found and found.condition == "intercept" else ""

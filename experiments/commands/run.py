@@ -26,8 +26,10 @@ from experiments.files.experiment import (
     find_experiments,
     read_experiment,
 )
+from experiments.files.selection import selected, solver_names
 from experiments.files.yamlfile import ConfigError, Fault, parse
 from experiments.records import Refusal
+from experiments.records.names import choices_text
 from experiments.records.outcomes import FAILING
 from experiments.store.folder import Store, write_tables
 from experiments.store.inputs import input_files
@@ -35,7 +37,6 @@ from experiments.store.log import LOG
 from experiments.store.manifest import NAME, Growth, read_manifest
 from experiments.store.reading import RunFolder, load_answer
 from experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
-from problems.registry import unknown
 from solvers.base import Status
 from solvers.running.solution import Verdict
 
@@ -237,11 +238,14 @@ def planned(
     cases = plan(described) if repeated is None else planned_in(repeated)
     if options.resume and (folder / NAME).is_file():
         cases = named_alike(cases, read_manifest(folder)["problems"])
-    solvers = {word for case in cases for word in (case.solver.name, case.solver.label) if word}
-    if lacking := [name for name in options.rerun if name not in solvers]:
-        raise Refusal(f"--rerun: {unknown('solver', lacking[0], sorted(solvers))}")
-    again = [c for c in cases if not {c.solver.name, c.solver.label}.isdisjoint(options.rerun)]
-    return cases, {search_of(case.run_id) for case in again}
+    names = solver_names([case.solver for case in cases]) if options.rerun else []
+    again = set[str]()
+    for text in options.rerun:
+        if not any(chosen := selected(text, names)):
+            raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
+        pairs = zip(cases, chosen, strict=True)
+        again |= {search_of(case.run_id) for case, is_chosen in pairs if is_chosen}
+    return cases, again
 
 
 def begin(

@@ -112,8 +112,11 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "KEY=VALUE[,VALUE...]",
             "For the file's, as C=1,10 or problems.0.kernel.gamma=0.1.",
         ),
-        "--solver": ("NAME", "Only this one [all]."),
-        "--problem": ("REGEX", "Only those with such names [all]."),
+        "--solver": ("NAME", "Only this one, by its name or as tables print it [all]."),
+        "--problem": (
+            "NAME|REGEX",
+            "Only this one, as tables print it, or those that match [all].",
+        ),
     }
 
     @wraps(command)

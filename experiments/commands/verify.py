@@ -24,14 +24,15 @@ def verify_experiment(
     out: Path | None,
     options: RunOptions,
     rigorous: bool,
-    tolerance: float,
+    tolerance: float | None,
 ) -> int:
     """Run an experiment and print its verification; return the exit code.
 
     Parameters
     ----------
     more : solvers that are checked too. out : where runs and tables are kept, if they are.
-    tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
+    tolerance : the largest difference from the QP optimum with which a run passes, see `compare`; None
+        for the target gap of the experiment.
     """
     changes = [("--set", "target=proven")] if rigorous else []
     described = with_solvers(experiment_of(experiment, changes)[0], more)

@@ -16,6 +16,7 @@ from experiments.files.entries import Describer
 from experiments.files.grid import expand, grid_size, with_values
 from experiments.files.keys import ExperimentFile, checked_keys, checked_labels
 from experiments.files.overrides import overridden, text_of
+from experiments.files.selection import kept_problems, kept_solvers
 from experiments.files.specs import ProblemSpec, SolverSpec
 from experiments.files.yamlfile import (
     LARGEST,
@@ -26,7 +27,6 @@ from experiments.files.yamlfile import (
     parse,
     yaml_text,
 )
-from experiments.records.names import problem_names
 from problems.registry import unknown
 
 COPY = "experiment.yaml"  # how the folder of a run calls it
@@ -94,8 +94,8 @@ def read_experiment(path: Path, options: Sequence[tuple[str, str]] = ()) -> Expe
 
     Parameters
     ----------
-    options : what the command line changes in it: `--set` with KEY=VALUE, `--solver` with the name or
-        label of one to keep, `--problem` with a regular expression of the names of those to keep.
+    options : what the command line changes in it: `--set` with KEY=VALUE, `--solver` and `--problem`
+        with the name of what to keep, as tables print it, or a regular expression of problems' names.
 
     Raises
     ------
@@ -213,9 +213,8 @@ def _experiment(path: Path, text: str, root: Node, options: tuple[str, ...] = ()
         faults.append(Fault(root.value["warm_start"].line, told))
     if faults or shape is None:
         raise ConfigError(path, faults, options)
-    names = [[name] for name in problem_names(map(vars, problems))]
-    problems = _kept(root, "only_problems", problems, names, faults)
-    solvers = _kept(root, "only_solvers", solvers, [[s.name, s.label] for s in solvers], faults)
+    problems = kept_problems(root, problems, faults)
+    solvers = kept_solvers(root, solvers, faults)
     if faults:
         raise ConfigError(path, faults, options)
     return Experiment(
@@ -226,32 +225,6 @@ def _experiment(path: Path, text: str, root: Node, options: tuple[str, ...] = ()
         text=text,
         options=options,
     )
-
-
-def _kept(
-    root: Node, key: str, specs: list[S], names: list[list[str]], faults: list[Fault]
-) -> list[S]:
-    """Return the cases that a key of the file keeps by their names, all where it is missing."""
-    if key not in root.value or not root.value[key].value:
-        return specs
-    kept = set[int]()
-    for node in root.value[key].value:
-        try:
-            matches = re.compile(node.value).search if key == "only_problems" else node.value.__eq__
-        except re.error as error:
-            faults.append(
-                Fault(node.line, f"{key}: {node.value!r} is no regular expression: {error}")
-            )
-            continue
-        found = {i for i, own in enumerate(names) if any(map(matches, filter(None, own)))}
-        if not found:
-            every = list(dict.fromkeys(name for own in names for name in own if name))
-            told = unknown("solver", node.value, every)
-            if key == "only_problems":
-                told = f"{key}: {node.value!r} matches none of the problems, such as {every[0]!r}"
-            faults.append(Fault(node.line, told))
-        kept |= found
-    return [spec for i, spec in enumerate(specs) if i in kept]
 
 
 def _folder_of(path: Path) -> str:

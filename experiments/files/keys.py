@@ -101,10 +101,11 @@ class ExperimentFile(BaseModel, frozen=True):
     problems: list[Any] = Field(min_length=1, description="each is solved by every solver")
     solvers: list[Any] = Field(min_length=1, description="names, or names with settings")
     only_problems: list[str] = Field(
-        [], description="regular expressions: problems whose names match none are left out [all]"
+        [],
+        description="names as tables print them, or regular expressions: others are left out [all]",
     )
     only_solvers: list[str] = Field(
-        [], description="names or labels: other solvers are left out [all]"
+        [], description="names or labels as tables print them: others are left out [all]"
     )
     kind: Literal["comparison", "benchmark", "verification"] = Field(
         "comparison",

@@ -4,11 +4,16 @@ The specification of a problem is a mapping of its formulation, dataset, paramet
 `files.specs.ProblemSpec`), as the column `problem` has it in JSON.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from difflib import SequenceMatcher
+from functools import cache
 from typing import Any, cast
 
 Spec = Mapping[str, Any]  # {"name": ..., setting: value}
 AA_REPEAT = "A/A"  # how the second of two identical runs is marked
+_SEPARATORS = re.compile(r"(?:<br>|[\s=(),/])+")  # of the words of a name, in text and in Markdown
+_MOST_CHOICES = 8  # names in a message, which a terminal shows in few lines
 _WITHOUT_INTERCEPT = ("hinge_erm", "regularized_erm")  # by default
 
 
@@ -108,3 +113,40 @@ def distinct_names(problems: Sequence[Sequence[str]]) -> list[str]:
     """Return the problems' names without the words that all share, except the data set's name."""
     common = common_words(problems)
     return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in problems]
+
+
+def same_name(text: str, name: str) -> bool:
+    """Return whether a text is a name: word by word, whatever separates words and writes numbers."""
+    return _name_words(text) == _name_words(name)
+
+
+@cache
+def _name_words(name: str) -> tuple[str | float, ...]:
+    """Return the words and numbers of a name."""
+    words: list[str | float] = []
+    for word in filter(None, _SEPARATORS.split(name)):
+        try:
+            words.append(float(word))
+        except ValueError:
+            words.append(word)
+    return tuple(words)
+
+
+def choices_text(text: str, names: Iterable[Sequence[str]]) -> str:
+    """Return which names can be chosen, those nearest to `text` first; of many only these.
+
+    Parameters
+    ----------
+    names : of each case.
+    """
+    matcher = SequenceMatcher(None, b=text.lower())
+
+    def likeness(name: str) -> float:
+        matcher.set_seq1(name.lower())
+        return matcher.ratio()
+
+    every = dict.fromkeys(name for each in names for name in each)
+    ordered = sorted(every, key=likeness, reverse=True)
+    shown = [repr(name) for name in ordered[:_MOST_CHOICES]]
+    more = len(ordered) - len(shown)
+    return f"nearest first, there are {', '.join(shown)}{f' and {more} more' if more else ''}"

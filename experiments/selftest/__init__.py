@@ -3,7 +3,9 @@
 This is the plan, in its order: which properties are tried on which problems. A solver is
 tried at its own default settings, in a process of its own, and judged by certificates; what it
 refuses is listed, not held against it, unless it refuses everything. The gravest fault comes first,
-and without the basics nothing else is tried.
+and without the basics nothing else is tried. Every property begins with the simplest problem. A family
+of problems that the solver evidently does not support, though it does not say so, is one fault, and is
+left out of the properties that follow.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from experiments.selftest import behaviour, claims, clock, theory
+from experiments.selftest.families import with_unsupported, without_families
 from experiments.selftest.limits import Limits
 from experiments.selftest.outcome import Outcome, Property, Report
 from experiments.selftest.problems import (
@@ -25,16 +28,16 @@ from experiments.selftest.problems import (
     REGRESSION,
     SOFT,
 )
-from experiments.selftest.workers import Workers
+from experiments.selftest.workers import Workers, compile_references
 from problems.registry import class_names, is_outside
 from solvers import find_solver
 
 # in the order of gravity: without the first ones nothing else can be judged, the next make every time
 # or answer worthless, then come answers to another problem, claims where data are degenerate, manners
 PROPERTIES = (
-    Property("answers", behaviour.answers, (*ALL,), basic=True),
-    Property("ends by itself", behaviour.ends_by_itself, (*ALL,), basic=True),
-    Property("claims", claims.claims, (*ALL,)),
+    Property("answers", behaviour.answers, (*ALL,), basic=True, decides=True),
+    Property("ends by itself", behaviour.ends_by_itself, (*ALL,), basic=True, decides=True),
+    Property("claims", claims.claims, (*ALL,), decides=True),
     Property("inputs unchanged", behaviour.inputs_unchanged, (*ALL,)),
     Property("nothing beforehand", clock.nothing_beforehand, (*SOFT,)),
     Property("other data", clock.other_data, (*SOFT, "regression rbf C=1")),
@@ -49,7 +52,7 @@ PROPERTIES = (
     Property("C of each sample", theory.slack_weights, (*SOFT,)),
     Property("sum, not mean", theory.sum_not_mean, (*SOFT,)),
     Property("intercept", theory.intercept, (*OFF_CENTRE,)),
-    Property("nu", theory.nu_property, (*NU,)),
+    Property("nu", theory.nu_property, (*NU,), decides=True),
     Property("sign", theory.sign, (*PLAIN,)),
     Property("permutation", theory.permutation, (*HARDEST_FIRST,)),
     Property("label flip", theory.label_flip, (*SOFT, *REGRESSION)),
@@ -97,14 +100,23 @@ def try_solver(
     check_name(solver)
     limits = limits or Limits()
     done, digests, hung, stopped = list[Outcome](), dict[str, str](), list[str](), ""
+    passed, unsupported, compiled = set[str](), set[str](), False
     with closing(Workers(solver, limits)) as workers:
         for item in properties:
             if not stopped and workers.left <= 0:
                 stopped = f"the {limits.total:.0f} s of a selftest were over"
             if stopped:
-                outcome = Outcome(item.name, "not run", sentences=(stopped,))
+                outcome = Outcome(item.name, "not run", reason=stopped)
             else:
-                outcome = workers.check(item, digests, limits.each if done else limits.first)
+                if not (item.basic or compiled):
+                    compile_references()
+                    compiled = True
+                supported = without_families(item, unsupported)
+                outcome = workers.check(supported, digests, limits.each if done else limits.first)
+                if item.decides:
+                    passed |= set(outcome.tried) - outcome.failures.keys()
+                    outcome = with_unsupported(outcome, passed)
+                    unsupported |= outcome.families.keys()
                 digests |= outcome.digests
                 hung += [item.name] if outcome.hung else []
                 if not outcome.loaded:

@@ -19,7 +19,8 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
 from experiments.selftest.bench import Bench, NotJudged, changed
-from problems import ERM, Formulation, Gram, Unsupported, reduce
+from problems import ERM, Formulation, Gram, Unsupported, certify, reduce
+from problems.answers.diagnosis import diagnose
 from problems.chains import Chains
 from problems.forms import Form, Sharded
 from solvers import Status
@@ -30,8 +31,11 @@ MOST_POINTS = 10_000  # of one run: some yield after every step
 
 
 def answers(bench: Bench, problem: Formulation) -> str:
-    """It yields points of the form, in floats, finite and of the right shape."""
-    form = form_of(bench, problem)
+    """It yields points of the form, in floats, finite and of the right shape.
+
+    The last α is within its box and keeps to the equalities, as far as tolerances explain.
+    """
+    reduction, form = reduce(problem, bench.solver.form), form_of(bench, problem)
     point = None
     for point in islice(bench.solver.iterates(bench.solver.prepare(form)), MOST_POINTS):
         wrong = _objection_to(point, form)
@@ -39,6 +43,12 @@ def answers(bench: Bench, problem: Formulation) -> str:
             return wrong
     if point is None:
         return "it ended without yielding a point"
+    answer = reduction.recover(point)
+    if answer.alpha is not None:
+        diagnosis = diagnose(problem, answer, certify(problem, answer), point.claim)
+        if diagnosis is not None and diagnosis.condition in ("box", "equality"):
+            bench.diagnosed(diagnosis)
+            return diagnosis.finding
     bench.digests[problem.hash] = _digest(point.x, point.beta)
     return ""
 

@@ -5,8 +5,11 @@ in size. The bound is the better one of the answer's own and of the toolkit's de
 no solver is believed, and a solver that gives weights alone is judged as exactly as one that gives α.
 """
 
+import inspect
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ import numpy as np
 from experiments.selftest.limits import Limits, WorkClock
 from experiments.selftest.outcome import Outcome, Property
 from experiments.selftest.problems import PROBLEMS
-from problems import Formulation, Unsupported
+from problems import BoxQP, Formulation, Unsupported, reduce
 from problems.answers.diagnosis import Diagnosis
 from problems.box_gap import middle
 from problems.certificates.certificate import Bounds
@@ -36,9 +39,19 @@ def load(name: str) -> Solver:
     return SOLVERS.find(name)()
 
 
-def one_line(error: BaseException) -> str:
-    """Return an error in one line of at most 200 characters."""
-    return " ".join(f"raised {type(error).__name__}: {error}".split())[:200].rstrip(": ")
+def crash_text(error: BaseException, file: str = "") -> str:
+    """Return an error in one line, with the last place in `file` that it came through.
+
+    Without such a place the deepest one is named: an error may come from a library that the file calls,
+    or from importing the file itself.
+    """
+    text = " ".join(f"raised {type(error).__name__}: {error}".split())[:200].rstrip(": ")
+    places = traceback.extract_tb(error.__traceback__)
+    in_file = [place for place in places if place.filename == file] or places
+    if not in_file:
+        return text
+    place = in_file[-1]
+    return f"{text}, at {Path(place.filename).name}, line {place.lineno}: `{place.line}`"
 
 
 class Bench:
@@ -50,32 +63,58 @@ class Bench:
         self.solver, self.limits, self.clock = solver, limits, clock or WorkClock(cpu_seconds)
         self.digests: dict[str, str] = {}
         self.expected: Mapping[str, str] = {}
-        self.diagnoses: list[Diagnosis] = []
+        self.diagnoses: list[tuple[str, Diagnosis]] = []
+        self._problem = ""
         self._references: dict[str, Solution] = {}
 
     def check(
         self, item: Property, digests: Mapping[str, str], at: Callable[[str], object]
     ) -> Outcome:
-        """Try a property on each of its problems, reporting each to `at`."""
+        """Try a property on each of its problems, reporting each to `at`.
+
+        A basic one ends at its first failure, on the simplest problem that shows it.
+        """
         self.digests, self.expected, self.diagnoses = {}, digests, []
         tried: list[str] = []
-        unsupported: dict[str, str] = {}
-        sentences: list[str] = []
+        unsupported, failures = dict[str, str](), dict[str, str]()
         for name in item.problems:
             at(name)
+            self._problem, problem = name, PROBLEMS[name]()
             try:
-                wrong = item.check(self, PROBLEMS[name]())
+                wrong = item.check(self, problem)
             except (Unsupported, NotInstalled, NotJudged) as refusal:
                 unsupported[name] = str(refusal)
                 continue
             except BaseException as error:  # a solver may raise anything, SystemExit as well
-                wrong = one_line(error)
+                wrong = self._crash(error, problem)
             tried.append(name)
             if wrong:
-                sentences.append(f"{item.name} on {name}: {wrong}")
-        result = "failed" if sentences else "passed" if tried else "unsupported"
-        done = tuple(tried), unsupported, tuple(sentences), self.digests
-        return Outcome(item.name, result, *done, diagnoses=tuple(self.diagnoses))
+                failures[name] = wrong
+            if wrong and item.basic:
+                break
+        return Outcome(
+            item.name,
+            result="failed" if failures else "passed" if tried else "unsupported",
+            tried=tuple(tried),
+            unsupported=unsupported,
+            failures=failures,
+            digests=self.digests,
+            diagnoses=tuple(self.diagnoses),
+            form=self.solver.form.__name__,
+            solver_class=type(self.solver).__name__,
+        )
+
+    def _crash(self, error: BaseException, problem: Formulation) -> str:
+        """Return what a solver raised, where, and what its form lacks that solvers often rely on."""
+        text = crash_text(error, inspect.getfile(type(self.solver)))
+        if self.solver.form is BoxQP and reduce(problem, BoxQP).form.a is None:
+            text += " (form.a is None: this problem has no intercept, and so no equality)"
+        return text
+
+    def diagnosed(self, diagnosis: Diagnosis | None) -> None:
+        """Keep what is wrong with an answer to the problem that is being tried."""
+        if diagnosis is not None:
+            self.diagnoses.append((self._problem, diagnosis))
 
     def solve(
         self,
@@ -91,8 +130,7 @@ class Bench:
         )
         if solution.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
             raise Unsupported(solution.note)
-        if solution.diagnosis is not None:
-            self.diagnoses.append(solution.diagnosis)
+        self.diagnosed(solution.diagnosis)
         return solution
 
     def reference(self, problem: Formulation) -> Solution:

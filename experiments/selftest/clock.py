@@ -12,7 +12,7 @@ from solvers import Solution
 
 _SPREAD = 0.3  # of new samples around those that they are drawn from, in standard deviations
 _GROWTH, _LARGEST = 4, 1000  # between the sizes of problems, and their samples
-_SLOW = 0.3  # seconds of CPU time, as all here, after which a larger problem may take too long
+_SLOW = 0.05  # seconds of CPU time, as all here: one of n³ operations takes 3 s for the next size
 _NOTICEABLE = 0.05  # seconds, far above what looking at the samples takes
 _REMEMBERED = 20.0  # times as fast: no noise explains it
 _SOME = 5e-3  # seconds, far above the noise of a time

@@ -1,5 +1,6 @@
 """Questions and answers of a selftest."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -19,7 +20,8 @@ class Property:
     check : called with the bench and each problem, returns what is wrong; it explains itself.
     problems : names in `problems.PROBLEMS`.
     fresh : whether it needs a process in which the solver has done nothing yet.
-    basic : whether nothing else can be judged without it.
+    basic : whether nothing else can be judged without it; it ends at its first failure.
+    decides : whether a failure on all problems of a family says that the solver does not support it.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Property:
     problems: tuple[str, ...]
     fresh: bool = False
     basic: bool = False
+    decides: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,22 +39,40 @@ class Outcome:
     Attributes
     ----------
     tried, unsupported : names of problems; the latter with the solver's sentence.
-    sentences : one for each failure: the property, the problem, the numbers; or why it was not run.
+    failures : what is wrong, by problem.
+    families : by families of problems that the solver does not support, a sentence with what to do.
+    reason : why it was not run.
     digests : of the answers, by problem, to compare with those of another process.
     hung : whether the process had to be killed for time.
     loaded : whether the solver could be imported and built.
-    diagnoses : of the answers that were wrong.
+    diagnoses : of the answers that were wrong, each with the name of the problem.
+    form, solver_class : the names of the classes of the solver and of what it solves.
     """
 
     name: str
     result: Result
     tried: tuple[str, ...] = ()
     unsupported: Mapping[str, str] = field(default_factory=dict[str, str])
-    sentences: tuple[str, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict[str, str])
+    families: Mapping[str, str] = field(default_factory=dict[str, str])
+    reason: str = ""
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     hung: bool = False
     loaded: bool = True
-    diagnoses: tuple[Diagnosis, ...] = ()
+    diagnoses: tuple[tuple[str, Diagnosis], ...] = ()
+    form: str = ""
+    solver_class: str = ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What went wrong, one sentence per unsupported family and per failure."""
+        failures = (f"{self.name} on {place}: {wrong}" for place, wrong in self.failures.items())
+        return (*self.families.values(), *failures)
+
+
+def not_supported(family: str) -> str:
+    """Return why a problem of this family is not judged."""
+    return f"it does not support {family}"
 
 
 @dataclass(frozen=True)
@@ -72,8 +93,8 @@ class Report:
         return tuple(o.name for o in self.outcomes if o.result == "failed")
 
     @property
-    def diagnoses(self) -> tuple[Diagnosis, ...]:
-        """What was wrong with answers, in the properties that failed."""
+    def diagnoses(self) -> tuple[tuple[str, Diagnosis], ...]:
+        """What was wrong with answers, in the properties that failed, each with its problem."""
         return tuple(d for o in self.outcomes if o.result == "failed" for d in o.diagnoses)
 
     @property
@@ -84,12 +105,13 @@ class Report:
             reason = refusals[0] if refusals else "no problem was tried"
             return (f"solved nothing: it refuses every problem ({reason})",)
         failures = tuple(t for o in self.outcomes if o.result == "failed" for t in o.sentences)
-        left_out: dict[str, list[str]] = {}
-        for outcome in self.outcomes:
-            for why in outcome.sentences if outcome.result == "not run" else ():
-                left_out.setdefault(why, []).append(outcome.name)
-        reasons = (f"not run, as {why}: {', '.join(names)}" for why, names in left_out.items())
-        return (*failures, *reasons)
+        return (*failures, *self.not_tried)
+
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """How many properties were not tried, one phrase per reason."""
+        reasons = Counter(o.reason for o in self.outcomes if o.result == "not run")
+        return tuple(f"{count} were not tried, as {why}" for why, count in reasons.items())
 
     @property
     def passed(self) -> bool:

@@ -5,11 +5,11 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from experiments.selftest.outcome import Report
+from experiments.selftest.outcome import Report, not_supported
 from experiments.tables.table import Cell, Column, Table
 from problems.answers.diagnosis import most_frequent
 
-_COLOURS = {"passed": "green", "failed": "bold red", "not run": "yellow", "unsupported": "dim"}
+_COLOURS = {"passed": "green", "failed": "bold red", "unsupported": "dim"}
 _COLUMNS = {
     "property": Column("property", side="words"),
     "problems": Column("problems"),
@@ -19,7 +19,7 @@ _COLUMNS = {
 
 
 def to_terminal(report: Report) -> Group:
-    """Return property | problems | outcome, then the failures, then the verdict."""
+    """Return property | problems | outcome of what was tried, then the failures, then the verdict."""
     table = Table.of(
         (
             {
@@ -29,17 +29,17 @@ def to_terminal(report: Report) -> Group:
                 "outcome": Cell(outcome.result, style=_COLOURS[outcome.result]),
             }
             for outcome in report.outcomes
+            if outcome.result != "not run"
         ),
         _COLUMNS,
     )
+    families = {not_supported(name) for o in report.outcomes for name in o.families}
     reasons = dict.fromkeys(text for o in report.outcomes for text in o.unsupported.values())
-    refusals = [Text(f"– {reason}", style="dim") for reason in reasons]
-    sentences = [Text(f"✗ {sentence}") for sentence in report.sentences]
-    found = most_frequent(report.diagnoses)
-    diagnosis = [Text(f"Diagnosis, from {found[0]} answers: {found[1].text}.")] if found else []
-    left = sum(o.result == "not run" for o in report.outcomes)
+    refusals = [Text(f"– {text}", style="dim") for text in reasons if text not in families]
+    sentences = [Text(f"✗ {text}") for text in report.sentences if text not in report.not_tried]
+    diagnosis = [Text(text)] if (text := _diagnosis(report)) else []
     failed = f"{len(report.failed)} of {len(report.outcomes)} properties failed"
-    why = failed + f", {left} were not run" * (left > 0)
+    why = ", and ".join((failed, *report.not_tried))
     if not report.failed and not report.solved_something:
         why = "it solved nothing"
     outcome = Text(f"{report.solver} does not conform: {why}", style="bold red")
@@ -50,7 +50,6 @@ def to_terminal(report: Report) -> Group:
 
 def to_json(report: Report) -> dict[str, Any]:
     """Return the same as plain values, which `dualgap selftest --json` prints."""
-    found = most_frequent(report.diagnoses)
     return {
         "solver": report.solver,
         "passed": report.passed,
@@ -61,10 +60,20 @@ def to_json(report: Report) -> dict[str, Any]:
                 "problems": outcome.tried,
                 "unsupported": dict(outcome.unsupported),
                 "sentences": outcome.sentences,
+                "reason": outcome.reason,
                 "killed": outcome.hung,
             }
             for outcome in report.outcomes
         ],
         "sentences": report.sentences,
-        "diagnosis": found[1].text if found else None,
+        "diagnosis": _diagnosis(report) or None,
     }
+
+
+def _diagnosis(report: Report) -> str:
+    """Return the most frequent diagnosis of wrong answers with its first problem; empty without any."""
+    if not (most := most_frequent(report.diagnoses)):
+        return ""
+    count, problem, diagnosis = most
+    answers = f"{count} answers" if count > 1 else "one answer"
+    return f"Diagnosis, from {answers}: on {problem}, {diagnosis.text}."

@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
-from experiments.selftest.bench import Bench, load, one_line
+from experiments.selftest.bench import Bench, crash_text, load
 from experiments.selftest.limits import Limits, WorkClock
 from experiments.selftest.outcome import Outcome, Property
+from experiments.selftest.problems import PROBLEMS, REGRESSION, SOFT
 from experiments.workers.start import STARTING
 from experiments.workers.supervision import Worker
 from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 from problems.compilation import compiled_apart
 from problems.registry import is_outside
+from solvers.base import NoSolver
 
 LOADING = "loading the solver"
 _THREADS = 2  # enough for a race to show
@@ -62,10 +64,30 @@ class Workers:
 
 
 def _failed(item: Property, at: str, what: str, hung: bool = False) -> Outcome:
-    sentence = f"{item.name} on {at}: {what}"
     loaded = at != LOADING
     tried = (at,) if loaded else ()
-    return Outcome(item.name, "failed", tried, sentences=(sentence,), hung=hung, loaded=loaded)
+    return Outcome(item.name, "failed", tried, failures={at: what}, hung=hung, loaded=loaded)
+
+
+def compile_references() -> None:
+    """Compile the toolkit's own solvers, so that this is not counted as time of the solver under test.
+
+    This is in a process of its own, as where user code has run nothing is compiled for later processes.
+    What goes wrong here goes wrong again in the properties that need their answers, and is said there.
+    """
+    worker = Worker(_THREADS)
+    worker.call(_solve_references)
+    while not worker.ended():
+        worker.wait()
+    worker.stop()
+
+
+def _solve_references() -> bytes:
+    """Solve problems of each kind that answers are compared on."""
+    references = Bench(NoSolver(), Limits())
+    for problem in (*SOFT, *REGRESSION):
+        references.reference(PROBLEMS[problem]())
+    return pack(None)
 
 
 def _check(
@@ -81,8 +103,8 @@ def _check(
         try:
             bench = _bench(solver, limits)
         except BaseException as error:  # whatever importing and building it does
-            sentence = f"{item.name} on {LOADING}: {one_line(error)}"
-            return pack(Outcome(item.name, "failed", sentences=(sentence,), loaded=False))
+            failures = {LOADING: crash_text(error)}
+            return pack(Outcome(item.name, "failed", failures=failures, loaded=False))
         return pack(bench.check(item, digests, report))
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -27,7 +28,13 @@ from experiments.analysis.noise import (
     without_repeats,
 )
 from experiments.analysis.times import joined_by_optimum, solved_of, times, whole_runs
-from experiments.records.names import common_words, distinct_names, missed_gap_text
+from experiments.records.names import (
+    choices_text,
+    common_words,
+    distinct_names,
+    missed_gap_text,
+    same_name,
+)
 from experiments.records.outcomes import FINAL, NOT_RUN
 from experiments.store.manifest import read_manifest
 from experiments.store.reading import load_results
@@ -123,7 +130,9 @@ def paper_table(
             solved=0,
         )
     patterns = (rows, columns) if by == "problem" else (columns, rows)
-    problems = _chosen("problem", patterns[0], entries["problem"].unique())
+    words = words_of(results)
+    printed = dict(zip(words, distinct_names([*words.values()]), strict=True))
+    problems = _chosen("problem", patterns[0], entries["problem"].unique(), printed)
     # those first that solved most problems, and took least time for them
     solved = entries["time_solve"].where(entries["outcome"].isin(FINAL))
     best = solved.groupby(entries["solver"], sort=False).agg(["count", "mean"])
@@ -132,7 +141,6 @@ def paper_table(
     entries = entries[entries["problem"].isin(problems) & entries["solver"].isin(solvers)]
     entries, unknown = _with_winners(entries, noise)
     known = {(str(row["problem"]), str(row["solver"])): row for row in entries.to_dict("records")}
-    words = words_of(results)
     names = dict(zip(problems, distinct_names([words[p] for p in problems]), strict=True))
     places, groups = (problems, solvers) if by == "problem" else (solvers, problems)
     lines: list[list[Cell]] = []
@@ -164,15 +172,27 @@ def _value(text: str, digits: int | None, target: float | None) -> tuple[str, in
     return name, int(own) if own else default if digits is None or default == 0 else digits
 
 
-def _chosen(what: str, patterns: Sequence[str], names: Iterable[Any]) -> list[str]:
+def _chosen(
+    what: str,
+    patterns: Sequence[str],
+    names: Iterable[Any],
+    printed: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
+    """Return the names that patterns choose, in their order; all if there are none.
+
+    Parameters
+    ----------
+    printed : what tables print for some of the names.
+    """
     known = [str(name) for name in names]
+    every = [[name, printed.get(name, name)] for name in known]
     chosen: list[str] = []
     for pattern in patterns:
         fitting = [n for n in known if pattern in n or fnmatchcase(n, pattern)]
-        found = [pattern] if pattern in known else fitting
-        if not found:
-            raise ValueError(f"no {what} fits {pattern!r}; there are: {'; '.join(known)}")
-        chosen += found
+        same = [own[0] for own in every if any(same_name(pattern, name) for name in own)]
+        if not (same or fitting):
+            raise ValueError(f"no {what} fits {pattern!r}; {choices_text(pattern, every)}")
+        chosen += same or fitting
     return list(dict.fromkeys(chosen)) if patterns else known
 
 

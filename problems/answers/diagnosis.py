@@ -8,6 +8,7 @@ of these conditions fails, and how, tells textbook errors apart:
     a multiplier outside its box, the equality kept      the ends L and H, to which αⱼ is clipped
     within the box, the equality lost                    αᵢ, which moves against αⱼ
     α = 0 though no sample is right                      no step had room: the sign of η, or L and H
+    αᵢ = αᵢ* for every sample of a regression            the linear term, which has the targets
     every α at 0 or C                                    steps go to an end in any case: L and H, or E
     a dual objective below that of α = 0                 steps lead downhill: errors E of an earlier α
     α ends at a fraction of C                            the weight of the losses
@@ -37,6 +38,9 @@ Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]
 _FAR_GAP = 1e-2  # relative gap, or excess of the objective, that tolerances do not explain
 # relative to the largest α: first-order methods stay some 1e-4 off their constraints, Pegasos 3e-3
 _OFF_CONSTRAINTS = 1e-2
+_NEAR_GAP = (
+    0.1  # relative gap up to which an early end explains a far answer; faulty steps leave more
+)
 _SAME_MULTIPLIER = 1e-6  # relative difference of multipliers that are at one bound
 
 _ENDS = (
@@ -53,6 +57,14 @@ _FLAT = "the step without curvature, η = 0: then αⱼ goes to the better end o
 _ERRORS = (
     "the errors Eᵢ = f(xᵢ) − yᵢ: every step changes f at all samples, so the error cache must be "
     "refreshed for all of them; from the right errors no step lowers the dual objective"
+)
+_LINEAR_TERM = (
+    "the linear term form.p: the soft margin alone has p = −1, regression has ε − y for αᵢ and ε + y "
+    "for αᵢ*; with −1 in its place αᵢ = αᵢ* = C is optimal. A solver of soft margins alone states this "
+    "in `refuses`"
+)
+_STOPPING = (
+    "the stopping rule: this is near the optimum, but a pair that was never tried improves it"
 )
 _BIAS = (
     "the update of b: b − Eᵢ − yᵢΔαᵢKᵢᵢ − yⱼΔαⱼKᵢⱼ where 0 < αᵢ < C, the same with j where 0 < αⱼ < C, "
@@ -108,14 +120,26 @@ def diagnose(
     return next(_faults(_Answer(problem, alpha, own_b, certificate), claimed), None)
 
 
-def most_frequent(diagnoses: Iterable[Diagnosis]) -> tuple[int, Diagnosis] | None:
-    """Return the first of the diagnoses that point to one step most often, and how often they do."""
-    found = list(diagnoses)
-    counts = Counter((diagnosis.condition, diagnosis.step) for diagnosis in found)
+def most_frequent(
+    diagnoses: Iterable[tuple[str, Diagnosis]],
+) -> tuple[int, str, Diagnosis] | None:
+    """Return how often the most frequent faulty step was diagnosed, and where it was first.
+
+    Parameters
+    ----------
+    diagnoses : pairs of a problem's name and a diagnosis of an answer to it.
+
+    Returns
+    -------
+    tuple or None
+        The count, the name of the first problem with this diagnosis, and the diagnosis.
+    """
+    pairs = list(diagnoses)
+    counts = Counter((diagnosis.condition, diagnosis.step) for _, diagnosis in pairs)
     if not counts:
         return None
-    named, count = counts.most_common(1)[0]
-    return count, next(d for d in found if (d.condition, d.step) == named)
+    step, count = counts.most_common(1)[0]
+    return count, *next((name, d) for name, d in pairs if (d.condition, d.step) == step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +172,7 @@ def _faults(answer: _Answer, claimed: Claim) -> Iterator[Diagnosis]:
         return
     far = c.relative_gap > _FAR_GAP
     if far and claimed != "none":
+        yield from _no_targets(answer)
         yield from _at_ends(answer)
     if far:
         yield from _opposite(answer)
@@ -218,6 +243,15 @@ def _lost(answer: _Answer) -> str:
     if violation <= _FAR_GAP and not answer.own_b:
         return "the intercept: these α solve the problem without one, which has no equality"
     return "the second multiplier: when αⱼ changes, αᵢ must change by −yᵢyⱼ times as much"
+
+
+def _no_targets(answer: _Answer) -> Iterator[Diagnosis]:
+    """Every coefficient of a regression is about 0, as if no sample had a target."""
+    problem, gap = answer.problem, answer.certificate.relative_gap
+    size = float(np.abs(answer.alpha).max())
+    if problem.loss.is_regression and gap > 1 - _FAR_GAP and size <= answer.tolerance:
+        finding = f"every αᵢ − αᵢ* is about 0 (at most {size:.2g}), as if no sample had a target"
+        yield Diagnosis("stationarity", gap, None, finding, _LINEAR_TERM)
 
 
 def _at_ends(answer: _Answer) -> Iterator[Diagnosis]:
@@ -312,5 +346,7 @@ def _not_stationary(answer: _Answer) -> Iterator[Diagnosis]:
         f"not stationary: {', and '.join(places)}{pair}; "
         f"a share of {gap:.2g} of the objective is to be gained{multiple}"
     )
-    step = "" if targets else f"{_ERRORS}; or the b in them: {_BIAS}"
+    steps = f"{_ERRORS}; or the b in them: {_BIAS}"
+    steps = f"{_STOPPING}; else {steps}" if gap <= _NEAR_GAP else steps
+    step = "" if targets else steps
     yield Diagnosis("stationarity", gap, samples[0], finding, step)

@@ -94,6 +94,21 @@ class Objects(_Faulty, words="array of floats, got object"):
         return replace(point, x=point.x.astype(object))
 
 
+class BeyondTheBox(_Faulty, words="off its constraints by"):
+    """Its answer leaves the box."""
+
+    def spoil(self, point):
+        return replace(point, x=1.5 * point.x)
+
+
+class ReadsTheEquality(_Faulty, words="(form.a is None: this problem has no intercept"):
+    """It takes every problem to have an intercept."""
+
+    def prepare(self, form):
+        self.__dict__["first"] = form.a[0]
+        return super().prepare(form)
+
+
 class Exits(_Faulty, words="raised SystemExit: done"):
     """It calls sys.exit."""
 

@@ -94,6 +94,15 @@ class Student(Solver):
         E += change
 
 
+class SoftMarginOnly(Student):
+    """Right for soft margins, it takes the linear term for −1, and does not say so."""
+
+    def refuses(self, form):
+        if form.a is None or not np.isfinite(form.ub).all():
+            return "this SMO has C and an intercept"
+        return None
+
+
 class OppositeSigns(Student, condition="box", words="the sign of the answer"):
     """−α is returned."""
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from experiments.analysis.verify import TOLERANCE
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import BLUE, GREY, TEXT_WIDTH, VERMILION, figure
@@ -21,10 +20,10 @@ class Differences(Drawing):
     needs = ("checks",)
 
     def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield one figure, with the tolerance for these differences."""
-        checks = runs.checks
+        """Yield one figure, with the target gap, which is by default what may differ."""
+        checks, tolerance = runs.checks, float(runs.table["target_gap"].max())
         positive = checks["difference"][checks["difference"] > 0]
-        zero = 0.2 * float(positive.min()) if len(positive) else 0.01 * TOLERANCE
+        zero = 0.2 * float(positive.min()) if len(positive) else 0.01 * tolerance
         rows = {str(solver): rows for solver, rows in checks.groupby("solver", sort=False)}
         new = figure(TEXT_WIDTH, 0.55 * len(rows) + 1.0)
         ax = new.add_subplot()
@@ -33,10 +32,10 @@ class Differences(Drawing):
             place = row + np.linspace(0.35, -0.35, len(ordered))
             colours = np.where(ordered["passed"].astype(bool), BLUE, VERMILION)
             ax.scatter(ordered["difference"].clip(lower=zero), place, s=7, c=colours, linewidths=0)
-        ax.axvline(TOLERANCE, color=VERMILION, linewidth=1)
-        ax.text(TOLERANCE, -0.55, "tolerance ", color=VERMILION, ha="right", va="bottom")
+        ax.axvline(tolerance, color=VERMILION, linewidth=1)
+        ax.text(tolerance, -0.55, "tolerance ", color=VERMILION, ha="right", va="bottom")
         ax.set_xscale("log")
-        ax.set_xlim(0.5 * zero, max(3 * TOLERANCE, 2 * float(positive.max())))
+        ax.set_xlim(0.5 * zero, max(3 * tolerance, 2 * float(positive.max())))
         ax.axvline(zero, color=GREY, linewidth=0.6)
         ax.text(zero, -0.55, " 0: the optimum itself", color=GREY, ha="left", va="bottom")
         names: list[str] = []  # with how many problems have no mark, and why

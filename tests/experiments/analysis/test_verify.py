@@ -22,6 +22,7 @@ ROW = {
     "dual_objective": 1.0,
     "gap": 1e-9,
     "relative_gap": 1e-9,
+    "target_gap": 1e-6,
 }
 QP = [ROW | {"solver": "cvxopt_qp"}, ROW | {"solver": "cvxpy_qp", "relative_gap": 1e-8}]
 
@@ -45,6 +46,28 @@ def test_a_different_answer_fails_with_its_reason(change, reason):
     assert not result.passed
     assert reason in result.sentence
     assert "smo on p" in result.sentence
+
+
+def test_the_tolerance_is_the_target_gap_and_the_sentence_says_how_to_change_it():
+    loose = {"target_gap": 1e-2}
+    runs = pd.DataFrame([row | loose for row in (*QP, ROW | {"dual_objective": 0.995})])
+    assert compare(runs).passed
+    told = compare(runs, tolerance=1e-3).sentence
+    assert "solved, differs by 5.0e-03 from the QP optimum, above the tolerance of 0.001." in told
+    assert told.endswith("That is what --tolerance was given as; a larger one allows it")
+    missed = runs.assign(dual_objective=[1.0, 1.0, 0.9])
+    told = "of 0.01. That is the experiment's target_gap; another one can be given with --tolerance"
+    assert compare(missed).sentence.endswith(told)
+    crashed = runs.assign(
+        status=["finished", "finished", "crashed"], dual_objective=[1, 1, math.nan]
+    )
+    assert "--tolerance" not in compare(crashed).sentence
+
+
+def test_a_run_that_is_solved_to_the_target_passes():
+    gap = 0.5  # relative to the larger bound; the difference is relative to the optimum
+    solved = {"primal_objective": 2.0, "gap": 1.0, "relative_gap": gap}
+    assert compare(pd.DataFrame([row | {"target_gap": gap} for row in (*QP, ROW | solved)])).passed
 
 
 def test_an_optimum_of_zero_is_compared_in_the_unit_of_its_gap():

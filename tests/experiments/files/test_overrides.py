@@ -35,6 +35,44 @@ def test_solvers_are_kept_by_name_or_label_and_problems_by_an_expression(write):
     assert experiment.options == tuple(options)
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("four_gaussians / soft_margin_dual / rbf(gamma=0.1) C=1", [1]),
+        ("four_gaussians<br>soft_margin_dual<br>rbf(gamma=0.1) C=10.0", [10]),
+        ("four_gaussians C=1e1", [10]),  # without the words that all share
+        ("rbf", [1, 10]),
+        (r"C=1\d$", [10]),
+    ],
+)
+def test_a_problem_is_selected_by_its_printed_name_else_by_an_expression(write, text, kept):
+    file = TEXT.replace(
+        "solvers:", "  - {formulation: soft_margin_dual, dataset: four_gaussians}\nsolvers:"
+    )
+    experiment = read_experiment(write(file), [("--set", "C=1,10"), ("--problem", text)])
+    assert [p.parameters["C"] for p in experiment.problems] == kept
+
+
+VARIANTS = (
+    "[{name: smo, tol: [1e-3, 1e-6]}, {name: projected_gradient, variant: [accelerated, plain]}]"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("smo", [0, 1]),
+        ("smo (tol=0.001)", [0]),
+        ("smo (tol 1e-6)", [1]),
+        ("projected_gradient (accelerated)", [2]),
+    ],
+)
+def test_a_solver_is_selected_by_what_tables_print_or_by_its_bare_name(write, text, kept):
+    file = write(posing(C=1, solvers=VARIANTS))
+    every, chosen = read_experiment(file), read_experiment(file, [("--solver", text)])
+    assert chosen.solvers == [every.solvers[i] for i in kept]
+
+
 def test_the_changed_file_plans_the_same_and_keeps_the_question(write):
     experiment = changed(write, "--set C=1,1e-6", "--set time_limit=1h30m", "--solver smo")
     assert experiment.time_limit == 5400
@@ -58,9 +96,9 @@ def test_the_changed_file_plans_the_same_and_keeps_the_question(write):
         ("--set kernel.gama=1", "did you mean 'gamma'?"),
         ("--set time_limit=5x", "time_limit: must be a duration such as 90s, 10m, 1h30m or 2d"),
         ("--set seed=1,2", "seed: must be one value"),
-        ("--solver cvxopt", "unknown solver 'cvxopt'; did you mean 'cvxopt_qp'?"),
-        ("--problem (", "only_problems: '(' is no regular expression"),
-        ("--problem nix", "matches none of the problems, such as 'four_gaussians"),
+        ("--solver cvxopt", "'cvxopt' selects nothing; nearest first, there are 'cvxopt_qp', "),
+        ("--problem (", "only_problems: '(' is no name, and no regular expression"),
+        ("--problem nix", "'nix' selects nothing; nearest first, there are 'four_gaussians"),
     ],
 )
 def test_what_is_wrong_names_the_option(write, option, told):

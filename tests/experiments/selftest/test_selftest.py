@@ -16,9 +16,11 @@ from click.testing import CliRunner
 from threadpoolctl import threadpool_limits
 
 import problems
+from experiments import selftest
 from experiments.cli import main
 from experiments.selftest import PROPERTIES, Limits, check_name, try_solver
 from experiments.selftest.bench import Bench, load
+from experiments.selftest.families import with_unsupported, without_families
 from experiments.selftest.limits import PATIENCE, WorkClock
 from experiments.selftest.outcome import Outcome, Report
 from experiments.selftest.problems import PROBLEMS
@@ -26,6 +28,7 @@ from experiments.selftest.theory import disjoint
 from problems import Certificate
 from problems.registry import module_from
 from solvers.running import solution
+from tests.shown import right_solvers
 
 ZOO = Path(__file__).parents[2] / "zoo"
 BY_NAME = {item.name: item for item in PROPERTIES}
@@ -114,7 +117,9 @@ def test_after_some_hangs_the_rest_is_not_run():
     report = try_solver(f"{ZOO / 'processes.py'}:HangsEverywhere", limits, chosen)
     assert [o.result for o in report.outcomes] == ["failed", "failed", "not run", "not run"]
     assert report.sentences[0].endswith(f"claims on {ONE}: no end after 0 s, killed")
-    assert "the solver hung in claims, inputs unchanged" in report.sentences[-1]
+    assert (
+        report.sentences[-1] == "2 were not tried, as the solver hung in claims, inputs unchanged"
+    )
     assert not report.passed
 
 
@@ -123,6 +128,79 @@ def test_the_properties_are_explained():
     assert result.exit_code == 0, result.output
     assert all(item.name in result.output for item in PROPERTIES)
     assert "Without it nothing else can be judged." in " ".join(result.output.split())
+
+
+def test_a_family_that_a_solver_does_not_support_is_one_fault_with_what_to_do():
+    (claims,) = _try(f"{ZOO / 'student_smo.py'}:SoftMarginOnly", "claims", limits=Limits())
+    assert set(claims.failures) == {"regression rbf C=1"}
+    outcome = with_unsupported(claims, set(claims.tried) - claims.failures.keys())
+    (sentence,) = outcome.sentences
+    assert outcome.result == "failed"
+    assert sentence.startswith("It does not support regression. claims on regression rbf C=1: ")
+    assert "State it in `refuses(self, form)`, as in `if (form.p != -1).any(): return " in sentence
+    assert outcome.diagnoses == ()
+    assert outcome.unsupported["regression rbf C=1"] == "it does not support regression"
+    later = without_families(BY_NAME["sign"], outcome.families.keys())
+    assert not any("regression" in problem for problem in later.problems)
+    assert ONE in later.problems
+
+
+def test_a_fault_on_the_simplest_problem_is_not_taken_for_a_family_that_is_missing():
+    failures = {ONE: "wrong", "regression rbf C=1": "wrong"}
+    outcome = Outcome("claims", "failed", (*failures, "sparse linear C=1"), failures=failures)
+    assert with_unsupported(outcome, {"sparse linear C=1"}) == outcome
+
+
+def test_a_problem_of_two_families_is_blamed_on_neither_if_both_are_supported():
+    tried = ("regression rbf C=1", f"{ONE}, no intercept", "regression linear C=1, no intercept")
+    outcome = Outcome("claims", "failed", tried, failures={tried[-1]: "wrong"})
+    assert with_unsupported(outcome, set(tried[:-1])) == outcome
+
+
+def test_a_crash_names_the_line_of_the_solver_once():
+    (outcome,) = _try(f"{ZOO / 'answers.py'}:ReadsTheEquality", "answers")
+    (sentence,) = outcome.sentences
+    lines = (ZOO / "answers.py").read_text().splitlines()
+    number = next(i for i, line in enumerate(lines, start=1) if "form.a[0]" in line)
+    line = lines[number - 1].strip()
+    assert f"object is not subscriptable, at answers.py, line {number}: `{line}`" in sentence
+
+
+@pytest.mark.parametrize(("name", "times"), [("answers", 0), ("claims", 1)])
+def test_our_own_solvers_are_compiled_before_the_time_of_a_solver_counts(name, times, monkeypatch):
+    compiled = []
+    monkeypatch.setattr(selftest, "compile_references", lambda: compiled.append(name))
+    item = replace(BY_NAME[name], problems=(ONE,))
+    assert try_solver("smo", SHORT, [item]).passed
+    assert len(compiled) == times
+
+
+QUICK = ["answers", "claims", "C of each sample", "few samples", "equal samples", "empty features"]
+SHOWN = right_solvers()
+
+
+@pytest.mark.usefixtures("tidy")
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(QUICK, id="quick"),
+        pytest.param([*BY_NAME], id="all", marks=pytest.mark.exhaustive),
+    ],
+)
+@pytest.mark.parametrize("example", SHOWN)
+def test_every_solver_that_is_shown_as_right_conforms(example, names, tmp_path):
+    code, class_name = SHOWN[example]
+    file = tmp_path / f"{class_name}.py"
+    file.write_text(code, encoding="utf-8")
+    few = 4 if names is QUICK else None
+    outcomes = _try(f"{file}:{class_name}", *names, few=few, limits=Limits())
+    assert [text for outcome in outcomes for text in outcome.sentences] == []
+    assert any(outcome.tried for outcome in outcomes)
+
+
+def test_the_solvers_that_are_shown_are_found():
+    assert {"README-FixedStep", "CONTRIBUTING-FixedStep", "teach_a_class-StudentSMO"} < {*SHOWN}
+    assert "verify_smo-Forgetful" not in SHOWN
 
 
 def test_a_solver_that_refuses_everything_does_not_conform():
@@ -164,9 +242,11 @@ def test_the_command_fails_a_solver_with_a_sentence_and_tries_nothing_without_th
     output = " ".join(result.output.split())
     assert result.exit_code == 1
     assert "✗ answers on two_gaussians linear C=1: x must have shape (60,), got (59,)" in output
-    assert "✗ not run, as nothing can be judged without 'answers': ends by itself, claims" in output
     left = len(PROPERTIES) - 1
-    assert f"does not conform: 1 of {left + 1} properties failed, {left} were not run" in output
+    failed, why = f"1 of {left + 1} properties failed", "nothing can be judged without 'answers'"
+    assert f"does not conform: {failed}, and {left} were not tried, as {why}" in output
+    assert output.count("✗") == output.count(why) == 1
+    assert "not run" not in result.stdout
 
 
 def test_the_command_names_the_properties_that_there_are():
@@ -229,7 +309,7 @@ def test_certified_intervals_that_theory_joins_must_meet():
 def test_a_report_without_failures_passes_and_one_left_out_does_not():
     passed = Outcome("claims", "passed", tried=("x",))
     assert Report("s", (passed,)).passed
-    assert not Report("s", (passed, Outcome("sign", "not run", sentences=("no time",)))).passed
+    assert not Report("s", (passed, Outcome("sign", "not run", reason="no time"))).passed
 
 
 def test_only_work_and_a_share_of_the_time_that_passes_count():

@@ -91,6 +91,7 @@ FAULTS = {
         "stationarity",
         "L and H: for equal labels",
     ),
+    "no targets": (CURVE, 1e-4 * FITTED, "stationarity", "the linear term form.p"),
     "downhill": (PROBLEM, PROBLEM.feasible(0.9 - 0.8 * RIGHT), "stationarity", "the error cache"),
 }
 
@@ -195,7 +196,8 @@ def test_without_a_dual_point_or_a_box_nothing_is_diagnosed():
 def test_the_most_frequent_step_is_named_by_its_first_diagnosis():
     steps = ["a", "b", "b", "a", "b"]
     several = [Diagnosis("box", float(i), None, "", step) for i, step in enumerate(steps)]
-    assert most_frequent(several) == (3, several[1])
+    pairs = [(f"problem {i}", diagnosis) for i, diagnosis in enumerate(several)]
+    assert most_frequent(pairs) == (3, "problem 1", several[1])
     assert most_frequent([]) is None
 
 

@@ -46,10 +46,7 @@ def test_solvers_are_kept_by_name_or_label_and_problems_by_an_expression(write):
     ],
 )
 def test_a_problem_is_selected_by_its_printed_name_else_by_an_expression(write, text, kept):
-    file = TEXT.replace(
-        "solvers:", "  - {formulation: soft_margin_dual, dataset: four_gaussians}\nsolvers:"
-    )
-    experiment = read_experiment(write(file), [("--set", "C=1,10"), ("--problem", text)])
+    experiment = changed(write, "--set C=1,10", f"--problem {text}")
     assert [p.parameters["C"] for p in experiment.problems] == kept
 
 

@@ -175,27 +175,37 @@ def test_our_own_solvers_are_compiled_before_the_time_of_a_solver_counts(name, t
     assert len(compiled) == times
 
 
-QUICK = ["answers", "claims", "C of each sample", "few samples", "equal samples", "empty features"]
 SHOWN = right_solvers()
+DEGENERATE = {
+    "few samples": "one sample",
+    "equal samples": "all equal",
+    "empty features": "all zero",
+}
+
+
+@pytest.fixture(params=SHOWN)
+def shown(request, tmp_path):
+    """Return a solver that the documentation shows as right, in a file of its own."""
+    code, class_name = SHOWN[request.param]
+    file = tmp_path / f"{class_name}.py"
+    file.write_text(code, encoding="utf-8")
+    return f"{file}:{class_name}"
 
 
 @pytest.mark.usefixtures("tidy")
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param(QUICK, id="quick"),
-        pytest.param([*BY_NAME], id="all", marks=pytest.mark.exhaustive),
-    ],
-)
-@pytest.mark.parametrize("example", SHOWN)
-def test_every_solver_that_is_shown_as_right_conforms(example, names, tmp_path):
-    code, class_name = SHOWN[example]
-    file = tmp_path / f"{class_name}.py"
-    file.write_text(code, encoding="utf-8")
-    few = 4 if names is QUICK else None
-    outcomes = _try(f"{file}:{class_name}", *names, few=few, limits=Limits())
+def test_every_solver_that_is_shown_as_right_takes_degenerate_data(shown):
+    outcomes = _try(shown, "answers", "claims", "C of each sample", few=1, limits=Limits())
+    for name, data in DEGENERATE.items():
+        outcomes += _try(shown, name, on=(f"{data}: linear", f"{data}: rbf"), limits=Limits())
+    assert [outcome.sentences for outcome in outcomes] == [()] * 6
+    assert all(outcome.tried for outcome in outcomes)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("tidy")
+def test_every_solver_that_is_shown_as_right_conforms(shown):
+    outcomes = _try(shown, *BY_NAME, limits=Limits())
     assert [text for outcome in outcomes for text in outcome.sentences] == []
-    assert any(outcome.tried for outcome in outcomes)
 
 
 def test_the_solvers_that_are_shown_are_found():

@@ -64,7 +64,7 @@ def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        (["--columns", "nosuch"], "no solver fits 'nosuch'; there are: smo; sgd"),
+        (["--columns", "nosuch"], "no solver fits 'nosuch'; nearest first, there are 'smo', 'sgd'"),
         (["--values", "speed"], "values: must be of time, ratio"),
         (["--values", "time:x"], "digits in 'time:x'"),
         (["--values", "margin", "--target", "1e-3"], "must be of time, ratio, gap, memory"),

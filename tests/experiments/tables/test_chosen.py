@@ -90,6 +90,11 @@ def test_some_of_several_seeds_that_solved_it_are_counted(results):
     assert "| inaccurate, 1 of 3 solved |" in to_markdown(summarise(load_results(folder)), "x")
 
 
+def test_a_row_is_chosen_by_its_name_as_the_table_prints_it(results):
+    folder = results([*times(EASY, "smo", FAST), *times("moons C=10", "smo", FAST)])
+    assert _names(paper_table(folder, rows=["moons / C=1e1"]))[0] == ["moons C=10"]
+
+
 def test_only_solvers_that_are_shown_compete(results):
     runs = [
         *times(EASY, "smo", FAST),

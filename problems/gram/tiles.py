@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from problems.dataset import Indices, Vector
 from problems.gram.exponential import exponentials
 from problems.gram.gram import Gram
-from problems.gram.panels import HEIGHT, fill, pack, width
+from problems.gram.panels import HEIGHT, WIDTH, fill, pack
 from problems.gram.threads import Job, Pool
 from problems.kernels import RBF, Linear, Polynomial, Sigmoid, squared_norms
 from problems.kernels.expansion import (
@@ -127,20 +127,23 @@ class Tiles:
         """
         if self._spread <= _CLOSE:
             return 0.0
-        some, exact = self._some
-        lost = self.block(some, self.columns(some, dtype)) - exact
-        return float(np.sqrt((lost**2).mean(axis=1).max()) / np.abs(self.diagonal).max())
+        some = self._some
+        exact, values = (
+            self.block(some, self.columns(some, t, pack_them=False)) for t in (np.float64, dtype)
+        )
+        lost = np.sqrt(((values - exact) ** 2).mean(axis=1).max())
+        return float(lost / np.abs(self.diagonal).max())
 
     @property
     def largest(self) -> float:
         """The largest |K| on the diagonal and between some samples."""
-        return float(max(np.abs(self.diagonal).max(), np.abs(self._some[1]).max()))
+        between = self.gram.bound.block(self._some, self._some)
+        return float(max(np.abs(self.diagonal).max(), np.abs(between).max()))
 
     @cached_property
-    def _some(self) -> tuple[Indices, Tile]:
-        """A few samples, and K between them in float64."""
-        some = np.unique(np.linspace(0, self.gram.n - 1, _LOOKED_AT).astype(np.intp))
-        return some, self.gram.bound.block(some, some)
+    def _some(self) -> Indices:
+        """A few samples."""
+        return np.unique(np.linspace(0, self.gram.n - 1, _LOOKED_AT).astype(np.intp))
 
     def factors(self, dtype: Any) -> tuple[Tile, Tile, float] | None:
         """Return R and S (n, d) and a factor with K = exp(factor·RSᵀ); None for other kernels.
@@ -159,18 +162,17 @@ class Tiles:
             self._samples[key] = maker(self.gram.X, key, isinstance(self.kernel, RBF))
         return self._samples[key]
 
-    def columns(self, cols: Indices, dtype: Any) -> Columns:
-        """Make columns ready, for several products with them."""
-        key, wide, parts = np.dtype(dtype), COLUMNS, None
-        if self._here and self.precise(key):
-            samples = self._ready(key)
-            if isinstance(samples, DenseSamples):
-                wide = width(key)
-                parts = pack(samples.others, cols, wide)
-            else:
-                starts = range(0, cols.size, COLUMNS)
-                parts = [samples.columns(cols[at : at + COLUMNS]) for at in starts]
-        return Columns(cols, key, wide, parts)
+    def columns(self, cols: Indices, dtype: Any, pack_them: bool = True) -> Columns:
+        """Make columns ready, for several products with them, or one."""
+        key = np.dtype(dtype)
+        if not (self._here and self.precise(key)):
+            return Columns(cols, key, COLUMNS, None)
+        samples = self._ready(key)
+        if pack_them and isinstance(samples, DenseSamples) and key == np.float32:
+            return Columns(cols, key, WIDTH, pack(samples.others, cols, WIDTH))
+        starts = range(0, cols.size, COLUMNS)
+        sections = [samples.columns(cols[at : at + COLUMNS]) for at in starts]
+        return Columns(cols, key, COLUMNS, sections)
 
     def block(
         self,
@@ -232,16 +234,16 @@ class Tiles:
             samples = self._ready(columns.dtype)
             assert isinstance(samples, DenseSamples)
             match self.kernel:
-                case RBF(gamma) if out.dtype == np.float32:
+                case RBF(gamma):
                     function = 2 * gamma, 0.0, 0
                 case Polynomial(degree, gamma, coef0):
                     function = gamma, coef0, degree
                 case _:
                     function = 1.0, 0.0, 1
-            factor, shift = map(out.dtype.type, function[:2])
-            groups = pack(samples.rows, rows, HEIGHT)
-            fill(groups, parts[first:last], out, left, factor, shift, function[2])
-            if function == (1.0, 0.0, 1):
+            factor, shift = map(np.float32, function[:2])
+            groups, tile = pack(samples.rows, rows, HEIGHT), np.empty((HEIGHT, WIDTH), np.float32)
+            fill(groups, parts[first:last], tile, out, left, factor, shift, function[2])
+            if isinstance(self.kernel, Sigmoid):
                 self._transform(out[:, left : left + (last - first) * wide])
             return
         buffer = np.empty(_ROWS * wide, out.dtype)

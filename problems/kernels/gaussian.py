@@ -62,8 +62,8 @@ class RBF(Kernel):
 
     def expanded(self, D: Any, halves: Vector, of_columns: Vector) -> Block:
         """Return exp(2·gamma·(xᵀz − ½‖x‖² − ½‖z‖²)) from inner products and half norms."""
-        K = np.empty(D.shape)
-        _fill_exponents(D, halves, of_columns, 2 * self.gamma, K)
+        K = np.require(D, np.float64, ["C", "W"])  # as compiled code takes it
+        _fill_exponents(K, halves, of_columns, 2 * self.gamma)
         return np.exp(K, out=K)
 
     def bind(self, X: Matrix) -> Bound:
@@ -157,11 +157,13 @@ class Centred(Bound):
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_exponents(D: Any, halves: Vector, of_columns: Vector, factor: float, out: Block) -> None:
-    """Write factor·(Dᵢⱼ + halvesᵢ + of_columnsⱼ), 0 where that is above."""
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = factor * min((D[i, j] + halves[i]) + of_columns[j], 0.0)
+def _fill_exponents(D: Block, halves: Vector, of_columns: Vector, factor: float) -> None:
+    """Replace D by factor·(Dᵢⱼ + halvesᵢ + of_columnsⱼ), 0 where that is above."""
+    for i in range(D.shape[0]):
+        row, half = D[i], halves[i]
+        for j in range(row.size):
+            value = (row[j] + half) + of_columns[j]
+            row[j] = factor * value if value < 0.0 else 0.0
 
 
 @numba.njit(cache=True, nogil=True)

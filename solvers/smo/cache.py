@@ -19,14 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
-from problems.gram.exponential import fill_exponentials
-from problems.gram.panels import HEIGHT, fill, pack, width
+from problems.gram.exponential import exponential
+from problems.gram.panels import HEIGHT, WIDTH, fill, pack
 from problems.gram.threads import READING, Job
 from problems.gram.tiles import Tile
 from solvers.smo.conditions import largest
 from solvers.smo.matrix import Matrix, Ready
 
 _MOST_FEATURES = 128  # up to which a row at a time takes little longer than many in one product
+_SPAN = 4096  # columns whose sums, 16 KiB, stay in the first-level cache
+_SUMMED = 32  # rows summed in their own precision, before that is worse than theirs
+_FEW = 1024  # variables whose rows are added at once, in a product of a copy
+_SIDE = 64  # rows and columns of K that are gathered at a time
 
 
 class Source(NamedTuple):
@@ -100,14 +104,21 @@ class RowCache:
     def block(self, chosen: Indices) -> Tile:
         """Return K among members that have a row."""
         chosen = chosen if self.twin is None else self.twin[chosen]
-        K, place = np.empty((chosen.size, chosen.size), self.values.dtype), self.place[chosen]
+        K, values = np.empty((chosen.size, chosen.size), self.values.dtype), self.values.reshape(-1)
+        starts = self.place[chosen] * self.values.shape[1]
+        count = -(-chosen.size // _SIDE)
 
-        def gather_some(first: int, last: int) -> None:
-            gather(self.values, place, chosen, K, first, last)
+        def gather(first: int, last: int) -> None:
+            # half of the values, each of which takes as long as 16 that are read in order; a part
+            # from either end has as many as any other two
+            for strip in {*range(first, last), *range(count - last, count - first)}:
+                rows = slice(_SIDE * strip, min(_SIDE * (strip + 1), chosen.size))
+                places = starts[rows, None] + chosen[: rows.stop]
+                part = np.take(values, places, mode="clip")
+                K[rows, : rows.stop] = part
+                K[: rows.start, rows] = part[:, : rows.start].T
 
-        # half of the values, each of which takes as long as 16 that are read in order
-        self.matrix.tiles.pool.run(gather_some, (chosen.size + 1) // 2, 8 * READING * K.size)
-        mirror(K)
+        self.matrix.tiles.pool.run(gather, (count + 1) // 2, 8 * READING * K.size)
         return K
 
     def fetch(self, chosen: Indices) -> None:
@@ -176,11 +187,19 @@ class RowCache:
             sums, chosen = np.zeros(total.size), np.flatnonzero(total)
             weights = total[chosen]
         at, weight = self.place[chosen], weights.astype(self.values.dtype)
-        filling = -at.size % 8  # any row, with the weight 0
-        at, weight = np.append(at, at[:1].repeat(filling)), np.pad(weight, (0, filling))
+        if self.values.dtype == np.float64 or sums.size <= _FEW:
 
-        def add(first: int, last: int) -> None:
-            add_rows(sums, self.values, at, weight, first, last)
+            def add(first: int, last: int) -> None:
+                for k in range(0, at.size, _SUMMED):
+                    some = slice(k, k + _SUMMED)
+                    sums[first:last] += weight[some] @ self.values[at[some], first:last]
+
+        else:
+            filling = -at.size % 4  # any row, with the weight 0
+            at, weight = np.append(at, at[:1].repeat(filling)), np.pad(weight, (0, filling))
+
+            def add(first: int, last: int) -> None:
+                add_rows(sums, self.values, at, weight, np.empty(_SPAN, np.float32), first, last)
 
         self._compute(new, add, READING * at.size * sums.size)
         if self.twin is not None:
@@ -188,77 +207,55 @@ class RowCache:
         return known
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def add_row(K: Tile, source: Source, i: int) -> int:
     """Compute the row of K of variable i, and return where it is kept."""
     at = source.used[0]
-    np.dot(source.rows[i], source.columns, K[at])
-    fill_exponentials(K[at : at + 1], source.factor)
+    row, sample = K[at], source.rows[i]
+    for t in range(row.size):
+        row[t] = 0.0
+    for k in range(sample.size):
+        entry, column = source.factor * sample[k], source.columns[k]
+        for t in range(row.size):
+            row[t] += entry * column[t]
+    for t in range(row.size):
+        row[t] = exponential(row[t])
     source.place[i], source.owner[at] = at, i
     source.used[0] = at + 1
     return at
 
 
 @numba.njit(cache=True, nogil=True)
-def add_rows(f: Vector, rows: Tile, at: Indices, weights: Tile, first: int, last: int) -> None:
-    """Add weighted rows, a multiple of eight, to f[first:last].
+def add_rows(
+    f: Vector, rows: Tile, at: Indices, weights: Tile, sums: Tile, first: int, last: int
+) -> None:
+    """Add weighted rows in float32, a multiple of four, to f[first:last].
 
-    Memory is read once for eight rows, and so many columns at a time stay in the cache meanwhile that
-    f is touched once for 32 rows.
+    Memory is read once for four rows, and so many columns at a time stay in the cache meanwhile, in
+    `sums`, that f is touched once for 32 rows.
     """
-    span = 4096  # columns whose sums, 16 KiB in float32, stay in the first-level cache
-    summed = 32  # rows summed in their own precision, before that is worse than theirs
-    sums = np.empty(span, rows.dtype)
-    for left in range(first, last, span):
-        right = min(left + span, last)
-        for start in range(0, at.size, summed):
-            sums[:] = 0.0
-            for k in range(start, min(start + summed, at.size), 8):
-                r0, r1 = rows[at[k], left:right], rows[at[k + 1], left:right]
-                r2, r3 = rows[at[k + 2], left:right], rows[at[k + 3], left:right]
-                r4, r5 = rows[at[k + 4], left:right], rows[at[k + 5], left:right]
-                r6, r7 = rows[at[k + 6], left:right], rows[at[k + 7], left:right]
+    for left in range(first, last, sums.size):
+        size = sums.size if left + sums.size < last else last - left
+        for start in range(0, at.size, _SUMMED):
+            for t in range(size):
+                sums[t] = 0.0
+            for k in range(start, start + _SUMMED if start + _SUMMED < at.size else at.size, 4):
+                r0, r1 = rows[at[k], left:], rows[at[k + 1], left:]
+                r2, r3 = rows[at[k + 2], left:], rows[at[k + 3], left:]
                 w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-                w4, w5, w6, w7 = weights[k + 4], weights[k + 5], weights[k + 6], weights[k + 7]
-                for t in range(right - left):
-                    below = (w0 * r0[t] + w1 * r1[t]) + (w2 * r2[t] + w3 * r3[t])
-                    above = (w4 * r4[t] + w5 * r5[t]) + (w6 * r6[t] + w7 * r7[t])
-                    sums[t] += below + above
-            for t in range(right - left):
+                for t in range(size):
+                    sums[t] += (w0 * r0[t] + w1 * r1[t]) + (w2 * r2[t] + w3 * r3[t])
+            for t in range(size):
                 f[left + t] += sums[t]
 
 
 def compile_rows() -> None:
     """Compile what problems of one working set never call."""
     largest(np.zeros(1), 1)
-    for dtype in (np.float32, np.float64):
-        one = np.zeros(1, np.int64)
-        for kind in {dtype, np.float32}:
-            gather(np.zeros((1, 1), dtype), one, one, np.zeros((1, 1), kind), 0, 1)
-        mirror(K := np.zeros((1, 1), dtype))
-        fill(pack(K, one, HEIGHT), pack(K, one, width(K.dtype)), K, 0, dtype(1), dtype(0), 1)
-        add_rows(np.zeros(1), np.zeros((1, 1), dtype), one.repeat(8), np.zeros(8, dtype), 0, 1)
-
-
-@numba.njit(cache=True, nogil=True)
-def gather(rows: Tile, at: Indices, columns: Indices, out: Tile, first: int, last: int) -> None:
-    """Write the lower half of K, of the rows `first` to `last` counted from either end.
-
-    Two such rows have as many entries together as any other two, so that threads share the work evenly.
-    """
-    for k in range(first, last):
-        for i in (k, at.size - 1 - k):
-            row = rows[at[i]]
-            for j in range(i + 1):
-                out[i, j] = row[columns[j]]
-
-
-@numba.njit(cache=True, nogil=True)
-def mirror(K: Tile) -> None:
-    """Copy the lower half of K to the upper, in squares: columns of one are still in the cache."""
-    side = 16  # entries: a cache line in float32
-    for top in range(0, len(K), side):
-        for left in range(0, top + 1, side):
-            for i in range(top, min(top + side, len(K))):
-                for j in range(left, min(left + side, i)):
-                    K[j, i] = K[i, j]
+    K, at, tile = (
+        np.zeros((1, 1), np.float32),
+        np.zeros(4, np.int64),
+        np.empty((HEIGHT, WIDTH), "f"),
+    )
+    fill(pack(K, at, HEIGHT), pack(K, at, WIDTH), tile, K, 0, np.float32(1), np.float32(0), 1)
+    add_rows(np.zeros(1), K, at, np.zeros(4, np.float32), K[0], 0, 1)

@@ -76,7 +76,8 @@ def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -
             )
         # copies: compiled once for writable contiguous arrays, whatever the caller holds
         copies = (np.array(v, dtype=np.float64) for v in (point, lb, ub, a))
-        mu = _multiplier(*copies, min(max(delta, lowest), highest))  # type: ignore[call-arg]
+        space = np.empty(a.size), np.empty(a.size), np.empty(a.size, np.int64)
+        mu = _multiplier(*copies, *space, float(min(max(delta, lowest), highest)))  # type: ignore[call-arg]
         # at either end of the range μ is ±inf: every variable sits at its bound
         step = np.where(moving, mu, 0.0) * np.where(moving, a, 1.0)
         point = np.clip(point - step, lb, ub)
@@ -84,28 +85,34 @@ def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -
 
 
 @numba.njit(cache=True)
-def _multiplier(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -> float:
-    """Return the root μ of aᵀclip(z − μa, lb, ub) = delta."""
-    n = z.size
-    active = np.empty(n, np.int64)
-    first = np.empty(n)  # where variable i leaves one bound ...
-    last = np.empty(n)  # ... and where it reaches the other
-    constant, count = -delta, 0
-    for i in range(n):
+def _multiplier(
+    z: Vector, lb: Vector, ub: Vector, a: Vector, first: Vector, last: Vector, active: Indices,
+    delta: float,
+) -> float:  # fmt: skip
+    """Return the root μ of aᵀclip(z − μa, lb, ub) = delta.
+
+    Overwritten are `first` (n,), where each variable leaves one bound, `last` (n,), where it reaches
+    the other, and `active` (n,).
+    """
+    count = 0
+    for i in range(z.size):
         if a[i] != 0.0:
-            ends = (z[i] - ub[i]) / a[i], (z[i] - lb[i]) / a[i]
-            first[i], last[i] = min(ends), max(ends)
+            one, other = (z[i] - ub[i]) / a[i], (z[i] - lb[i]) / a[i]
+            first[i] = one if one < other else other
+            last[i] = other if one < other else one
             active[count] = i
             count += 1
-    slope = 0.0  # decided variables add constant − slope·μ
+    constant, slope = -delta, 0.0  # decided variables add constant − slope·μ
     low, high = -np.inf, np.inf
-    while count > 0:
+    while count > 0 and low < high:
         middle = active[count // 2]
-        pivot = float(first[middle] if first[middle] > low else last[middle])
+        pivot = first[middle] if first[middle] > low else last[middle]
         value = constant - slope * pivot
         for k in range(count):
             i = active[k]
-            value += a[i] * min(max(z[i] - pivot * a[i], lb[i]), ub[i])
+            x, lower, upper = z[i] - pivot * a[i], lb[i], ub[i]
+            x = lower if x < lower else x
+            value += a[i] * (upper if x > upper else x)
         if value >= 0.0:
             low = pivot
         if value <= 0.0:
@@ -124,8 +131,7 @@ def _multiplier(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -> f
                 active[kept] = i
                 kept += 1
         count = kept
-        if low == high:
-            return low
-    if slope > 0.0:
-        return float(min(max(constant / slope, low), high))
-    return low if np.isfinite(low) else high
+    if slope > 0.0 and low < high:
+        root = constant / slope
+        return float(low if root < low else high if root > high else root)
+    return float(low if low > -np.inf else high)

@@ -23,7 +23,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.gram.threads import READING, Pool
 from problems.kernels import Block
-from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only, squares
+from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
 
 _CACHED = 1024  # rows whose matrix Z stays in the second-level cache
 ALONE = Pool(1)
@@ -68,8 +68,7 @@ def whole(form: BoxQP) -> VariableBlock:
     rows = as_rows(form.gram.X)
     a = np.zeros(form.n) if form.a is None else form.a
     index, sign = form.Q.index, form.Q.sign
-    diagonal = sign**2 * squares(rows, form.gram.n)[index]
-    vectors = (index, sign, form.p, a, form.lb, form.ub, diagonal)
+    vectors = (index, sign, form.p, a, form.lb, form.ub, form.Q.diagonal())
     return VariableBlock(rows, *(read_only(v) for v in vectors))
 
 
@@ -93,28 +92,22 @@ def epoch(
     stay, most, least = 0, 0.0, 0.0
     for k in range(order.size):
         i = order[k]
-        row, sign = int(block.row_of[i]), float(block.sign[i])
-        g = sign * dot(block.rows, row, w) + float(block.p[i])
-        a = float(block.a[i])
-        g += a * (nu + rho * t)
-        h = float(block.diagonal[i]) + rho * a**2
-        projected = g
-        if x[i] <= block.lb[i]:
-            if g > high:
-                continue
-            projected = min(g, 0.0)
-        elif x[i] >= block.ub[i]:
-            if g < low:
-                continue
-            projected = max(g, 0.0)
+        row, sign, a = int(block.row_of[i]), float(block.sign[i]), float(block.a[i])
+        lb, ub, old = float(block.lb[i]), float(block.ub[i]), float(x[i])
+        g = sign * dot(block.rows, row, w) + float(block.p[i]) + a * (nu + rho * t)
+        h = float(block.diagonal[i]) + rho * a * a
+        if (old <= lb and g > high) or (old >= ub and g < low):
+            continue
         order[stay] = i
         stay += 1
-        most, least = max(most, projected), min(least, projected)
+        projected = 0.0 if (old <= lb and g > 0.0) or (old >= ub and g < 0.0) else g
+        most = projected if projected > most else most
+        least = projected if projected < least else least
         if projected != 0.0:
-            lb, ub, old = float(block.lb[i]), float(block.ub[i]), float(x[i])
             goal = old - g / h if h > 0.0 else ub if g < 0.0 else lb
-            x[i] = min(max(goal, lb), ub)
-            change = float(x[i]) - old
+            goal = lb if goal < lb else ub if goal > ub else goal
+            x[i] = goal
+            change = goal - old
             if change != 0.0:
                 t += a * change
                 add(block.rows, row, sign * change, w)
@@ -185,44 +178,59 @@ def dense_normal_matrix(block: VariableBlock, root: Vector, extra: Vector, pool:
     return np.sum([parts[first] for first in sorted(parts)], axis=0)
 
 
-@numba.njit(cache=True, fastmath=FAST)
 def normal_matrix(block: VariableBlock, weight: Vector, size: int) -> Block:
     """Return the lower half of Σ weightⱼ·mⱼmⱼᵀ for CSR rows, as leading block of (size, size)."""
-    rows, H = block.rows, np.zeros((size, size))
+    H: Block = np.zeros((size, size))
+    _add_squares(block, weight, H)
+    return H
+
+
+@numba.njit(cache=True, fastmath=FAST)
+def _add_squares(block: VariableBlock, weight: Vector, H: Block) -> None:
+    rows = block.rows
     for j in range(weight.size):
-        i, scale = block.row_of[j], weight[j] * block.sign[j] ** 2
+        i, scale = block.row_of[j], weight[j] * block.sign[j] * block.sign[j]
         for k in range(rows.indptr[i], rows.indptr[i + 1]):
             value, row = scale * rows.data[k], H[rows.indices[k]]
             for m in range(rows.indptr[i], k):  # indices are sorted
                 row[rows.indices[m]] += value * rows.data[m]
             row[rows.indices[k]] += value * rows.data[k]
-    return H
 
 
-@numba.njit(cache=True, fastmath=FAST)
 def row_products(block: VariableBlock, weight: Vector, d: int) -> Block:
     """Return the lower half of [weightᵢ·weightⱼ·mᵢᵀmⱼ] for CSR rows in d features.
 
     Each row meets the rows before it in its features' lists, so that a pair of samples costs what
     the two have in common: a fifth of the time of SciPy's product on text.
     """
-    rows, count = block.rows, weight.size
-    start = np.zeros(d + 1, np.int64)
-    size_of = start[1:]
-    for j in range(count):
+    K, scale = np.zeros((weight.size, weight.size)), weight * block.sign
+    sizes = np.diff(block.rows.indptr.astype(np.int64))
+    entries = int(sizes[block.row_of].sum())
+    lists = np.empty(entries, np.int32), np.empty(entries)
+    _add_products(block, scale, np.zeros(d, np.int64), np.zeros(d, np.int64), *lists, K)
+    return K
+
+
+@numba.njit(cache=True, fastmath=FAST)
+def _add_products(
+    block: VariableBlock, scale: Vector, start: Indices, end: Indices, sample: Any, entry: Vector,
+    K: Block,
+) -> None:  # fmt: skip
+    """Add the products to K; a feature's entries are listed from `start` to `end`, both 0 at first."""
+    rows, total = block.rows, 0
+    for j in range(scale.size):
         i = block.row_of[j]
         for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            size_of[rows.indices[k]] += 1
-    start = np.cumsum(start)
-    end = start[:-1].copy()
-    sample, entry = np.empty(start[-1], np.int32), np.empty(start[-1])
-    K = np.zeros((count, count))
-    for j in range(count):
-        i, scale = block.row_of[j], weight[j] * block.sign[j]
+            end[rows.indices[k]] += 1
+    for feature in range(end.size):
+        count = end[feature]
+        start[feature] = end[feature] = total
+        total += count
+    for j in range(scale.size):
+        i = block.row_of[j]
         for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            feature, value = rows.indices[k], scale * rows.data[k]
+            feature, value = rows.indices[k], scale[j] * rows.data[k]
             sample[end[feature]], entry[end[feature]] = j, value
             end[feature] += 1
             for m in range(start[feature], end[feature]):
                 K[j, sample[m]] += value * entry[m]
-    return K

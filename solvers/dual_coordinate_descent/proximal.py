@@ -92,7 +92,10 @@ class ProximalStep:
     def _respond(self) -> None:
         """Bring x, F and the dual's gradient up to date with u."""
         block = self.block
-        self.x, self.free, distance = _response(self.centre, self.step, self.u, block.lb, block.ub)
+        self.x, free = np.empty(self.u.size), np.empty(self.u.size, np.int64)
+        given = self.centre, self.step, self.u, block.lb, block.ub
+        count, distance = _respond(*given, self.x, free)
+        self.free = free[:count].copy()
         self.target = self.w.copy()
         t = combine(block, self.x - self.centre, self.target, self.pool)
         if self.equality:
@@ -197,20 +200,24 @@ def _solved(A: Block, right: Vector) -> Vector:
 
 
 @numba.njit(cache=True, fastmath=FAST)
-def _response(
-    c: Vector, s: Vector, u: Vector, lb: Vector, ub: Vector
-) -> tuple[Vector, Indices, float]:
-    """Return x = clip(c − s∘u, lb, ub), the indices strictly inside, and ½Σ(x − c)²/s."""
-    x, free = np.empty(c.size), np.empty(c.size, np.int64)
+def _respond(
+    c: Vector, s: Vector, u: Vector, lb: Vector, ub: Vector, x: Vector, free: Indices
+) -> tuple[int, float]:
+    """Write x = clip(c − s∘u, lb, ub) and the indices strictly inside; return their number.
+
+    And ½Σ(x − c)²/s.
+    """
     count, distance = 0, 0.0
     for k in range(c.size):
-        goal = c[k] - s[k] * u[k]
-        x[k] = min(max(goal, lb[k]), ub[k])
-        if lb[k] < goal < ub[k]:
+        goal, low, high = c[k] - s[k] * u[k], lb[k], ub[k]
+        if low < goal < high:
             free[count] = k
             count += 1
-        distance += (x[k] - c[k]) ** 2 / s[k]
-    return x, free[:count].copy(), 0.5 * distance
+        goal = low if goal < low else goal
+        goal = high if goal > high else goal
+        x[k] = goal
+        distance += (goal - c[k]) * (goal - c[k]) / s[k]
+    return count, 0.5 * distance
 
 
 @numba.njit(cache=True, fastmath=FAST)
@@ -220,6 +227,8 @@ def _slope(
     """Return changeᵀ(x − c), with x the response to u + step_size·change."""
     total = 0.0
     for k in range(c.size):
-        goal = c[k] - s[k] * (u[k] + step_size * change[k])
-        total += change[k] * (min(max(goal, lb[k]), ub[k]) - c[k])
+        goal, low, high = c[k] - s[k] * (u[k] + step_size * change[k]), lb[k], ub[k]
+        goal = low if goal < low else goal
+        goal = high if goal > high else goal
+        total += change[k] * (goal - c[k])
     return total

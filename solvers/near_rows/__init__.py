@@ -34,6 +34,7 @@ import scipy
 from problems.blocks import ArraySource, Blocks, DualRule
 from problems.dataset import Vector
 from problems.forms import FormPoint, Sharded
+from problems.kernels import squared_norms
 from problems.losses import Perceptron, ScalarLoss
 from problems.projection import project
 from problems.validation import check_choice, check_whole
@@ -46,7 +47,7 @@ from solvers.near_rows.checkpoint import Checkpoint
 from solvers.near_rows.engines import engine_of
 from solvers.near_rows.rounds import FEW_STEPS, STEPS, Far, Rows, total
 from solvers.near_rows.state import State, norm2
-from solvers.numerics.rows import as_rows, read_only, squares
+from solvers.numerics.rows import as_rows, read_only
 
 MOST_FEATURES = 2000  # whose H takes 32 MB of each answer
 _FACTORS = (1.0, 0.3, 0.05)  # of γ, the models that are solved in one iteration
@@ -333,10 +334,8 @@ def _minimised(
 
 def _variables(X: Any, row_of: Any, sign: Vector, cost: Vector, C: Vector) -> VariableBlock:
     """Return dual variables between 0 and C, with signs that an equality may have."""
-    rows = as_rows(X)
-    diagonal = squares(rows, X.shape[0])[row_of]
-    vectors = row_of, sign, cost, sign, np.zeros(sign.size), C, diagonal
-    return VariableBlock(rows, *(read_only(v) for v in vectors))
+    vectors = row_of, sign, cost, sign, np.zeros(sign.size), C, squared_norms(X)[row_of]
+    return VariableBlock(as_rows(X), *(read_only(v) for v in vectors))
 
 
 def _stacked(parts: list[Any]) -> list[Any]:

@@ -86,17 +86,3 @@ def add(rows: Rows, i: int, change: float, w: Vector) -> None:
     else:
         for k in range(rows.indptr[i], rows.indptr[i + 1]):
             w[rows.indices[k]] += change * rows.data[k]
-
-
-@numba.njit(cache=True, fastmath=FAST)
-def squares(rows: Rows, n: int) -> Vector:
-    """Return xᵢᵀxᵢ for all n rows: 0.5 ms on w8a, where SciPy takes 4."""
-    result = np.zeros(n)
-    for i in range(n):
-        if rows.dense.size > 0:
-            for k in range(rows.dense.shape[1]):
-                result[i] += rows.dense[i, k] ** 2
-        else:
-            for k in range(rows.indptr[i], rows.indptr[i + 1]):
-                result[i] += rows.data[k] ** 2
-    return result

@@ -111,16 +111,20 @@ class ProjectedGradient(Solver):
         return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile what problems of one working set never call."""
-        compile_rows()
+        """Compile what small problems may not call."""
+        if self._in_subsets(form):
+            compile_rows(form.gram, form.n, on_demand=False)
         return form
+
+    def _in_subsets(self, form: BoxQP) -> bool:
+        """Whether rows of K are worth having, and every variable has its place in the equality."""
+        many = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
+        in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
+        return self.variant == "barzilai_borwein" and many and in_equality
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after every step, or after all steps on some of the variables."""
-        # rows of K are worth having, and every variable has its place in the equality
-        many = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
-        in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
-        if self.variant == "barzilai_borwein" and many and in_equality:
+        if self._in_subsets(form):
             limits = self.tolerance, None, int(self.max_iter), self.cache_size
             yield from minimise(form, minimise_by_gradients, *limits)
             return

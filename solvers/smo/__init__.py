@@ -71,9 +71,9 @@ class SMO(Solver):
         return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile what problems of one working set never call."""
+        """Compile what small problems may not call."""
         if not is_small(form, self.cache_size):
-            compile_rows()
+            compile_rows(form.gram, form.n, on_demand=True)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
 from problems.gram.exponential import exponential
+from problems.gram.gram import Gram
 from problems.gram.panels import HEIGHT, WIDTH, fill, pack
 from problems.gram.threads import READING, Job
 from problems.gram.tiles import Tile
+from problems.kernels import RBF
 from solvers.smo.conditions import largest
 from solvers.smo.matrix import Matrix, Ready
+from solvers.smo.variables import ONE_SET
 
 _MOST_FEATURES = 128  # up to which a row at a time takes little longer than many in one product
 _SPAN = 4096  # columns whose sums, 16 KiB, stay in the first-level cache
 _SUMMED = 32  # rows summed in their own precision, before that is worse than theirs
-_FEW = 1024  # variables whose rows are added at once, in a product of a copy
 _SIDE = 64  # rows and columns of K that are gathered at a time
 
 
@@ -187,7 +189,7 @@ class RowCache:
             sums, chosen = np.zeros(total.size), np.flatnonzero(total)
             weights = total[chosen]
         at, weight = self.place[chosen], weights.astype(self.values.dtype)
-        if self.values.dtype == np.float64 or sums.size <= _FEW:
+        if self.values.dtype == np.float64 or sums.size <= ONE_SET:
 
             def add(first: int, last: int) -> None:
                 for k in range(0, at.size, _SUMMED):
@@ -249,13 +251,16 @@ def add_rows(
                 f[left + t] += sums[t]
 
 
-def compile_rows() -> None:
-    """Compile what problems of one working set never call."""
-    largest(np.zeros(1), 1)
-    K, at, tile = (
-        np.zeros((1, 1), np.float32),
-        np.zeros(4, np.int64),
-        np.empty((HEIGHT, WIDTH), "f"),
-    )
-    fill(pack(K, at, HEIGHT), pack(K, at, WIDTH), tile, K, 0, np.float32(1), np.float32(0), 1)
-    add_rows(np.zeros(1), K, at, np.zeros(4, np.float32), K[0], 0, 1)
+def compile_rows(gram: Gram, n: int, on_demand: bool) -> None:
+    """Compile what n variables call but small problems of the same kind may not.
+
+    Where one working set has rows on demand, that is nothing.
+    """
+    one = np.zeros((1, 1), np.float32)
+    at, tile = np.zeros(4, np.int64), np.empty((HEIGHT, WIDTH), np.float32)
+    if n > ONE_SET:
+        largest(np.zeros(1), 1)
+        add_rows(np.zeros(1), one, at, one.repeat(4), one[0], 0, 1)
+    of_few = isinstance(gram.kernel, RBF) and gram.X.shape[1] + 2 <= _MOST_FEATURES
+    if n > ONE_SET or not (on_demand and of_few):
+        fill(pack(one, at, HEIGHT), pack(one, at, WIDTH), tile, one, 0, one[0, 0], one[0, 0], 1)

@@ -123,12 +123,15 @@ class CoordinateDescent(Solver):
 def _sweep(Q: Block, x: Vector, g: Vector, lb: Vector, ub: Vector) -> None:
     """Give each variable its turn, changing x and its gradient g in place."""
     for i in range(x.size):
-        if Q[i, i] > 0.0:
-            new = min(max(x[i] - g[i] / Q[i, i], lb[i]), ub[i])
+        row, low, high = Q[i], lb[i], ub[i]
+        if row[i] > 0.0:
+            new = x[i] - g[i] / row[i]
+            new = low if new < low else high if new > high else new
         else:  # linear or concave in xᵢ: downhill as far as there is a bound
-            end = lb[i] if g[i] > 0.0 else ub[i]
+            end = low if g[i] > 0.0 else high
             new = end if g[i] != 0.0 and np.isfinite(end) else x[i]
         change = new - x[i]
         if change != 0.0:
             x[i] = new
-            g += change * Q[i]
+            for t in range(row.size):
+                g[t] += change * row[t]

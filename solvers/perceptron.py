@@ -67,7 +67,7 @@ class Perceptron(Solver):
         passes, mistaken = 0, True
         while mistaken and passes < self.max_passes:
             size = min(block, self.max_passes - passes)
-            mistaken = _passes(Q, alpha, size)
+            mistaken = _passes(Q, alpha, Q @ alpha, size)
             passes += size
             yield FormPoint(
                 alpha.copy(),
@@ -104,19 +104,20 @@ def mistake_bound(problem: Formulation, maximal: Certificate) -> float:
 
 
 @numba.njit(cache=True)
-def _passes(Q: Block, alpha: Vector, count: int) -> bool:
-    """Run through the samples up to `count` times, changing alpha in place.
+def _passes(Q: Block, alpha: Vector, margins: Vector, count: int) -> bool:
+    """Run through the samples up to `count` times, changing alpha and its yᵢf(xᵢ) in place.
 
     Return whether the last pass made a mistake; the first without one is the last.
     """
-    margins = Q @ alpha  # yᵢf(xᵢ)
     mistaken = True
     for _ in range(count):
         mistaken = False
         for i in range(alpha.size):
             if margins[i] <= 0.0:
                 alpha[i] += 1.0
-                margins += Q[i]
+                row = Q[i]
+                for t in range(row.size):
+                    margins[t] += row[t]
                 mistaken = True
         if not mistaken:
             break

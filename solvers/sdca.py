@@ -101,7 +101,8 @@ class SDCA(Solver):
 @numba.njit(cache=True, fastmath=FAST)
 def _epoch(dual: Dual, order: Indices, beta: Vector, state: Vector) -> None:
     """Take each coefficient of `order` to its maximum; `state` is w, or f = Kβ with a kernel."""
-    for i in order:
+    for at in range(order.size):
+        i = order[at]
         lower, upper = dual.samples[i, 0], dual.samples[i, 1]
         C, square = dual.samples[i, 2], dual.samples[i, 3]
         f = state[i] if dual.gram.size > 0 else dot(dual.rows, i, state)
@@ -109,9 +110,11 @@ def _epoch(dual: Dual, order: Indices, beta: Vector, state: Vector) -> None:
         if dual.logistic:
             s = lower * logistic_step(lower * m, t)
         else:
-            e = max(lower - m, 0.0) - max(m - upper, 0.0)
-            s = e / max(t + dual.smoothing, 1e-300)
-            s = min(max(s, -dual.lipschitz), dual.lipschitz)
+            e = lower - m if m < lower else upper - m if m > upper else 0.0
+            width = t + dual.smoothing
+            s = e / (width if width > 1e-300 else 1e-300)
+            s = dual.lipschitz if s > dual.lipschitz else s
+            s = -dual.lipschitz if s < -dual.lipschitz else s
         change = C * s - beta[i]
         if change != 0.0:
             beta[i] += change

@@ -62,9 +62,10 @@ class StochasticSubgradient(Solver):
         draws, shares = np.random.default_rng(self.seed), form.C / form.C.sum()
         limit = form.n * int(self.epochs)
         limit = limit if self.max_iter is None else min(limit, int(self.max_iter))
+        batch = np.empty((2, 1))
         for done in range(0, limit, _BLOCK):
             samples = draws.choice(form.n, min(_BLOCK, limit - done), p=shares)
-            steps(rows, False, samples, samples, 1, risk, state)
+            steps(rows, False, samples, samples, batch, risk, state)
             settle(state)
             yield FormPoint(
                 state.total / state.numbers[WEIGHTS],

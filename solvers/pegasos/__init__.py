@@ -115,13 +115,14 @@ class Pegasos(Solver):
         box = np.where(upper < inf, -form.C, 0.0), np.where(lower > -inf, form.C, 0.0)
         draws = np.random.default_rng(self.seed)
         limit = inf if self.max_iter is None else self.max_iter
+        batch = np.empty((2, min(self.batch_size, form.n)))
         done, next_check = 0, _FIRST_CHECK
         for epoch in range(1, self.epochs + 1):
             samples = self._draw(form, draws)
             samples = samples[: int(min(samples.size, (limit - done) * self.batch_size))]
             left = samples.size
             for rows, row_of, block in _blocks(form, samples, self.batch_size):
-                done += steps(rows, not linear, row_of, block, self.batch_size, risk, state)
+                done += steps(rows, not linear, row_of, block, batch, risk, state)
                 left -= block.size
                 if left > 0:
                     yield self._point(form, state, done)

@@ -101,14 +101,14 @@ def steps(
     of_gram: bool,
     row_of: Indices,
     samples: Indices,
-    batch_size: int,
+    batch: Block,
     risk: Risk,
     state: State,
 ) -> int:
     """Take one step for each batch of `samples`, in place; return the number of steps.
 
     `row_of` says which row belongs to each of `samples`, a row of X or, for `of_gram`, of the Gram
-    matrix. The step t with its batch of k samples is
+    matrix; `batch` (2, k), for batches of k samples, is overwritten. The step t is
     w ← (1 − 1/(t + t₀))·w − Σ ℓ'ᵢ(w)·weightᵢ/(lam·(t + t₀)·k)·φ(xᵢ), then w ← min(1, radius/‖w‖)·w;
     t·k is `drawn`, so that a short last batch weighs less.
     """
@@ -116,10 +116,10 @@ def steps(
     lag, count_lag = state.lag, state.count_lag
     scale, norm2, drawn = numbers[SCALE], numbers[NORM2], numbers[DRAWN]
     unaveraged, weights = numbers[UNAVERAGED], numbers[WEIGHTS]
-    slope, scores = np.empty(min(batch_size, samples.size)), np.empty(min(batch_size, samples.size))
+    slope, scores = batch[0], batch[1]
     done = 0
-    for start in range(0, samples.size, batch_size):
-        size = min(batch_size, samples.size - start)
+    for start in range(0, samples.size, slope.size):
+        size = samples.size - start if samples.size - start < slope.size else slope.size
         for k in range(size):
             scores[k] = scale * dot(rows, row_of[start + k], v)
             slope[k] = _downhill(risk, samples[start + k], scores[k])
@@ -140,7 +140,8 @@ def steps(
                     add(rows, row, change, v)
                     add(rows, row, unaveraged * change, lag)
         if norm2 > risk.radius**2:  # projection; a radius of 0 must not make the scale 0
-            scale = max(scale * risk.radius / np.sqrt(norm2), 1e-150 * scale)
+            shrink = risk.radius / np.sqrt(norm2)
+            scale *= shrink if shrink > 1e-150 else 1e-150
             norm2 = risk.radius**2
         if risk.power > 0:
             weight = drawn**3 if risk.power == 3 else drawn
@@ -160,11 +161,13 @@ def _downhill(risk: Risk, i: int, f: float) -> float:
     """Return −ℓ'ᵢ(f), 0 at a kink."""
     lower, upper = risk.samples[i, 0], risk.samples[i, 1]
     if risk.logistic:
-        slope = lower / (1.0 + np.exp(min(lower * f, 700.0)))
+        power = lower * f
+        slope = lower / (1.0 + np.exp(power if power < 700.0 else 700.0))
     else:
-        e = max(lower - f, 0.0) - max(f - upper, 0.0)
-        slope = e / risk.smoothing if risk.smoothing > 0.0 else np.sign(e)
-        slope = min(max(slope, -risk.lipschitz), risk.lipschitz)
+        e = lower - f if f < lower else upper - f if f > upper else 0.0
+        slope = risk.lipschitz if e > 0.0 else -risk.lipschitz if e < 0.0 else 0.0
+        if abs(e) < risk.lipschitz * risk.smoothing:
+            slope = e / risk.smoothing
     return slope
 
 
@@ -172,10 +175,13 @@ def _downhill(risk: Risk, i: int, f: float) -> float:
 def settle(state: State) -> None:
     """Bring the scale back to one, and the lazy averages up to date."""
     numbers = state.numbers
-    state.total[:] += numbers[UNAVERAGED] * state.v - state.lag
-    state.count_total[:] += numbers[UNAVERAGED] * state.counts - state.count_lag
-    state.lag[:] = 0.0
-    state.count_lag[:] = 0.0
-    state.v[:] *= numbers[SCALE]
-    state.counts[:] *= numbers[SCALE]
+    scale, unaveraged = numbers[SCALE], numbers[UNAVERAGED]
+    for k in range(state.v.size):
+        state.total[k] += unaveraged * state.v[k] - state.lag[k]
+        state.lag[k] = 0.0
+        state.v[k] *= scale
+    for k in range(state.counts.size):
+        state.count_total[k] += unaveraged * state.counts[k] - state.count_lag[k]
+        state.count_lag[k] = 0.0
+        state.counts[k] *= scale
     numbers[SCALE], numbers[UNAVERAGED] = 1.0, 0.0

@@ -1,6 +1,8 @@
 """A call in a fork of this process, and the memory that the process keeps from call to call."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import psutil
@@ -13,22 +15,26 @@ CYCLE_BYTES = 2**23  # large enough for 20 of them to be half of what a worker w
 
 
 @pytest.fixture
-def worker():
+def worker() -> Iterator[Worker]:
     worker = Worker(threads=1)
     yield worker
     worker.stop()
 
 
-def _fork_after_leaving_a_cycle():
+def _process_id(_: object) -> bytes:
+    return b"%d" % os.getpid()
+
+
+def _fork_after_leaving_a_cycle() -> bytes:
     """Fork a process that holds an unreachable cycle; return what it had resident afterwards."""
-    cycle = [np.ones(CYCLE_BYTES // 8)]
+    cycle: list[Any] = [np.ones(CYCLE_BYTES // 8)]
     cycle.append(cycle)
     del cycle
-    with call_in_copy(lambda begin: b"%d" % os.getpid()).file:
+    with call_in_copy(_process_id).file:
         return b"%d" % psutil.Process().memory_info().rss
 
 
-def test_unreachable_cycles_are_freed_before_the_next_fork(worker):
+def test_unreachable_cycles_are_freed_before_the_next_fork(worker: Worker) -> None:
     resident = []
     for _ in range(20):
         worker.call(_fork_after_leaving_a_cycle)

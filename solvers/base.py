@@ -59,6 +59,7 @@ TARGET_GAP = 1e-6  # relative gap of `solve` where none is named
 # Share of the target that a solver's own relative gap may take: rounding, of the solver and of the
 # certificate, has the rest.
 SHARE_OF_GAP = 0.5
+SHARE_OF_MARGIN = 0.1  # of the target, as a violation of a hard margin
 
 
 @dataclass(frozen=True)
@@ -117,17 +118,20 @@ class Solver(ABC):
                 if isinstance(checked, int) and isinstance(value, float):  # 1e3 is whole too
                     object.__setattr__(self, name, checked)
 
-    def aimed_at(self, target_gap: float) -> Self:
+    def aimed_at(self, target_gap: float, bounded: bool = True) -> Self:
         """Return the solver with the accuracy that a relative gap needs, where it was given none.
 
         A `tol` of None becomes `tol_for(target_gap)`, and a `gap` of None beside it half the target. A
         `tol` that was given is kept, with the `gap` as it is. `solve` calls this before it prepares.
+        A hard margin, which is not `bounded`, has no gap to end by, and a violation is a share of its
+        margin: there a solver with a `gap` gets a tenth of the target as its `tol`.
         """
         if getattr(self, "tol", _NO_SETTING) is not None:
             return self
         accuracy = {"tol": self.tol_for(target_gap)}
         if getattr(self, "gap", _NO_SETTING) is None:
-            accuracy["gap"] = SHARE_OF_GAP * target_gap
+            of_gap = {"gap": SHARE_OF_GAP * target_gap}
+            accuracy |= of_gap if bounded else {"tol": SHARE_OF_MARGIN * target_gap}
         return replace(self, **accuracy)
 
     def tol_for(self, target_gap: float) -> float:

@@ -66,7 +66,7 @@ def choose(
     """
     declined, seconds = list[tuple[Solver, Any]](), 0.0
     for candidate in _candidates(problem, start is not None):
-        solver = candidate.aimed_at(target_gap)
+        solver = candidate.aimed_at(target_gap, not problem.may_be_infeasible)
         try:
             reduction = reduce(problem, solver.form, start, gram=gram)
         except Unsupported as missing:

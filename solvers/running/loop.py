@@ -218,7 +218,7 @@ class _Run:
                 self.time_solve = self.cpu_time = looked
                 solver = self._limited(solver)
             else:
-                aimed = solver.aimed_at(self.target_gap)
+                aimed = solver.aimed_at(self.target_gap, not self.problem.may_be_infeasible)
                 self.derived_tol = None if aimed is solver else aimed.tolerance
                 solver = self._limited(aimed)  # before it is asked whether it takes a limit
                 self.reduction = reduce(self.problem, solver.form, start, gram=gram)

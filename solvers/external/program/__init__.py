@@ -122,9 +122,10 @@ class Program(Solver):
             if name not in _TOLD:
                 raise ValueError(f"takes: {unknown('part of a problem', name, _TOLD)}")
 
-    def aimed_at(self, target_gap: float) -> Self:
+    def aimed_at(self, target_gap: float, bounded: bool = True) -> Self:
         """Return the program with a tolerance, if its command takes one."""
-        return super().aimed_at(target_gap) if "tol" in _placeholders(self.command) else self
+        takes = "tol" in _placeholders(self.command)
+        return super().aimed_at(target_gap, bounded) if takes else self
 
     def refuses(self, problem: Formulation) -> str | None:
         """What it does not take, and placeholders that the problem has no one value for."""

@@ -16,6 +16,7 @@ from solvers import (
     InteriorPoint,
     LibLinear,
     LibSVM,
+    OneDAL,
     PlattSMO,
     ProjectedGradient,
     Solver,
@@ -49,14 +50,16 @@ WITH_TOL = [name for name, cls in all_solvers().items() if "tol" in {f.name for 
 
 
 @pytest.mark.parametrize("name", WITH_TOL)
-def test_no_solver_has_a_tolerance_of_its_own(name):
+def test_no_solver_has_a_tolerance_of_its_own(name: str) -> None:
     cls = find_solver(name)
     assert next(field.default for field in fields(cls) if field.name == "tol") is None
 
 
 @pytest.mark.parametrize("target", [1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("solver", FINE, ids=lambda solver: solver.name)
-def test_a_solver_that_is_given_no_tolerance_reaches_the_target(solver, target):
+def test_a_solver_that_is_given_no_tolerance_reaches_the_target(
+    solver: Solver, target: float
+) -> None:
     solutions = [solve(problem, solver, target_gap=target) for problem in PROBLEMS]
     taken = [solution for solution in solutions if solution.status != "unsupported"]
     assert taken
@@ -64,11 +67,11 @@ def test_a_solver_that_is_given_no_tolerance_reaches_the_target(solver, target):
 
 
 @pytest.mark.parametrize("target", [1e-3, 1e-6])
-def test_libsvm_reaches_what_single_precision_leaves(target):
+def test_libsvm_reaches_what_single_precision_leaves(target: float) -> None:
     assert solve(KERNEL, LibSVM(), target_gap=target).verdict == "solved"
 
 
-def test_the_accuracy_that_was_used_can_be_read_from_the_solution():
+def test_the_accuracy_that_was_used_can_be_read_from_the_solution() -> None:
     solution = solve(KERNEL, SMO(), target_gap=1e-4)
     assert solution.solver == SMO(tol=1e-7, gap=5e-5)
     assert solution.derived_tol == 1e-7
@@ -88,7 +91,14 @@ def test_a_tolerance_that_is_given_is_kept_with_its_gap():
     assert SMO(gap=0.01).aimed_at(1e-6) == SMO(tol=1e-9, gap=0.01)
 
 
-@pytest.mark.parametrize("solver", [LibSVM(), find_solver("one_dal")(dtype="float32")])
+def test_a_hard_margin_that_has_no_gap_to_end_by_needs_a_tenth_of_the_target():
+    hard = PROBLEMS[3]
+    assert solve(hard, SMO(), target_gap=1e-3).solver == SMO(tol=1e-4)
+    assert isinstance(solve(hard).solver, SMO)
+    assert solve(hard).solver == SMO(tol=1e-7)
+
+
+@pytest.mark.parametrize("solver", [LibSVM(), OneDAL(dtype="float32")])
 def test_no_tolerance_follows_below_what_the_solver_resolves(solver: Solver):
     assert solver.aimed_at(1e-12).tolerance == solver.tol_for(1e-15)
 

@@ -266,7 +266,9 @@ class _Run:
     def _prepared(self, solver: Solver, state: Any, start: Point | None, gram: Gram | None) -> Any:
         """Return what `solver` begins with, once all that it calls is compiled."""
         warm_up(solver, self.problem, start, gram)
-        return solver.prepare(state)
+        prepared = solver.prepare(state)
+        self.started()  # which may take time, as another process hears of it
+        return prepared
 
     def _ran(
         self,
@@ -284,7 +286,6 @@ class _Run:
         iterates = solver.iterates(state)
         if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(_RETURNED.format(type(iterates).__name__))
-        self.started()
         with pausing(clock, cpu, own) as pauses:
             status, begun = self.until_stopped(iterates, *pauses.clocks), clock()
         self.latest = taken_apart(solver.finish(state, self.latest))

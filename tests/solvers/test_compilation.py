@@ -155,7 +155,7 @@ FEW: list[tuple[str | None, str]] = [
     ("interior_point", "soft_dual_rbf"),
     ("sdca", "risk_logistic_rbf"),
     ("pegasos", "erm_sparse"),
-    (None, "700, polynomial"),
+    (None, "700, nu"),
     (None, "single"),
 ]
 

@@ -75,9 +75,11 @@ def _write_products(_: Any, rows: Any, group: Any, panels: Any, panel: Any, tile
 
 
 def pack(X: NDArray[Any], some: Indices, width: int) -> NDArray[Any]:
-    """Return X[some] in groups of `width`, shape (groups, d, width); any sample fills the last."""
-    padded = np.append(some, some[:1].repeat(-some.size % width))
-    return np.ascontiguousarray(X[padded].reshape(-1, width, X.shape[1]).transpose(0, 2, 1))
+    """Return X[some] in groups of `width`, shape (groups, d, width), with zeros at the end."""
+    rows = np.empty((some.size + -some.size % width, X.shape[1]), X.dtype)
+    np.take(X, some, axis=0, out=rows[: some.size], mode="clip")
+    rows[some.size :] = 0.0
+    return np.ascontiguousarray(rows.reshape(-1, width, X.shape[1]).transpose(0, 2, 1))
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from problems import RBF, Linear, Polynomial, Precomputed, Sigmoid
 from problems.gram.exponential import exponentials
-from problems.gram.panels import HEIGHT, WIDTH, fill, pack
 from problems.gram.gram import Gram
+from problems.gram.panels import HEIGHT, WIDTH, fill, pack
 from problems.gram.tiles import Tiles
 from problems.kernels import Kernel
 

@@ -69,7 +69,7 @@ def minimise_on_subspaces(
         z[blocking] = bound
 
 
-@numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # pyright: ignore[reportCallIssue]
 def _set_system(A: Block, r: Vector, own: Indices, H: Block, x: Vector) -> None:
     """Write the system of a step to the minimum on a face, of `H` the lower triangle.
 
@@ -97,7 +97,7 @@ def _set_system(A: Block, r: Vector, own: Indices, H: Block, x: Vector) -> None:
                 H[row, s], H[row, row] = 1.0, 0.0
 
 
-@numba.njit(
+@numba.njit(  # pyright: ignore[reportCallIssue]
     cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
     error_model="numpy", fastmath={"reassoc", "contract", "nsz"},
 )  # fmt: skip

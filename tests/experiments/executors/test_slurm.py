@@ -125,7 +125,10 @@ def test_jobs_are_of_what_the_command_line_changes(line, command, write):
     assert load_results("out")["C"].unique().tolist() == [3]
     assert read_manifest(line.folder / "out")["options"] == ["--set C=3", "--solver smo"]
     told = command("submit", write(GRID), "--out", "x", "--solver", "smoo", code=2).output
-    assert "--solver smoo: only_solvers: 'smoo' selects nothing; nearest first, there are 'smo'" in told
+    assert (
+        "--solver smoo: only_solvers: 'smoo' selects nothing; nearest first, there are 'smo'"
+        in told
+    )
 
 
 def test_a_run_whose_job_ends_under_it_costs_its_own_row(line, command, write, monkeypatch):

@@ -94,54 +94,57 @@ def free_variables(z: Vector, terms: Terms) -> Indices:
 @numba.njit(cache=True, nogil=True)
 def largest(values: Vector, count: int) -> Indices:
     """Return the indices of the `count` largest values, of those that are not −∞, in one pass."""
-    best, found = np.full(count, -np.inf), np.empty(count, np.int64)
+    best, indices = np.empty(count), np.empty(count, np.int64)
+    for k in range(count):
+        best[k] = -np.inf
     size = 0
     for t in range(values.size if count else 0):
         if values[t] > best[count - 1]:
-            k = min(size, count - 1)
+            k = size if size < count else count - 1
+            size = k + 1
             while k > 0 and best[k - 1] < values[t]:
-                best[k], found[k] = best[k - 1], found[k - 1]
+                best[k], indices[k] = best[k - 1], indices[k - 1]
                 k -= 1
-            best[k], found[k] = values[t], t
-            size = min(size + 1, count)
-    return found[:size]
+            best[k], indices[k] = values[t], t
+    return indices[:size]
 
 
 @numba.njit(cache=True, nogil=True)
-def _gap_at(f: Vector, z: Vector, terms: Terms, b: Vector) -> tuple[float, Vector]:
-    """Return the gap with these multipliers, and how fast it grows with each.
+def _gap_at(f: Vector, z: Vector, terms: Terms, b: Vector, slope: Vector) -> float:
+    """Return the gap at multipliers `b`, and write its derivative by each of them to `slope`.
 
     Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
     """
     q, tube, lo, hi, groups = terms
-    gap, growth = 0.0, np.zeros(b.size)
+    gap = 0.0
+    for group in range(slope.size):
+        slope[group] = 0.0
     for t in range(z.size):
-        if np.isinf(lo[t]) or np.isinf(hi[t]):
-            return np.inf, growth
+        if lo[t] == -np.inf or hi[t] == np.inf:
+            return np.inf
         u = -(f[t] + q[t]) - b[groups[t]]
         end = hi[t] if u > 0.0 else lo[t]
-        if tube[t] > 0.0 and abs(u) <= tube[t]:
-            end = min(max(0.0, lo[t]), hi[t])
+        if tube[t] > 0.0 and abs(u) <= tube[t]:  # the point of the box nearest to 0
+            end = lo[t] if lo[t] > 0.0 else (hi[t] if hi[t] < 0.0 else 0.0)
         gap += u * (end - z[t]) - tube[t] * (abs(end) - abs(z[t]))
-        growth[groups[t]] += z[t] - end
-    return gap, growth
+        slope[groups[t]] += z[t] - end
+    return gap
 
 
-@numba.njit(cache=True, nogil=True)
 def _least_gap(f: Vector, z: Vector, terms: Terms, b: Vector, width: float, enough: float) -> float:
-    """Return the least gap found with multipliers within `width`/2 of b: by bisection.
+    """Return the least gap at multipliers within `width`/2 of b, found by bisection.
 
     The gap is convex: its tangents tell where none is at most `enough`, or a hundredth less.
     """
-    low, high = b - 0.5 * width, b + 0.5 * width
+    low, high, slope = b - 0.5 * width, b + 0.5 * width, np.empty(b.size)
     least = np.inf
     for _ in range(10 if width > 0.0 else 1):  # to a thousandth of the interval
         middle = 0.5 * (low + high)
-        gap, growth = _gap_at(f, z, terms, middle)
+        gap = _gap_at(f, z, terms, middle, slope)
         least = min(least, gap)
-        if gap - 0.5 * (np.abs(growth) * (high - low)).sum() > min(enough, 0.99 * least):
+        if gap - 0.5 * float(np.abs(slope) @ (high - low)) > min(enough, 0.99 * least):
             break
-        low, high = np.where(growth > 0.0, low, middle), np.where(growth > 0.0, middle, high)
+        low, high = np.where(slope > 0.0, low, middle), np.where(slope > 0.0, middle, high)
     return least
 
 

@@ -77,13 +77,13 @@ def test_the_matrix_of_a_linear_dual_is_never_formed() -> None:
     rng = np.random.default_rng(6)
     y = np.where(rng.random(20_000) < 0.5, 1.0, -1.0)
     problem = SoftMarginDual(rng.standard_normal((20_000, 5)) + 0.5 * y[:, None], y)
-    solution = solve(problem, InteriorPoint())
+    solution = solve(problem, InteriorPoint(tol=1e-9))
     assert solution.counters["kernel_evaluations"] == 0
     assert solution.certificate.relative_gap <= 1e-8
 
 
 def test_every_iteration_can_be_evaluated() -> None:
-    points = list(InteriorPoint().iterates(reduce(SoftMarginDual(X, Y), BoxQP).form))
+    points = list(InteriorPoint(tol=1e-9).iterates(reduce(SoftMarginDual(X, Y), BoxQP).form))
     assert [p.iterations for p in points] == sorted(p.iterations for p in points)
     assert len(points) >= points[-1].iterations
     assert {p.claim for p in points[:-1]} == {"stopped"}
@@ -93,7 +93,7 @@ def test_every_iteration_can_be_evaluated() -> None:
 def test_a_hard_margin_that_does_not_exist_ends_within_a_few_iterations(view: type) -> None:
     rng = np.random.default_rng(8)
     samples, y = rng.standard_normal((300, 10)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
-    last = list(InteriorPoint().iterates(reduce(view(samples, y), BoxQP).form))[-1]
+    last = list(InteriorPoint(tol=1e-9).iterates(reduce(view(samples, y), BoxQP).form))[-1]
     assert last.claim == "infeasible"
     assert last.iterations <= 10
 
@@ -103,7 +103,7 @@ def test_a_hard_margin_that_does_not_exist_ends_within_a_few_iterations(view: ty
 def test_a_margin_is_not_called_infeasible_for_its_units(view: type, size: float) -> None:
     samples = RNG.standard_normal((30, 3))
     samples[:, 0] = Y[:30] * (1 + np.abs(samples[:, 0]))
-    solution = solve(view(size * samples, Y[:30]), InteriorPoint())
+    solution = solve(view(size * samples, Y[:30]), InteriorPoint(tol=1e-9))
     assert solution.claimed != "infeasible"
 
 
@@ -132,7 +132,7 @@ def random_box(seed: int) -> BoxQP:
 @pytest.mark.parametrize("seed", range(24))
 def test_random_boxes_with_groups_are_solved(seed: int) -> None:
     form = random_box(seed)
-    last = list(InteriorPoint().iterates(form))[-1]
+    last = list(InteriorPoint(tol=1e-9).iterates(form))[-1]
     assert last.x is not None
     assert (last.x >= form.lb - 1e-9).all()
     assert (last.x <= form.ub + 1e-9 * np.abs(form.ub)).all()
@@ -146,7 +146,7 @@ def test_random_boxes_with_groups_are_solved(seed: int) -> None:
 @pytest.mark.parametrize("gamma", [1e-8, 1e-3])
 def test_a_singular_matrix_at_a_large_slack_weight_is_no_wrong_claim(gamma: float) -> None:
     solution = solve(
-        SoftMarginDual(np.vstack([X, X]), np.r_[Y, Y], 1e6, RBF(gamma)), InteriorPoint()
+        SoftMarginDual(np.vstack([X, X]), np.r_[Y, Y], 1e6, RBF(gamma)), InteriorPoint(tol=1e-9)
     )
     assert solution.status in (Status.FINISHED, Status.MAX_ITER)
     assert solution.verdict != "wrong"
@@ -158,7 +158,7 @@ def test_a_variable_without_bounds_is_refused() -> None:
     form = reduce(SoftMarginDual(X, Y), BoxQP).form
     ub, lb = form.ub.copy(), form.lb.copy()
     ub[3], lb[3] = np.inf, -np.inf
-    assert "no bound" in (InteriorPoint().refuses(replace(form, lb=lb, ub=ub)) or "")
+    assert "no bound" in (InteriorPoint(tol=1e-9).refuses(replace(form, lb=lb, ub=ub)) or "")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0])
@@ -167,6 +167,6 @@ def test_a_box_without_any_room_is_its_only_point_or_none(delta: float) -> None:
     form = BoxQP(
         SignedGram(Gram(X, RBF(0.5)), Y), -np.ones(40), Y, None, np.array([delta]), zero, zero
     )
-    last = list(InteriorPoint().iterates(form))[-1]
+    last = list(InteriorPoint(tol=1e-9).iterates(form))[-1]
     assert last.claim == ("stopped" if delta else "optimal")
     np.testing.assert_array_equal(last.x, zero)

@@ -4,8 +4,7 @@
   M_shape of a CSR matrix.
 - `.mat`: the same with sparse matrices as they are; or, as the set has them, P, q, A, l, u of
   min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
-- `.qps`, `.mps` (also in capitals): through HiGHS, which needs the package highspy. It leaves out
-  coefficients of at most 1e-12, and the log tells; a file of which it leaves out more is refused.
+- `.qps`, `.mps` (also in capitals): see `problems.datasets.qps`.
 
 Maros & Mészáros 1999, "A repository of convex quadratic programming problems". Of its 138 problems
 maros_meszaros.csv, beside this module, has the file in a public copy of the set and the SHA-1 that Git
@@ -15,8 +14,6 @@ from the original decimals, so that equations which depend on one another no lon
 
 import csv
 import hashlib
-import logging
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -27,15 +24,12 @@ import numpy as np
 import scipy
 
 from problems.datasets.published import cache_folder, data_folder, downloaded
+from problems.datasets.qps import read_qps
 from problems.datasets.source import Loadable, WholeProblem
 from problems.formulations.convex_qp import ConvexQP
 from problems.validation import DAMAGE, check_choice
 
-_log = logging.getLogger("dualgap")
 _INFINITE = 1e20  # from here on the sides of these files stand for none
-_LEAST_COEFFICIENT = 1e-12  # of a matrix: HiGHS cannot be asked to keep smaller ones
-# of HiGHS' warnings: of bounds that exclude each other and ways of reading, and what the log tells
-_HARMLESS = ("|value|", "inconsistent bounds", "names with spaces", "under development")
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
 _COPIES = {
     "QPS": "YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files/",
@@ -139,8 +133,6 @@ def read_qp(path: str | Path) -> ConvexQP:
         If the file has another ending, or is not what its ending says.
     OSError
         If it cannot be read.
-    ModuleNotFoundError
-        If it is QPS and highspy is not installed.
     """
     path = Path(path)
     readers = {".npz": _npz, ".mat": _mat, ".qps": _qps, ".mps": _qps}
@@ -207,73 +199,7 @@ def _mat(path: Path) -> ConvexQP:
 
 
 def _qps(path: Path) -> ConvexQP:
-    try:
-        import highspy  # noqa: PLC0415 - optional
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"{path.name}: QPS is read by HiGHS; install it with: pip install 'dualgap[qp]'"
-        ) from None
-    model, left_out = _by_highs(path, free=True)
-    if left_out:  # in fixed format columns tell a row from a set of right-hand sides of its name
-        model, missing = _by_highs(path, free=False)
-        if missing:
-            told = "; ".join(left_out)
-            raise ValueError(f"{path.name}: HiGHS reads less than it has: {told}")
-    lp, hessian = model.lp_, model.hessian_
-    if len(lp.integrality_):
-        raise ValueError(f"{path.name}: has integer variables; a convex QP has none")
-    n, sign = lp.num_col_, -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
-    P = scipy.sparse.csc_array((n, n))
-    if hessian.dim_:
-        parts = np.array(hessian.value_), np.array(hessian.index_), np.array(hessian.start_)
-        half = scipy.sparse.csc_array(parts, shape=(n, n))
-        P = half + half.T - scipy.sparse.diags_array(half.diagonal())
-    matrix = lp.a_matrix_
-    parts = np.array(matrix.value_), np.array(matrix.index_), np.array(matrix.start_)
-    rows = scipy.sparse.csc_array(parts, shape=(lp.num_row_, n)).tocsr()
-    sides = np.array(lp.row_lower_), np.array(lp.row_upper_)
-    bounds = np.array(lp.col_lower_), np.array(lp.col_upper_)
-    return _two_sided(sign * P, sign * np.array(lp.col_cost_), rows, sides, bounds)
-
-
-def _by_highs(path: Path, *, free: bool) -> tuple[Any, list[str]]:
-    """Return the model that HiGHS reads of a file, and its words for what it leaves out of it.
-
-    Of coefficients that it leaves out because they are too small only the log tells.
-    """
-    import highspy  # noqa: PLC0415 - optional
-
-    highs = highspy.Highs()
-    highs.setOptionValue("log_to_console", False)
-    highs.setOptionValue("small_matrix_value", _LEAST_COEFFICIENT)
-    highs.setOptionValue("mps_parser_type_free", free)
-    with tempfile.TemporaryDirectory() as folder:
-        log, named = Path(folder) / "log", Path(folder) / "problem.mps"  # HiGHS goes by the ending
-        named.symlink_to(path.resolve())
-        highs.setOptionValue("log_file", str(log))
-        status = highs.readModel(str(named))
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    warnings = [line.removeprefix("WARNING: ") for line in lines if line.startswith("WARNING: ")]
-    if status == highspy.HighsStatus.kError:
-        raise ValueError(f"{path.name}: HiGHS cannot read it as QPS")
-    for text in warnings:
-        if "|value|" in text:
-            _log.warning("%s: %s", path.name, text)
-    left_out = [text for text in warnings if not any(words in text for words in _HARMLESS)]
-    if highs.getLp().num_col_ != len(_columns(path, free)):
-        left_out.append("other sections name variables that COLUMNS does not")
-    return highs.getModel(), left_out
-
-
-def _columns(path: Path, free: bool) -> set[str]:
-    """Return the names of variables in the section of them, in free format or in the fixed one."""
-    section, names = "", set[str]()
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        if line[:1] not in (" ", "\t", "*", ""):
-            section = line.split()[0]
-        elif section == "COLUMNS" and line[:1] != "*" and line.strip() and "'MARKER'" not in line:
-            names.add(line.split()[0] if free else line[4:12].strip())
-    return names
+    return _two_sided(*read_qps(path))
 
 
 def _two_sided(P: Any, q: Any, rows: Any, sides: Any, bounds: Any) -> ConvexQP:

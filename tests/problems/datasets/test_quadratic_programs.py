@@ -50,7 +50,6 @@ ENDATA
 
 
 def files(folder):
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
     (folder / "small.QPS").write_text(QPS)
     P, q = np.array([[2.0, 0.5], [0.5, 1.0]]), np.ones(2)
     rows = np.array([[1.0, -1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
@@ -106,43 +105,6 @@ def test_what_is_no_quadratic_program_is_refused(tmp_path):
             read_qp(tmp_path / name)
 
 
-def test_integer_variables_are_refused(tmp_path):
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
-    (tmp_path / "a.qps").write_text(QPS.replace(" UP BND       X", " LI BND       X"))
-    with pytest.raises(ValueError, match=r"a\.qps: has integer variables"):
-        read_qp(tmp_path / "a.qps")
-
-
-@pytest.mark.parametrize(
-    ("entry", "left_out"),
-    [
-        ("SUM       2.0", 'Column "X" has duplicate nonzero'),
-        ("LIMITS    2.0", "not defined"),
-        ("LIMIT     1.0\n    Y         SUM       1.0", "have the same name"),
-    ],
-)
-def test_a_file_of_which_highs_leaves_something_out_is_refused(tmp_path, entry, left_out):
-    """Bounds would be those of another problem."""
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
-    (tmp_path / "a.qps").write_text(QPS.replace("LIMIT     1.0", entry))
-    with pytest.raises(ValueError, match=f"reads less than it has: .*{left_out}"):
-        read_qp(tmp_path / "a.qps")
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        (" UP BND       X ", "other sections name variables that COLUMNS does not"),
-        ("    X         X  ", "HiGHS cannot read it as QPS"),
-    ],
-)
-def test_a_variable_that_is_misspelt_later_is_no_other_one(tmp_path, line, told):
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
-    (tmp_path / "a.qps").write_text(QPS.replace(line, line.replace("X ", "XX")))
-    with pytest.raises(ValueError, match=told):
-        read_qp(tmp_path / "a.qps")
-
-
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.bool_])
 def test_a_matrix_of_whole_numbers_in_a_mat_file_keeps_its_signs(tmp_path, kind):
     rows = np.array([[1, 1], [1, 0], [0, 1]], kind)
@@ -151,20 +113,8 @@ def test_a_matrix_of_whole_numbers_in_a_mat_file_keeps_its_signs(tmp_path, kind)
     assert read_qp(tmp_path / "a.mat").G.toarray().tolist() == [[-1.0, -1.0]]
 
 
-def test_of_small_coefficients_the_log_tells_which_are_left_out(tmp_path, caplog):
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
-    (tmp_path / "a.qps").write_text(QPS.replace("LIMIT     1.0", "LIMIT     1e-10"))
-    assert read_qp(tmp_path / "a.qps").G[0, 0] == 1e-10
-    assert not caplog.messages
-    (tmp_path / "a.qps").write_text(QPS.replace("LIMIT     1.0", "LIMIT     1e-13"))
-    assert read_qp(tmp_path / "a.qps").G[0, 0] == 0
-    (told,) = caplog.messages
-    assert told.startswith("a.qps: LP matrix packed vector contains 1 |value|")
-
-
 def test_a_row_and_the_right_hand_sides_may_be_named_alike(tmp_path):
-    """As they are in DPKLO1, where HiGHS' reader of free format takes the row's number for a value."""
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
+    """As they are in DPKLO1."""
     (tmp_path / "a.qps").write_text(NUMBERED)
     program = read_qp(tmp_path / "a.qps")
     assert program.A.toarray().tolist() == [[5.0], [7.0]]
@@ -177,7 +127,6 @@ def catalogue():
 
 
 def test_a_published_problem_is_found_by_its_checksum(tmp_path, monkeypatch):
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
     monkeypatch.setenv("DUALGAP_DATA", str(tmp_path))
     (tmp_path / "maros_meszaros").mkdir()
     (tmp_path / "maros_meszaros" / "HS21.QPS").write_bytes(QPS.encode())
@@ -198,7 +147,6 @@ def test_the_catalogue_has_every_problem_of_the_set():
 
 
 def test_a_published_problem_is_downloaded_and_kept(tmp_path, monkeypatch):
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
     monkeypatch.delenv("DUALGAP_DATA", raising=False)
     monkeypatch.setenv("DUALGAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(quadratic_programs, "_catalogue", catalogue)

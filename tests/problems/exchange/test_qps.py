@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from problems import ConvexQP
-from problems.datasets.qps import read_qps
 from problems.datasets.quadratic_programs import read_qp
+from problems.exchange.qps import read_qps
 from problems.exchange.samples import write
 
 TEXT = """NAME T
@@ -135,6 +135,12 @@ def test_names_with_spaces_are_read_in_fixed_format(tmp_path):
         (" y least", " y most 1\n x least 1\n y least", 11, "The entries of x are interrupted"),
         (" y least", " M 'MARKER' 'INTORG'\n y least", 10, "'MARKER' states integer variables"),
         (END, "", 12, "The file ends without ENDATA"),
+        (
+            " x cost 1 most 2\n x sum 1\n y least -3 sum 1\n",
+            "",
+            10,
+            "The file ends without COLUMNS",
+        ),
         (END, f"{END} x\n", 14, "'x' does not belong to a section"),
         (END, f"{END}RHS\n", 14, "'RHS' follows ENDATA"),
         (END, f"RHS\n side least 1\n{END}", 13, "RHS follows RHS"),

@@ -7,14 +7,13 @@ RHS, RANGES  in any order. An entry -c of the objective in RHS states the consta
              L row [b - |R|, b], a G row [b, b + |R|], an E row [b, b + R] or, if R < 0, [b + R, b].
 BOUNDS       LO, UP, FX, FR, MI or PL; without them 0 ≤ x < ∞. MI does not change the upper bound. LO and
              UP may follow FR, MI and PL. A negative UP without a stated lower bound means that there is
-             none, as in CPLEX, QSopt and SAS; HiGHS and MOSEK keep 0.
+             none, as in CPLEX, QSopt and SAS; HiGHS keeps 0.
 QUADOBJ      one triangle of P in ½xᵀPx; also QSECTION, which may be followed by the objective's name.
 QMATRIX      all entries of P, which must be symmetric.
 
-Of several sets of RHS, RANGES or BOUNDS the first one counts, as MPS has it; the others are ignored. A
-set may be without a name. Numbers are decimal, with D or E before an exponent. Section names begin in
-column 1, and comments with * in column 1. No entry may be stated twice, and ENDATA ends the file.
-Everything else is refused.
+Of several sets of RHS, RANGES or BOUNDS the first counts, as MPS has it; others are ignored. A set needs
+no name. Numbers are decimal, with D or E before an exponent. Sections begin in column 1, comments with *
+in column 1. No entry may be stated twice, ENDATA is the end, and everything else is refused.
 
 In free format white space separates words; in fixed format, where names may contain spaces, the fields
 are columns 2-3, 5-12, 15-22, 25-36, 40-47 and 50-61. A file whose words differ is in the format in which
@@ -52,9 +51,7 @@ class _Refusal(ValueError):
 
 
 def read_qps(path: Path) -> tuple[Any, ...]:
-    """Return P, q, A, (lower, upper) and (lb, ub) of the problem in a QPS file.
-
-    It is min ½xᵀPx + qᵀx, lower ≤ Ax ≤ upper, lb ≤ x ≤ ub, without the constant of the objective.
+    """Return P, q, A, (lower, upper), (lb, ub) of min ½xᵀPx + qᵀx s.t. lower ≤ Ax ≤ upper, lb ≤ x ≤ ub.
 
     Raises
     ------
@@ -104,14 +101,16 @@ class _Reader:
                 self._refuse(f"{' '.join(words)!r} does not belong to a section.")
             else:
                 self._sections[section].append((self._number, words))
-        if missing := {"ROWS", "COLUMNS", "ENDATA"} - self._sections.keys():
+        filled = {name for name, lines in self._sections.items() if lines or name == "ENDATA"}
+        if missing := {"ROWS", "COLUMNS", "ENDATA"} - filled:
             self._refuse(f"The file ends without {' and '.join(sorted(missing))}.")
 
     def problem(self) -> tuple[Any, ...]:
         senses = [self._look_up(word, _SENSES, "sense") for (word,) in self._words("OBJSENSE")]
         if len(senses) != ("OBJSENSE" in self._sections):
             self._refuse("OBJSENSE must state MIN or MAX, once.")
-        sign, (rows, types) = senses[0] if senses else 1.0, self._rows()
+        sign = senses[0] if senses else 1.0
+        rows, types = self._rows()
         columns, entries = self._columns(rows)
         q = np.array([entries.get((_OBJECTIVE, j), 0.0) for j in range(len(columns))])
         kept = {place: value for place, value in entries.items() if place[0] >= 0}
@@ -197,7 +196,7 @@ class _Reader:
 
     def _bounds(self, columns: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
         bounds: dict[str, dict[int, float]] = {"L": {}, "U": {}}
-        infinite, first_set = {"L": -inf, "U": inf}, None
+        limits, first_set = {"L": -inf, "U": inf}, None
         for kind, *names in self._words("BOUNDS"):
             sides = self._look_up(kind, _BOUNDS, f"bound of a real variable: {', '.join(_BOUNDS)}")
             value = self._float(names.pop()) if kind in ("LO", "UP", "FX") else None
@@ -208,8 +207,9 @@ class _Reader:
             for side in sides if names[:-1] == first_set else "":
                 if value is not None and abs(bounds[side].get(j, 0.0)) == inf:
                     del bounds[side][j]
-                number = infinite[side] if value is None else value
-                self._put(bounds[side], j, number, names[-1], kind)
+                self._put(
+                    bounds[side], j, limits[side] if value is None else value, names[-1], kind
+                )
         lower, upper = bounds["L"], bounds["U"]
         lb = [lower.get(j, -inf if upper.get(j, 0.0) < 0 else 0.0) for j in range(len(columns))]
         return np.array(lb), np.array([upper.get(j, inf) for j in range(len(columns))])

@@ -1,4 +1,4 @@
-"""Quadratic programs in QPS, which is MPS with a section for the quadratic form, read strictly.
+"""Quadratic programs in QPS (Maros & Mészáros 1999), MPS with a quadratic form, read strictly.
 
 OBJSENSE     MIN, MINIMIZE, MAX or MAXIMIZE, in the same line or the next one.
 ROWS         N, L, G or E and a name. The first N row is the objective, other N rows are ignored.
@@ -11,15 +11,14 @@ BOUNDS       LO, UP, FX, FR, MI or PL; without them 0 ≤ x < ∞. MI does not c
 QUADOBJ      one triangle of P in ½xᵀPx; also QSECTION, which may be followed by the objective's name.
 QMATRIX      all entries of P, which must be symmetric.
 
-Of several sets of RHS, RANGES or BOUNDS the first counts, as MPS has it; others are ignored. A set needs
-no name. Numbers are decimal, with D or E before an exponent. Sections begin in column 1, comments with *
-in column 1. No entry may be stated twice, ENDATA is the end, and everything else is refused.
+Of several sets of RHS, RANGES or BOUNDS the first counts, as MPS has it; the others are ignored. All
+lines of a section name a set, or none does. Numbers are decimal, with D or E before an exponent.
+Sections begin in column 1, comments with * in column 1. No entry is stated twice. Everything else is
+refused.
 
 In free format white space separates words; in fixed format, where names may contain spaces, the fields
-are columns 2-3, 5-12, 15-22, 25-36, 40-47 and 50-61. A file whose words differ is in the format in which
-it can be read; one that can be read in both is refused.
-
-Source: Maros & Mészáros 1999, "A repository of convex quadratic programming problems", the format.
+are columns 2-3, 5-12, 15-22, 25-36, 40-47 and 50-61. A file whose words differ is in the format in
+which it can be read; one that can be read in both is refused.
 """
 
 import re
@@ -42,7 +41,6 @@ _WORDS = {  # how many a line of each section may have
 _SENSES = {"MIN": 1.0, "MINIMIZE": 1.0, "MAX": -1.0, "MAXIMIZE": -1.0}
 _BOUNDS = {"LO": "L", "UP": "U", "FX": "LU", "MI": "L", "PL": "U", "FR": "LU"}  # lower or upper
 _OBJECTIVE = -1  # index of the objective among the rows; those of ignored rows are below
-
 _Lines = list[tuple[int, bool, tuple[str, ...]]]  # number, whether it heads a section, words
 
 
@@ -180,6 +178,8 @@ class _Reader:
             if section == "RANGES" and i < 0:
                 self._refuse(f"{row} is a row of type N, which has no range.")
             first_set = name if first_set is None else first_set
+            if (name == "") != (first_set == ""):
+                self._refuse(f"All lines of {section} must name a set, or none; got {name!r}.")
             if name == first_set:
                 self._put(sides, i, value, row)
         return sides
@@ -200,10 +200,10 @@ class _Reader:
         for kind, *names in self._words("BOUNDS"):
             sides = self._look_up(kind, _BOUNDS, f"bound of a real variable: {', '.join(_BOUNDS)}")
             value = self._float(names.pop()) if kind in ("LO", "UP", "FX") else None
-            if len(names) not in (1, 2):
-                self._refuse(f"{kind} must be followed by [set] variable, got {' '.join(names)!r}.")
-            j = self._look_up(names[-1], columns, "variable")
             first_set = names[:-1] if first_set is None else first_set
+            if not names or len(names) > 2 or len(names[:-1]) != len(first_set):
+                self._refuse(f"{kind} takes [set] variable, all with a set or none; got {names}.")
+            j = self._look_up(names[-1], columns, "variable")
             for side in sides if names[:-1] == first_set else "":
                 if value is not None and abs(bounds[side].get(j, 0.0)) == inf:
                     del bounds[side][j]

@@ -22,6 +22,7 @@ ORDER = {
             "validation",
             "html_table",
             "dataset",
+            "labels",
             "arithmetic",
             "kernels",
             "losses",

@@ -14,7 +14,6 @@ from math import nan
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import experiments
 import problems
 import solvers
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
@@ -67,7 +66,8 @@ def _place(error: BaseException) -> str:
     if isinstance(error, SyntaxError):  # the last frame is the import's
         return f"{Path(error.filename or '').name}:{error.lineno}"
     known = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
-    known += [Path(str(package.__file__)).parent for package in (problems, solvers, experiments)]
+    known += [Path(str(package.__file__)).parent for package in (problems, solvers)]
+    known += [Path(__file__).parents[1]]  # experiments
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_file()]
     users = [f for f in frames if not any(map(Path(f.filename).is_relative_to, known))]
     return "".join(f"{Path(f.filename).name}:{f.lineno}" for f in (users or frames)[-1:])

@@ -16,9 +16,15 @@ import numpy as np
 import scipy
 
 from problems.blocks import Blocks, BlockSource
-from problems.datasets.formats import check_readable, endings_of, fault_of, other_format, parsed
+from problems.datasets.readers.formats import (
+    check_readable,
+    endings_of,
+    fault_of,
+    other_format,
+    parsed,
+)
+from problems.datasets.readers.tables import check_names
 from problems.datasets.source import DataInBlocks, Loadable, count
-from problems.datasets.tables import check_names
 from problems.validation import DAMAGE
 
 ROWS = 500_000  # of a block

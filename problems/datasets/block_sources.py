@@ -7,8 +7,8 @@ import numpy as np
 
 from problems.blocks import Blocks, BlockSource
 from problems.datasets.block_files import ROWS
+from problems.datasets.readers.tables import feature_matrix
 from problems.datasets.source import DataInBlocks, Loadable, count, number
-from problems.datasets.tables import feature_matrix
 from problems.validation import check_choice
 
 

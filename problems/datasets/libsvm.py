@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.datasets.formats import check_readable, read_file
+from problems.datasets.readers.formats import check_readable, read_file
+from problems.datasets.readers.tables import chosen_columns, raw_of, read_table
 from problems.datasets.source import Raw, Source, Task
 from problems.datasets.steps import show_labels
-from problems.datasets.tables import chosen_columns, raw_of, read_table
 from problems.validation import check_choice
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".mat", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")

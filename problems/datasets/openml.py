@@ -17,9 +17,9 @@ import numpy as np
 from problems.dataset import content_hash
 from problems.datasets.libsvm import Foreign
 from problems.datasets.published import TIMEOUT, cache_folder
+from problems.datasets.readers.tables import raw_of
 from problems.datasets.source import Range, Raw
 from problems.datasets.steps import by_density
-from problems.datasets.tables import raw_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Matrix, check_targets, content_hash
-from problems.datasets.formats import read_file
+from problems.datasets.readers.formats import read_file
 from problems.datasets.source import Raw, Source, Task
 from problems.datasets.steps import by_density
 from problems.validation import check_choice

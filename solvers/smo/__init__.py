@@ -33,7 +33,7 @@ from solvers.smo.active import MOST_ON_DEMAND
 from solvers.smo.cache import compile_rows
 from solvers.smo.decomposition import minimise
 from solvers.smo.pairs import minimise_by_pairs
-from solvers.smo.small import is_small, minimise_by_matrix
+from solvers.smo.small import compile_newton, is_small, minimise_by_matrix
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,10 @@ class SMO(Solver):
         return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile what small problems may not call."""
-        if not is_small(form, self.cache_size):
+        """Compile what only some problems of a kind call."""
+        if is_small(form, self.cache_size):
+            compile_newton()
+        else:
             compile_rows(form.gram, form.n, on_demand=True)
         return form
 

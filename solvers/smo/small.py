@@ -173,6 +173,13 @@ def _newton(K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, seconds: fl
     f += ((moved - before) @ rows)[: f.size]
 
 
+def compile_newton() -> None:
+    """Compile or load a Newton step, which a problem may need or not, whatever its kind."""
+    middle, zero, ones = np.full(2, 0.5), np.zeros(2), np.ones(2)
+    terms = Terms(zero, zero, zero, ones, np.zeros(2, np.int64))
+    _newton(np.eye(2), zero.copy(), middle, terms, np.zeros(1), np.inf)
+
+
 def _bordered(K: Block, groups: Indices) -> Block:
     """Return K; without an equality with a row of zeros more, of a free variable that all pair with."""
     if groups[0] >= 0:

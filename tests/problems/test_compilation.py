@@ -105,8 +105,8 @@ from problems import compilation
 from problems.kernels.gaussian import _fill_exponents
 from problems.projection import _multiplier
 compilation._SILENT_SECONDS = -1.0
-for function, arguments in ((_fill_exponents, "f8[:,::1], f8[::1], f8[::1], f8, f8[:,::1]"),
-                            (_multiplier, "f8[::1], f8[::1], f8[::1], f8[::1], f8")):
+for function, arguments in ((_fill_exponents, "f8[:,::1], f8[::1], f8[::1], f8"),
+                            (_multiplier, ", ".join(6 * ["f8[::1]"]) + ", i8[::1], f8")):
     function.compile(f"({arguments})")
 """
 

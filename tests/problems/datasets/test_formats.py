@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems.datasets import formats
+from problems.datasets.readers import formats
 from tests.problems.datasets.files import SAMPLES, TEXT, WRITERS, load
 
 BOMBS = {

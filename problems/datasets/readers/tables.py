@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from problems.datasets.formats import check_readable, checked_words, endings_of, read_text
+from problems.datasets.readers.formats import check_readable, checked_words, endings_of, read_text
 from problems.datasets.source import Raw
 from problems.datasets.steps import by_density
 from problems.labels import as_numbers

@@ -18,44 +18,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, nan
-from typing import Any
+from math import inf, nextafter
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
 from problems.arithmetic import Intervals
+from problems.arithmetic.binary_scaling import exponent_to_one, row_exponents, scaled_rows
 from problems.arithmetic.rational import is_semidefinite
 from problems.arithmetic.rounding import products
-from problems.certificates.certificate import Bounds, Certificate, assembled
 from problems.certificates.enclosures import (
     Constraints,
     Interior,
     linear_program,
     smallest_eigenvalue,
 )
-from problems.dataset import Vector
-from problems.forms import Point
+from problems.dataset import Indices, Vector
 
 _ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as well
 _EXACT = 60  # rows up to which a matrix that may be singular is examined in rationals
 _LARGE = 200_000  # entries of all matrices up to which a linear program takes seconds
-
-
-_INFEASIBLE = Certificate(
-    primal_objective=inf,
-    dual_objective=inf,
-    bound_source="proven: Farkas multipliers",
-    infeasible=True,
-    reason="no point is feasible, proven",
-)
-_UNBOUNDED = Certificate(
-    primal_objective=-inf,
-    dual_objective=-inf,
-    bound_source="proven: a direction of descent",
-    infeasible=True,
-    reason="the objective is unbounded below, proven",
-)
 
 
 class NotConvex(ValueError):
@@ -79,6 +62,23 @@ class Program:
     def size(self) -> int:
         """How many entries the matrices have."""
         return self.P.nnz + self.G.nnz + self.A.nnz
+
+    @cached_property
+    def normalised(self) -> Normalised:
+        """The same program with P, q and each row brought to a size of about 1."""
+        largest = max(float(np.abs(v).max(initial=0.0)) for v in (self.P.data, self.q))
+        cost = exponent_to_one(largest, self.P.data, self.q)
+        of_G, of_A = row_exponents(self.G, self.h), row_exponents(self.A, self.b)
+        program = replace(
+            self,
+            P=scaled_rows(self.P, np.full(self.q.size, cost)),
+            q=np.ldexp(self.q, cost),
+            G=scaled_rows(self.G, of_G),
+            h=np.ldexp(self.h, of_G),
+            A=scaled_rows(self.A, of_A),
+            b=np.ldexp(self.b, of_A),
+        )
+        return Normalised(program, cost, of_G, of_A)
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -203,27 +203,31 @@ class Program:
         ball = self.dual_constraints.enclosure(start, lambda: self.dual_interior)
         if ball is None:
             return -inf
-        own, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
+        x_ball, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
         slope = products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball) + self.q
         alone, diagonal = self.separable
         with np.errstate(over="ignore"):  # of an entry that is all but 0
             least = np.where(alone, -slope.mid / np.where(alone, diagonal, 1.0), x)
         xi = np.clip(least, self.lb, self.ub)
-        own = Intervals(np.where(alone, xi, own.mid), np.where(alone, 0.0, own.rad))
-        off = own - xi
-        r = products(self.P, own) + slope
-        room = _finite(Intervals(xi) - self.lb), _finite(Intervals(self.ub) - xi)
-        # of a variable that lacks a bound r has the right sign in the solution that is enclosed
-        signs = np.maximum(r.high, 0.0), np.maximum(-r.low, 0.0)
+        x_ball = Intervals(np.where(alone, xi, x_ball.mid), np.where(alone, 0.0, x_ball.rad))
+        r = products(self.P, x_ball) + slope
+        # where ub − lb overflows, ξ is at the end that r leaves no cost at
+        with np.errstate(over="ignore"):
+            vast = np.isinf(self.ub - self.lb) & np.isfinite(self.lb) & np.isfinite(self.ub)
+        xi = np.where(vast & ~alone, np.where(r.mid > 0, self.lb, self.ub), xi)
+        off = x_ball - xi
+        off = Intervals(
+            *(np.where(np.diff(self.P.indptr), part, 0.0) for part in (off.mid, off.rad))
+        )
         value = self.value(xi) - 0.5 * (products(self.P, off) * off).sum()
         value = value + (y_ball * (products(self.A, xi) - self.b)).sum()
         value = value - (z_ball * (Intervals(self.h) - products(self.G, xi))).sum()
-        for amount, distance in zip(signs, room, strict=True):
-            value = value - (Intervals(amount) * distance).sum()
+        value = value - _sign_cost(np.maximum(r.high, 0.0), Intervals(xi) - self.lb, self.lb)
+        value = value - _sign_cost(np.maximum(-r.low, 0.0), Intervals(self.ub) - xi, self.ub)
         if shift.any():
             moved = np.flatnonzero(shift)
-            ends = np.abs(self.lb - own.mid), np.abs(self.ub - own.mid)
-            width = (np.maximum(*ends) + own.rad)[moved]
+            ends = np.abs(self.lb - x_ball.mid), np.abs(self.ub - x_ball.mid)
+            width = (np.maximum(*ends) + x_ball.rad)[moved]
             if not np.isfinite(width).all():
                 return -inf
             value = value - 0.5 * (Intervals(shift[moved]) * width * width).sum() * (1 + 1e-12)
@@ -297,76 +301,34 @@ def _of(found: Any, program: Program) -> tuple[Vector, Vector]:
     return np.asarray(y), np.maximum(z, 0.0)
 
 
-def _finite(room: Intervals) -> Intervals:
-    """Return distances to bounds, 0 where there is no bound."""
-    known = np.isfinite(room.mid)
-    return Intervals(np.where(known, room.mid, 0.0), np.where(known, room.rad, 0.0))
+def _sign_cost(amount: Vector, distance: Intervals, bound: Vector) -> Intervals:
+    """Return Σ amount·distance to the bounds that are finite.
 
-
-def without_point(program: Program, reason: str) -> Certificate:
-    """Return the certificate of no answer: it may be proven all the same that there is no optimum."""
-    if program.is_infeasible:
-        return _INFEASIBLE
-    start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
-    unbounded = program.is_unbounded and program.upper(start, np.zeros(program.b.size)) is not None
-    return _UNBOUNDED if unbounded else Certificate(reason=reason)
-
-
-def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) -> Certificate:
-    """Return the certificate of an answer `x` (n,), with y and z if they are `given`.
-
-    Where these give a wide gap, those of a linear program at x are tried too; the better bounds count.
+    Of a variable that lacks a bound r has the right sign in the solution that is enclosed.
     """
-    measures: Any = residuals(program, x)
-    try:
-        _ = program.shift
-    except NotConvex as indefinite:
-        return Certificate(**measures, point=Point(x), reason=str(indefinite))
-    y, z = given or (np.zeros(program.b.size), np.zeros(program.h.size))
-    source = "x, y and z" if given else "recovered from x"
-    found = program.upper(x, y)
-    if found is None and program.is_infeasible:
-        return replace(_INFEASIBLE, **measures, point=Point(x))
-    upper, point = (nan, x) if found is None else found
-    y, z = given or program.multipliers(point) or (y, z)
-    lower = program.lower(point, y, z)
-    narrow = lower > -inf and upper - lower <= _ACCURATE * max(abs(upper), abs(lower))
-    if given and not narrow and (own := program.multipliers(point)) is not None:
-        better = program.lower(point, *own)
-        lower, (y, z), source = max((lower, (y, z), source), (better, own, "x"), key=lambda v: v[0])
-    if lower == -inf and found is not None and program.is_unbounded:
-        return replace(_UNBOUNDED, **measures, point=Point(point))
-    lower = lower if lower > -inf else nan
-    reasons = [
-        f"no exactly feasible point is proven near x, which violates constraints by "
-        f"{measures['primal_residual']:.2g}"
-        if found is None
-        else "",
-        "no dual feasible point is proven near y and z" if np.isnan(lower) else "",
-        f"P ⪰ 0 is proven but for {program.shift.max():.1g}, which needs bounds on variables"
-        if np.isnan(lower) and program.shift.any()
-        else "",
-    ]
-    with np.errstate(invalid="ignore"):
-        magnitude = 0.5 * np.abs(point) @ (abs(program.P) @ np.abs(point))
-    unit = min(1.0, float(magnitude + np.abs(program.q) @ np.abs(point)))
-    return assembled(
-        Bounds(lower, upper, 0.0, proven=True),
-        unit,
-        **measures,
-        projection_distance=float(np.linalg.norm(point - x)),
-        bound_source=f"proven: {source}",
-        point=Point(point, np.concatenate([z, y])),
-        reason="; ".join(filter(None, reasons)),
-    )
+    counted = np.flatnonzero(np.isfinite(bound) & (amount != 0))
+    return (Intervals(amount[counted]) * distance[counted]).sum()
 
 
-def residuals(program: Program, x: Vector) -> dict[str, float]:
-    """Return the largest violation of a constraint at `x`."""
-    parts = (
-        np.abs(program.A @ x - program.b),
-        program.G @ x - program.h,
-        program.lb - x,
-        x - program.ub,
-    )
-    return {"primal_residual": float(np.concatenate([np.zeros(1), *parts]).max())}
+class Normalised(NamedTuple):
+    """A program with f times 2^cost, and its rows times 2^of_G and 2^of_A, exactly."""
+
+    program: Program
+    cost: int
+    of_G: Indices
+    of_A: Indices
+
+    def multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Return what y and z of the original are here."""
+        return np.ldexp(y, self.cost - self.of_A), np.ldexp(z, self.cost - self.of_G)
+
+    def original_multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Return what y and z are in the original."""
+        return np.ldexp(y, self.of_A - self.cost), np.ldexp(z, self.of_G - self.cost)
+
+    def original_value(self, value: float, outward: float) -> float:
+        """Return a value of f in the original's unit, rounded `outward`: to −inf or inf."""
+        with np.errstate(over="ignore", under="ignore"):
+            original = float(np.ldexp(value, -self.cost))
+            exact = float(np.ldexp(original, self.cost)) == value
+        return original if exact or np.isnan(value) else nextafter(original, outward)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import fsum, inf
+from math import fsum, inf, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,6 +231,8 @@ def linear_program(cost: Vector, constraints: Constraints) -> Any:
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import
 
     c = constraints
+    if not np.isfinite(cost).all():
+        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of options, and of numbers that HiGHS finds large
         found = linprog(
@@ -291,8 +293,16 @@ def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
     low = ((a * b - high) + a * b_low + a_low * b) + a_low * b_low
     parts = -np.stack([high, low])
     ends = zip(E.indptr[:-1].tolist(), E.indptr[1:].tolist(), e.tolist(), strict=True)
-    exact = np.array([fsum([own, *parts[:, i:j].ravel().tolist()]) for i, j, own in ends])
+    exact = np.array([_sum([own, *parts[:, i:j].ravel().tolist()]) for i, j, own in ends])
     return Intervals(exact, 2 * UNIT * np.abs(exact) + lost_to_underflow(v, E.shape[1]))
+
+
+def _sum(values: list[float]) -> float:
+    """Return the exact sum, rounded once; NaN where it overflows on the way."""
+    try:
+        return fsum(values)
+    except (OverflowError, ValueError):  # ValueError of infinities of both signs
+        return nan
 
 
 def _halves(values: Vector) -> tuple[Vector, Vector]:

@@ -11,7 +11,8 @@ import numpy as np
 import scipy
 
 from problems.certificates.certificate import Certificate
-from problems.certificates.convex_qp import Program, qp_bounds, without_point
+from problems.certificates.convex_qp import Program
+from problems.certificates.qp_certificate import qp_bounds, without_point
 from problems.dataset import Vector, check_indices, content_hash
 from problems.dual_problem.dual import View
 from problems.forms import QP, FormPoint, Point, Reduction, Unsupported

@@ -25,9 +25,9 @@ def answers(found, n, m, rng):
         yield Point(x + noise * rng.standard_normal(n) * np.maximum(1.0, np.abs(x)))
 
 
-def faults_of(seed, points=5):
+def faults_of(seed, points=5, draw=drawn):
     """Return what is wrong with certificates of one problem, and how many verdicts there were."""
-    kind, arrays = drawn(seed)
+    kind, arrays = draw(seed)
     found, wrong, told = optimum(arrays), list[str](), Counter[str]()
     if (arrays["lb"] > arrays["ub"]).any():
         return wrong, told
@@ -62,6 +62,37 @@ def test_no_bound_is_on_the_wrong_side_of_a_rational_optimum(part):
     told = sum((told for _, told in results), Counter())
     assert told["solved"] >= 8
     assert told["uncertified"] <= 3
+
+
+def at_an_end_of_float64(seed):
+    """Return a problem as `drawn` does, with an objective, rows and bounds of extreme sizes."""
+    kind, arrays = drawn(seed)
+    rng, exponents = np.random.default_rng([10, seed]), [-1070, -1022, -600, 0, 600, 1018]
+    cost, *rows = rng.choice(exponents, 3)
+    with np.errstate(over="ignore", under="ignore"):
+        for exponent, names in (cost, ("P", "q")), (rows[0], ("G", "h")), (rows[1], ("A", "b_eq")):
+            for name in names:
+                arrays[name] = np.ldexp(arrays[name], exponent)
+    width = rng.choice([1e20, 1e308, np.inf])
+    arrays["lb"], arrays["ub"] = np.maximum(arrays["lb"], -width), np.minimum(arrays["ub"], width)
+    finite = all(np.isfinite(arrays[name]).all() for name in ("P", "q", "G", "h", "A", "b_eq"))
+    return (kind, arrays) if finite else drawn(seed)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_bound_is_on_the_wrong_side_at_the_ends_of_float64(part):
+    seeds = range(12 * part, 12 * part + 12)
+    results = [faults_of(seed, points=2, draw=at_an_end_of_float64) for seed in seeds]
+    assert [fault for faults, _ in results for fault in faults] == []
+
+
+def test_a_width_that_overflows_costs_what_it_costs():
+    largest = float(np.finfo(np.float64).max)
+    for B in (1e308, largest):
+        for end in (-B, B):
+            c = certify(ConvexQP(q=[1e-300], lb=-B, ub=B), [end])
+            assert c.dual_objective <= -1e-300 * B <= c.primal_objective
+            assert (c.relative_gap < 1e-6) == (end < 0)
 
 
 @pytest.mark.exhaustive

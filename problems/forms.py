@@ -32,7 +32,8 @@ from problems.gram.gram import GIBIBYTE, Gram, SignedGram
 from problems.losses import Loss
 from problems.projection import members_of, project
 
-Claim = Literal["optimal", "infeasible", "stopped", "none"]
+# "unbounded" of a problem without samples, which a feasible point does not refute
+Claim = Literal["optimal", "infeasible", "unbounded", "stopped", "none"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,14 @@ from typing import ClassVar
 
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled, optional
-from solvers.numerics.quadratic import BACKENDS, BackendQP, answer_of, scaled
-
-_CLAIMS: dict[str, Claim] = {
-    "optimal": "optimal",
-    "infeasible": "infeasible",
-    "unbounded": "infeasible",  # a hard margin's dual, where its primal is infeasible
-}
+from solvers.numerics.quadratic import (
+    BACKENDS,
+    BackendQP,
+    answer_of,
+    point_of_failure,
+    scaled,
+    unbounded_claim,
+)
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,15 @@ class CvxpyQP(BackendQP):
             warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
             try:
                 problem.solve(solver=self.backend, **self._options(self.tolerance, self.max_iter))
-            except cp.error.SolverError:  # of a back end that gave no answer at all
-                yield FormPoint(None, claim="stopped")
+            except Exception as error:  # each back end raises its own
+                yield point_of_failure(form, self.backend, error)
                 return
         z, y = (own[0].dual_value if own else None for own in (inequalities, equalities))
         iterations = int(problem.solver_stats.num_iters or 0)
-        claim = _CLAIMS.get(problem.status, "stopped")
+        claims: dict[str, Claim] = {
+            "optimal": "optimal",
+            "infeasible": "infeasible",
+            "unbounded": unbounded_claim(form),
+        }
+        claim = claims.get(problem.status, "stopped")
         yield answer_of(form, qp, x.value, z, y, iterations, claim)

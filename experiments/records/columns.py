@@ -54,7 +54,7 @@ seed whole: of a solver that draws random numbers
 repetition whole: number of the repetition, from 0
 target_gap number: relative gap at which the verdict is 'solved'
 status text: of the process: how the run ended
-claimed text: by the solver: optimal, infeasible, stopped (it makes no claim) or none (no answer)
+claimed text: by the solver: optimal, infeasible, unbounded, stopped (no claim) or none (no answer)
 verdict text: by the certificate: solved, inaccurate, wrong, infeasible or uncertified
 reason text: why the run ended in this way, why a bound is missing, what is wrong; else empty
 objective number: of the answer, in the formulation's own sign and scale

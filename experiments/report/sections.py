@@ -18,7 +18,7 @@ from experiments.tables.table import Cell, Column, Table
 
 _FAILURES = list(OUTCOMES)[: list(OUTCOMES).index("inaccurate")]
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
-_CLAIMS = ("optimal", "infeasible")
+_CLAIMS = ("optimal", "infeasible", "unbounded")
 _MOST_FAILURES = 60
 
 

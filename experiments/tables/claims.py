@@ -10,9 +10,10 @@ from problems.certificates.certificate import WRONG_GAP
 
 CLAIMS = (
     "Verified: the certified relative gap of the answer, whatever was claimed of it, is at or below the "
-    "target. Refuted: claimed to have no optimum, although a run has a feasible point; or claimed to be "
-    "optimal, although a run has a feasible point that is better, by more than "
-    f"{WRONG_GAP:g} of its value, than the feasible point that is proven near the answer."
+    "target. Refuted: claimed to have no optimum, although a run has a feasible point (where it was "
+    "claimed to be unbounded, a bound below); or claimed to be optimal, although a run has a feasible "
+    f"point that is better, by more than {WRONG_GAP:g} of its value, than the feasible point that is "
+    "proven near the answer."
 )
 
 
@@ -25,16 +26,24 @@ def claims(results: pd.DataFrame) -> Table:
     """
     value = results["primal_objective"]
     best = value.groupby(results["family_hash"]).transform("min")
-    optimal, infeasible = (results["claimed"] == word for word in ("optimal", "infeasible"))
+    bound = results["dual_objective"].groupby(results["family_hash"]).transform("max")
+    optimal, infeasible, unbounded = (
+        results["claimed"] == word for word in ("optimal", "infeasible", "unbounded")
+    )
     worse = (value - best) > WRONG_GAP * np.maximum(value.abs(), best.abs())
     refuted = (optimal & (worse | (results["verdict"] == "infeasible"))) | (
-        infeasible & np.isfinite(best)
+        (infeasible & np.isfinite(best)) | (unbounded & np.isfinite(bound))
     )
     targets = {
         gap_text(target): results["relative_gap"] <= target
         for target in targets_above(float(results["target_gap"].min()))
     }
-    known = {"optimal": optimal, "infeasible": infeasible, "refuted": refuted, **targets}
+    known = {
+        "optimal": optimal,
+        "infeasible": infeasible | unbounded,
+        "refuted": refuted,
+        **targets,
+    }
     groups = pd.DataFrame(known).groupby(results["configuration"])
     rows = groups.sum().assign(runs=groups.size()).reset_index()
     heads = {"configuration": Column("solver"), "runs": Column("runs")}

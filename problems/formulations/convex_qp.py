@@ -34,7 +34,8 @@ class ConvexQP(Formulation):
     Attributes
     ----------
     P : (n, n), symmetric; None for a linear program. That it is semidefinite is certified, not checked.
-    q : (n,). G, h : (m, n) and (m,). A, b_eq : (k, n) and (k,).
+    q : (n,). G, h : (m, n) and (m,). A, b_eq : (k, n) and (k,). A row of G with h = inf is no
+        constraint, and is kept as 0ᵀx ≤ 1.
     lb, ub : (n,) or a number for all; infinite for none.
 
     Raises
@@ -94,7 +95,14 @@ class ConvexQP(Formulation):
             if (rows is None) != (values is None):
                 raise ValueError(f"{matrix}, {side}: give both or neither")
             self._set(matrix, _matrix(rows, matrix, n))
-            self._set(side, _vector(values, side, getattr(self, matrix).shape[0], 0.0))
+            none = np.inf if side == "h" else 0.0
+            size = getattr(self, matrix).shape[0]
+            self._set(side, _vector(values, side, size, none, infinite=side == "h"))
+        if np.isinf(self.h).any():
+            limited = np.isfinite(self.h)
+            rows = scipy.sparse.diags_array(limited.astype(np.float64)) @ self.G
+            self._set("G", _matrix(rows, "G", n))
+            self._set("h", np.where(limited, self.h, 1.0))
         for name, none in (("lb", -np.inf), ("ub", np.inf)):
             self._set(name, _vector(getattr(self, name), name, n, none, infinite=True))
         if (self.lb > self.ub).any():

@@ -19,7 +19,15 @@ import scipy
 
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled
-from solvers.numerics.quadratic import BACKENDS, BackendQP, ScaledQP, answer_of, scaled
+from solvers.numerics.quadratic import (
+    BACKENDS,
+    BackendQP,
+    ScaledQP,
+    answer_of,
+    point_of_failure,
+    scaled,
+    unbounded_claim,
+)
 
 _MATRICES = {"quadprog": "dense", "piqp": "either", "proxqp": "either"}  # else "sparse"
 # where qpsolvers leaves the number of iterations, if anywhere
@@ -27,6 +35,7 @@ _COUNTS = {"proxqp": "iter_ext", "quadprog": "iterations"} | dict.fromkeys(
     ("osqp", "piqp", "scs"), "iter"
 )
 _GAPS = ("eps_duality_gap_abs", "eps_duality_gap_rel")  # of PIQP, tolerances too
+_UNBOUNDED = ("dual infeasible", "dual_infeasible", "dualinfeasible", "unbounded")
 _FINEST, _CAP = 1e-10, 100_000  # the smallest tolerance of HiGHS, and its limit: it can cycle
 
 # quadprog divides by the Cholesky factor of P, which for a dual is singular. A ridge δ moves the
@@ -92,13 +101,20 @@ class QPSolversQP(BackendQP):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sparse copies and failures: the claim says those
             problem = qpsolvers.Problem(*_matrices(qp, _MATRICES.get(self.backend, "sparse")))
-            answer = qpsolvers.solve_problem(problem, self.backend, **options)
+            try:
+                answer = qpsolvers.solve_problem(problem, self.backend, **options)
+            except Exception as error:  # each back end raises its own
+                yield point_of_failure(form, self.backend, error)
+                return
         # qpsolvers' z and y are the multipliers of Gx ≤ h and A x = b in every back end
         info, count = answer.extras.get("info"), _COUNTS.get(self.backend, "")
         # the back end's own word, "" where qpsolvers does not pass it on
         status = str(answer.extras.get("status", getattr(info, "status", ""))).lower()
-        proven = status.endswith(("infeasible", "unbounded")) and "almost" not in status
-        claim: Claim = "optimal" if answer.found else "infeasible" if proven else "stopped"
+        claim: Claim = "optimal" if answer.found else "stopped"
+        if "almost" not in status and status.endswith(_UNBOUNDED):
+            claim = unbounded_claim(form)
+        elif "almost" not in status and status.endswith("infeasible"):
+            claim = "infeasible"
         # its count; of one that keeps it to itself, its limit or 0
         made = getattr(info, count, answer.extras.get(count))
         if made is None:

@@ -166,7 +166,8 @@ def answer_of(
     At C = 1e12 some claim a problem to be infeasible that has an optimum, as 0 is feasible and its box
     finite: they have failed.
     """
-    if claim == "infeasible" and form.G is None and (form.b_eq is None or not form.b_eq.any()):
+    no_optimum = claim in ("infeasible", "unbounded")
+    if no_optimum and form.G is None and (form.b_eq is None or not form.b_eq.any()):
         finite = np.isfinite(form.lb).all() and np.isfinite(form.ub).all()
         if finite and (form.lb <= 0).all() and (form.ub >= 0).all():
             claim = "stopped"
@@ -179,6 +180,29 @@ def answer_of(
         iterations=iterations,
         claim=claim,
     )
+
+
+def unbounded_claim(form: QP) -> Claim:
+    """Return the claim that a back end makes which says that the objective is unbounded.
+
+    A dual is unbounded where the problem of its samples is infeasible.
+    """
+    return "unbounded" if form.gram is None else "infeasible"
+
+
+def point_of_failure(form: QP, backend: str, error: Exception) -> FormPoint:
+    """Return the point of a back end that raised an exception; some raise one to say "unbounded".
+
+    Raises
+    ------
+    MemoryError
+        If that is the exception, which is no back end's own.
+    """
+    if isinstance(error, MemoryError):
+        raise error
+    said = str(error) or type(error).__name__
+    claim = unbounded_claim(form) if "unbounded" in said else "stopped"
+    return FormPoint(None, claim=claim, note=f"{backend} gave no answer: {said}")
 
 
 def _times(scale: float, values: Any) -> Vector | None:

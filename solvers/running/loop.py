@@ -35,7 +35,7 @@ _FIRST_EVALUATION = 1e-3  # seconds
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
 _CLAIMS = get_args(Claim)
 _NUMERIC_FIELDS = ("x", "beta", "b", "inequality", "w", "equality")  # of a point
-_FINAL_CLAIMS = ("optimal", "infeasible")  # claims after which a solver ends
+_FINAL_CLAIMS = ("optimal", "infeasible", "unbounded")  # claims after which a solver ends
 
 
 def solve(

@@ -19,7 +19,8 @@ def certify_cvxpy(problem: Any) -> Certificate:
     CVXPY takes the problem to min ½uᵀPu + qᵀu, Au = b, Fu ≤ g, where u are its variables and some of
     CVXPY's own (of |x|, a maximum or a sum of squares). These get the best values for those of the
     problem, and (u) is certified as any answer to a `ConvexQP` is. A maximum is certified as the
-    minimum of the negative; constants of the objective are left out.
+    minimum of the negative; constants of the objective are left out. Of a problem that CVXPY says to
+    be infeasible or unbounded the certificate proves that, or has no bounds.
 
     Raises
     ------
@@ -28,7 +29,8 @@ def certify_cvxpy(problem: Any) -> Certificate:
     """
     cp = optional("cvxpy", "certify_cvxpy", "cvxpy")
     unsolved = [variable.name() for variable in problem.variables() if variable.value is None]
-    if unsolved:
+    has_none = problem.status in cp.settings.INF_OR_UNB  # the solver's claim: there is no optimum
+    if unsolved and not has_none:
         raise ValueError(f"problem: {', '.join(unsolved)} has no value; call problem.solve() first")
     try:
         data, chain, _ = problem.get_problem_data(cp.OSQP)
@@ -44,6 +46,8 @@ def certify_cvxpy(problem: Any) -> Certificate:
     P = scipy.sparse.csr_array(data["P"])
     bounds = {"lb": data.get("lower_bounds"), "ub": data.get("upper_bounds")}
     whole = ConvexQP((P + P.T) / 2, data["q"], **sides, **bounds)
+    if unsolved:
+        return whole.without_point(f"CVXPY says that it is {problem.status}, which is not proven")
     u, known = np.zeros(whole.n), np.zeros(whole.n, bool)
     program = data[cp.settings.PARAM_PROB]
     for variable in problem.variables():

@@ -20,7 +20,13 @@ from solvers.base import NoSolver, Solver, Status
 from solvers.running.solution import Evaluation, Solution
 
 _STATUSES_FROM_BEST = [Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT, Status.DIVERGED]
-_CLAIMS_FROM_STRONGEST: list[Claim] = ["optimal", "infeasible", "stopped", "none"]
+_CLAIMS_FROM_STRONGEST: list[Claim] = [
+    "optimal",
+    "infeasible",
+    "unbounded",
+    "stopped",
+    "none",
+]
 GROWTH = 1.25  # between the times of two evaluations
 
 

@@ -246,7 +246,9 @@ class Solution:
 def _verdict(c: Certificate, claimed: Claim, target_gap: float) -> Verdict:
     if c.infeasible:
         return "infeasible"
-    if claimed == "infeasible" and np.isfinite(c.primal_objective):
+    # a feasible point refutes that there is none, a bound below that the objective has none
+    refuting = {"infeasible": c.primal_objective, "unbounded": c.dual_objective}
+    if np.isfinite(refuting.get(claimed, np.nan)):
         return "wrong"
     if not np.isfinite(c.relative_gap):
         return "uncertified"

@@ -1,10 +1,12 @@
 """Every back end on convex QPs that are not of samples, certified from its own multipliers."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
-from problems import ConvexQP
+from problems import ConvexQP, Point, certify
 from solvers import Status, solve
 from solvers.cvxopt_qp import CvxoptQP
 from solvers.cvxpy_qp import CvxpyQP
@@ -111,3 +113,49 @@ def test_a_variable_of_which_cvxpy_stores_fewer_entries_is_refused_by_name():
     S.value = np.eye(2)
     with pytest.raises(ValueError, match="in the place of S"):
         certify_cvxpy(cp.Problem(cp.Minimize(cp.sum_squares(S - 1))))
+
+
+def test_a_cvxpy_problem_without_an_optimum_is_judged():
+    x = cp.Variable(2)
+    infeasible = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1, cp.sum(x) <= 1])
+    unbounded = cp.Problem(cp.Minimize(cp.sum(x)), [x <= 1])
+    for problem, value in ((infeasible, np.inf), (unbounded, -np.inf)):
+        problem.solve(solver=cp.CLARABEL)
+        c = certify_cvxpy(problem)
+        assert c.infeasible
+        assert c.primal_objective == value
+
+
+def test_a_claim_that_it_is_unbounded_is_refuted_by_a_bound_below_alone():
+    # of rank 2 but for rounding, which makes the stored matrix indefinite
+    F = np.array([[1.0, 2.0, 3.0], [0.1, 0.7, 0.2]])
+    unbounded, bounded = ConvexQP(F.T @ F, [-1.0, 0.0, 0.0]), ConvexQP(np.eye(1), [1.0])
+    told = solve(unbounded, QPSolversQP(backend="osqp", tol=1e-6))
+    assert (told.claimed, told.verdict) == ("unbounded", "uncertified")
+    assert replace(told, problem=bounded, point=Point(np.array([-1.0]))).verdict == "wrong"
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "osqp", "scs"])
+def test_an_exception_of_a_back_end_is_a_row_with_its_words(backend):
+    line = ConvexQP(P=np.outer([5, -1, 2.0], [5, -1, 2.0]), q=[-1.0, -2.0, 0.0])
+    bent = ConvexQP(P=[[0.0, -1.0], [-1.0, 0.0]], lb=0, ub=1)
+    assert solve(line, QPSolversQP(backend=backend)).verdict == "infeasible"
+    answer = solve(bent, QPSolversQP(backend=backend))
+    assert answer.verdict == "uncertified"
+    assert answer.reason
+
+
+def test_a_problem_without_constraints_is_a_row_of_every_back_end_of_cvxpy():
+    answer = solve(ConvexQP(P=[[2.0, 0.5], [0.5, 1.0]], q=[1.0, 1.0]), CvxpyQP("SCS", tol=1e-6))
+    assert answer.verdict == "solved" or "gave no answer" in answer.reason
+
+
+def test_an_infinite_side_is_a_row_without_a_constraint():
+    problem = ConvexQP(np.eye(2), [-1.0, -1.0], [[1.0, 1.0], [1.0, 0.0]], [np.inf, 0.5])
+    answer = solve(problem)
+    assert answer.verdict == "solved"
+    assert np.allclose(answer.x, [0.5, 1.0], atol=1e-6)
+    assert answer.w.shape == (2,)
+    assert certify(problem, [0.5, 1.0]).relative_gap < 1e-6
+    with pytest.raises(ValueError, match="h: entry 0 is -inf"):
+        ConvexQP(q=[1.0], G=[[1.0]], h=[-np.inf])

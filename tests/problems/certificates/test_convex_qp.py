@@ -247,3 +247,15 @@ def test_multipliers_that_overflow_are_replaced_by_the_points_own():
     problem = ConvexQP(q=[1.0], G=[[10.0]], h=[10.0], lb=0.0, ub=1.0)
     answer = SimpleNamespace(x=np.zeros(1), z=np.array([1e308]))
     assert certify(problem, answer).relative_gap == 0.0
+
+
+@pytest.mark.parametrize("size", [1e80, 1e160, 1e-160])
+def test_rows_of_any_size_are_certified(size):
+    A, b = size * np.array([[2.0, 1.0], [1.0, -2.0]]), size * np.array([3.0, -1.0])
+    assert certify(ConvexQP(np.eye(2), [1.0, 1.0], A=A, b_eq=b), [1.0, 1.0]).relative_gap < 1e-9
+
+
+def test_an_objective_beyond_float64_has_no_bounds():
+    assert np.isnan(certify(ConvexQP(P=[[2.0]], q=[1.0]), [1e308]).gap)
+    large = ConvexQP(P=1e170 * np.array([[2.0, 1.0], [1.0, 2.0]]), q=[1.0, 1.0], lb=-1, ub=1)
+    assert certify(large, [0.0, 0.0]).dual_objective < 0

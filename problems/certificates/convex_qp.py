@@ -23,26 +23,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from problems.arithmetic import Intervals
 from problems.arithmetic.binary_scaling import exponent_to_one, row_exponents, scaled_rows
-from problems.arithmetic.rational import is_semidefinite
 from problems.arithmetic.rounding import products
+from problems.certificates.eigenvalues import curvature, is_dense, sparse_lu
 from problems.certificates.enclosures import (
     Constraints,
     Interior,
+    least_squares,
     linear_program,
-    smallest_eigenvalue,
 )
 from problems.dataset import Indices, Vector
 
+_ACTIVE = 1e-7  # distance to a limit, relative to the terms, that counts as none
+_FAR = 1e3  # times the largest entry of x: a bound farther away is hardly one
+_ROUNDS = 3  # of leaving out rows whose multipliers would be below 0
 _ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as well
-_EXACT = 60  # rows up to which a matrix that may be singular is examined in rationals
-_LARGE = 200_000  # entries of all matrices up to which a linear program takes seconds
-
-
-class NotConvex(ValueError):
-    """P has a negative eigenvalue, or none of the proofs that it has none succeeds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +55,6 @@ class Program:
     b: Vector
     lb: Vector
     ub: Vector
-
-    @property
-    def size(self) -> int:
-        """How many entries the matrices have."""
-        return self.P.nnz + self.G.nnz + self.A.nnz
 
     @cached_property
     def normalised(self) -> Normalised:
@@ -93,20 +86,27 @@ class Program:
     @cached_property
     def dual_constraints(self) -> Constraints:
         """What (x̄, y, z) must meet for r = Px̄ + q + Aᵀy + Gᵀz to have its signs."""
-        gradient = scipy.sparse.csr_array(scipy.sparse.hstack([self.P, self.A.T, self.G.T]))
-        lower, upper = np.isfinite(self.lb), np.isfinite(self.ub)
-        free, below, above = ~lower & ~upper, lower & ~upper, upper & ~lower
-        low = np.full(gradient.shape[1], -inf)
+        lower, upper, flat = np.isfinite(self.lb), np.isfinite(self.ub), self.curvature <= 0
+        free, below, above = (
+            self._gradient_rows(flat & has_sign)
+            for has_sign in (~lower & ~upper, lower & ~upper, upper & ~lower)
+        )
+        low = np.full(free.shape[1], -inf)
         low[self.q.size + self.b.size :] = 0.0
         return Constraints(
-            gradient[free],
-            -self.q[free],
-            scipy.sparse.csr_array(scipy.sparse.vstack([-gradient[below], gradient[above]])),
-            np.concatenate([self.q[below], -self.q[above]]),
+            free,
+            -self.q[flat & ~lower & ~upper],
+            scipy.sparse.csr_array(scipy.sparse.vstack([-below, above])),
+            np.concatenate([self.q[flat & lower & ~upper], -self.q[flat & upper & ~lower]]),
             low,
             np.full(low.size, inf),
             first=self.q.size,  # along x̄ alone no matrix is denser than P
         )
+
+    def _gradient_rows(self, which: NDArray[np.bool_]) -> Any:
+        """Return the rows of (P, Aᵀ, Gᵀ) of some variables."""
+        parts = self.P[which], self.A[:, which].T, self.G[:, which].T
+        return scipy.sparse.csr_array(scipy.sparse.hstack(parts))
 
     @cached_property
     def dual_interior(self) -> Interior | None:
@@ -114,57 +114,9 @@ class Program:
         return self.dual_constraints.interior()
 
     @cached_property
-    def separable(self) -> tuple[Any, Vector]:
-        """Whether a variable has both bounds and but a diagonal entry in P (n,), and the diagonal."""
-        diagonal, boxed = self.P.diagonal(), np.isfinite(self.ub) & np.isfinite(self.lb)
-        return boxed & (diagonal > 0) & (np.diff(self.P.indptr) == 1), diagonal
-
-    @cached_property
-    def shift(self) -> Vector:
-        """Numbers δ (n,) with P + diag(δ) ⪰ 0, proven: 0 where P's block of the variable is.
-
-        They are at most 1e-10 of P, and bounds of the variables absorb them, whether P is convex or not.
-
-        Raises
-        ------
-        NotConvex
-            If P has a smaller eigenvalue; or has none as far as is known, which is not proven.
-        """
-        count, label = scipy.sparse.csgraph.connected_components(self.P, directed=False)
-        sizes, diagonal = np.bincount(label, minlength=count), self.P.diagonal()
-        shift = np.zeros(self.q.size)
-        if (diagonal < 0).any():
-            at = int(np.argmin(diagonal))
-            raise NotConvex(f"P is indefinite: entry ({at}, {at}) is {diagonal[at]:.3g}")
-        for block in np.flatnonzero(sizes > 1).tolist():
-            inside = np.flatnonzero(label == block)
-            part = scipy.sparse.csc_array(self.P[inside][:, inside])
-            least = smallest_eigenvalue(part)
-            small = part.shape[0] <= _EXACT
-            if least >= 0 or (small and is_semidefinite(part.toarray())):
-                continue
-            if np.isfinite(least):  # as of FᵀF, whose rounding may make it indefinite
-                shift[inside] = -least
-            elif small or self._is_indefinite(part):
-                raise NotConvex("P is indefinite: it has a negative eigenvalue, proven")
-            else:
-                raise NotConvex("P ⪰ 0 is not proven: its smallest eigenvalue is not resolved")
-        return shift
-
-    @staticmethod
-    def _is_indefinite(block: Any) -> bool:
-        """Return whether a vector is found with vᵀPv < 0 in all of its rounding."""
-        from scipy.sparse.linalg import ArpackError, eigsh  # noqa: PLC0415 - slow to import
-
-        try:
-            if block.shape[0] <= 1000:
-                v = np.linalg.eigh(block.toarray())[1][:, 0]
-            else:
-                start = np.random.default_rng(0).standard_normal(block.shape[0])
-                v = eigsh(block, k=1, which="SA", v0=start, maxiter=1000)[1][:, 0]
-        except (ArpackError, np.linalg.LinAlgError):
-            return False
-        return float((products(scipy.sparse.csr_array(block), v) * v).sum().high) < 0
+    def curvature(self) -> Vector:
+        """Numbers μ (n,) with P − diag(μ) ⪰ 0, see `eigenvalues.curvature`."""
+        return curvature(self.P)
 
     def value(self, x: Vector) -> Intervals:
         """Return f(x)."""
@@ -195,48 +147,121 @@ class Program:
     def lower(self, x: Vector, y: Vector, z: Vector) -> float:
         """Return a bound below the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none.
 
-        A variable with both bounds, of which P has its diagonal entry alone, is where L is least within
-        these: what y was moved by costs a square then, and not a multiple.
+        A variable of which P has its diagonal entry alone is where L is least within its bounds: what y
+        was moved by costs a square then, and not a multiple.
         """
-        shift, n, me = self.shift, self.q.size, self.b.size
+        n, me = self.q.size, self.b.size
         start = np.concatenate([x, y, np.maximum(z, 0.0)])
         ball = self.dual_constraints.enclosure(start, lambda: self.dual_interior)
         if ball is None:
             return -inf
         x_ball, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
         slope = products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball) + self.q
-        alone, diagonal = self.separable
+        diagonal, entries = self.P.diagonal(), np.diff(self.P.indptr)
+        alone = (diagonal > 0) & (entries == 1)
         with np.errstate(over="ignore"):  # of an entry that is all but 0
             least = np.where(alone, -slope.mid / np.where(alone, diagonal, 1.0), x)
         xi = np.clip(least, self.lb, self.ub)
         x_ball = Intervals(np.where(alone, xi, x_ball.mid), np.where(alone, 0.0, x_ball.rad))
         r = products(self.P, x_ball) + slope
-        # where ub − lb overflows, ξ is at the end that r leaves no cost at
-        with np.errstate(over="ignore"):
+        if not np.isfinite(r.mid + r.rad).all():
+            return -inf
+        with np.errstate(over="ignore"):  # then ξ is at the end at which r costs nothing
             vast = np.isinf(self.ub - self.lb) & np.isfinite(self.lb) & np.isfinite(self.ub)
-        xi = np.where(vast & ~alone, np.where(r.mid > 0, self.lb, self.ub), xi)
+        xi = np.where(vast & (entries == 0), np.where(r.mid > 0, self.lb, self.ub), xi)
         off = x_ball - xi
-        off = Intervals(
-            *(np.where(np.diff(self.P.indptr), part, 0.0) for part in (off.mid, off.rad))
-        )
+        off = Intervals(np.where(entries, off.mid, 0.0), np.where(entries, off.rad, 0.0))
         value = self.value(xi) - 0.5 * (products(self.P, off) * off).sum()
         value = value + (y_ball * (products(self.A, xi) - self.b)).sum()
         value = value - (z_ball * (Intervals(self.h) - products(self.G, xi))).sum()
-        value = value - _sign_cost(np.maximum(r.high, 0.0), Intervals(xi) - self.lb, self.lb)
-        value = value - _sign_cost(np.maximum(-r.low, 0.0), Intervals(self.ub) - xi, self.ub)
-        if shift.any():
-            moved = np.flatnonzero(shift)
+        value = value - Intervals(self._most_lost(r, xi, off)).sum()
+        if (bent := np.flatnonzero(self.curvature < 0)).size:
             ends = np.abs(self.lb - x_ball.mid), np.abs(self.ub - x_ball.mid)
-            width = (np.maximum(*ends) + x_ball.rad)[moved]
+            width = (np.maximum(*ends) + x_ball.rad)[bent]
             if not np.isfinite(width).all():
                 return -inf
-            value = value - 0.5 * (Intervals(shift[moved]) * width * width).sum() * (1 + 1e-12)
+            lost = (Intervals(-self.curvature[bent]) * width * width).sum()
+            value = value - 0.5 * lost * (1 + 1e-12)
         return float(value.low) if np.isfinite(value.low) else -inf
+
+    def _most_lost(self, r: Intervals, xi: Vector, off: Intervals) -> Vector:
+        """Return how far r(ξ − x) − ½μ(x − x̄)² is above 0 at most, for each x within its bounds.
+
+        That is max(r, 0)(ξ − lb) + max(−r, 0)(ub − ξ) without the square; and r²/(2μ) + r(ξ − x̄) for any
+        x at all, if μ > 0. Else r has the right sign where a bound is missing, in all that is enclosed.
+        """
+        curved, linear = self.curvature > 0, np.zeros(xi.size)
+        sides = (
+            (r.high, Intervals(xi) - self.lb, self.lb),
+            (-r.low, Intervals(self.ub) - xi, self.ub),
+        )
+        with np.errstate(all="ignore"):
+            for amount, room, bound in sides:
+                counted = np.flatnonzero((amount > 0) & (curved | np.isfinite(bound)))
+                lost = (Intervals(amount[counted]) * room[counted]).high
+                lost = np.where(np.isnan(lost), inf, lost)
+                total = linear[counted] + lost
+                inexact = (linear[counted] != 0) & (lost != 0)
+                linear[counted] = np.where(inexact, np.nextafter(total, inf), total)
+            square = r * r / (2 * np.where(curved, self.curvature, 1.0)) - r * off
+        return np.fmin(linear, np.where(curved, square.high, inf))
+
+    def without_far_bounds(self, x: Vector) -> Program | None:
+        """Return the program without bounds far from `x` (n,), which is bounded below by no more.
+
+        Only of variables along which f is straight as far as is proven, and if there are such bounds:
+        rounding of r costs the distance to a bound, however far it is, and none without one.
+        """
+        reach, straight = _FAR * float(np.abs(x).max(initial=0.0)), self.curvature <= 0
+        with np.errstate(over="ignore"):
+            low = straight & np.isfinite(self.lb) & (x - self.lb > reach)
+            up = straight & np.isfinite(self.ub) & (self.ub - x > reach)
+        if not (low.any() or up.any()):
+            return None
+        lb, ub = np.where(low, -inf, self.lb), np.where(up, inf, self.ub)
+        return replace(self, lb=lb, ub=ub)
+
+    def stationary(self, x: Vector, y: Vector, z: Vector) -> Vector | None:
+        """Return x̄ near `x` (n,) with about r = 0 for the curved variables within their bounds."""
+        inside = (self.curvature > 0) & (x > self.lb) & (x < self.ub)
+        if not inside.any():
+            return None
+        r = self.P @ x + self.q + self.A.T @ y + self.G.T @ z
+        block = scipy.sparse.csc_array(self.P[inside][:, inside])
+        try:
+            if is_dense(block):
+                step = scipy.linalg.solve(block.toarray(), r[inside], assume_a="pos")
+            else:
+                step = sparse_lu(block).solve(r[inside])
+        except (RuntimeError, ValueError, np.linalg.LinAlgError):  # ValueError of r that overflows
+            return None
+        moved = x.copy()
+        moved[inside] -= step
+        return moved if np.isfinite(moved).all() else None
+
+    def fitted_multipliers(self, x: Vector) -> tuple[Vector, Vector]:
+        """Return y and z for which r is about 0 within bounds, by least squares.
+
+        z are those of the rows that `x` (n,) is at the limits of, without what would be below 0.
+        """
+        near = _ACTIVE * float(np.abs(x).max(initial=0.0))
+        inside = (x - self.lb > near) & (self.ub - x > near)
+        terms = abs(self.G) @ np.abs(x) + np.abs(self.h)
+        active = np.flatnonzero(self.G @ x >= self.h - _ACTIVE * terms)
+        gradient = (self.P @ x + self.q)[inside]
+        y, z = np.zeros(self.b.size), np.zeros(self.h.size)
+        for _ in range(_ROUNDS):
+            rows = scipy.sparse.vstack([self.A, self.G[active]], format="csr")
+            found = least_squares(rows[:, inside], -gradient)
+            y, z[:] = found[: y.size], 0.0
+            z[active] = found[y.size :]
+            if (z >= 0).all():
+                break
+            active = active[z[active] > 0]
+        return y, np.maximum(z, 0.0)
 
     def multipliers(self, x: Vector) -> tuple[Vector, Vector] | None:
         """Return y and z that suit x: those of the linear program min ∇f(x)ᵀu near x."""
-        if self.size > _LARGE:
-            return None
         reach = np.maximum(1.0, np.abs(x))
         near = replace(
             self.constraints, low=np.maximum(self.lb, x - reach), up=np.minimum(self.ub, x + reach)
@@ -299,15 +324,6 @@ def _of(found: Any, program: Program) -> tuple[Vector, Vector]:
     y = -found.eqlin.marginals if program.b.size else np.zeros(0)
     z = -found.ineqlin.marginals if program.h.size else np.zeros(0)
     return np.asarray(y), np.maximum(z, 0.0)
-
-
-def _sign_cost(amount: Vector, distance: Intervals, bound: Vector) -> Intervals:
-    """Return Σ amount·distance to the bounds that are finite.
-
-    Of a variable that lacks a bound r has the right sign in the solution that is enclosed.
-    """
-    counted = np.flatnonzero(np.isfinite(bound) & (amount != 0))
-    return (Intervals(amount[counted]) * distance[counted]).sum()
 
 
 class Normalised(NamedTuple):

@@ -10,8 +10,7 @@ so that one bound of a smallest eigenvalue proves that it exists and says where 
 and δ is about the shortest with M δ = ρ: what is divided by λ_min is rounding of rounding. Rows of E
 that depend on others must do so exactly, in rational numbers. Inequalities hold in all of the enclosure.
 
-Krawczyk 1969; Jansson 2004, "Rigorous lower and upper bounds in linear programming"; Rump 2006,
-"Verification of positive definiteness" (here with the residual of the factors that are computed).
+Krawczyk 1969; Jansson 2004, "Rigorous lower and upper bounds in linear programming".
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 
 from problems.arithmetic import Intervals
 from problems.arithmetic.rounding import UNIT, gamma, lost_to_underflow, products, terms
+from problems.certificates.eigenvalues import factored, smallest_eigenvalue, sparse_lu
 from problems.dataset import Indices, Vector
 
 _EPS = 2.0**-52
@@ -312,32 +312,6 @@ def _halves(values: Vector) -> tuple[Vector, Vector]:
     return high, values - high
 
 
-def smallest_eigenvalue(S: Any) -> float:
-    """Return a proven lower bound of the eigenvalues of a symmetric matrix (CSC); −inf if none is known.
-
-    For T = S − s the factors that are computed are exact ones of T − R, with R their residual: L D Lᵀ
-    is semidefinite if D is, whatever L, so that λ_min(S) ≥ s − ‖R‖.
-    """
-    n, size = S.shape[0], float(abs(S).sum(axis=1).max())
-    if not 0 < size < inf:
-        return 0.0 if size == 0 else -inf
-    identity = scipy.sparse.eye_array(n, format="csc")
-    guess = _inverse_iteration(S, size)
-    for shift in (0.5 * guess, 0.1 * guess, 0.01 * guess, -1e-13 * size, -1e-10 * size):
-        factors = _factored(S - shift * identity)
-        if factors is None:
-            continue
-        L, pivots, order = factors
-        T = scipy.sparse.csc_array(S - shift * identity)[order][:, order]
-        half = scipy.sparse.csc_array(L @ scipy.sparse.diags_array(pivots))
-        residual = abs(T - half @ L.T)
-        magnitude = abs(half) @ abs(L).T
-        count = int(np.diff(scipy.sparse.csr_array(L).indptr).max()) + 4
-        rows = residual.sum(axis=1) + gamma(count) * (magnitude.sum(axis=1) + abs(T).sum(axis=1))
-        return shift - 1.01 * float(np.max(rows)) - gamma(4) * (size + abs(shift))
-    return -inf
-
-
 def _least_change(M: Any, weights: Vector, missing: Vector) -> Vector:
     """Return about the shortest d with M d = missing, of variables whose weight is not 0."""
     if not M.shape[0]:
@@ -348,47 +322,19 @@ def _least_change(M: Any, weights: Vector, missing: Vector) -> Vector:
     return step + moving.T @ solve(missing - moving @ step)
 
 
+def least_squares(M: Any, target: Vector) -> Vector:
+    """Return w with about the least ‖Mᵀw − target‖, for CSR `M` (m, n)."""
+    if not M.shape[0]:
+        return np.zeros(0)
+    solve = _solver(scipy.sparse.csc_array(M @ M.T))
+    w = solve(M @ target)
+    return w + solve(M @ (target - M.T @ w))
+
+
 def _solver(S: Any) -> Callable[[Vector], Vector]:
     diagonal = S.diagonal()
     regular = np.where(diagonal > 0, _REGULAR * diagonal, 1.0)
-    return _lu(scipy.sparse.csc_array(S + scipy.sparse.diags_array(regular))).solve
-
-
-def _lu(S: Any) -> Any:
-    from scipy.sparse.linalg import splu  # noqa: PLC0415 - slow to import
-
-    options = {"SymmetricMode": True}
-    return splu(S, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
-
-
-def _factored(T: Any) -> tuple[Any, Vector, Indices] | None:
-    """Return L, pivots above 0 and the order of T's rows with T ≈ L D Lᵀ; None if there are none."""
-    try:
-        lu = _lu(scipy.sparse.csc_array(T))
-    except RuntimeError:  # exactly singular
-        return None
-    pivots = lu.U.diagonal()
-    if (lu.perm_r != lu.perm_c).any() or not (pivots > 0).all() or not np.isfinite(pivots).all():
-        return None
-    return scipy.sparse.csc_array(lu.L), pivots, np.argsort(lu.perm_c)
-
-
-def _inverse_iteration(S: Any, size: float) -> float:
-    """Return about the smallest eigenvalue of a semidefinite matrix."""
-    try:
-        lu = _lu(S)
-    except RuntimeError:
-        return 0.0
-    v = np.random.default_rng(0).standard_normal(S.shape[0])
-    value = 0.0
-    for _ in range(20):
-        v = v / np.linalg.norm(v)
-        w = lu.solve(v)
-        if not np.isfinite(w).all():
-            return 0.0
-        value = 1.0 / float(np.linalg.norm(w))
-        v = w
-    return min(value, size)
+    return sparse_lu(scipy.sparse.csc_array(S + scipy.sparse.diags_array(regular))).solve
 
 
 def _independent(M: Any, rows: Indices, least: float) -> Indices:
@@ -396,7 +342,7 @@ def _independent(M: Any, rows: Indices, least: float) -> Indices:
     if not rows.size:
         return rows
     S = scipy.sparse.csc_array(M[rows] @ M[rows].T)
-    factors = _factored(S + 1e-15 * scipy.sparse.eye_array(rows.size, format="csc"))
+    factors = factored(S + 1e-15 * scipy.sparse.eye_array(rows.size, format="csc"))
     if factors is None:
         return rows
     _, pivots, order = factors

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf, nan
+from typing import NamedTuple
 
 import numpy as np
 
 from problems.certificates.certificate import Bounds, Certificate, assembled
-from problems.certificates.convex_qp import NotConvex, Program
+from problems.certificates.convex_qp import Program
+from problems.certificates.eigenvalues import NotConvex
 from problems.dataset import Vector
 from problems.forms import Point
 
-_ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as well
+Multipliers = tuple[Vector, Vector]  # y of Ax = b (k,), z ≥ 0 of Gx ≤ h (m,)
+
+_ACCURATE = 1e-9  # relative gap above which other multipliers are tried as well
 
 _INFEASIBLE = Certificate(
     primal_objective=inf,
@@ -40,10 +45,10 @@ def without_point(program: Program, reason: str) -> Certificate:
     return _UNBOUNDED if unbounded else Certificate(reason=reason)
 
 
-def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) -> Certificate:
+def qp_bounds(program: Program, x: Vector, given: Multipliers | None) -> Certificate:
     """Return the certificate of an answer `x` (n,), with y and z if they are `given`.
 
-    Where these give a wide gap, those of a linear program at x are tried too; the better bounds count.
+    Where these give a wide gap, those that x itself suggests are tried too; the best bounds count.
     """
     own = program.normalised
     c = _bounds(own.program, x, given and own.multipliers(*given))
@@ -64,48 +69,90 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
     )
 
 
-def _bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) -> Certificate:
+def _bounds(program: Program, x: Vector, given: Multipliers | None) -> Certificate:
     """Return the certificate of `x` in the units of a normalised program."""
     try:
-        _ = program.shift
+        _ = program.curvature
     except NotConvex as indefinite:
         return Certificate(point=Point(x), reason=str(indefinite))
-    y, z = given or (np.zeros(program.b.size), np.zeros(program.h.size))
-    source = "x, y and z" if given else "recovered from x"
-    found = program.upper(x, y)
+    found = program.upper(x, np.zeros(program.b.size) if given is None else given[0])
     if found is None and program.is_infeasible:
         return replace(_INFEASIBLE, point=Point(x))
     upper, point = (nan, x) if found is None else found
-    y, z = given or program.multipliers(point) or (y, z)
-    lower = program.lower(point, y, z)
-    narrow = lower > -inf and upper - lower <= _ACCURATE * max(abs(upper), abs(lower))
-    if given and not narrow and (own := program.multipliers(point)) is not None:
-        better = program.lower(point, *own)
-        lower, (y, z), source = max((lower, (y, z), source), (better, own, "x"), key=lambda v: v[0])
-    if lower == -inf and found is not None and program.is_unbounded:
+    with np.errstate(invalid="ignore"):
+        magnitude = 0.5 * np.abs(point) @ (abs(program.P) @ np.abs(point))
+    unit = min(1.0, float(magnitude + np.abs(program.q) @ np.abs(point)))
+    best = _best_lower(program, point, given, upper, unit)
+    if best.bound == -inf and found is not None and program.is_unbounded:
         return replace(_UNBOUNDED, point=Point(point))
-    lower = lower if lower > -inf else nan
+    lower = best.bound if best.bound > -inf else nan
     reasons = [
         f"no exactly feasible point is proven near x, which violates constraints by "
         f"{_violation(program, x):.2g}"
         if found is None
         else "",
         "no dual feasible point is proven near y and z" if np.isnan(lower) else "",
-        f"P ⪰ 0 is proven but for {program.shift.max():.1g}, which needs bounds on variables"
-        if np.isnan(lower) and program.shift.any()
+        f"P ⪰ 0 is proven but for {-program.curvature.min():.1g}, which needs bounds on variables"
+        if np.isnan(lower) and program.curvature.min() < 0
         else "",
     ]
-    with np.errstate(invalid="ignore"):
-        magnitude = 0.5 * np.abs(point) @ (abs(program.P) @ np.abs(point))
-    unit = min(1.0, float(magnitude + np.abs(program.q) @ np.abs(point)))
     return assembled(
         Bounds(lower, upper, 0.0, proven=True),
         unit,
         projection_distance=float(np.linalg.norm(point - x)),
-        bound_source=f"proven: {source}",
-        point=Point(point, np.concatenate([z, y])),
+        bound_source=f"proven: {best.source}",
+        point=Point(point, np.concatenate([best.z, best.y])),
         reason="; ".join(filter(None, reasons)),
     )
+
+
+def _best_lower(
+    program: Program, x: Vector, given: Multipliers | None, upper: float, unit: float
+) -> _Below:
+    """Return the best bound below: of the multipliers that are `given`, then of our own at `x` (n,).
+
+    What takes longer is tried only while the gap to `upper` is wide.
+    """
+    zeros = np.zeros(program.b.size), np.zeros(program.h.size)
+    best = _Below(-inf, *(given or zeros), "x, y and z" if given else "recovered from x")
+    for source, y, z in _multipliers(program, x, given):
+        for bound in _lower_bounds(program, x, y, z):
+            if bound > best.bound:
+                best = _Below(bound, y, z, source)
+            size = max(abs(upper), abs(best.bound), unit)
+            if best.bound > -inf and upper - best.bound <= _ACCURATE * size:
+                return best
+    return best
+
+
+class _Below(NamedTuple):
+    """A bound below, and the multipliers that it is of."""
+
+    bound: float
+    y: Vector
+    z: Vector
+    source: str
+
+
+def _multipliers(
+    program: Program, x: Vector, given: Multipliers | None
+) -> Iterator[tuple[str, Vector, Vector]]:
+    """Yield those that are given, those by least squares, and those of a linear program."""
+    if given is not None:
+        yield "x, y and z", *given
+    source = "recovered from x" if given is None else "x"
+    yield source, *program.fitted_multipliers(x)
+    if (own := program.multipliers(x)) is not None:
+        yield source, *own
+
+
+def _lower_bounds(program: Program, x: Vector, y: Vector, z: Vector) -> Iterator[float]:
+    """Yield bounds below from the same multipliers, at x, a better x̄, and without far bounds."""
+    yield program.lower(x, y, z)
+    if (better := program.stationary(x, y, z)) is not None:
+        yield program.lower(better, y, z)
+    if (relaxed := program.without_far_bounds(x)) is not None:
+        yield relaxed.lower(x, y, z)
 
 
 def _violation(program: Program, x: Vector) -> float:

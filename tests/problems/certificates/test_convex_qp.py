@@ -11,6 +11,7 @@ import pytest
 import scipy
 
 from problems import ConvexQP, Point, certify
+from problems.certificates.eigenvalues import curvature
 from problems.certificates.enclosures import Constraints, residuals
 from solvers import solve
 from tests.problems.convex_qps import drawn, optimum, problem_of, rational
@@ -259,3 +260,54 @@ def test_an_objective_beyond_float64_has_no_bounds():
     assert np.isnan(certify(ConvexQP(P=[[2.0]], q=[1.0]), [1e308]).gap)
     large = ConvexQP(P=1e170 * np.array([[2.0, 1.0], [1.0, 2.0]]), q=[1.0, 1.0], lb=-1, ub=1)
     assert certify(large, [0.0, 0.0]).dual_objective < 0
+
+
+@pytest.mark.parametrize("width", [1e3, 1e9, 1e20, 1e308, np.inf])
+def test_bounds_that_are_wide_cost_no_more_than_none(width):
+    P, q = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
+    x = np.linalg.solve(P, -q)
+    assert certify(ConvexQP(P, q, lb=-width, ub=width), x).relative_gap < 1e-13
+    # the first two variables have no curvature
+    A, x = np.array([[0.1, 0.3, 0.0], [0.7, 0.0, 0.1]]), np.array([0.5, 0.5, 0.5])
+    line = ConvexQP(
+        np.diag([0.0, 0.0, 1.0]), [0.8, 0.3, -0.4], A=A, b_eq=A @ x, lb=-width, ub=width
+    )
+    assert certify(line, x).relative_gap < 1e-9
+
+
+def exact_answer(P, A, rng):
+    """Return a problem within [0, 1], and the x that is its only answer but for rounding of q and b."""
+    n = P.shape[0]
+    x = np.where(rng.random(n) < 0.5, 0.0, rng.uniform(0.1, 0.9, n))
+    q = np.where(x == 0, rng.random(n), 0.0) - P @ x - A.T @ rng.standard_normal(A.shape[0])
+    return ConvexQP(P, q, A=A, b_eq=A @ x, lb=0.0, ub=1.0), x
+
+
+@pytest.mark.parametrize("n", [60, 450])
+def test_x_alone_is_enough_for_a_dense_matrix(n):
+    rng = np.random.default_rng(n)
+    F = rng.standard_normal((n, n)) / np.sqrt(n)
+    P = F.T @ F + np.eye(n)
+    problem, x = exact_answer((P + P.T) / 2, np.ones((1, n)), rng)
+    c = certify(problem, x)
+    assert c.bound_source == "proven: recovered from x"
+    assert c.relative_gap < 1e-9
+
+
+def test_x_alone_is_enough_for_many_variables():
+    n, rng = 20_000, np.random.default_rng(0)
+    D = scipy.sparse.eye_array(n) + scipy.sparse.diags_array(np.full(n - 1, 0.3), offsets=1)
+    A = scipy.sparse.random_array((50, n), density=3 / n, rng=rng, format="csr")
+    problem, x = exact_answer(scipy.sparse.csr_array(D.T @ D), A, rng)
+    assert certify(problem, x).relative_gap < 1e-9
+
+
+def test_curvature_is_no_more_than_that_of_the_matrix():
+    rng = np.random.default_rng(0)
+    for n in (1, 3, 40, 150):
+        F = rng.standard_normal((n, n)) * 10.0 ** rng.integers(-3, 4, n)
+        P = F.T @ F
+        mu = curvature(scipy.sparse.csr_array((P + P.T) / 2))
+        unit = np.sqrt(P.diagonal())
+        assert (mu > 0).all()
+        assert np.linalg.eigvalsh((P - np.diag(mu)) / unit / unit[:, None])[0] > -1e-12

@@ -88,6 +88,9 @@ class Certificate:
         bounds.
     infeasible : True if there is no optimum, proven: no point separates the samples, or is feasible
         (both bounds are ∞), or a convex QP is unbounded below (both are −∞).
+    nearby : of a convex QP, where no upper bound is proven as no feasible point is: the bounds of the
+        problem whose sides are moved so that the point is feasible, with `backward_error`, the most that
+        a side is moved by, relative to the terms of its row.
     reason : why a bound is missing, or empty.
     parts : for several binary problems the certificate of each; this one is their sum.
     """
@@ -111,6 +114,8 @@ class Certificate:
     scale: float = 1.0
     resolution: float = 0.0
     infeasible: bool = False
+    backward_error: float = 0.0
+    nearby: Certificate | None = None
     reason: str = ""
     parts: tuple[Certificate, ...] = ()
 
@@ -127,11 +132,22 @@ class Certificate:
             return self.relative_gap > gap
         return self.relative_gap - self.resolution <= gap < self.relative_gap
 
+    @property
+    def as_nearby(self) -> str:
+        """The bounds in words, of the problem whose sides are moved."""
+        return (
+            f"within a backward error of {self.backward_error:.2g} the bounds are "
+            f"{self.dual_objective:.10g} ≤ optimum ≤ {self.primal_objective:.10g}"
+        )
+
     def __repr__(self) -> str:
         """Say on one line between which bounds the optimum is, and what they come from."""
         if self.infeasible:
             unbounded = self.primal_objective < 0
-            return f"Certificate({'unbounded below' if unbounded else 'infeasible'}, proven)"
+            nearby = f"; {self.nearby.as_nearby}" if self.nearby else ""
+            return (
+                f"Certificate({'unbounded below' if unbounded else 'infeasible'}, proven{nearby})"
+            )
         bounds = f"{self.dual_objective:.10g} ≤ optimum ≤ {self.primal_objective:.10g}"
         parts = f", sum of {len(self.parts)} problems" if self.parts else ""
         reason = f"; {self.reason}" if self.reason else ""

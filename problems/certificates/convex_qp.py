@@ -34,6 +34,7 @@ from problems.certificates.enclosures import (
     Interior,
     least_squares,
     linear_program,
+    residuals,
 )
 from problems.dataset import Indices, Vector
 
@@ -124,6 +125,8 @@ class Program:
 
     def upper(self, x: Vector, y: Vector) -> tuple[float, Vector] | None:
         """Return f at an exactly feasible point near `x` (n,), and that point to float64."""
+        if self.constraints.contains(x):
+            return float(self.value(x).high), x
         here, best = float(self.value(x).low), None
         for ball in self.constraints.enclosures(x, lambda: self.interior):
             found = self._above(ball, y)
@@ -144,8 +147,33 @@ class Program:
             value = value + (Intervals(y) * (products(self.A, near) - self.b)).sum() + lost
         return float(value.high), near
 
-    def lower(self, x: Vector, y: Vector, z: Vector) -> float:
+    def moved_sides(self, x: Vector) -> Sides:
+        """Return the sides that `x` (n,) meets exactly, and by how much they are moved at most.
+
+        That is |Ax − b| relative to |A||x| + |b| in each row, and as much for Gx ≤ h; `x` is within lb
+        and ub.
+        """
+        lacking, room = residuals(self.A, x, self.b), residuals(self.G, x, self.h)
+        excess: Any = np.maximum(-room, Intervals(np.zeros(self.h.size)))
+        moves = [np.zeros(1)]
+        for M, move, side in (self.A, abs(lacking), self.b), (self.G, excess, self.h):
+            terms = (abs(M) @ np.abs(x) + np.abs(side)) * (1 - 1e-9)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                moves.append(np.where(move.high > 0, move.high / terms, 0.0))
+        return Sides(
+            Intervals(self.b) - lacking, excess + self.h, float(np.concatenate(moves).max())
+        )
+
+    def nearest(self, x: Vector) -> Vector:
+        """Return the point within bounds, near `x` (n,), for which sides need be moved least."""
+        points = np.clip(x, self.lb, self.ub), self.constraints.nearest(x)
+        usable = [v for v in points if np.isfinite(v).all()]
+        return min(usable, key=lambda v: np.nan_to_num(self.moved_sides(v).move, nan=inf))
+
+    def lower(self, x: Vector, y: Vector, z: Vector, sides: Sides | None = None) -> float:
         """Return a bound below the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none.
+
+        Of the program with other `sides`, if they are given.
 
         A variable of which P has its diagonal entry alone is where L is least within its bounds: what y
         was moved by costs a square then, and not a multiple.
@@ -172,8 +200,9 @@ class Program:
         off = x_ball - xi
         off = Intervals(np.where(entries, off.mid, 0.0), np.where(entries, off.rad, 0.0))
         value = self.value(xi) - 0.5 * (products(self.P, off) * off).sum()
-        value = value + (y_ball * (products(self.A, xi) - self.b)).sum()
-        value = value - (z_ball * (Intervals(self.h) - products(self.G, xi))).sum()
+        b, h = (self.b, self.h) if sides is None else sides[:2]
+        value = value + (y_ball * (products(self.A, xi) - b)).sum()
+        value = value + (z_ball * (products(self.G, xi) - h)).sum()
         value = value - Intervals(self._most_lost(r, xi, off)).sum()
         if (bent := np.flatnonzero(self.curvature < 0)).size:
             ends = np.abs(self.lb - x_ball.mid), np.abs(self.ub - x_ball.mid)
@@ -324,6 +353,14 @@ def _of(found: Any, program: Program) -> tuple[Vector, Vector]:
     y = -found.eqlin.marginals if program.b.size else np.zeros(0)
     z = -found.ineqlin.marginals if program.h.size else np.zeros(0)
     return np.asarray(y), np.maximum(z, 0.0)
+
+
+class Sides(NamedTuple):
+    """Enclosures of sides of rows, and how far from the program's own they are, relative to terms."""
+
+    b: Intervals
+    h: Intervals
+    move: float
 
 
 class Normalised(NamedTuple):

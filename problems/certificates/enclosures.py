@@ -41,6 +41,7 @@ _ROUNDS = 30  # of moving and holding what would be violated
 _HELD = 1e-7  # slack below which an inequality is held, relative to its terms
 _SHARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
 _SCALE = 1e-7  # cost of α: room below it counts as none
+_SAFE = 1e-250  # above it, and below its inverse, the product of two numbers is a sum of two
 _SECONDS = 30.0  # of a linear program
 
 
@@ -62,6 +63,19 @@ class Constraints:
     up: Vector
     equations: int | None = None
     first: int | None = None
+
+    def contains(self, u: Vector) -> bool:
+        """Return whether `u` (n,) meets all constraints exactly, in the numbers that are stored."""
+        if not ((u >= self.low) & (u <= self.up)).all():
+            return False
+        equal = not exact_signs(self.E, u, self.e).any()
+        return equal and bool((exact_signs(self.I, u, self.i) <= 0).all())
+
+    def nearest(self, u: Vector) -> Vector:
+        """Return about the point nearest to `u` (n,) that meets the constraints but for rounding."""
+        with suppress(MemoryError):
+            return self._moved(np.clip(u, self.low, self.up), np.ones(u.size, bool))
+        return np.clip(u, self.low, self.up)
 
     def enclosure(self, u: Vector, interior: Callable[[], Interior | None]) -> Intervals | None:
         """Return the first of `enclosures`; None if none is found."""
@@ -295,6 +309,21 @@ def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
     ends = zip(E.indptr[:-1].tolist(), E.indptr[1:].tolist(), e.tolist(), strict=True)
     exact = np.array([_sum([own, *parts[:, i:j].ravel().tolist()]) for i, j, own in ends])
     return Intervals(exact, 2 * UNIT * np.abs(exact) + lost_to_underflow(v, E.shape[1]))
+
+
+def exact_signs(E: Any, v: Vector, e: Vector) -> Vector:
+    """Return the signs of E v − e, exactly; those of rows with extreme numbers in rationals."""
+    signs = -np.sign(residuals(E, v, e).mid)
+    factors = v[E.indices]
+    with np.errstate(over="ignore", under="ignore"):
+        sizes = np.abs([E.data, factors, E.data * factors])
+    safe = ((sizes > _SAFE) & (sizes < 1 / _SAFE)).all(axis=0) | (factors == 0)
+    rows = np.repeat(np.arange(e.size), np.diff(E.indptr))
+    for row in np.unique(rows[~safe]).tolist():
+        terms = (value * Fraction(float(v[at])) for at, value in _exact_row(E, row))
+        left = sum(terms, -Fraction(float(e[row])))
+        signs[row] = (left > 0) - (left < 0)
+    return signs
 
 
 def _sum(values: list[float]) -> float:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from problems.certificates.certificate import Bounds, Certificate, assembled
-from problems.certificates.convex_qp import Program
+from problems.certificates.convex_qp import Normalised, Program, Sides
 from problems.certificates.eigenvalues import NotConvex
 from problems.dataset import Vector
 from problems.forms import Point
@@ -51,12 +51,18 @@ def qp_bounds(program: Program, x: Vector, given: Multipliers | None) -> Certifi
     Where these give a wide gap, those that x itself suggests are tried too; the best bounds count.
     """
     own = program.normalised
-    c = _bounds(own.program, x, given and own.multipliers(*given))
+    c = _in_original_units(_bounds(own.program, x, given and own.multipliers(*given)), own)
+    reasons = [c.reason] if c.nearby is None else [c.reason, c.nearby.as_nearby]
+    return replace(c, primal_residual=_violation(program, x), reason="; ".join(reasons))
+
+
+def _in_original_units(c: Certificate, own: Normalised) -> Certificate:
+    """Return a certificate of a normalised program as one of the original."""
     lower = own.original_value(c.dual_objective, -inf)
     upper = own.original_value(c.primal_objective, inf)
     point = c.point
     if point.w is not None:
-        y, z = own.original_multipliers(point.w[program.h.size :], point.w[: program.h.size])
+        y, z = own.original_multipliers(point.w[own.of_G.size :], point.w[: own.of_G.size])
         point = replace(point, w=np.concatenate([z, y]))
     return replace(
         c,
@@ -65,7 +71,7 @@ def qp_bounds(program: Program, x: Vector, given: Multipliers | None) -> Certifi
         gap=Bounds(lower, upper).gap,
         unit=abs(own.original_value(c.unit, inf)),
         point=point,
-        primal_residual=_violation(program, x),
+        nearby=c.nearby and _in_original_units(c.nearby, own),
     )
 
 
@@ -76,16 +82,15 @@ def _bounds(program: Program, x: Vector, given: Multipliers | None) -> Certifica
     except NotConvex as indefinite:
         return Certificate(point=Point(x), reason=str(indefinite))
     found = program.upper(x, np.zeros(program.b.size) if given is None else given[0])
+    point = program.nearest(x) if found is None else found[1]
+    unit, here = _unit(program, point), float(program.value(point).high)
+    best = _best_lower(program, point, given, found[0] if found else here, unit)
+    nearby = None if found else _nearby(program, point, here, best, unit)
     if found is None and program.is_infeasible:
-        return replace(_INFEASIBLE, point=Point(x))
-    upper, point = (nan, x) if found is None else found
-    with np.errstate(invalid="ignore"):
-        magnitude = 0.5 * np.abs(point) @ (abs(program.P) @ np.abs(point))
-    unit = min(1.0, float(magnitude + np.abs(program.q) @ np.abs(point)))
-    best = _best_lower(program, point, given, upper, unit)
+        return replace(_INFEASIBLE, point=Point(x), nearby=nearby)
     if best.bound == -inf and found is not None and program.is_unbounded:
         return replace(_UNBOUNDED, point=Point(point))
-    lower = best.bound if best.bound > -inf else nan
+    lower, upper = best.bound if best.bound > -inf else nan, found[0] if found else nan
     reasons = [
         f"no exactly feasible point is proven near x, which violates constraints by "
         f"{_violation(program, x):.2g}"
@@ -103,11 +108,37 @@ def _bounds(program: Program, x: Vector, given: Multipliers | None) -> Certifica
         bound_source=f"proven: {best.source}",
         point=Point(point, np.concatenate([best.z, best.y])),
         reason="; ".join(filter(None, reasons)),
+        nearby=nearby,
+    )
+
+
+def _nearby(
+    program: Program, x: Vector, value: float, best: _Below, unit: float
+) -> Certificate | None:
+    """Return bounds on the optimum where sides are moved so that `x` (n,) is feasible; None if unknown.
+
+    `value` is at least f(x).
+    """
+    sides = program.moved_sides(x)
+    below = _best_lower(program, x, (best.y, best.z), value, unit, sides)
+    if not np.isfinite([sides.move, below.bound, value]).all():
+        return None
+    return assembled(
+        Bounds(below.bound, value, 0.0, proven=True),
+        unit,
+        backward_error=sides.move,
+        bound_source=f"proven: {best.source}",
+        point=Point(x, np.concatenate([below.z, below.y])),
     )
 
 
 def _best_lower(
-    program: Program, x: Vector, given: Multipliers | None, upper: float, unit: float
+    program: Program,
+    x: Vector,
+    given: Multipliers | None,
+    upper: float,
+    unit: float,
+    sides: Sides | None = None,
 ) -> _Below:
     """Return the best bound below: of the multipliers that are `given`, then of our own at `x` (n,).
 
@@ -116,7 +147,7 @@ def _best_lower(
     zeros = np.zeros(program.b.size), np.zeros(program.h.size)
     best = _Below(-inf, *(given or zeros), "x, y and z" if given else "recovered from x")
     for source, y, z in _multipliers(program, x, given):
-        for bound in _lower_bounds(program, x, y, z):
+        for bound in _lower_bounds(program, x, y, z, sides):
             if bound > best.bound:
                 best = _Below(bound, y, z, source)
             size = max(abs(upper), abs(best.bound), unit)
@@ -146,13 +177,36 @@ def _multipliers(
         yield source, *own
 
 
-def _lower_bounds(program: Program, x: Vector, y: Vector, z: Vector) -> Iterator[float]:
+def _lower_bounds(
+    program: Program, x: Vector, y: Vector, z: Vector, sides: Sides | None
+) -> Iterator[float]:
     """Yield bounds below from the same multipliers, at x, a better x̄, and without far bounds."""
-    yield program.lower(x, y, z)
+    yield program.lower(x, y, z, sides)
     if (better := program.stationary(x, y, z)) is not None:
-        yield program.lower(better, y, z)
+        yield program.lower(better, y, z, sides)
     if (relaxed := program.without_far_bounds(x)) is not None:
-        yield relaxed.lower(x, y, z)
+        yield relaxed.lower(x, y, z, sides)
+
+
+def _unit(program: Program, x: Vector) -> float:
+    """Return what a gap is relative to at least: Σ|terms| of f at `x` (n,), or f's size in the data.
+
+    The latter is where all terms vanish: the smaller of |q|l and ½Pl², of the smallest entries that are
+    not 0, for the smallest length l in the data, at most 1: of bounds, of sides of rows, or |q|/P.
+    """
+    with np.errstate(all="ignore"):
+        terms = 0.5 * abs(float(x @ (program.P @ x))) + float(np.abs(program.q) @ np.abs(x))
+        diagonal = program.P.diagonal()
+        minima = np.abs(program.q) / diagonal
+    limits = map(np.abs, (program.lb, program.ub, program.h, program.b))
+    lengths = np.concatenate([[1.0], minima, *limits])
+    length, slope, curve = (
+        float(values[np.isfinite(values) & (values > 0)].min(initial=inf))
+        for values in (lengths, np.abs(program.q), diagonal)
+    )
+    size = min(slope * length, 0.5 * curve * length * length)
+    size = size if size < inf else 1.0
+    return max(terms, size) if np.isfinite(terms) else size
 
 
 def _violation(program: Program, x: Vector) -> float:

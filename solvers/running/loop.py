@@ -27,7 +27,7 @@ from solvers.numerics.warm_up import warm_up
 from solvers.running.arguments import check_gram, check_pair, starting_points
 from solvers.running.defaults import choose, successor_of
 from solvers.running.parts import GROWTH, Parts
-from solvers.running.solution import Evaluation, Solution
+from solvers.running.solution import BACKWARD_ERROR, Evaluation, Solution
 
 _RETURNED = "iterates: returned a {}; write `yield` instead of `return`, once for each point"
 _NO_POINT = FormPoint(None, note="the solver ended without giving a point")
@@ -48,6 +48,7 @@ def solve(
     gram: Gram | None = None,
     time_limit: float | None = None,
     max_iter: int | None = None,
+    backward_error: float = BACKWARD_ERROR,
     callback: Callable[[Evaluation], object] | None = None,
     clock: Callable[[], float] = perf_counter,
     started: Callable[[], object] = lambda: None,
@@ -67,6 +68,7 @@ def solve(
         `Gram(X, kernel, keep=True)`, it keeps the kernel values from one problem to the next.
     time_limit : seconds of solving after which to stop, at the solver's next yield.
     max_iter : iterations, in the solver's own count, after which to stop.
+    backward_error : of a convex QP, see `Solution`; 0 for a verdict on the exact problem alone.
     callback : called with each `Evaluation`; they are also kept in `Solution.trace`.
     clock : counts the seconds of solving and setting up; with `time.process_time` instead of a wall
         clock, neither the times nor what a time limit lets a solver do depend on the machine's load.
@@ -103,7 +105,7 @@ def solve(
         how = by_default, target_gap, stop_at_target, listener, time_left, iterations_left, started
         answer = _Run(part.problem, *how).solved(solver, start, gram, clock)
         if part.problem is problem:
-            return answer
+            return replace(answer, backward_error=backward_error)
         if answer.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
             note, status = f"{part.name}: {answer.note}", answer.status
             unable = answer.solver

@@ -26,6 +26,8 @@ from problems.forms import Claim
 from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
 
+BACKWARD_ERROR = 1e-12  # rounding of sides that are products of some thousand numbers
+
 Verdict = Literal["wrong", "uncertified", "inaccurate", "infeasible", "solved"]  # worst first
 
 
@@ -70,6 +72,8 @@ class Solution:
     parts : of several binary problems the answer to each.
     known : the certificate, where it is known already.
     version : of a program, what it says of its version.
+    backward_error : of a convex QP, the most that sides are moved by, relative to the terms of their
+        rows, for the answer to count as one: where its exact constraints have no point near it.
     derived_tol : the solver's `tol` where it was given none, which followed from `target_gap`.
     alpha, w, b : the point that is certified, see `Certificate.point`.
     certificate, verdict : computed at first access, never on the solver's time.
@@ -92,6 +96,7 @@ class Solution:
     parts: tuple[Solution, ...] = ()
     known: Certificate | None = None
     version: str = ""
+    backward_error: float = BACKWARD_ERROR
     derived_tol: float | None = None
 
     @cached_property
@@ -136,12 +141,22 @@ class Solution:
         feasible: no claim of an optimum is called wrong for that.
         """
         c = self.certificate
+        if self._solves_nearby:
+            return "solved"
         found = {_verdict(c, self.claimed, self.target_gap)}
         for part, own in zip(c.parts, self.parts, strict=False):  # none without a point
             found.add(_verdict(part, own.claimed, self.target_gap))
         if not self.problem.has_samples and self.claimed == "optimal":
             found = {"inaccurate" if own == "wrong" else own for own in found}
         return next(verdict for verdict in get_args(Verdict) if verdict in found)
+
+    @property
+    def _solves_nearby(self) -> bool:
+        """Whether the point is optimal where sides are moved by a backward error that is allowed."""
+        near = self.certificate.nearby
+        if near is None or self.claimed in ("infeasible", "unbounded"):
+            return False
+        return near.relative_gap <= self.target_gap and near.backward_error <= self.backward_error
 
     @property
     def reason(self) -> str:

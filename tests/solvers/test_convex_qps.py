@@ -159,3 +159,14 @@ def test_an_infinite_side_is_a_row_without_a_constraint():
     assert certify(problem, [0.5, 1.0]).relative_gap < 1e-6
     with pytest.raises(ValueError, match="h: entry 0 is -inf"):
         ConvexQP(q=[1.0], G=[[1.0]], h=[-np.inf])
+
+
+def test_an_answer_within_a_backward_error_is_solved_unless_none_is_allowed():
+    # 0.1·3 is not 0.3 in float64: both equations hold but for rounding
+    problem = ConvexQP(np.eye(1), A=[[0.1], [1.0]], b_eq=[0.1 * 3, 3.0])
+    solver = QPSolversQP(backend="clarabel")
+    answer, strict = solve(problem, solver), solve(problem, solver, backward_error=0.0)
+    assert answer.verdict == "solved"
+    assert strict.verdict in ("infeasible", "uncertified")
+    assert "within a backward error of" in answer.reason
+    assert replace(answer, claimed="infeasible").verdict == strict.verdict

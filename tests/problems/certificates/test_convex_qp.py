@@ -12,9 +12,11 @@ import scipy
 
 from problems import ConvexQP, Point, certify
 from problems.certificates.eigenvalues import curvature
-from problems.certificates.enclosures import Constraints, residuals
-from solvers import solve
+from problems.certificates.enclosures import Constraints, exact_signs, residuals
+from solvers import CvxoptQP, solve
 from tests.problems.convex_qps import drawn, optimum, problem_of, rational
+
+ROWS, ONES = np.random.default_rng(0).standard_normal((5, 3)), [[1.0, 1.0]]
 
 
 def answers(found, n, m, rng):
@@ -311,3 +313,86 @@ def test_curvature_is_no_more_than_that_of_the_matrix():
         unit = np.sqrt(P.diagonal())
         assert (mu > 0).all()
         assert np.linalg.eigvalsh((P - np.diag(mu)) / unit / unit[:, None])[0] > -1e-12
+
+
+def degenerate(seed):
+    """Return a problem at whose only candidate, x₀, many rows are tight but for their rounding."""
+    rng = np.random.default_rng([11, seed])
+    n, m, e = (int(rng.integers(1, high)) for high in (8, 8, 3))
+    x, G, A = rng.standard_normal(n), rng.standard_normal((m, n)), rng.standard_normal((e, n))
+    h = G @ x + rng.choice([0.0, 1.0], m)
+    q = -x - A.T @ rng.standard_normal(e) - G.T @ np.where(h == G @ x, rng.random(m), 0.0)
+    return ConvexQP(np.eye(n), q, G, h, A, A @ x, x - rng.choice([0.0, 1.0], n), x + 1.0), x
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_point_that_is_feasible_but_for_rounding_solves_a_nearby_problem(seed):
+    problem, x = degenerate(seed)
+    c = certify(problem, x)
+    if np.isfinite(c.primal_objective):
+        assert c.nearby is None
+        assert c.relative_gap < 1e-6
+        return
+    assert c.nearby.backward_error < 1e-15
+    assert c.nearby.relative_gap < 1e-6
+    assert "within a backward error of" in c.reason
+    # exact sides of the nearby problem lie between these
+    value = sum(Fraction(float(v)) ** 2 for v in x) / 2
+    value += sum(Fraction(float(a)) * Fraction(float(v)) for a, v in zip(problem.q, x, strict=True))
+    assert value <= Fraction(c.nearby.primal_objective)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "x"),
+    [
+        ({"q": [1.0, 2.0, 3.0], "A": ROWS, "b_eq": np.zeros(5)}, np.zeros(3)),
+        ({"q": [1.0, 2.0, 3.0], "A": ROWS[:3], "b_eq": np.zeros(3)}, np.zeros(3)),
+        ({"q": [1.0], "A": [[1.1], [2.04]], "b_eq": [0.55, 1.02]}, [0.5]),
+        (
+            {"q": [1.0], "A": [[2.04]], "b_eq": [1.02], "G": [[1.0], [-3.7]], "h": [0.5, -1.85]},
+            [0.5],
+        ),
+        ({"q": np.ones(2), "G": ROWS[:, :2], "h": np.zeros(5)}, np.zeros(2)),
+    ],
+)
+def test_a_point_that_meets_all_constraints_exactly_is_recognised(arguments, x):
+    n = len(x)
+    c = certify(ConvexQP(P=np.eye(n), **arguments), x)
+    assert c.projection_distance == 0
+    assert c.relative_gap < 1e-9
+    off = certify(ConvexQP(P=np.eye(n), **arguments), np.asarray(x) + 1e-9)
+    assert not np.isfinite(off.primal_objective) or off.projection_distance > 0
+
+
+def test_exact_signs_are_those_of_rationals():
+    rng = np.random.default_rng(0)
+    E = scipy.sparse.random_array((40, 6), density=0.5, rng=rng, format="csr")
+    E.data *= 2.0 ** rng.choice([-1060, -600, 0, 600], E.data.size)
+    v = rng.standard_normal(6) * 2.0 ** rng.choice([-500, 0, 300], 6)
+    e = np.where(rng.random(40) < 0.5, E @ v, 0.0)
+    for row, sign in enumerate(exact_signs(E, v, e)):
+        entries = zip(E.toarray()[row].tolist(), v.tolist(), strict=True)
+        exact = sum(Fraction(a) * Fraction(b) for a, b in entries) - Fraction(float(e[row]))
+        assert sign == (exact > 0) - (exact < 0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {
+            "q": [0.0, 0.0],
+            "G": [[1.0, 2.0], [3.0, -1.0]],
+            "h": [4.0, 5.0],
+            "A": ONES,
+            "b_eq": [1.0],
+        },
+        {"P": np.eye(2), "q": [1.0, 2.0], "lb": 0},
+        {"q": [1.0, 2.0], "G": ONES, "h": [1.0], "lb": 0},
+    ],
+)
+def test_an_optimum_of_zero_is_judged_in_the_unit_of_the_data(arguments):
+    problem = ConvexQP(**arguments)
+    x = solve(problem, CvxoptQP(tol=1e-9)).x
+    assert certify(problem, x).relative_gap < 1e-6
+    if arguments["q"][0]:
+        assert certify(problem, [0.01, 0.01]).relative_gap > 1e-3

@@ -24,7 +24,8 @@ def exponent_to_one(size: float, *values: Vector) -> int:
 def row_exponents(M: Any, sides: Vector) -> Indices:
     """Return for each row of a sparse `M` (m, n) the k that brings its largest entry into [½, 1).
 
-    Or as near to it as leaves the row's entries, and its entry of `sides` (m,), exact.
+    Or as near to it as leaves the row's entries, and its entry of `sides` (m,), exact. Of a row of
+    zeros it is that of its side.
     """
     entries = scipy.sparse.coo_array(M)
     rows, exponents = entries.coords[0], np.frexp(entries.data)[1]
@@ -32,9 +33,10 @@ def row_exponents(M: Any, sides: Vector) -> Indices:
     np.maximum.at(largest, rows, exponents)
     np.minimum.at(smallest, rows, exponents)
     of_sides, known = np.frexp(sides)[1], sides != 0
-    highest = np.where(known, np.maximum(largest, of_sides), largest)
-    lowest = np.where(known, np.minimum(smallest, of_sides), smallest)
-    return np.where(largest > -_NO_EXPONENT, _within(largest, lowest, highest), 0)
+    size = np.where(largest > -_NO_EXPONENT, largest, of_sides)
+    highest = np.where(known, np.maximum(size, of_sides), size)
+    lowest = np.where(known, np.minimum(smallest, of_sides), np.minimum(smallest, size))
+    return _within(size, lowest, highest)
 
 
 def _within(size: Any, smallest: Any, largest: Any) -> Any:

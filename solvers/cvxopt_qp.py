@@ -71,7 +71,7 @@ class CvxoptQP(ConvexQPSolver):
         yield FormPoint(
             qp.of_x * x,
             inequality=None if qp.G is None else qp.of_z * z[: qp.G.shape[0]],
-            equality=None if qp.A is None else qp.of_y * y,
+            equality=None if qp.A is None else qp.of_z * y,
             iterations=answer["iterations"],
             claim="optimal" if optimal else "stopped",
         )

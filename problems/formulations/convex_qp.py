@@ -203,26 +203,32 @@ class ConvexQP(Formulation):
         return certificate
 
     def to_qp(self, gram: Any, start: Point | None = None) -> Reduction[QP]:  # type: ignore[override]
-        """Return the form of itself."""
+        """Return the form of itself, with cost and rows in units of its own; the way back is exact."""
+        own = self.program.normalised
+        program = own.program
 
         def recover(point: FormPoint) -> Point:
-            sides = (point.inequality, self.h), (point.equality, self.b_eq)
-            known = all(own is not None or not limit.size for own, limit in sides)
-            parts = [np.zeros(0) if own is None else own for own, _ in sides]
-            return Point(point.x, np.concatenate(parts) if known and point.x is not None else None)
+            y, z = point.equality, point.inequality
+            known = (y is not None or not program.b.size) and (z is not None or not program.h.size)
+            if point.x is None or not known:
+                return Point(point.x)
+            y, z = own.original_multipliers(
+                np.zeros(0) if y is None else y, np.zeros(0) if z is None else z
+            )
+            return Point(point.x, np.concatenate([z, y]))
 
         def column(matrix: Any) -> Any:
             return scipy.sparse.csc_array(matrix) if matrix.shape[0] else None
 
         form = QP(
-            scipy.sparse.csc_array(self.P),
-            self.q,
-            column(self.G),
-            self.h if self.h.size else None,
-            column(self.A),
-            self.b_eq if self.b_eq.size else None,
-            self.lb,
-            self.ub,
+            scipy.sparse.csc_array(program.P),
+            program.q,
+            column(program.G),
+            program.h if program.h.size else None,
+            column(program.A),
+            program.b if program.b.size else None,
+            program.lb,
+            program.ub,
         )
         return Reduction(form, recover)
 

@@ -2,10 +2,10 @@
 
 Interior-point and splitting methods compare residuals with tolerances that are absolute for numbers
 below one, so that what they answer depends on the units of the data. They are given
-    min ½uᵀ(σ²P/ρ)u + (σq/ρ)ᵀu   s.t.  2ᵏGu ≤ 2ᵏh/σ,  2ᵏAu = 2ᵏb/σ,  lb/σ ≤ u ≤ ub/σ
-with x = σu, in which σ, ρ and 2ᵏ of each row are powers of two, and so exact: σ is the size of the box
-where all of it is below one, ρ brings the linear cost, or P, to a size of one, 2ᵏ each row's largest
-entry. The multipliers of the original are 2ᵏρ/σ times those of the solver.
+    min ½uᵀ(σ²P/ρ)u + (σq/ρ)ᵀu   s.t.  Gu ≤ h/σ,  Au = b/σ,  lb/σ ≤ u ≤ ub/σ
+with x = σu, in which σ and ρ are powers of two, and so exact: σ is the size of the box where all of it
+is below one, and ρ brings the linear cost, or P where there is none, to a size of one. The multipliers of
+the original are ρ/σ times those of the solver.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.arithmetic.binary_scaling import row_exponents
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
 from problems.gram.gram import SignedGram
@@ -37,8 +36,7 @@ class ScaledQP:
     Attributes
     ----------
     operator, of_P : P is `of_P` times the operator; for a dual the operator may never be formed.
-    of_x, of_z, of_y : what the solver's variables, and its multipliers of Gx ≤ h (m,) and of Ax = b
-        (k,), are to be multiplied by.
+    of_x, of_z : what the solver's variables, and its multipliers, are to be multiplied by.
     """
 
     operator: scipy.sparse.csc_array | SignedGram
@@ -51,8 +49,7 @@ class ScaledQP:
     lb: Vector
     ub: Vector
     of_x: float
-    of_z: Vector
-    of_y: Vector
+    of_z: float
 
     @cached_property
     def P(self) -> Any:
@@ -71,44 +68,29 @@ class ScaledQP:
 
 
 def scaled(form: QP) -> ScaledQP:
-    """Return `form` with its box, if it is small, its cost and its rows brought to a size of one."""
+    """Return `form` with its box, if it is small, and its cost brought to a size of one."""
     ends = np.abs([form.lb, form.ub])
     of_x = min(1.0, _power_of_two(float(ends.max()))) if np.isfinite(ends).all() else 1.0
     linear = of_x * float(np.abs(form.q).max())
     of_cost = _power_of_two(linear or of_x**2 * float(np.abs(form.P.diagonal()).max()))
-    G, h, of_z = _scaled_rows(form.G, form.h)
-    A, b_eq, of_y = _scaled_rows(form.A, form.b_eq)
     return ScaledQP(
         operator=form.P,
         of_P=of_x**2 / of_cost,
         q=of_x / of_cost * form.q,
-        G=G,
-        h=None if h is None else h / of_x,
-        A=A,
-        b_eq=None if b_eq is None else b_eq / of_x,
+        G=form.G,
+        h=None if form.h is None else form.h / of_x,
+        A=form.A,
+        b_eq=None if form.b_eq is None else form.b_eq / of_x,
         lb=form.lb / of_x,
         ub=form.ub / of_x,
         of_x=of_x,
-        of_z=of_z * (of_cost / of_x),
-        of_y=of_y * (of_cost / of_x),
+        of_z=of_cost / of_x,
     )
 
 
 def _power_of_two(size: float) -> float:
     """Return the power of two that is at most `size`, and above half of it; 1 for 0."""
     return float(np.ldexp(1.0, np.frexp(size)[1] - 1)) if size else 1.0
-
-
-def _scaled_rows(M: Any, sides: Vector | None) -> tuple[Any, Vector | None, Vector]:
-    """Return rows whose largest entry is in [1, 2), their sides, and what they were multiplied by."""
-    if M is None or sides is None:
-        return None, None, np.ones(0)
-    exponents = row_exponents(M, sides) + 1
-    if not exponents.any():
-        return M, sides, np.ones(sides.size)
-    factors = np.ldexp(1.0, exponents)
-    rows = scipy.sparse.csc_array(scipy.sparse.diags_array(factors) @ M)
-    return rows, factors * sides, factors
 
 
 class ConvexQPSolver(Solver):
@@ -199,7 +181,7 @@ def answer_of(
         if finite and (form.lb <= 0).all() and (form.ub >= 0).all():
             claim = "stopped"
     inequality = None if form.G is None else _times(qp.of_z, z)
-    equality = None if form.A is None else _times(qp.of_y, y)
+    equality = None if form.A is None else _times(qp.of_z, y)
     return FormPoint(
         _times(qp.of_x, x),
         inequality=inequality,
@@ -232,7 +214,7 @@ def point_of_failure(form: QP, backend: str, error: Exception) -> FormPoint:
     return FormPoint(None, claim=claim, note=f"{backend} gave no answer: {said}")
 
 
-def _times(scale: Any, values: Any) -> Vector | None:
+def _times(scale: float, values: Any) -> Vector | None:
     """Return the values scaled; None for none, or for those that are not numbers."""
     array = np.asarray(values, dtype=np.float64)  # of None a NaN
-    return scale * array.ravel() if np.isfinite(array).all() else None
+    return scale * array if np.isfinite(array).all() else None

@@ -128,8 +128,9 @@ class Solution:
 
     @property
     def objective(self) -> float:
-        """The value in the formulation's own sign and scale."""
-        c = self.certificate
+        """The value in the formulation's own sign and scale; that of the nearby problem if it counts."""
+        near = self.certificate.nearby if self._solves_nearby else None
+        c = near or self.certificate
         return self.problem.objective(c.primal_objective, c.dual_objective)
 
     @property

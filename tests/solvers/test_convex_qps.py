@@ -167,6 +167,7 @@ def test_an_answer_within_a_backward_error_is_solved_unless_none_is_allowed():
     solver = QPSolversQP(backend="clarabel")
     answer, strict = solve(problem, solver), solve(problem, solver, backward_error=0.0)
     assert answer.verdict == "solved"
+    assert answer.objective == pytest.approx(4.5)
     assert strict.verdict in ("infeasible", "uncertified")
     assert "within a backward error of" in answer.reason
     assert replace(answer, claimed="infeasible").verdict == strict.verdict

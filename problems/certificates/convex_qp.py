@@ -75,6 +75,26 @@ class Program:
         return Normalised(program, cost, of_G, of_A)
 
     @cached_property
+    def with_bounds(self) -> Program:
+        """The same with rows ±½xⱼ ≤ hᵢ of G as bounds, which is exact; the rows become 0ᵀx ≤ 1."""
+        rows = np.flatnonzero(np.diff(self.G.indptr) == 1)
+        at = self.G.indptr[rows]
+        with np.errstate(over="ignore"):
+            limits = self.h[rows] / self.G.data[at]
+        exact = (np.abs(self.G.data[at]) == 0.5) & np.isfinite(limits)
+        rows, at, limits = rows[exact], at[exact], limits[exact]
+        lb, ub, above = self.lb.copy(), self.ub.copy(), self.G.data[at] > 0
+        np.minimum.at(ub, self.G.indices[at[above]], limits[above])
+        np.maximum.at(lb, self.G.indices[at[~above]], limits[~above])
+        if not rows.size or (lb > ub).any():
+            return self
+        left, h = np.ones(self.h.size), self.h.copy()
+        left[rows], h[rows] = 0.0, 1.0
+        G = scipy.sparse.csr_array(scipy.sparse.diags_array(left) @ self.G)
+        G.eliminate_zeros()
+        return replace(self, G=G, h=h, lb=lb, ub=ub)
+
+    @cached_property
     def constraints(self) -> Constraints:
         """The feasible set."""
         return Constraints(self.A, self.b, self.G, self.h, self.lb, self.ub)

@@ -51,7 +51,11 @@ def qp_bounds(program: Program, x: Vector, given: Multipliers | None) -> Certifi
     Where these give a wide gap, those that x itself suggests are tried too; the best bounds count.
     """
     own = program.normalised
-    c = _in_original_units(_bounds(own.program, x, given and own.multipliers(*given)), own)
+    bounded = own.program.with_bounds
+    if given is not None:
+        y, z = own.multipliers(*given)
+        given = y, np.where(np.diff(bounded.G.indptr), z, 0.0)
+    c = _in_original_units(_bounds(bounded, x, given), own)
     reasons = [c.reason] if c.nearby is None else [c.reason, c.nearby.as_nearby]
     return replace(c, primal_residual=_violation(program, x), reason="; ".join(reasons))
 

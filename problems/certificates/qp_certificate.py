@@ -55,9 +55,28 @@ def qp_bounds(program: Program, x: Vector, given: Multipliers | None) -> Certifi
     if given is not None:
         y, z = own.multipliers(*given)
         given = y, np.where(np.diff(bounded.G.indptr), z, 0.0)
-    c = _in_original_units(_bounds(bounded, x, given), own)
+    c = _bounds(bounded, x, given)
+    if c.point.w is not None and bounded is not own.program:
+        c = replace(c, point=_with_row_multipliers(own.program, bounded, c.point))
+    c = _in_original_units(c, own)
     reasons = [c.reason] if c.nearby is None else [c.reason, c.nearby.as_nearby]
     return replace(c, primal_residual=_violation(program, x), reason="; ".join(reasons))
+
+
+def _with_row_multipliers(program: Program, bounded: Program, point: Point) -> Point:
+    """Return a point with z of the rows that were taken as bounds: what is left of the gradient."""
+    assert point.alpha is not None
+    assert point.w is not None
+    x, z, y = point.alpha, point.w[: program.h.size].copy(), point.w[program.h.size :]
+    r = program.P @ x + program.q + program.A.T @ y + bounded.G.T @ z
+    for row in np.flatnonzero(np.diff(program.G.indptr) > np.diff(bounded.G.indptr)).tolist():
+        column, value = (
+            part[program.G.indptr[row]] for part in (program.G.indices, program.G.data)
+        )
+        tight = (bounded.ub if value > 0 else bounded.lb)[column] * value == program.h[row]
+        z[row] = max(-r[column] / value, 0.0) if tight else 0.0
+        r[column] += value * z[row]
+    return replace(point, w=np.concatenate([z, y]))
 
 
 def _in_original_units(c: Certificate, own: Normalised) -> Certificate:

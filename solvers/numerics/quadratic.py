@@ -4,8 +4,8 @@ Interior-point and splitting methods compare residuals with tolerances that are 
 below one, so that what they answer depends on the units of the data. They are given
     min ½uᵀ(σ²P/ρ)u + (σq/ρ)ᵀu   s.t.  Gu ≤ h/σ,  Au = b/σ,  lb/σ ≤ u ≤ ub/σ
 with x = σu, in which σ and ρ are powers of two, and so exact: σ is the size of the box where all of it
-is below one, and ρ brings the linear cost, or P where there is none, to a size of one. The multipliers of
-the original are ρ/σ times those of the solver.
+is below one, and ρ brings the linear cost, or P where there is none, to a size of one. What a solver's
+multipliers are times ρ/σ are those of the original.
 """
 
 from __future__ import annotations

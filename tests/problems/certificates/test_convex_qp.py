@@ -396,3 +396,17 @@ def test_an_optimum_of_zero_is_judged_in_the_unit_of_the_data(arguments):
     assert certify(problem, x).relative_gap < 1e-6
     if arguments["q"][0]:
         assert certify(problem, [0.01, 0.01]).relative_gap > 1e-3
+
+
+def test_rows_that_are_bounds_are_certified_as_bounds_and_have_their_multipliers():
+    rng = np.random.default_rng(0)
+    L = rng.standard_normal((3, 40))
+    eye, q = np.eye(40), -rng.random(40)
+    G, h = np.vstack([-eye, eye, -eye[:1]]), np.concatenate([np.zeros(40), np.ones(40), [0.0]])
+    problem = ConvexQP(L.T @ L, q, G, h, np.ones((1, 40)), [5.0])
+    x = solve(problem).x
+    c = certify(problem, x)
+    assert c.relative_gap < 1e-6
+    z, y = c.point.w[: h.size], c.point.w[h.size :]
+    assert (z >= 0).all()
+    assert np.abs(problem.P @ x + q + G.T @ z + y).max() < 1e-5

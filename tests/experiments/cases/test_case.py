@@ -119,7 +119,11 @@ IN_ITERATES = [
     ("yield FormPoint(x * np.nan)", "diverged", "NaN"),
     ("yield FormPoint(x + 1j)", "crashed", "floats, got complex"),
     ("yield FormPoint(np.ma.array(x))", "crashed", "a masked array"),
-    ("yield FormPoint(x, claim=['optimal'])", "crashed", "must be one of optimal, infeasible, unbounded, stopped"),
+    (
+        "yield FormPoint(x, claim=['optimal'])",
+        "crashed",
+        "must be one of optimal, infeasible, unbounded, stopped",
+    ),
     ("yield FormPoint(x, iterations=-1)", "crashed", "a whole number from 0 to 2**63 − 1, got -1"),
     ("yield FormPoint(x, iterations=2**63)", "crashed", "a whole number from 0 to 2**63 − 1, got 9"),
     ("return\nyield", "finished", "ended without giving a point"),

@@ -138,7 +138,8 @@ def write_qps(problem: Formulation, path: Path) -> None:
     Source: Maros and Mészáros 1999, "A repository of convex quadratic programming problems", the format.
     """
     if isinstance(problem, ConvexQP):
-        qp = problem.to_qp(None).form
+        p = problem.program  # as it is given, not in the units that solvers have it in
+        qp = QP(p.P, p.q, p.G, p.h, p.A, p.b, p.lb, p.ub)
     else:
         box = reduce(problem, BoxQP).form
         Q = scipy.sparse.csc_array(box.Q.dense())

@@ -135,12 +135,14 @@ class OneClassSVM(KernelMachine, svm.OneClassSVM):  # pyright: ignore[reportUnty
 
     Parameters and attributes are scikit-learn's, and those of `SVC`. Predictions are LIBSVM's: 1 where
     f > 0, and −1 elsewhere. Training samples with 0 < αᵢ < Cᵢ are on the boundary, where f = 0 in exact
-    arithmetic: tolerance and rounding decide their side, in both libraries. On them the two agree about
-    as often as scikit-learn does with itself after a permutation of the samples (70 %), and with
-    `refine=False` more often; on all other samples they agree.
+    arithmetic: tolerance and rounding decide their side, in both libraries. So that rounding alone does
+    not, `refine` is False by default: on these samples the two libraries then agree on 87 % in the
+    mean of 40 problems, where scikit-learn agrees with itself on 70 % after a permutation of the
+    samples. On all other samples they agree.
     """
 
     nu: Any = 0.5
+    refine: Any = False
 
     def _problem(self, y: Vector, weight: Vector) -> Problem:
         return problems.OneClassSVM, {"nu": self.nu, "C": weight}

@@ -32,7 +32,7 @@ from solvers.base import Solver
 from solvers.smo.active import MOST_ON_DEMAND
 from solvers.smo.cache import compile_rows
 from solvers.smo.decomposition import minimise
-from solvers.smo.pairs import minimise_by_pairs
+from solvers.smo.pairs import compile_steps_on_demand, minimise_by_pairs
 from solvers.smo.small import compile_newton, is_small, minimise_by_matrix
 
 
@@ -76,6 +76,8 @@ class SMO(Solver):
             compile_newton()
         else:
             compile_rows(form.gram, form.n, on_demand=True)
+            if form.n <= MOST_ON_DEMAND:
+                compile_steps_on_demand()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -93,6 +93,14 @@ def pair_steps(
     )  # fmt: skip
 
 
+def compile_steps_on_demand() -> None:
+    """Compile or load steps with rows of K on demand, which some problems of a kind never take."""
+    rows, indices = np.zeros((2, 2), np.float32), np.zeros(2, np.int64)
+    source = Source(rows, rows, np.float32(-1.0), indices - 1, indices, np.zeros(1, np.int64))
+    K, z, u = np.zeros((2, 2), np.float32), np.zeros(2), np.zeros(2, np.float32)
+    pair_steps(K, z, u, np.zeros(2), np.ones(2), 1.0, 1, np.zeros(2, np.int64), source)
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _steps(
     K: Tile, diagonal: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, enough: int, max_steps: int,

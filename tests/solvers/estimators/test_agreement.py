@@ -85,7 +85,8 @@ def check(seed: int) -> None:
     tol = 1e-10 if problem.name.startswith("Linear") else 1e-9
     theirs = fitted(svm, problem, tol=tol, max_iter=MOST_STEPS)
     # smaller problems are refined to a millionth of the default
-    ours = fitted(estimators, problem, **({"tol": 1e-7} if len(problem.X) > SMALL else {}))
+    accuracy = {"tol": 1e-7} if len(problem.X) > SMALL else {"refine": True}
+    ours = fitted(estimators, problem, **accuracy)
     regression = problem.name.endswith("SVR")
     decide = "predict" if regression else "decision_function"
     samples = np.vstack([problem.X, problem.others])

@@ -187,7 +187,7 @@ def test_machines_with_nu_agree_with_scikit_learn_solved_tightly(name, kernel):
     # the origin is outside: the one-class machine has a margin
     X, y = (X_DIABETES, Y_DIABETES) if name == "NuSVR" else (X_IRIS + 5.0, Y_IRIS)
     ours = {"NuSVC": NuSVC, "NuSVR": NuSVR, "OneClassSVM": OneClassSVM}[name](
-        kernel=kernel, nu=0.31
+        kernel=kernel, nu=0.31, refine=True
     )
     theirs = getattr(svm, name)(kernel=kernel, nu=0.31, tol=1e-9)
     ours.fit(X, y)

@@ -4,7 +4,7 @@ The interval of a problem's `path` is no grid, though a list: C, lam or epsilon 
 Nor are the lists of what a program `takes`, and of the columns of a table.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import product
 from math import prod
@@ -77,26 +77,24 @@ def with_values(entry: Node) -> Node:
     path = entry.value.get(KEY) if isinstance(entry.value, dict) else None
     if path is None or "formulation" not in entry.value or not isinstance(path.value, dict):
         return entry
-    inside: dict[str, Node] = dict(path.value)
-    for key in inside.keys() & FOLLOWED:
-        ends = inside[key].value
-        if isinstance(ends, list) and not any(isinstance(end.value, list) for end in ends):
-            inside[key] = Node([inside[key]], inside[key].line)
-    return Node(entry.value | {KEY: Node(inside, path.line)}, entry.line)
+    return Node(entry.value | {KEY: _with_lists(path, FOLLOWED)}, entry.line)
+
+
+def _with_lists(node: Node, keys: Iterable[str]) -> Node:
+    """Return a mapping in which a list under one of `keys` is a value, and a list of lists an axis."""
+    children: dict[str, Node] = dict(node.value)
+    for key in children.keys() & set(keys):
+        items = children[key].value
+        if isinstance(items, list) and not any(isinstance(item.value, list) for item in items):
+            children[key] = Node([children[key]], children[key].line)
+    return Node(children, node.line)
 
 
 def _with_names(dataset: Node) -> Node:
     """Return a data set, or a list of them, in which one list of columns is a value."""
     if isinstance(dataset.value, list):
         return Node([*map(_with_names, dataset.value)], dataset.line)
-    if not isinstance(dataset.value, dict):
-        return dataset
-    kept: dict[str, Node] = dict(dataset.value)
-    for key in kept.keys() & NAMES:
-        names = kept[key].value
-        if isinstance(names, list) and not any(isinstance(name.value, list) for name in names):
-            kept[key] = Node([kept[key]], kept[key].line)
-    return Node(kept, dataset.line)
+    return _with_lists(dataset, NAMES) if isinstance(dataset.value, dict) else dataset
 
 
 def at_upper_end(node: Node) -> tuple[PathSettings | None, Node]:

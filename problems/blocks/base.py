@@ -319,7 +319,8 @@ def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
     if y.dtype.kind in "biuf":
         if positive is None:
             return y, frozenset()
-        number = as_numbers([str(positive)])
+        truth = isinstance(positive, (bool, np.bool_))
+        number = as_numbers([str(float(positive) if truth else positive)])
         chosen = np.nan if number is None else number[0]
         return np.where(np.isnan(y), np.nan, np.where(y == chosen, 1.0, -1.0)), frozenset()
     if y.dtype.kind not in "OUST" or not y.size:

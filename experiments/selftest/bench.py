@@ -8,6 +8,7 @@ no solver is believed, and a solver that gives weights alone is judged as exactl
 import inspect
 import traceback
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,8 @@ class Bench:
         unsupported, failures = dict[str, str](), dict[str, str]()
         for name in item.problems:
             at(name)
-            self._problem, problem = name, PROBLEMS[name]()
+            # A copy, as a solver may change the kernel, which all problems of the table share.
+            self._problem, problem = name, deepcopy(PROBLEMS[name]())
             try:
                 wrong = item.check(self, problem)
             except (Unsupported, NotInstalled, NotJudged) as refusal:

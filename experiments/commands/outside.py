@@ -26,6 +26,7 @@ from experiments.files.yamlfile import Fault, parse
 from experiments.records import Refusal
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder
+from experiments.store.schema import Name, fault_text
 from problems import Unsupported
 from problems.exchange.samples import WRITERS, write
 from problems.registry import unknown
@@ -42,7 +43,7 @@ class _Problem(BaseModel, strict=True, extra="forbid"):
     hash: str
     n: int
     d: int
-    files: dict[str, str] = Field(min_length=1)
+    files: dict[Name, str] = Field(min_length=1)
 
 
 class _Index(BaseModel, strict=True, extra="forbid"):
@@ -137,10 +138,7 @@ def certify_all(
         if unknown_keys := {key for key in answered - index.problems.keys() if _KEY.fullmatch(key)}:
             raise ValueError(f"has no problem {min(unknown_keys)}, of which there is an answer")
     except (OSError, ValueError, TypeError, LookupError, AttributeError, Fault) as error:
-        fault = error
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        fault = fault_text(error) if isinstance(error, ValidationError) else error
         raise Refusal(
             f"{folder / INDEX}: is not what `dualgap export --all` wrote: {fault}"
         ) from None

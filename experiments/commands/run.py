@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from glob import escape
 from itertools import chain
 from pathlib import Path
 from typing import get_args
@@ -39,6 +40,8 @@ from experiments.store.reading import RunFolder, load_answer
 from experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
 from solvers.base import Status
 from solvers.running.solution import Verdict
+
+_TABLES_TRIES = 3  # a command that records runs for longer than that writes the tables at its end
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,7 @@ def experiments_of(
     """
     folder = Path(experiment)
     if (folder / NAME).is_file():
+        read_manifest(folder)  # a damaged one is refused before its experiment is read
         return [read_experiment(folder / COPY, changes)], None if changes else folder
     return [read_experiment(file, changes) for file in find_experiments(experiment)], None
 
@@ -196,10 +200,14 @@ def conclude(recorded: RunFolder, options: RunOptions = RunOptions(), early: str
 
     `early` says why not all runs are recorded, if they are not.
     """
-    results, name = recorded.results, recorded.manifest["name"]
-    summary = summarise(results)
-    # before it is printed, which fails where nobody reads it
-    written = write_all(recorded, to_markdown(summary, name), None, options)
+    for _ in range(_TABLES_TRIES):
+        results, name = recorded.results, recorded.manifest["name"]
+        summary = summarise(results)
+        # before it is printed, which fails where nobody reads it
+        written = write_all(recorded, to_markdown(summary, name), None, options)
+        if recorded.is_current:
+            break
+        recorded = RunFolder(recorded.path)
     if options.as_json:
         known = {"experiment": name, "folder": str(recorded.path), "ended": early or None}
         print_json(known | {"missing": recorded.missing} | to_json(summary))
@@ -276,7 +284,7 @@ def begin(
         },
     )
     for run in store.session.restarted:  # what it had left is not gone on from
-        for left in (folder / CHECKPOINTS).glob(f"{run}*"):
+        for left in (folder / CHECKPOINTS).glob(f"{escape(run)}*"):
             shutil.rmtree(left, ignore_errors=True)
     return cases, executor, store
 

@@ -230,7 +230,7 @@ def _experiment(path: Path, text: str, root: Node, options: tuple[str, ...] = ()
 def _folder_of(path: Path) -> str:
     """Return where relative paths begin: in the file's folder, or of a run's copy in the original's."""
     beside = path.with_name("manifest.json")
-    with suppress(OSError, ValueError, AttributeError):
+    with suppress(OSError, ValueError, AttributeError, TypeError):
         begun = json.loads(beside.read_text()).get("folder", "") if path.name == COPY else ""
         if begun and (path.parent / begun).is_dir():  # of a published folder it is a relative one
             return str((path.parent / begun).resolve())

@@ -22,13 +22,14 @@ from experiments.store.reading import RunFolder, load_model
 from experiments.tables.verification import CHECKS
 
 
-def plot_all(directory: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Draw the figures that the results in `directory` have data for, into its folder `figures`.
+def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None) -> list[Path]:
+    """Draw the figures that the results in `directory` have data for.
 
     Parameters
     ----------
     names : of kinds of figures, or `path/to/file.py:ClassName`; by default all that are not drawn on
         request only.
+    out : the folder of the figures, by default `figures` in `directory`.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def plot_all(directory: Path, names: Sequence[str] = ()) -> list[Path]:
         pd.read_csv(checks) if checks.is_file() else pd.DataFrame(),
         recorded.paths,
     )
-    return plot_runs(runs, directory / "figures", chosen)
+    return plot_runs(runs, out or directory / "figures", chosen)
 
 
 def plot_runs(runs: Runs, folder: Path, chosen: Sequence[Drawing] | None = None) -> list[Path]:

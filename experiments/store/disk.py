@@ -6,6 +6,7 @@ each of these operations, and in the middle of each write.
 
 import errno
 import os
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,16 +34,16 @@ def append(file: int, data: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replace a file as a whole: a reader sees the old one or the new one.
+    """Replace a file as a whole: a reader sees the old one or the new one, and of two writers the later.
 
     What is no regular file, such as a device, a pipe or a link, is written to and stays what it is.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         path.write_bytes(content)
         return
-    temporary = path.with_name(f".{path.name}.new")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:
             append(file, content)
         finally:

@@ -21,8 +21,9 @@ from __future__ import annotations
 import fcntl
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,9 @@ from experiments.store.manifest import (
 from experiments.store.reading import RunFolder
 from experiments.workers.provenance import frequency, provenance
 
-_BEGINNINGS = {LOG, EXPERIMENT, f".{EXPERIMENT}.new", f".{NAME}.new"}
+# what a command that was killed while it began a folder may have left there
+_BEGINNING = re.compile(rf"{LOG}|{EXPERIMENT}|\.({EXPERIMENT}|{NAME})\.[0-9a-f]+\.new")
+_IN_USE = "another process is writing to it, merging or archiving it; wait for it"
 # of an outcome, in one line of the log
 RECORDED = ("record", "trace", "output", "diagnosis", "path")
 
@@ -135,7 +138,7 @@ class Store:
                 os.close(file)
                 raise
         except BlockingIOError:
-            raise StoreError(f"{folder}: another process is writing to it; wait for it") from None
+            raise StoreError(f"{folder}: {_IN_USE}") from None
         except (FileExistsError, NotADirectoryError):
             raise StoreError(f"{folder}: is no folder; choose another --out") from None
         except OSError as error:
@@ -189,6 +192,26 @@ class Store:
             os.close(self.file)
 
 
+@contextmanager
+def unchanged(folder: Path) -> Generator[None]:
+    """Keep other commands from recording runs in a folder while it is copied.
+
+    Raises
+    ------
+    StoreError
+        If one is recording runs in it now.
+    """
+    if not (folder / LOG).is_file():  # a published folder, in which nobody records
+        yield
+        return
+    with (folder / LOG).open("rb") as log:
+        try:
+            fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(f"{folder}: {_IN_USE}") from None
+        yield
+
+
 def write_tables(folder: RunFolder, texts: Mapping[str, str]) -> list[Path]:
     """Write the tables made from a folder's runs, and texts by file name; return all paths.
 
@@ -211,7 +234,8 @@ def _earlier(folder: Path, resume: bool, opened: bool = False) -> dict[str, Any]
     """
     sizes = {path.name: path.lstat().st_size for path in folder.iterdir()}
     # without a log, an experiment file is one that somebody has put there
-    beginning = sizes.keys() <= _BEGINNINGS and not sizes.get(LOG, len(sizes))
+    begun = all(map(_BEGINNING.fullmatch, sizes))
+    beginning = begun and not sizes.get(LOG, len(sizes))
     if not resume and (not beginning if opened else sizes):
         raise StoreError(
             f"{folder}: is not empty; choose another --out, or continue what `run` began with --resume"

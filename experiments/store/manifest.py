@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 from pydantic_core import to_json
 from ruamel.yaml import YAML
 
@@ -28,6 +28,7 @@ from experiments.files.keys import as_seconds
 from experiments.records import Refusal
 from experiments.store import disk
 from experiments.store.inputs import InputFile
+from experiments.store.schema import Manifest, OtherManifest, fault_text
 from experiments.workers.machine import machine
 
 SCHEMA = 2
@@ -35,25 +36,6 @@ NAME, EXPERIMENT = "manifest.json", COPY
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
 BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
-
-
-class _Session(BaseModel):
-    first: str
-    key: Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
-    lines: int
-    restarted: list[str]
-
-
-class _Manifest(BaseModel):
-    """What of a manifest is read later; a published folder has no sessions."""
-
-    run_ids: list[str]
-    name: str
-    problems: dict[str, Any]
-    code: dict[str, str]
-    versions: dict[str, str]
-    data: dict[str, dict[str, str]] = {}
-    sessions: list[_Session] = []
 
 
 class StoreError(Refusal):
@@ -147,27 +129,25 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / NAME
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        schema = manifest["schema"]
-        if schema == SCHEMA:
-            _Manifest.model_validate(manifest, strict=True)
+        other = OtherManifest.model_validate(manifest)
+        if other.schema_ == SCHEMA:
+            Manifest.model_validate(manifest)
             text = (folder / EXPERIMENT).read_bytes()
             manifest["experiment"] = text.decode(errors="replace")
     except FileNotFoundError as error:
         raise StoreError(f"{folder}: holds no results (there is no {error.filename})") from None
     except ValidationError as error:
-        fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"]))
-        raise StoreError(f"{path}: cannot be read: {place}: {fault['msg']}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path}: cannot be read: {fault_text(error)}") from None
+    except (OSError, RecursionError, ValueError) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from None
-    if schema != SCHEMA:
-        release = manifest.get("versions", {}).get("dualgap", "") or "of that time"
+    if other.schema_ != SCHEMA:
+        release = other.versions.get("dualgap", "") or "of that time"
         # several states of the code may have one release's number
-        packages = manifest.get("code", {})
+        packages = other.code
         code = ", ".join(f"{name} {packages[name]}" for name in _PACKAGES if name in packages)
         raise StoreError(
-            f"{folder}: holds results of schema {schema}, and this release reads schema {SCHEMA} alone; "
-            f"read it with the one that wrote it, dualgap {release}"
+            f"{folder}: holds results of schema {other.schema_}, and this release reads schema "
+            f"{SCHEMA} alone; read it with the one that wrote it, dualgap {release}"
             f"{f' (code of {code})' if code else ''}: nothing in it was changed"
         )
     return manifest

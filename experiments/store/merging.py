@@ -4,17 +4,20 @@ A run that several folders have is kept once, and refused where they say differe
 are named anew, as one plan would name them all; each run keeps its host, and tables keep hosts apart.
 """
 
+import errno
 import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from experiments.cases.plan import digest
 from experiments.records.names import problem_names
 from experiments.store import disk
-from experiments.store.folder import RECORDED
+from experiments.store.folder import RECORDED, unchanged
 from experiments.store.log import LOG, Session
 from experiments.store.manifest import (
     BEGUN_WITH,
@@ -38,10 +41,18 @@ def merge(sources: Sequence[Path], out: Path, force: bool = False) -> RunFolder:
     Raises
     ------
     StoreError
-        If a folder holds no log of runs, a run differs between two, or `out` is not empty.
+        If a folder holds no log of runs or is written to, a run differs between two, or `out` is not
+        empty or was made by another command meanwhile.
     OSError
         If it cannot be written.
     """
+    with ExitStack() as sources_unchanged:
+        for source in dict.fromkeys(sources):
+            sources_unchanged.enter_context(unchanged(source))
+        return _merge(sources, out, force)
+
+
+def _merge(sources: Sequence[Path], out: Path, force: bool) -> RunFolder:
     folders = list(map(RunFolder, dict.fromkeys(sources)))
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise StoreError(f"{out}: is there already; choose another --out")
@@ -60,23 +71,35 @@ def merge(sources: Sequence[Path], out: Path, force: bool = False) -> RunFolder:
                     f"{record['problem_id']} (run {run_id}), of which {known[0].path} says "
                     "something else; compare the two with `dualgap compare`, and merge one of them"
                 )
-    begun = out.absolute().with_name(f".{out.absolute().name}.new")
-    shutil.rmtree(begun, ignore_errors=True)  # of a merge that was killed
-    disk.make_folder(begun)
-    session, sealed = Session(), list[bytes]()
-    for run_id, (folder, record, line) in runs.items():
+    disk.make_folder(out.absolute().parent)
+    try:
+        with TemporaryDirectory(
+            prefix=f".{out.name}.", suffix=".new", dir=out.absolute().parent
+        ) as scratch:
+            _write(Path(scratch) / "merged", manifest, runs)
+            os.replace(Path(scratch) / "merged", out)  # fails where a folder with files is
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise StoreError(f"{out}: another command has made it meanwhile") from None
+        raise
+    return RunFolder(out)
+
+
+def _write(folder: Path, manifest: Mapping[str, Any], runs: Mapping[str, _Run]) -> None:
+    """Write runs to a new folder as one session that has ended."""
+    disk.make_folder(folder)
+    session, lines = Session(), list[bytes]()
+    for run_id, (source, record, line) in runs.items():
         common = common_columns(manifest, record["problem_id"])
         own = {k: v for k, v in record.items() if v is None or v != common.get(k)}
-        sealed.append(session.sealed(_content(own, line)))
+        lines.append(session.sealed(_content(own, line)))
         session.lines += 1
         for name in (f"models/{run_id}.npz", f"answers/{run_id}.npy"):
-            if (folder.path / name).is_file():
-                disk.make_folder((begun / name).parent)
-                shutil.copyfile(folder.path / name, begun / name)
-    disk.replace(begun / LOG, b"".join(sealed))
-    write_manifest(begun, manifest | {"sessions": [session.entry(ended=True)]})
-    os.replace(begun, out)
-    return RunFolder(out)
+            if (source.path / name).is_file():
+                disk.make_folder((folder / name).parent)
+                shutil.copyfile(source.path / name, folder / name)
+    disk.replace(folder / LOG, b"".join(lines))
+    write_manifest(folder, {**manifest, "sessions": [session.entry(ended=True)]})
 
 
 def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:

@@ -20,19 +20,16 @@ from experiments.cases.records import Outcome
 from experiments.cases.search import next_of
 from experiments.files.specs import ProblemSpec, build_problem
 from experiments.records import columns
-from experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, numbers_of, typed
+from experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, typed
 from experiments.records.outcomes import outcome_of
 from experiments.store.log import LOG, Seals
 from experiments.store.manifest import StoreError, common_columns, read_manifest
+from experiments.store.schema import check_line
 from problems import Dataset, Geometry, Point, Vector
 from problems.html_table import html_table, shown
 from problems.validation import DAMAGE
 
 _log = logging.getLogger("dualgap")
-_NUMBERS = {  # of each table that lines hold rows of
-    part: set(numbers_of(file))
-    for part, file in (("record", "runs.csv"), ("trace", "traces.csv"), ("path", "paths.csv"))
-}
 _NO_RECORD = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
@@ -52,6 +49,16 @@ class RunFolder:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self._log_size = self._current_log_size()
+
+    def _current_log_size(self) -> int:
+        log = self.path / LOG
+        return log.stat().st_size if log.is_file() else 0
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the log has as many bytes as when this object was made."""
+        return self._current_log_size() == self._log_size
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -85,9 +92,9 @@ class RunFolder:
                     own = seals.fit(line.rstrip(b"\n"))
                     foreign += not own
                     if own:
-                        _check_numbers(content)
+                        check_line(content)
                         latest[content["record"]["run_id"]] = seals.session, content
-        if foreign:
+        if foreign and self.is_current:  # else a session may have begun since
             lines, they = ("lines are", "they are") if foreign > 1 else ("line is", "it is")
             text = f"{foreign} {lines} left out: {they} not what a dualgap command wrote"
             _log.warning(f"{path}: {text}")
@@ -231,20 +238,6 @@ class RunFolder:
     def diagnoses(self) -> dict[str, dict[str, Any]]:
         """The fields of the `Diagnosis` of runs by their ids, of those that have one."""
         return {k: line["diagnosis"] for k, line in self.lines.items() if line.get("diagnosis")}
-
-
-def _check_numbers(content: dict[str, Any]) -> None:
-    """Refuse a line with a word in the place of a number, which no table could hold.
-
-    Raises
-    ------
-    ValueError or TypeError
-        Of NumPy, which `_counted` takes for a damaged line.
-    """
-    record, trace, path = content["record"], content["trace"], content.get("path", [])
-    for part, rows in {"record": [record], "trace": trace, "path": path}.items():
-        for row in rows:
-            np.array([value for name, value in row.items() if name in _NUMBERS[part]], np.float64)
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:

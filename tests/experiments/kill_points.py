@@ -67,7 +67,7 @@ def session(folder: Path, outcomes: list[Outcome]) -> str:
     store.close()
     found = RunFolder(folder)
     write_tables(found, {"summary.md": "summary"})
-    models = sorted(path.name for path in (folder / "models").iterdir())
+    models = sorted(path.name for path in (folder / "models").glob("*.npz"))
     tables = [table.to_csv() for table in (found.results, found.traces)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])
 

@@ -9,9 +9,9 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from experiments.cases.plan import Case, search_of
 from experiments.cases.records import Outcome
@@ -44,13 +44,13 @@ class Job(BaseModel):
     slurm: dict[str, Any]
     again: int
     sessions: int = 0
-    id: str = ""
+    id: Annotated[str, Field(pattern="^([0-9]+(_[0-9]+)?)?$")] = ""
     words: str = ""
     got: int = 0
     tries: int = 0
 
 
-_KNOWN = TypeAdapter(dict[str, Job])
+_KNOWN = TypeAdapter(dict[Annotated[str, Field(pattern="^[0-9]+$")], Job])
 
 
 class Slots:

@@ -34,6 +34,7 @@ from experiments.report.published.documents import (
 from experiments.report.published.outdated import broken_seals, outdated, seal
 from experiments.store.manifest import NAME, StoreError, write_manifest
 from experiments.store.reading import RunFolder
+from experiments.store.schema import safe_name
 from experiments.tables.summary import summarise, to_markdown
 from experiments.tables.verification import CHECKS, verification_texts
 
@@ -72,7 +73,7 @@ def _write(run: RunFolder, results: Path) -> Path:
     """Write what a run says to a folder of `results` that has its name; return it."""
     if lacking := run.missing:
         raise ValueError(f"{run.path}: {lacking} of its planned runs are missing; resume it first")
-    target = results / run.manifest["name"]
+    target = results / safe_name(run.manifest["name"])
     if target.resolve() == run.path.resolve():
         raise ValueError(f"{run.path}: is published already; leave it out to write all pages anew")
     files = run.csv_files()

@@ -9,6 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from experiments.commands import archive
 from experiments.store import disk
 from experiments.store.reading import RunFolder
 from tests.experiments.functions import Failing, posing
@@ -17,7 +18,13 @@ TABLE = "a,b,label\n1,2,1\n2,1.5,1\n0.3,1,1\n-1,-1,-1\n-2,-1.3,-1\n-0.3,-0.2,-1\
 
 
 @pytest.fixture
-def archived(command, write, in_process, tmp_path):
+def no_figures(monkeypatch):
+    """Draw nothing, as that takes most of the time."""
+    monkeypatch.setattr(archive, "plot_all", lambda *_: [])
+
+
+@pytest.fixture
+def archived(command, write, in_process, tmp_path, no_figures):
     """An archive of a folder that has grown and reads a file, which are both gone afterwards."""
     (tmp_path / "mine.csv").write_text(TABLE)
     text = posing(dataset="{name: table_file, path: ./mine.csv, target: label}", C=[1, 2])
@@ -25,8 +32,6 @@ def archived(command, write, in_process, tmp_path):
     command("run", write(text), "--out", "x", "--set", "C=4", "--extend")
     (tmp_path / "x" / "slots" / "0").mkdir(parents=True)  # of jobs of SLURM
     (tmp_path / "x" / "slots" / "0" / "runs.jsonl").write_text("{}")
-    (tmp_path / "x" / "figures").mkdir()  # drawn already
-    (tmp_path / "x" / "figures" / "gap_against_time.svg").write_text("<svg/>")
     command("archive", "x", "--out", "x.zip")
     for path in (tmp_path / "x", tmp_path / "mine.csv", tmp_path / "small.yaml"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -34,9 +39,14 @@ def archived(command, write, in_process, tmp_path):
 
 
 def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
-    with ZipFile(archived) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    assert {"mine.csv", "experiment.yaml", "runs.jsonl", "datapackage.json"} <= content.keys()
+    with ZipFile(archived) as packed:
+        content = {name: packed.read(name) for name in packed.namelist()}
+    assert {
+        "inputs/mine.csv",
+        "experiment.yaml",
+        "runs.jsonl",
+        "datapackage.json",
+    } <= content.keys()
     assert b"numpy==" in content["environment.txt"]
     assert not any(name.startswith("slots/") for name in content)
     lines = content["checksums.sha256"].decode().splitlines()
@@ -70,11 +80,11 @@ def test_an_unpacked_archive_may_be_described_anew_and_archived_again(command, a
 
 
 def test_a_damaged_archive_and_what_is_none_are_refused(command, archived, tmp_path):
-    with ZipFile(archived) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    with ZipFile(tmp_path / "bad.zip", "w") as archive:
-        for name, each in (content | {"mine.csv": b"a,b,label\n"}).items():
-            archive.writestr(name, each)
+    with ZipFile(archived) as packed:
+        content = {name: packed.read(name) for name in packed.namelist()}
+    with ZipFile(tmp_path / "bad.zip", "w") as packed:
+        for name, each in (content | {"inputs/mine.csv": b"a,b,label\n"}).items():
+            packed.writestr(name, each)
     assert "mine.csv is not what" in command("run", "bad.zip", "--check", code=2).output
     (tmp_path / "none.zip").write_text("none")
     assert "is no archive" in command("run", "none.zip", "--check", code=2).output

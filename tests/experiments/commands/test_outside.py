@@ -132,15 +132,15 @@ def test_what_is_not_what_was_exported_is_refused(command, exported, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"target_gap": "x"}, "target_gap: Input should be a valid number"),
-        ({"target_gap": 1e9}, "target_gap: Input should be less than 1"),
-        ({"target_gap": -1}, "target_gap: Input should be greater than 0"),
+        ({"target_gap": "x"}, "target_gap: must be a valid number, got 'x'"),
+        ({"target_gap": 1e9}, "target_gap: must be less than 1, got 1000000000.0"),
+        ({"target_gap": -1}, "target_gap: must be greater than 0, got -1"),
         ({"target_gap": None}, "target_gap: "),
         ({"problems": {}}, "problems: Dictionary should have at least 1 item"),
-        ({"problems": []}, "problems: Input should be an object"),
-        ({"folder": 3}, "folder: Input should be a valid string"),
+        ({"problems": []}, "problems: must be an object, got []"),
+        ({"folder": 3}, "folder: must be a valid string, got 3"),
         ({"more": 3}, "more: Extra inputs are not permitted"),
-        ({"hash": None}, "problems.p001.hash: Input should be a valid string"),
+        ({"hash": None}, "problems.p001.hash: must be a valid string, got None"),
         (
             {"specification": {"formulation": "x"}},
             "problems.p001.specification.dataset: Field required",
@@ -148,6 +148,7 @@ def test_what_is_not_what_was_exported_is_refused(command, exported, tmp_path):
         ({"experiment": "{"}, "is not what `dualgap export --all` wrote: "),
         ({"files": {}}, "problems.p001.files: Dictionary should have at least 1 item"),
         ({"files": {"p009.npz": "0"}}, "p009.npz"),
+        ({"files": {"../p001.npz": "0"}}, "'../p001.npz' is not a relative path without '..'"),
     ],
 )
 def test_a_damaged_index_is_refused_by_the_value_that_is_wrong(command, exported, change, message):

@@ -40,8 +40,11 @@ def test_published_records_are_those_of_the_run(run, tmp_path):
 
 
 def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
-    known = {"schema": 2, "name": "old", "kind": "", "run_ids": [], "code": {}}
-    manifest = known | {"problems": {"p": {"C": 1.0}}, "versions": {"python": "3.12"}}
+    spec = {"formulation": "x", "dataset": {"name": "y"}, "parameters": {"C": 1.0}, "path": {}}
+    known = {"schema": 2, "name": "old", "kind": "", "time_limit": None, "run_ids": [], "code": {}}
+    known |= {"host": "h", "platform": "", "date": "", "problems": {"p": spec}}
+    known["machine"] = {"processor": "", "cores": 1, "memory": 1}
+    manifest = known | {"versions": {"python": "3.12"}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "experiment.yaml").write_text("name: old")
     runs = {
@@ -56,7 +59,7 @@ def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
     assert table["time_solve"].tolist() == [0.5, 1.0]
     assert table["margin"].isna().all()
     assert table["versions"].tolist() == ['{"python": "3.12"}', "{}"]  # one run had others
-    assert table["problem"].fillna("").tolist() == ['{"C": 1.0}', ""]
+    assert table["problem"].fillna("").tolist() == [json.dumps(spec), ""]
     pd.DataFrame({"no": ["runs"]}).to_csv(tmp_path / "runs.csv", index=False)
     with pytest.raises(StoreError, match="has no column run_id"):
         load_results(tmp_path)

@@ -41,6 +41,7 @@ BESIDE = {  # what takes most of a command's time, and changes nothing of its ro
     "commands.archive.summarise": None,
     "commands.archive.to_markdown": "",
     "commands.archive.distributions": [],
+    "commands.archive.plot_all": [],
     "tables.summary.summarise": None,
     "tables.summary.to_markdown": "",
     "store.folder.provenance": {},
@@ -227,7 +228,6 @@ class Folders(RuleBasedStateMachine):
         if self.known[folder].keys() != self.planned[folder]:
             self.dualgap("archive", folder, "--out", self.home / "none.zip", code=2)
             return
-        (folder / "figures").mkdir(exist_ok=True)  # else all figures would be drawn
         archive = self.home / "archive.zip"
         self.dualgap("archive", folder, "--out", archive)
         again = self.new(self.planned[folder])

@@ -1,0 +1,197 @@
+"""The shape of the files of a folder of runs, checked where they are read: they may come from anyone.
+
+A name from such a file becomes part of a path only through `safe_path`.
+"""
+
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+)
+from pydantic.types import Json
+
+from experiments.records.columns import FILES, Column
+from problems.validation import shown
+
+# what file systems accept everywhere, without hidden files and what a shell reads as an option
+_PART = re.compile(r'[^\s.~/\\:*?"<>|\x00-\x1f\x7f-][^/\\:*?"<>|\x00-\x1f\x7f]{0,199}')
+
+
+def safe_path(text: str) -> PurePosixPath:
+    """Return a relative path from a file of others, which lies in the folder that it is joined to.
+
+    Raises
+    ------
+    ValueError
+        If it is empty or absolute, or a part of it is `..`, hidden, or has a character of
+        `/\\:*?"<>|` or a control character.
+    """
+    path = PurePosixPath(text)
+    if not path.parts or not all(map(_PART.fullmatch, path.parts)):
+        raise ValueError(
+            f"{shown(text)} is not a relative path without '..', hidden parts, control characters "
+            'and any of \\:*?"<>|'
+        )
+    return path
+
+
+def safe_name(text: str) -> str:
+    """Return a name from a file of others that is one part of a path; ValueError as `safe_path`."""
+    if safe_path(text).parts != (text,):
+        raise ValueError(f"{shown(text)} is not one part of a path")
+    return text
+
+
+Name = Annotated[str, AfterValidator(safe_name)]
+RelativePath = Annotated[str, AfterValidator(lambda text: str(safe_path(text)) and text)]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Named(_Shape):
+    name: str
+
+
+class _Parameters(_Shape):
+    kernel: _Named | None = None
+    loss: _Named | None = None
+
+
+class _Interval(_Shape):
+    parameter: str
+    low: float
+    high: float
+
+
+class _Nothing(_Shape, extra="forbid"):
+    pass
+
+
+class _Problem(_Shape):
+    formulation: str
+    dataset: _Named
+    parameters: _Parameters
+    path: _Nothing | _Interval
+
+
+class _Session(_Shape):
+    first: str
+    key: Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
+    lines: Annotated[int, Field(ge=0)]
+    restarted: list[Name]
+
+
+class _Earlier(_Shape):
+    versions: dict[str, str]
+    code: dict[str, str] = {}
+    date: str = ""
+    differs: list[str] = []
+
+
+class _Commit(_Shape):
+    commit: str
+    dirty: bool
+
+
+class _Pool(_Shape):
+    library: str
+    version: str | None
+    threads: int
+
+
+class _Provenance(_Shape):
+    git: _Commit | None = None
+    blas: list[_Pool] = []
+    environment: dict[str, str] = {}
+    governor: str = ""
+    container: str = ""
+    frequency: float | None = None
+    frequency_after: float | None = None
+
+
+class _Machine(_Shape):
+    processor: str
+    cores: int
+    memory: int
+
+
+class Manifest(_Shape):
+    """What of a manifest is read later; published folders of earlier releases have no sessions."""
+
+    run_ids: list[Name]
+    name: str
+    kind: str
+    time_limit: Annotated[float, Field(gt=0)] | None
+    problems: dict[str, _Problem]
+    code: dict[str, str]
+    versions: dict[str, str]
+    host: str
+    platform: str
+    machine: _Machine
+    date: str
+    folder: str = ""
+    data: dict[str, dict[str, str]] = {}
+    earlier: list[_Earlier] = []
+    sessions: list[_Session] = []
+    options: list[str] = []
+    plans: list[str] = []
+    provenance: list[_Provenance] = []
+
+
+class OtherManifest(BaseModel):
+    """What is read of a manifest of another release."""
+
+    schema_: int = Field(alias="schema")
+    versions: dict[str, Any] = {}
+    code: dict[str, Any] = {}
+
+
+def _row(name: str, columns: tuple[Column, ...], **others: Any) -> type[BaseModel]:
+    """Return the model of a row of a table: numbers may be text, as JSON writes those of NumPy."""
+    kinds: dict[str, Any] = {"text": str, "flag": bool, "json": Json[dict[str, Any]]}
+    kinds |= dict.fromkeys(("number", "whole", "measure"), float)
+    types = {each.name: (kinds[each.kind] | None, None) for each in columns} | others
+    return create_model(name, **types)
+
+
+_RECORD = _row(
+    "Record",
+    FILES["runs.csv"],
+    **{"run_id": (Name, ...), "problem_id": (str, ...), "problem": (Json[_Problem] | None, None)},
+    **dict.fromkeys(("solver", "status", "verdict"), (str, ...)),
+    **dict.fromkeys(("time_solve", "relative_gap"), (float | None, ...)),
+    target_gap=(float, ...),
+    params=(Json[dict[str, Any]], ...),
+)
+_LINE = create_model(
+    "Line",
+    record=(_RECORD, ...),
+    trace=(list[_row("Trace", FILES["traces.csv"])], ...),
+    output=(str, ""),
+    diagnosis=(dict[str, Any], {}),
+    path=(list[_row("PathAnswer", FILES["paths.csv"])], []),
+)
+
+
+def check_line(content: Any) -> None:
+    """Refuse a line of a log that no table could hold, with a ValidationError (a ValueError)."""
+    _LINE.model_validate(content)
+
+
+def fault_text(error: ValidationError) -> str:
+    """Return the first fault of a file: the field, what is accepted, and the value."""
+    fault = error.errors(include_url=False)[0]
+    place = ".".join(map(str, fault["loc"])) or "its content"
+    message = fault["msg"].removeprefix("Value error, ")
+    if message.startswith("Input should "):
+        message = f"must {message.removeprefix('Input should ')}, got {shown(fault['input'])}"
+    return f"{place}: {message}"

@@ -97,3 +97,80 @@ def test_a_full_disk_leaves_the_archive_that_was_there(command, archived, monkey
     monkeypatch.setattr(disk, "os", Failing("write", errno.ENOSPC))
     assert "cannot be written" in command("archive", "unpacked", "--out", archived, code=1).output
     assert archived.read_bytes() == before
+
+
+def test_an_archive_holds_what_the_runs_used_and_says_what_it_leaves_out(
+    command, write, in_process, no_figures, tmp_path
+):
+    (tmp_path / "environment.txt").write_text(TABLE)
+    dataset = "{name: table_file, path: ./environment.txt, target: label}"
+    command("run", write(posing(dataset=dataset)), "--out", "x")
+    (tmp_path / "x/.hidden").mkdir()
+    (tmp_path / "x/.hidden/token").write_text("secret")
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "x/linked").symlink_to(tmp_path / "secret")
+    (tmp_path / "x/linked_folder").symlink_to(tmp_path)
+    (tmp_path / "x/program").write_text("#!/bin/sh\n")
+    (tmp_path / "x/program").chmod(0o755)
+    told = command("archive", "x").output
+    assert "hidden files and links are left out: '.hidden/token', 'linked', 'linked_folder'" in told
+    with ZipFile("x.zip") as packed:
+        content = {name: packed.read(name) for name in packed.namelist()}
+        assert packed.getinfo("program").external_attr >> 16 & 0o777 == 0o755
+    assert b"secret" not in content.values()
+    assert content["inputs/environment.txt"] == TABLE.encode()
+    assert b"numpy==" in content["environment.txt"]
+    assert not any("hidden" in name or "linked" in name for name in content)
+    (tmp_path / "environment.txt").unlink()
+    command("run", "x.zip", "--check")
+
+
+def test_files_that_changed_after_the_runs_are_not_archived(
+    command, write, in_process, no_figures, strange, tmp_path
+):
+    (tmp_path / "mine.csv").write_text(TABLE)
+    solver = strange()
+    text = posing(
+        dataset="{name: table_file, path: ./mine.csv, target: label}",
+        solvers=["smo", solver.replace(str(tmp_path), ".")],
+    )
+    command("run", write(text), "--out", "x")
+    command("archive", "x", "--out", "x.zip")
+    before = (tmp_path / "x.zip").read_bytes()
+    strange("yield FormPoint(x + 0)")
+    refused = command("archive", "x", "--out", "x.zip", code=2).output
+    assert "./strange.py:Strange has changed since its runs" in refused
+    strange()
+    (tmp_path / "mine.csv").write_text(TABLE.replace("1.5", "1.6"))
+    refused = command("archive", "x", "--out", "x.zip", code=2).output
+    assert "./mine.csv has changed since its runs" in refused
+    assert (tmp_path / "x.zip").read_bytes() == before
+
+
+def test_an_archive_has_whole_figures_where_a_kill_left_half_of_them(
+    command, write, in_process, monkeypatch, tmp_path
+):
+    def draw(folder, names, out):
+        (out / "gap.svg").write_text("whole")
+        return [out / "gap.svg"]
+
+    monkeypatch.setattr(archive, "plot_all", draw)
+    command("run", write(), "--out", "x")
+    (tmp_path / "x/figures").mkdir()
+    (tmp_path / "x/figures/gap.svg").write_text("ha")
+    command("archive", "x")
+    with ZipFile("x.zip") as packed:
+        assert packed.read("figures/gap.svg") == b"whole"
+    assert (tmp_path / "x/figures/gap.svg").read_text() == "ha"
+
+
+def test_a_program_of_an_archive_can_be_run_where_it_is_checked(
+    command, write, in_process, no_figures, tmp_path
+):
+    (tmp_path / "mine").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "mine").chmod(0o755)
+    entry = "{name: program, label: mine, command: '{folder}/mine', folder: ., answer: npz}"
+    command("run", write(posing(solvers=[entry])), "--out", "x", code=1)
+    command("archive", "x")
+    (tmp_path / "mine").unlink()
+    assert "nothing became wrong" in command("run", "x.zip", "--check").output

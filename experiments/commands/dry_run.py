@@ -20,13 +20,20 @@ from experiments.cases.search import Record, next_of
 from experiments.executors.base import limit_of
 from experiments.files.experiment import Experiment
 from experiments.files.settings import options_of
-from experiments.files.specs import SolverSpec, build_kernel, build_problem, build_solver, plain
+from experiments.files.specs import (
+    SolverSpec,
+    build_kernel,
+    build_problem,
+    build_solver,
+    build_source,
+    plain,
+)
 from experiments.records.names import settings_text
 from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder
 from experiments.tables.formats import duration
 from problems import FORMULATIONS, Dataset, Unsupported, reduce
-from problems.datasets import SOURCES, GeneratedBlocks, WholeProblem
+from problems.datasets import GeneratedBlocks, WholeProblem
 from solvers import SOLVERS
 
 _MOST = 20  # lines of a list
@@ -125,7 +132,7 @@ def _refusal(case: Case) -> str | None:
         samples: Any = formulation.example_samples(spec.parameters)
         data = Dataset(*samples) if formulation.has_samples else WholeProblem(*samples)
         problem = build_problem(spec, data).parts[0].problem
-        if SOURCES.find(spec.dataset["name"]).in_blocks:
+        if build_source(spec.dataset, case.folder).in_blocks:
             task = "regression" if problem.is_regression else "classification"
             problem = build_problem(spec, GeneratedBlocks(n=2, task=task).load())
         solver = build_solver(case.solver, case.folder, case.seed)

@@ -256,11 +256,21 @@ def planned(
     return cases, again
 
 
+def folder_plan(cases: list[Case], folder: Path) -> list[Case]:
+    """Return all cases that a folder of runs has planned, if `cases` are some of them, else `cases`."""
+    if (folder / NAME).is_file():
+        planned_ids = {*read_manifest(folder)["run_ids"]}
+        if {case.run_id for case in cases} < planned_ids:
+            return planned_in(folder)
+    return cases
+
+
 def begin(
     described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
 ) -> tuple[list[Case], Executor, Store]:
     """Return the cases of an experiment, the executor that can run them, and the folder, open."""
     cases, again = planned(described, folder, options, repeated)
+    whole = folder_plan(cases, folder) if options.rerun else cases
     plans = [] if repeated is None else read_manifest(repeated).get("plans", [])
     try:
         chosen = EXECUTORS.find(options.executor)
@@ -268,15 +278,15 @@ def begin(
         raise Refusal(f"--executor: {error}") from None
     executor = chosen(options.workers, options.address, folder=folder)
     executor.check()
-    inputs = input_files(cases)
+    inputs = input_files(whole)
     store = Store.open(
         folder,
         described.text,
-        [case.run_id for case in cases],
+        [case.run_id for case in whole],
         options.resume,
         Growth(options.force, options.extend, again),
         inputs=inputs,
-        problems={case.problem_id: vars(case.problem) for case in cases},
+        problems={case.problem_id: vars(case.problem) for case in whole},
         begun_by={
             "options": described.options,
             "folder": described.folder if inputs else "",

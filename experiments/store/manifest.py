@@ -36,6 +36,7 @@ NAME, EXPERIMENT = "manifest.json", COPY
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
 BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
+_PLAN = ("name", "kind", "time_limit", "experiment", "options", "plans", "problems", "run_ids")
 
 
 class StoreError(Refusal):
@@ -169,8 +170,8 @@ def common_columns(manifest: Mapping[str, Any], problem: str) -> dict[str, str |
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return phrases on how the plan, the code and the libraries of two manifests differ."""
     found: list[str] = []
-    if old["run_ids"] != new["run_ids"]:
-        before, now = set(old["run_ids"]), set(new["run_ids"])
+    before, now = set(old["run_ids"]), set(new["run_ids"])
+    if before != now:
         found.append(
             f"another plan ({len(before)} runs, of which {len(before - now)} are not planned now, "
             f"and {len(now - before)} are new)"
@@ -214,8 +215,8 @@ class Growth:
     ----------
     force : in everything; of runs that use a changed file no earlier line counts any more.
     extend : by more runs; those that are there stay.
-    rerun : runs (of a search, what their ids begin with) that begin anew; files of code that they alone
-        use may differ.
+    rerun : runs (of a search, what their ids begin with) that begin anew; files that they alone use may
+        differ.
     """
 
     force: bool = False
@@ -268,11 +269,18 @@ def succeeding(
         texts = {**dict.fromkeys(old.get("plans", [])), old["experiment"]: None}
         both |= {"run_ids": [*old["run_ids"], *added], "folder": _one_folder(folder, old, new)}
         new = {**new, **both, "plans": [*texts]} if added else {**old, **both}
+    elif {*new["run_ids"]} == known:  # the texts of the folder plan these runs, in whatever order
+        new = {**new, **{key: old[key] for key in _PLAN if key in old}}
     compared = other_makers if growth.extend else differences
-    own = {inputs[name].path.name for name, used in users.items() if {*used} <= {*growth.rerun}}
+    alone = {name for name, used in users.items() if {*used} <= {*growth.rerun}}
+    exempt = {"data": alone, "code": fresh | {inputs[name].path.name for name in alone}}
     before, now = (
-        {**each, "code": {k: v for k, v in each["code"].items() if k not in own | fresh}}
-        for each in (old, new)
+        each
+        | {
+            part: {name: value for name, value in each.get(part, {}).items() if name not in names}
+            for part, names in exempt.items()
+        }
+        for each in (dict(old), dict(new))
     )
     if (refused := compared(before, now)) and not growth.force:
         anew = f", with the {len(restarted)} of {len(new['run_ids'])} runs that use it begun anew"

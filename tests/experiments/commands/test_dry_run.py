@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from experiments.cases.plan import plan
 from experiments.cases.records import Outcome, blank_record
 from experiments.commands.dry_run import impossible, time_text
 from experiments.files.experiment import read_experiment
 from experiments.store.reading import load_results
+from problems.datasets import ENTRIES
 from tests.experiments.functions import posing
 from tests.experiments.rows import recorded
 
@@ -72,3 +75,17 @@ def test_samples_in_blocks_are_possible_where_each_worker_draws_them(planned):
     data = "{name: generated_blocks, n: 20}"
     text = posing(formulation="soft_margin_primal", dataset=data, solvers=solvers)
     assert [solver for _, solver, _ in impossible(planned(text))] == ["liblinear"]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_same_pairs_are_impossible_on_published_data_as_on_generated(planned, name):
+    solvers = ["smo", "pegasos", "lda", "near_rows", "projected_gradient"]
+    generated, keys = "two_moons", {"formulation": "soft_margin_primal", "C": 1}
+    if ENTRIES[name].task == "regression":
+        generated, keys = "friedman", {"formulation": "svr_primal", "C": 1, "epsilon": 0.1}
+    on_published, on_generated = (
+        {(solver, why) for (_, solver, _), why in impossible(planned(text)).items()}
+        for data in (name, generated)
+        for text in [posing(dataset=f"{{name: {data}}}", solvers=solvers, **keys)]
+    )
+    assert on_published == on_generated != set()

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from experiments import load_results
@@ -131,6 +132,49 @@ def test_a_solver_from_a_file_that_has_changed_is_run_again(command, write, stra
     assert "other code (strange.py)" in refused.output
     assert "4/4" not in command("run", file, "--out", "x", "--rerun", name).output
     assert len(ids("x")) == 4
+
+
+PROGRAM = "{name: program, label: mine, command: 'cp {folder}/mine.npz {answer}', answer: npz}"
+
+
+def test_a_program_whose_files_have_changed_is_run_again(command, write, tmp_path):
+    np.savez(tmp_path / "mine.npz", alpha=np.zeros(24))
+    file = write(posing(C=[1, 2], solvers=["smo", PROGRAM]))
+    command("run", file, "--out", "x")
+    np.savez(tmp_path / "mine.npz", alpha=np.full(24, 1e-3))
+    refused = command("run", file, "--out", "x", "--resume", code=2).output
+    assert "another content of " in refused
+    part = command("run", file, "--out", "x", "--rerun", "mine", "--problem", "C=1", code=2)
+    assert part.output == refused  # the run with C=2 has used the file as well
+    assert "2/2" in command("run", file, "--out", "x", "--rerun", "mine").output
+    assert "1/" not in command("run", file, "--out", "x", "--resume").output
+    assert len(ids("x")) == 4
+
+
+def test_an_extended_folder_is_resumed_with_the_same_file_and_with_runs_in_any_order(
+    command, write
+):
+    file = write(TEXT)
+    command("run", file, "--out", "x")
+    command("run", file, "--out", "x", "--set", "C=4,1,2", "--extend")
+    for values in ("4,1,2", "1,2,4"):
+        command("run", file, "--out", "x", "--set", f"C={values}", "--resume")
+    assert len(ids("x")) == 6
+    assert "runs 6" in " ".join(command("run", "x", "--dry-run").output.split())
+
+
+def test_a_solver_is_run_again_on_some_problems_and_the_folder_keeps_its_plan(command, write):
+    file = write(TEXT)
+    command("run", file, "--out", "x")
+    before = load_results("x").set_index("run_id")
+    for experiment in (file, "x"):
+        told = command("run", experiment, "--out", "x", "--rerun", "smo", "--problem", "C=2")
+        assert "1/1" in told.output
+    after = load_results("x").set_index("run_id").reindex(before.index)
+    again = after["time_solve"] != before["time_solve"]
+    assert again.tolist() == ((after["solver"] == "smo") & (after["C"] == 2)).tolist()
+    command("run", file, "--out", "x", "--resume")
+    assert "runs 4" in " ".join(command("run", "x", "--dry-run").output.split())
 
 
 def test_merged_folders_have_each_run_once_with_its_host(command, write, tmp_path):

@@ -21,6 +21,7 @@ from experiments.commands.terminal import (
     prepare,
     print_json,
     refusing,
+    say,
     write,
     writing,
 )
@@ -202,7 +203,7 @@ def plot(folder: Path, names: tuple[str, ...]) -> None:
         paths = plot_all(folder, names)
     for path in paths:
         if path.suffix != ".svg":
-            click.echo(f"{path} (and .svg)" if path.with_suffix(".svg") in paths else path)
+            say(f"{path} (and .svg)" if path.with_suffix(".svg") in paths else path)
 
 
 @main.command()
@@ -215,7 +216,7 @@ def report(folder: Path, out: Path | None) -> None:
     target = out or folder / "report.html"
     with writing(target):
         written = write_report(folder, target)
-    click.echo(written)
+    say(written)
 
 
 @main.command("compare")
@@ -254,7 +255,7 @@ def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
 
     with refusing(ValueError), writing(out or FOLDER):
         for paths in draw_figures(out or FOLDER, names):
-            click.echo(f"{paths[-1]} (and .svg)")
+            say(f"{paths[-1]} (and .svg)")
             if show and click.launch(str(paths[-1])) != 0:
                 raise Refusal(
                     "--show: nothing on this machine opens a picture; leave the option away"
@@ -327,7 +328,7 @@ def init(file: Path, schema: bool) -> None:
         except FileExistsError:
             raise Refusal(f"{file}: exists already; choose another name") from None
     for path in written:
-        click.echo(path)
+        say(path)
 
 
 @main.command()
@@ -441,7 +442,7 @@ def certify(
         if as_json:
             print_json(to_json(found))
         elif not quiet:
-            click.echo(judgement(found))
+            say(*judgement(found))
     sys.exit(0 if found.verdict == "solved" else 1)
 
 
@@ -471,12 +472,12 @@ def export(
         from experiments.commands.outside import export_all  # noqa: PLC0415
 
         for path in export_all(problem, folder, formats or ["libsvm"]):
-            click.echo(path)
+            say(path)
         return
     if folder is not None or out is None or formats:
         raise Refusal("give --out FILE, perhaps with --qp; or --all DIR, perhaps with --format")
     write_problem(problem, out, qp)
-    click.echo(out)
+    say(out)
 
 
 @main.command()
@@ -508,7 +509,7 @@ def archive(folder: Path, out: Path | None) -> None:
     target = out or folder.resolve().with_name(f"{folder.resolve().name}.zip")
     with refusing(ValueError), writing(target):
         write_archive(folder, target)
-    click.echo(target)
+    say(target)
 
 
 @main.command()

@@ -5,7 +5,8 @@ Colours are the page's own, so that they read on dark and on light ones.
 
 import math
 from collections.abc import Iterable
-from html import escape
+
+from problems.texts import html
 
 TABLE = "border-collapse:collapse;color:inherit;background:transparent"
 CELL = "padding:.15em .8em .15em 0"
@@ -15,12 +16,12 @@ _NAME = f"{CELL};text-align:left;font-weight:normal;opacity:.75"
 def html_table(title: str, rows: Iterable[tuple[str, str]]) -> str:
     """Return an HTML table of two columns under a title; rows without a text are left out."""
     lines = "".join(
-        f'<tr style="background:transparent"><th scope="row" style="{_NAME}">{escape(name)}</th>'
-        f'<td style="{CELL};text-align:left">{escape(text)}</td></tr>'
+        f'<tr style="background:transparent"><th scope="row" style="{_NAME}">{html(name)}</th>'
+        f'<td style="{CELL};text-align:left">{html(text)}</td></tr>'
         for name, text in rows
         if text
     )
-    caption = f'<caption style="text-align:left;font-weight:bold">{escape(title)}</caption>'
+    caption = f'<caption style="text-align:left;font-weight:bold">{html(title)}</caption>'
     return f'<table style="{TABLE}">{caption}<tbody>{lines}</tbody></table>'
 
 

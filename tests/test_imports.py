@@ -19,6 +19,7 @@ ORDER = {
         *(
             "compilation",
             "registry",
+            "texts",
             "validation",
             "html_table",
             "dataset",

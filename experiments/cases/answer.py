@@ -6,26 +6,23 @@ from the problem follows which arrays there may be.
 
 from __future__ import annotations
 
-import sysconfig
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from math import nan
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import problems
-import solvers
+from experiments.workers.errors import error_text
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
 from problems import Formulation, Point
 from problems.forms import Claim
+from problems.texts import one_line
 from problems.validation import NoSuchProblem
 from solvers import Solution, Status
 
 _PARTS = ("alpha", "w", "b", "rule")  # of a point
 _MOST_POINTS = 3000  # answers on a path and evaluations of a trace, of which there are fewer
 _MOST_HEADER = 2**24  # bytes
-_LONGEST = 1000  # characters of a reason
 
 
 class Failure(NamedTuple):
@@ -39,50 +36,14 @@ class Failure(NamedTuple):
     def of(cls, error: BaseException) -> Failure:
         """Return the failure that an exception is; what cannot be posed is unsupported, no crash."""
         if isinstance(error, NoSuchProblem):
-            return cls(Status.UNSUPPORTED, sentence(str(error)), "")
-        place = _place(error)
-        reason = _first_line(error) + (f" ({place})" if place else "")
+            return cls(Status.UNSUPPORTED, one_line(str(error)), "")
         try:
             told = traceback.format_exc()
         except BaseException as other:  # of an exception whose own methods fail
             told = f"no traceback: {type(other).__name__}"
         lacking = isinstance(error, MemoryError)
         status = Status.OUT_OF_MEMORY if lacking else Status.CRASHED
-        return cls(status, reason, _printable(told))
-
-
-def _first_line(error: BaseException) -> str:
-    """Return the type of an exception and the first line of its message."""
-    text = "".join(traceback.format_exception_only(error))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    name = type(error).__name__
-    # before that of a SyntaxError stand its file and line; a message may begin with a blank line
-    start = next((i for i, line in enumerate(lines) if name in line.partition(":")[0]), 0)
-    return sentence(" ".join(lines[start : start + 1 + lines[start].endswith(f"{name}:")]))
-
-
-def _place(error: BaseException) -> str:
-    """Return file and line where an exception arose: the last in user code, if any was called."""
-    if isinstance(error, SyntaxError):  # the last frame is the import's
-        return f"{Path(error.filename or '').name}:{error.lineno}"
-    known = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
-    known += [Path(str(package.__file__)).parent for package in (problems, solvers)]
-    known += [Path(__file__).parents[1]]  # experiments
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_file()]
-    users = [f for f in frames if not any(map(Path(f.filename).is_relative_to, known))]
-    return "".join(f"{Path(f.filename).name}:{f.lineno}" for f in (users or frames)[-1:])
-
-
-def _printable(text: str) -> str:
-    """Return text with nothing that a file in UTF-8 cannot hold."""
-    return text.encode(errors="backslashreplace").decode()
-
-
-def sentence(text: str) -> str:
-    """Return text on one line, without control characters, of a length that a table can show."""
-    plain = "".join(c if c.isprintable() else " " for c in _printable(text[: 2 * _LONGEST]))
-    line = " ".join(plain.split())
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."
+        return cls(status, error_text(error), told.encode(errors="backslashreplace").decode())
 
 
 @dataclass(frozen=True)
@@ -104,8 +65,8 @@ class Found:
     def of(cls, solution: Solution) -> Found:
         """Return what is kept of a solution."""
         own: dict[str, Any] = {each.name: getattr(solution, each.name) for each in fields(cls)}
-        own["note"], own["counters"] = sentence(solution.note), dict(solution.counters)
-        own["version"] = sentence(solution.version)
+        own["note"], own["counters"] = one_line(solution.note), dict(solution.counters)
+        own["version"] = one_line(solution.version)
         return cls(**own)
 
 

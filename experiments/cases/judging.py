@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from experiments.cases import paths
-from experiments.cases.answer import Answer, Failure, read, sentence
+from experiments.cases.answer import Answer, Failure, read
 from experiments.cases.description import described
 from experiments.cases.plan import Case, code_from_outside
 from experiments.cases.records import Outcome, blank_record, failed, packed, versions
@@ -29,6 +29,7 @@ from problems.compilation import compiled_apart
 from problems.exchange.answers import read_answer
 from problems.forms import Claim
 from problems.formulations.task import LABELS
+from problems.texts import one_line
 from solvers import Evaluation, Solution, Solver, Status
 
 _MEASURES = """
@@ -240,7 +241,7 @@ def _answer(solution: Solution, importing: float) -> dict[str, Any]:
         "status": str(solution.status),
         "claimed": str(solution.claimed),
         "verdict": solution.verdict,
-        "reason": sentence(solution.reason),
+        "reason": one_line(solution.reason),
         "bound_source": c.bound_source,
         "objective": float(solution.objective),
         "time_setup": solution.time_setup + importing,

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from experiments.cases.answer import Answer, Found, sentence
+from experiments.cases.answer import Answer, Found
 from experiments.cases.plan import Case, digest
 from experiments.records.names import path_text
 from problems import Dataset, Formulation, Point
 from problems.answers.parametric_bounds import Parameter, with_value
+from problems.texts import one_line
 from solvers import NoPath, Path, Solution, Solver, Status, select, solve_path
 from solvers.paths.path import path_of
 
@@ -30,10 +31,10 @@ def traced(problem: Formulation, solver: Solver, case: Case) -> tuple[Answer, li
     except NoPath as ended:
         last = ended.answer
         if last is None:
-            return Answer(reason=sentence(str(ended))), []
+            return Answer(reason=one_line(str(ended))), []
         reason = last.reason if last.certificate.point.alpha is None else str(ended)
         gap = last.certificate.relative_gap
-        return Answer(status=last.status, reason=sentence(reason), gap=gap), []
+        return Answer(status=last.status, reason=one_line(reason), gap=gap), []
     solutions = [piece.solution for piece in path.pieces]
     values = [piece.value for piece in path.pieces]
     return Answer([Found.of(solution) for solution in solutions], values), solutions

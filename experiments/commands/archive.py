@@ -19,11 +19,9 @@ from time import localtime
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-import click
-
 from experiments.analysis.compare import set_side_by_side
 from experiments.commands.run import RunOptions, planned_in, record
-from experiments.commands.terminal import INTERRUPTED, console, print_json
+from experiments.commands.terminal import INTERRUPTED, console, print_json, say
 from experiments.files.experiment import read_experiment
 from experiments.plots import plot_all
 from experiments.records import Refusal
@@ -106,7 +104,7 @@ def _files_in(folder: Path, out: Path) -> dict[str, Path]:
             files[relative.as_posix()] = path
     if left_out:
         names = ", ".join(map(repr, left_out))
-        click.echo(f"{folder}: hidden files and links are left out: {names}", err=True)
+        say(f"{folder}: hidden files and links are left out: {names}", err=True)
     return files
 
 
@@ -135,9 +133,9 @@ def _inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
             path = safe_path(name.rpartition(":")[0] if file.is_code else name)
             files[f"{_INPUTS}/{path}"] = file.path
         except ValueError:
-            click.echo(f"{name}: is outside the experiment's folder, and left out", err=True)
+            say(f"{name}: is outside the experiment's folder, and left out", err=True)
     for name in sorted(data.keys() - inputs.keys()):
-        click.echo(f"{name}: is no longer there, and left out", err=True)
+        say(f"{name}: is no longer there, and left out", err=True)
     return files
 
 
@@ -223,7 +221,7 @@ def check_archive(file: Path, out: Path | None, options: RunOptions) -> int:
     elif not options.quiet:
         console().print(to_terminal(changes, *manifests))
     if early:
-        click.echo(f"{early}: not every run was checked", err=True)
+        say(f"{early}: not every run was checked", err=True)
         return 130 if early == INTERRUPTED else 1
     differing = ("contradictory", "other data")
     return int(any(own.before != own.after or own.change in differing for own in changes))

@@ -33,8 +33,8 @@ def posed(file: Path) -> tuple[Formulation, float]:
         return build_problem(spec, build_source(spec.dataset, folder).load(), folder), target_gap
 
 
-def judgement(found: Solution) -> str:
-    """Return what is known of an answer, a line for each."""
+def judgement(found: Solution) -> list[str]:
+    """Return the lines that say what is known of an answer."""
     c = found.certificate
     rounding = f"of which float64's rounding may be {c.resolution:.1g}, " if c.resolution else ""
     intercept = ""
@@ -58,7 +58,7 @@ def judgement(found: Solution) -> str:
         "diagnosis": found.diagnosis.text if found.diagnosis else "",
     }
     width = max(map(len, lines)) + 2
-    return "\n".join(f"{name + ':':<{width}}{text}" for name, text in lines.items() if text)
+    return [f"{name + ':':<{width}}{text}" for name, text in lines.items() if text]
 
 
 def to_json(found: Solution) -> dict[str, Any]:

@@ -4,14 +4,15 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from html import escape
 from importlib import import_module
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
+
+from experiments.commands.terminal import say
+from problems.texts import html, printable
 
 _BAR = 16  # columns
 _EVERY = 5.0  # seconds between two lines
@@ -69,7 +70,9 @@ def progress(total: int, quiet: bool = False) -> Generator[Advance]:
             task = bar.add_task("", total=total)
             yield Advance(
                 total,
-                lambda done, of, text: bar.update(task, completed=done, total=of, description=text),
+                lambda done, of, text: bar.update(
+                    task, completed=done, total=of, description=printable(text)
+                ),
             )
     else:
         yield Advance(total, _as_a_line, _EVERY)
@@ -78,7 +81,7 @@ def progress(total: int, quiet: bool = False) -> Generator[Advance]:
 def _as_a_line(done: int, of: int, text: str) -> None:
     """Print a line, if anybody reads it still: the runs go on without."""
     with suppress(OSError):
-        click.echo(f"{done}/{of} {text}", err=True)
+        say(f"{done}/{of} {text}", err=True)
 
 
 def _in_notebook(total: int) -> Callable[[int, int, str], object]:
@@ -88,7 +91,7 @@ def _in_notebook(total: int) -> Callable[[int, int, str], object]:
     )  # is there in a notebook, and nowhere needed else
 
     def bar(done: int, of: int, text: str) -> Any:
-        shown = f'<progress value="{done}" max="{of}"></progress> {done}/{of} {escape(text)}'
+        shown = f'<progress value="{done}" max="{of}"></progress> {done}/{of} {html(text)}'
         return display.HTML(f"<div>{shown}</div>")
 
     handle = display.display(bar(0, total, ""), display_id=True)

@@ -11,13 +11,11 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-import click
-
 from experiments.cases.plan import Case, named_alike, plan, search_of
 from experiments.cases.search import Record, Waiting, is_followed
 from experiments.commands.defaults import take_defaults
 from experiments.commands.progress import progress
-from experiments.commands.terminal import INTERRUPTED, console, print_json
+from experiments.commands.terminal import INTERRUPTED, console, print_json, say
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from experiments.executors.local import CHECKPOINTS
 from experiments.files.experiment import (
@@ -124,7 +122,7 @@ def run_all(
         if early:
             words = ["dualgap", "run", experiment, *chain.from_iterable(changes)]
             again = shlex.join([*words, "--out", str(folder), *options.going_on()])
-            click.echo(f"{early}; resume with: {again}", err=True)
+            say(f"{early}; resume with: {again}", err=True)
             return 130 if early == INTERRUPTED else 1
         code = max(code, int(failed))
     return code
@@ -338,10 +336,10 @@ def write_all(
     try:
         paths = write_tables(folder, {"summary.md": summary} | dict(others or {}))
     except OSError as error:  # the runs themselves are recorded
-        click.echo(f"{folder.path}: the tables cannot be written: {error.strerror}", err=True)
+        say(f"{folder.path}: the tables cannot be written: {error.strerror}", err=True)
         return False
     for path in () if options.quiet else paths:
-        click.echo(path, err=options.as_json)
+        say(path, err=options.as_json)
     return True
 
 

@@ -6,10 +6,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import click
-
 from experiments.cases.search import Waiting
 from experiments.commands.run import RunOptions, begin, conclude, experiment_of, place_of
+from experiments.commands.terminal import say
 from experiments.executors.base import ExecutorError
 from experiments.executors.slurm import SLOTS, queue
 from experiments.executors.slurm.slots import Slots
@@ -37,7 +36,7 @@ def submit_all(
         waiting = Waiting(cases, RunFolder(folder).records(), partial(load_answer, folder))
         count = len(waiting)
         slots.submit(waiting, options.workers or SLOTS, again)
-    click.echo(
+    say(
         f"{count} runs are submitted in {len(slots.jobs)} jobs; "
         f"bring what is there, at any time, with: dualgap collect {folder}"
     )
@@ -65,8 +64,8 @@ def collect_into(folder: Path) -> int:
         alive, given_up = slots.go_on(states) if go_on else ([], [])
     wrong += given_up
     for told in wrong:
-        click.echo(told, err=True)
+        say(told, err=True)
     if recorded.missing:
         jobs = "; ".join(f"{count} {state}" for state, count in Counter(alive).items())
-        click.echo(f"{recorded.missing} runs are missing; jobs: {jobs or 'none'}", err=True)
+        say(f"{recorded.missing} runs are missing; jobs: {jobs or 'none'}", err=True)
     return int(failed or bool(wrong))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -17,7 +18,8 @@ import click
 from experiments.records import Refusal
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 WIDTH = 100  # columns, where the output is not a terminal
 INTERRUPTED = "interrupted"
@@ -39,19 +41,19 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except Refusal as error:
-            told, code = str(error), 2
+            told, code = error.lines, 2
         except KeyboardInterrupt:
-            told, code = INTERRUPTED, 130
+            told, code = [INTERRUPTED], 130
         except OSError as error:
             with suppress(OSError, ValueError):  # what is left to print would fail again at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            told, code, why = str(error), 1, _OUTPUT.get(error.errno or 0)
+            told, code, why = [str(error)], 1, _OUTPUT.get(error.errno or 0)
             if error.filename is not None:
-                told = f"{error.filename}: {error.strerror}"
+                told = [f"{error.filename}: {error.strerror}"]
             elif why is not None:
-                told = f"the output cannot be written: {why}"
+                told = [f"the output cannot be written: {why}"]
         with suppress(OSError):
-            click.echo(told, err=True)
+            say(*told, err=True)
         sys.exit(code)
 
 
@@ -85,24 +87,37 @@ def refusing(*errors: type[Exception]) -> Generator[None]:
         raise Refusal(str(error)) from None
 
 
+def say(*lines: object, err: bool = False) -> None:
+    """Print each as one line, to standard error if asked for; nothing in it steers a terminal."""
+    for line in lines:
+        text = str(line)
+        if not text.isprintable():
+            from problems.texts import printable  # noqa: PLC0415 - takes a second, and is rare
+
+            text = printable(text)
+        click.echo(text, err=err)
+
+
 @contextmanager
 def writing(target: Path) -> Generator[None]:
     """Say that a file or folder cannot be written; exit with 1 if the disk is full, else with 2."""
     try:
         yield
     except OSError as error:
-        click.echo(f"{target}: cannot be written: {error.strerror or error}", err=True)
+        say(f"{target}: cannot be written: {error.strerror or error}", err=True)
         sys.exit(1 if error.errno in _OUTPUT else 2)
 
 
 def write(text: str, out: Path | None) -> None:
     """Write text to a file, or print it where there is none."""
+    from problems.texts import printable  # noqa: PLC0415 - whoever has made the text has loaded it
+
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(printable(text, keep="\n\t"), nl=False)
         return
     with writing(out):
         out.write_text(text, encoding="utf-8")
-    click.echo(out)
+    say(out)
 
 
 def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,17 +153,31 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def print_json(content: Mapping[str, Any]) -> None:
-    """Print what a command found as JSON, which has null for a number that is not finite."""
+    """Print what a command found as JSON, which has null for a number that is not finite.
+
+    What would steer a terminal is written as the escapes that JSON has for characters.
+    """
     from pydantic_core import to_json  # noqa: PLC0415
 
-    click.echo(to_json(content, indent=1, inf_nan_mode="null").decode())
+    lines = to_json(content, indent=1, inf_nan_mode="null").decode().split("\n")
+    for line in lines:
+        click.echo("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line))
 
 
 def console() -> Console:
     """Return the terminal, or where the output goes elsewhere a plain one of `COLUMNS`, else 100."""
     from rich.console import Console  # noqa: PLC0415
+    from rich.segment import Segment  # noqa: PLC0415
+
+    from problems.texts import printable  # noqa: PLC0415
 
     class Terminal(Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else printable(text, keep="\n"), style, control)
+
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError(errno.EPIPE, "") from None  # rich would end without a word
 

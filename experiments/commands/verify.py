@@ -5,11 +5,9 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import click
-
 from experiments.analysis.verify import compare
 from experiments.commands.run import RunOptions, experiment_of, record, write_all
-from experiments.commands.terminal import INTERRUPTED, console, print_json
+from experiments.commands.terminal import INTERRUPTED, console, print_json, say
 from experiments.files.entries import Describer
 from experiments.files.experiment import ConfigError, Experiment
 from experiments.files.overrides import text_of
@@ -52,7 +50,7 @@ def verify_experiment(
             if not write_all(recorded, summary, texts, options):
                 return 1
     if early:
-        click.echo(f"{early}: not every problem was checked", err=True)
+        say(f"{early}: not every problem was checked", err=True)
         return 130 if early == INTERRUPTED else 1
     return int(not verification.passed)
 

@@ -53,7 +53,13 @@ class ConfigError(Refusal):
         lines = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
         more = len(lines) - _MOST_SHOWN
         last = [f"{file}: and {more} more faults"] if more > 0 else []
-        super().__init__("\n".join(lines[:_MOST_SHOWN] + last))
+        self._lines = lines[:_MOST_SHOWN] + last
+        super().__init__("\n".join(self._lines))
+
+    @property
+    def lines(self) -> list[str]:
+        """One line for each fault."""
+        return self._lines
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,12 +22,14 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.style import context
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 from PIL import Image
 
 from problems import Vector
+from problems.texts import printable
 
 TEXT_WIDTH = 7.0  # inches
 PANELS = 6  # at most, in one figure
@@ -227,19 +230,43 @@ def note(ax: Axes, text: str) -> None:
 
 
 def plain(text: str) -> str:
-    """Return `text` so that matplotlib shows it as it is: no formulas, no hidden labels."""
-    text = text.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
+    """Return `text` so that matplotlib shows it as it is: no formulas, no hidden labels.
+
+    Characters that the font of all figures lacks are shown by their code points.
+    """
+    glyphs = _glyphs()
+    shown = "".join(
+        c if ord(c) in glyphs or c == "\n" else f"[U+{ord(c):04X}]"
+        for c in printable(text, keep="\n").replace("$", r"\$")
+    )
+    return f" {shown}" if shown.startswith("_") else shown
+
+
+@cache
+def _glyphs() -> Set[int]:
+    """Return the code points of the characters that the font of all figures has."""
+    return get_font(findfont("DejaVu Sans")).get_charmap().keys()
+
+
+def shortened(text: str, room: int) -> str:
+    """Return text of at most `room` characters, without words in the middle: names differ at their ends.
+
+    Only of two words, or one, that are too long the middle characters are left out.
+    """
+    words = text.split(" ")
+    if len(text) <= room:
+        return text
+    for kept in range(len(words) - 1, 1, -1):
+        shown = " ".join([*words[: (kept + 1) // 2], "…", *words[-(kept // 2) :]])
+        if len(shown) <= room:
+            return shown
+    return f"{text[: room // 2 - 1]}…{text[-(room // 2 - 1) :]}"
 
 
 def wrap(text: str, width: int, lines: int = 2) -> str:
-    """Return `text` in at most `lines` lines of about `width`, broken at separators.
-
-    What is too long loses its middle: names differ at their ends.
-    """
+    """Return `text` in at most `lines` lines of about `width`, broken at separators, or `shortened`."""
     room = lines * width - (lines - 1) * (width // 3)
-    if len(text) > room:
-        text = f"{text[: room // 2 - 1]}…{text[-(room // 2 - 1) :]}"
+    text = shortened(" ".join(printable(text).split()), room)
     tokens: list[str] = []  # words, and pieces of words that are too long for a line
     for word in re.findall(r"\S+\s*", text):
         pieces = re.findall(r".+?(?:[-_/,;:|=]|$)", word) if len(word.rstrip()) > width else [word]

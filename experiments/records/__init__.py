@@ -3,3 +3,8 @@
 
 class Refusal(Exception):
     """What was given cannot be used; a command prints the text, which says what to do, with exit 2."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The text, which is one line unless a subclass says otherwise."""
+        return [str(self)]

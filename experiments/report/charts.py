@@ -19,6 +19,7 @@ from experiments.analysis.profiles import PAIRWISE, Curves
 from experiments.plots.runs import Runs
 from experiments.plots.style import BLACK, LineStyle
 from problems import Vector
+from problems.texts import printable
 
 _INK = "var(--ink)"  # the page's colour of text stands for black, which is invisible on a dark page
 _GREY = "#808080"
@@ -157,7 +158,7 @@ def _lines(lines: Iterable[_Line], styles: Mapping[str, LineStyle]) -> list[list
     def short(values: Vector) -> list[float]:
         return [float(f"{value:.4g}") for value in values]
 
-    return [[places[series], label, short(x), short(y)] for series, label, x, y in lines]
+    return [[places[series], printable(label), short(x), short(y)] for series, label, x, y in lines]
 
 
 def _figure(x: str, y: str, **settings: Any) -> Any:

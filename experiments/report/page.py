@@ -1,8 +1,9 @@
 """The page itself: the sections of a report put into the template, with the scripts that they need.
 
-Names and reasons come from files that anyone may have written. The template escapes all of them, the
-numbers of the charts travel as JSON in which `<` is escaped, and a content security policy lets only
-the two scripts run that are in the page, known by their hashes, and nothing be loaded from anywhere.
+Names and reasons come from files that anyone may have written. The template shows all of them as they
+are, `printable` and escaped; the numbers of the charts travel as JSON in which `<` is escaped, and a
+content security policy lets only the two scripts run that are in the page, known by their hashes, and
+nothing be loaded from anywhere.
 """
 
 import base64
@@ -18,8 +19,15 @@ from markupsafe import Markup
 from experiments.analysis.profiles import SHIFT
 from experiments.plots.style import BLACK, LineStyle
 from experiments.report.charts import Chart, swatches
+from problems.texts import printable
 
 _FOLDER = Path(__file__).parent
+
+
+def _finalized(value: Any) -> Any:
+    """Return what the template shows of a value: text without characters that steer a page."""
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return printable(value, keep="\n\t") if is_text else value
 
 
 def render(
@@ -42,6 +50,7 @@ def render(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_finalized,
         trim_blocks=True,
         lstrip_blocks=True,
     )

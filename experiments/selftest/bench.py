@@ -5,12 +5,9 @@ in size. The bound is the better one of the answer's own and of the toolkit's de
 no solver is believed, and a solver that gives weights alone is judged as exactly as one that gives α.
 """
 
-import inspect
-import traceback
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +15,7 @@ import numpy as np
 from experiments.selftest.limits import Limits, WorkClock
 from experiments.selftest.outcome import Outcome, Property
 from experiments.selftest.problems import PROBLEMS
+from experiments.workers.errors import error_text
 from problems import BoxQP, Formulation, Unsupported, reduce
 from problems.answers.diagnosis import Diagnosis
 from problems.box_gap import middle
@@ -38,21 +36,6 @@ class NotJudged(Exception):
 def load(name: str) -> Solver:
     """Return a solver at its default settings; what importing and building it raises is passed on."""
     return SOLVERS.find(name)()
-
-
-def crash_text(error: BaseException, file: str = "") -> str:
-    """Return an error in one line, with the last place in `file` that it came through.
-
-    Without such a place the deepest one is named: an error may come from a library that the file calls,
-    or from importing the file itself.
-    """
-    text = " ".join(f"raised {type(error).__name__}: {error}".split())[:200].rstrip(": ")
-    places = traceback.extract_tb(error.__traceback__)
-    in_file = [place for place in places if place.filename == file] or places
-    if not in_file:
-        return text
-    place = in_file[-1]
-    return f"{text}, at {Path(place.filename).name}, line {place.lineno}: `{place.line}`"
 
 
 class Bench:
@@ -108,7 +91,7 @@ class Bench:
 
     def _crash(self, error: BaseException, problem: Formulation) -> str:
         """Return what a solver raised, where, and what its form lacks that solvers often rely on."""
-        text = crash_text(error, inspect.getfile(type(self.solver)))
+        text = f"raised {error_text(error, with_source=True)}"
         if self.solver.form is BoxQP and reduce(problem, BoxQP).form.a is None:
             text += " (form.a is None: this problem has no intercept, and so no equality)"
         return text

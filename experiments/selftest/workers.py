@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
-from experiments.selftest.bench import Bench, crash_text, load
+from experiments.selftest.bench import Bench, load
 from experiments.selftest.limits import Limits, WorkClock
 from experiments.selftest.outcome import Outcome, Property
 from experiments.selftest.problems import PROBLEMS, REGRESSION, SOFT
+from experiments.workers.errors import error_text
 from experiments.workers.start import STARTING
 from experiments.workers.supervision import Worker
 from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
@@ -103,7 +104,7 @@ def _check(
         try:
             bench = _bench(solver, limits)
         except BaseException as error:  # whatever importing and building it does
-            failures = {LOADING: crash_text(error)}
+            failures = {LOADING: f"raised {error_text(error, with_source=True)}"}
             return pack(Outcome(item.name, "failed", failures=failures, loaded=False))
         return pack(bench.check(item, digests, report))
 

@@ -16,6 +16,7 @@ from experiments.records.names import common_words, distinct_names, gap_text
 from experiments.tables.formats import SETUP, SINGLE, duration, precision_text
 from experiments.tables.table import Column, Table
 from experiments.workers.machine import bytes_text
+from problems.texts import markdown
 
 _LEGEND = (
     f"{READINGS['cheapest_setting']} Each cell has the median times over the repetitions of solving "
@@ -116,13 +117,13 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
             intercepts(found.compared, results),
         )
     )
-    listed = "\n".join(f"- {line}" for line in machine)
+    listed = "\n".join(f"- {markdown(line)}" for line in machine)
     shared = common_words([*words.values()])
-    common = f"All problems are {' '.join(shared)}. " if shared else ""
+    common = f"All problems are {markdown(' '.join(shared))}. " if shared else ""
     repeated = bool(results["repetition"].max() + 1 >= FEWEST)
     legend = f"{common}{_LEGEND} {_INTERVALS[repeated]}"
-    legend = f"{legend} {precision_text({title: results})}".strip()
-    parts = [f"# {title}", listed, legend]
+    legend = f"{legend} {markdown(precision_text({title: results}))}".strip()
+    parts = [f"# {markdown(title)}", listed, legend]
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {gap_text(target)}", _at_target(rows)]
     means = found.means
@@ -154,21 +155,21 @@ def _at_target(rows: pd.DataFrame) -> str:
     """Return a table with a row a problem and a column a solver, ours first."""
     ours = rows[rows["kind"] == "ours"]
     shown = rows.assign(
-        head=rows["solver"] + np.where(rows["single"], f" {SINGLE}", ""),
+        head=rows["solver"].map(markdown) + np.where(rows["single"], f" {SINGLE}", ""),
         cell=[_cell(row, ours["solver"].nunique() > 1) for row in rows.to_dict("records")],
     )
     heads = shown.sort_values(["kind", "solver"])["head"].unique()  # "ours" before "peer"
     table = shown.pivot_table("cell", "problem", "head", "first", sort=False)[heads]
     table.insert(0, "fastest of ours", ours.groupby("problem")["ours"].first())
-    return Table.of(table.reset_index()).markdown()
+    return Table.of(table.reset_index()).markdown(marked_up=heads)
 
 
 def _cell(row: _Row, several: bool) -> str:
     if row["outcome"] != "reached":
-        return missed(row)
+        return markdown(missed(row))
     compared = row["kind"] == "peer" or several
     setup = f" + {duration(row['setup'])}" if np.isfinite(row["setup"]) else ""
-    parts = [f"{duration(row['time'])}{setup} ({row['setting']})"]
+    parts = [f"{duration(row['time'])}{setup} ({markdown(row['setting'])})"]
     parts += [bold(_comparison(row, "ratio"))] if compared and np.isfinite(row["ratio"]) else []
     if np.isfinite(row["floors"]) and row["kind"] == "ours":
         parts.append(f"{_times(row['floors'])} the dense reference")

@@ -28,6 +28,7 @@ from experiments.records.names import AA_REPEAT
 from experiments.records.outcomes import FAILING, FINAL
 from experiments.tables.formats import SETUP, precise_duration
 from experiments.tables.table import Cell, Column, Table
+from problems.texts import markdown
 
 _MEDIANS = {
     "objective": "objective",
@@ -156,11 +157,11 @@ def _table(problem: str, rows: list[_Row]) -> Table:
 def to_markdown(summary: pd.DataFrame, title: str) -> str:
     """Return the summary as a Markdown document."""
     hosts = hosts_note(summary["host"])
-    parts = [f"# {title}\n", *([f"{hosts}\n"] if hosts else [])]
+    parts = [f"# {markdown(title)}\n", *([f"{markdown(hosts)}\n"] if hosts else [])]
     for problem, rows in _by_problem(summary):
         table = _table(problem, rows)
-        parts.append(f"## {problem}\n\n{table.markdown()}\n")
-        parts += [f"- {note}" for note in table.notes] + [""]
+        parts.append(f"## {markdown(problem)}\n\n{table.markdown()}\n")
+        parts += [f"- {markdown(note)}" for note in table.notes] + [""]
     return "\n".join([*parts, _LEGEND])
 
 

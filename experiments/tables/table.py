@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from math import isfinite, isnan, nan
@@ -17,20 +17,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 from tabulate import tabulate
 
+from problems.texts import latex, markdown, printable
+
 _WIDEST = 10_000  # columns of a terminal
-_ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "≈": r"$\approx$",
-    "–": "--",
-    "×": r"$\times$",
-} | {character: f"\\{character}" for character in "&%$#_{}"}
-_EXPONENT = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?)e([+-]\d+)(?![\w.])")
 
 
 @dataclass(frozen=True)
@@ -39,7 +28,7 @@ class Cell:
 
     Attributes
     ----------
-    text : what is shown. value : the number behind it, NaN if there is none.
+    text : what is shown, as `printable`. value : the number behind it, NaN if there is none.
     bold : whether it is a winner. style : its colour in a terminal.
     """
 
@@ -47,6 +36,9 @@ class Cell:
     value: float = nan
     bold: bool = False
     style: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", printable(self.text))
 
     @property
     def key(self) -> str:
@@ -72,6 +64,10 @@ class Column:
     side: Literal["right", "left", "words"] = "right"
     optional: int = 0
     group: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("head", "group"):
+            object.__setattr__(self, name, printable(getattr(self, name)))
 
     @property
     def name(self) -> str:
@@ -100,6 +96,10 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     title: str = ""
     notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", printable(self.title))
+        object.__setattr__(self, "notes", [*map(printable, self.notes)])
 
     @classmethod
     def of(
@@ -151,7 +151,7 @@ class Table:
             whole = column.side != "words"
             texts = [Text(text) for text in (column.name, *(cell.text for cell in cells))]
             table.add_column(
-                column.name,
+                texts[0],
                 justify="right" if column.side == "right" else "left",
                 overflow="ellipsis" if whole else "fold",
                 no_wrap=whole,
@@ -164,17 +164,28 @@ class Table:
     def to(self, kind: str, name: str) -> str:
         """Return the text of a paper's table as "latex", "markdown" or "csv", with its title."""
         if kind == "markdown":
-            return f"{self.title}\n\n{self.markdown(aligned=True)}\n"
+            return f"{markdown(self.title)}\n\n{self.markdown(aligned=True)}\n"
         return self.latex(name) if kind == "latex" else self.csv()
 
-    def markdown(self, aligned: bool = False) -> str:
-        """Return a Markdown table, empty without rows; numbers are aligned at the right if asked for."""
+    def markdown(self, aligned: bool = False, marked_up: Collection[str] = ()) -> str:
+        """Return a Markdown table, empty without rows.
+
+        Parameters
+        ----------
+        aligned : whether numbers are at the right.
+        marked_up : columns whose heads and cells are Markdown already.
+        """
+        names = [column.name for column in self.columns]
         texts = [
-            [f"**{cell.text}**" if cell.bold else _escaped_bar(cell.text) for cell in row]
+            [
+                cell.text if name in marked_up else f"**{shown}**" if cell.bold else shown
+                for name, cell in zip(names, row, strict=True)
+                for shown in [markdown(cell.text)]
+            ]
             for row in self.rows
         ]
-        heads = [_escaped_bar(column.name) for column in self.columns]
-        sides = ["left", *["right"] * (len(heads) - 1)] if aligned else None
+        sides = ["left", *["right"] * (len(names) - 1)] if aligned else None
+        heads = [name if name in marked_up else markdown(name) for name in names]
         return (
             tabulate(texts, heads, "pipe", disable_numparse=True, colalign=sides) if texts else ""
         )
@@ -216,29 +227,3 @@ class Table:
 
 def _latex_line(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
-
-
-def latex(text: object) -> str:
-    """Return text that LaTeX prints as it is; numbers such as 4e-07 as 4·10⁻⁷.
-
-    Characters that pdflatex does not know are shown by their code points.
-    """
-    parts = _EXPONENT.split(str(text))  # text, mantissa, exponent, text, ...
-    plain = ["".join(map(_latex_character, part)) for part in parts[0::3]]
-    powers = [
-        f"${mantissa} \\cdot 10^{{{int(exponent)}}}$"
-        for mantissa, exponent in zip(parts[1::3], parts[2::3], strict=True)
-    ]
-    return "".join(a + b for a, b in zip(plain, [*powers, ""], strict=True))
-
-
-def _latex_character(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if character.isspace() or not character.isprintable():
-        return " "
-    return character if character <= "ÿ" else f"[U+{ord(character):04X}]"
-
-
-def _escaped_bar(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from experiments.analysis.verify import Check, Verification
 from experiments.tables.table import Cell, Column, Table
+from problems.texts import markdown
 
 CHECKS = "verification.csv"
 _MOST = 5  # problems with failed runs that the terminal shows
@@ -61,9 +62,8 @@ def to_markdown(verification: Verification, title: str) -> str:
     optima = checks.groupby("problem_id")["reference"].first()
     table.insert(0, "optimum", optima.map("{:.8g}".format, na_action="ignore"))
     parts = [
-        f"# {title}",
-        verification.sentence,
-        *diagnosis_sentences(verification),
+        f"# {markdown(title)}",
+        *map(markdown, [verification.sentence, *diagnosis_sentences(verification)]),
         _by_solver(checks).markdown(),
         f"## {_DIFFERENCES}",
         Table.of(table.reset_index()).markdown(),

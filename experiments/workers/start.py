@@ -87,6 +87,7 @@ def serve(
             except WorkerExit as death:
                 answer = frame(ENDED, str(death.code).encode())
             except BaseException as error:  # of a solver, which may also call sys.exit
-                text = f"{type(error).__name__}: {error}"
-                answer = frame(RAISED, text.encode(errors="replace"))
+                from experiments.workers.errors import error_text  # noqa: PLC0415 - see above
+
+                answer = frame(RAISED, error_text(error).encode(errors="replace"))
             channel.sendall(answer)

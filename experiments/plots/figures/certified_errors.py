@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from experiments.analysis.labels import names_of
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
-from experiments.plots.style import decades, key, legend, line_styles, panels, wrap
+from experiments.plots.style import decades, key, legend, line_styles, panels
 from experiments.tables.formats import file_name
 from solvers.paths.cross_validation import Bands, summed
 
@@ -63,7 +63,7 @@ def certified_errors(tables: Mapping[str, pd.DataFrame], parameter: str, title: 
 
     `tables` are those of `CrossValidation`, by what they are called.
     """
-    new, (ax,) = panels([wrap(title, 95)])
+    new, (ax,) = panels([title])
     styles, entries = line_styles(tables), list[tuple[Artist, str]]()
     for label, table in tables.items():
         line = styles[label].arguments(marker="")

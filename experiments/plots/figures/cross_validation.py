@@ -19,7 +19,7 @@ from experiments.plots.style import (
     panels,
     solver_keys,
 )
-from experiments.tables.table import Table
+from experiments.tables.table import Cell, Table
 
 _RING: dict[str, Any] = {
     "color": BLACK,
@@ -41,8 +41,9 @@ class CrossValidation(Drawing):
         scores = mean_scores(runs.table)
         if not scores.empty:
             yield self.name, cross_validation(scores)
+            models = [*map(Cell, scores["model"], scores["mean"], scores["best"])]
             shown = scores[[*CHOICE, "folds"]].assign(
-                model=scores["model"].where(~scores["best"], "**" + scores["model"] + "**"),
+                model=pd.Series(models, scores.index, dtype=object),
                 score=scores["mean"].map("{:.4f}".format) + scores["error"].map(" ± {:.4f}".format),
             )
             said = "Mean over the folds of the score on the held-out fold, ± its standard error."

@@ -29,6 +29,7 @@ from experiments.tables.claims import CLAIMS, claims
 from experiments.tables.formats import SINGLE, precise_duration, precision_text
 from experiments.tables.summary import summarise
 from experiments.tables.table import Table
+from problems.texts import markdown
 
 ROOT = Path(__file__).parents[3]
 _DOCUMENTS = ("README.md", "results/README.md")
@@ -39,6 +40,7 @@ _PERFORMANCE = {
     "bench_svr": "kernel regression",
     "bench_linear": "linear",
 }
+_NAMES = ["baseline", "ours"]  # the columns of a table of baselines that are not Markdown
 _GAPS = (1e-3, 1e-6)  # certified relative gaps of the table of performance
 TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
 _TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
@@ -129,13 +131,13 @@ def index_table(results: Path) -> str:
         tables = next(path for path in map(folder.joinpath, TABLES) if path.is_file())
         lines.append(
             {
-                "experiment": f"[{place}]({place / tables.name})",
+                "experiment": f"[{markdown(place)}]({place / tables.name})",
                 "what it is": purpose(found.manifest["experiment"]),
                 "runs": str(len(found.results)),
                 "measured": str(found.manifest.get("date", ""))[:10],
             }
         )
-    return Table.of(lines).markdown()
+    return Table.of(lines).markdown(marked_up=set().union(*lines))
 
 
 def benchmarks_table(results: Path) -> str:
@@ -143,13 +145,15 @@ def benchmarks_table(results: Path) -> str:
     files = sorted(results.glob("*/means.csv"))
     if not files:
         raise StoreError(f"{results}: no benchmark is published there")
-    return Table.of(_by_gap(files)).markdown()
+    rows = _by_gap(files)
+    return Table.of(rows).markdown(marked_up=rows.columns.drop(_NAMES))
 
 
 def baselines_table(benchmark: Path) -> str:
     """Return Markdown with a row for each baseline of a published benchmark; empty if it has none."""
     rows = _by_gap([benchmark / "means.csv"])
-    return "" if rows.empty else Table.of(rows.drop(columns="benchmark")).markdown()
+    shown = Table.of(rows.drop(columns="benchmark"))
+    return "" if rows.empty else shown.markdown(marked_up=rows.columns.drop(_NAMES))
 
 
 def _by_gap(files: Sequence[Path]) -> pd.DataFrame:
@@ -189,7 +193,7 @@ def performance_table(results: Path) -> str:
         lines.append(line)
     precision = precision_text({name: load_results(results / name) for name in _PERFORMANCE})
     sentences = " ".join(filter(None, [precision, _single_precision_text(results)]))
-    return f"{Table.of(lines).markdown()}\n\n{sentences}"
+    return f"{Table.of(lines).markdown(marked_up=set().union(*lines))}\n\n{sentences}"
 
 
 def _single_precision_text(results: Path) -> str:
@@ -216,7 +220,7 @@ def _of_library(name: str, fastest: pd.DataFrame) -> tuple[float, str]:
     failed = fastest["ratio"].isna() & fastest["in_vain"]
     asked = fastest["ratio"].notna() | failed
     told = f" (failed {failed.sum()} of {asked.sum()})" if failed.any() else ""
-    return mean, f"{name} **{Comparison(mean).factor}**{told}"
+    return mean, f"{markdown(name)} **{Comparison(mean).factor}**{told}"
 
 
 def _read(files: Sequence[Path]) -> pd.DataFrame:
@@ -259,11 +263,12 @@ def first_problem_table(summary: pd.DataFrame) -> str:
     """Return Markdown with a row for each solver of the first problem, best first, if it ran there."""
     problem = summary["problem"].iloc[0]
     rows = summary[(summary["problem"] == problem) & summary["gap"].notna()]
+    head = markdown(problem).replace(" ", "<br>", 2)  # else the numbers are broken for its sake
     cells = {
-        problem.replace(" ", "<br>", 2): rows["solver"],  # else the numbers are broken for its sake
+        head: rows["solver"].map(markdown),
         "time": rows["time"].map(precise_duration),
         "objective": rows["objective"].map("{:.8g}".format),
         "gap": rows["gap"].map("{:.1e}".format),
         "outcome": rows["outcome"],
     }
-    return Table.of(pd.DataFrame(cells)).markdown()
+    return Table.of(pd.DataFrame(cells)).markdown(marked_up=[head])

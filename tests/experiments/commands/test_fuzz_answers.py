@@ -226,7 +226,7 @@ def outcome(problem, path):
     """The verdict on an answer, or how it was refused: in one sentence that begins with the file."""
     try:
         found, refusal = answered(path, problem, 1e-6), None
-        assert len(judgement(found)) < 5000
+        assert sum(map(len, judgement(found))) < 5000
     except (ValueError, OSError) as error:
         found, refusal = None, error
     if found is not None:

@@ -163,7 +163,7 @@ def test_a_crash_names_the_line_of_the_solver_once():
     lines = (ZOO / "answers.py").read_text().splitlines()
     number = next(i for i, line in enumerate(lines, start=1) if "form.a[0]" in line)
     line = lines[number - 1].strip()
-    assert f"object is not subscriptable, at answers.py, line {number}: `{line}`" in sentence
+    assert f"object is not subscriptable (answers.py:{number}): `{line}`" in sentence
 
 
 @pytest.mark.parametrize(("name", "times"), [("answers", 0), ("claims", 1)])

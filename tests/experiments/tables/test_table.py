@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from experiments.tables.chosen import paper_table
-from experiments.tables.table import Cell, Column, Table, latex
+from experiments.tables.table import Cell, Column, Table
+from problems.texts import latex
 from tests.experiments.tables.conftest import times
 
 HOSTILE = r"a_b & 50% of $x^2$ {#1} ~ \input{secret} <|> α 中 é"
@@ -39,7 +40,7 @@ def test_names_are_escaped_for_latex():
     assert latex("\\input{x}") == r"\textbackslash{}input\{x\}"
     assert latex("tol=4e-07, 1e+10") == r"tol=$4 \cdot 10^{-7}$, $1 \cdot 10^{10}$"
     assert latex("deadbeef1e5, v1e-5x") == "deadbeef1e5, v1e-5x"
-    assert latex("α\n中") == "[U+03B1] [U+4E2D]"
+    assert latex("α\n中") == "{[}U+03B1] [U+4E2D]"
 
 
 def test_latex_has_as_many_cells_in_each_row_as_columns():

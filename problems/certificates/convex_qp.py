@@ -40,6 +40,7 @@ from problems.dataset import Indices, Vector
 
 _ACTIVE = 1e-7  # distance to a limit, relative to the terms, that counts as none
 _FAR = 1e3  # times the largest entry of x: a bound farther away is hardly one
+_RIDGE = 1e-12  # added to P's diagonal, relative: P may be singular along the variables that move
 _ROUNDS = 3  # of leaving out rows whose multipliers would be below 0
 _ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as well
 
@@ -271,30 +272,34 @@ class Program:
         return replace(self, lb=lb, ub=ub)
 
     def stationary(self, x: Vector, y: Vector, z: Vector) -> Vector | None:
-        """Return x̄ near `x` (n,) with about r = 0 for the curved variables within their bounds."""
-        inside = (self.curvature > 0) & (x > self.lb) & (x < self.ub)
+        """Return x̄ near `x` (n,) with about r = 0 for the variables within their bounds, if P allows."""
+        inside = self._inside(x) & (self.P.diagonal() > 0)
         if not inside.any():
             return None
-        r = self.P @ x + self.q + self.A.T @ y + self.G.T @ z
+        r = (self.P @ x + self.q + self.A.T @ y + self.G.T @ z)[inside]
         block = scipy.sparse.csc_array(self.P[inside][:, inside])
+        block = block + _RIDGE * scipy.sparse.diags_array(block.diagonal())
+        moved = x.copy()
         try:
             if is_dense(block):
-                step = scipy.linalg.solve(block.toarray(), r[inside], assume_a="pos")
+                moved[inside] -= scipy.linalg.cho_solve(scipy.linalg.cho_factor(block.toarray()), r)
             else:
-                step = sparse_lu(block).solve(r[inside])
+                moved[inside] -= sparse_lu(block).solve(r)
         except (RuntimeError, ValueError, np.linalg.LinAlgError):  # ValueError of r that overflows
             return None
-        moved = x.copy()
-        moved[inside] -= step
         return moved if np.isfinite(moved).all() else None
+
+    def _inside(self, x: Vector) -> NDArray[np.bool_]:
+        """Return which variables are away from their bounds at `x` (n,)."""
+        near = _ACTIVE * float(np.abs(x).max(initial=0.0))
+        return (x - self.lb > near) & (self.ub - x > near)
 
     def fitted_multipliers(self, x: Vector) -> tuple[Vector, Vector]:
         """Return y and z for which r is about 0 within bounds, by least squares.
 
         z are those of the rows that `x` (n,) is at the limits of, without what would be below 0.
         """
-        near = _ACTIVE * float(np.abs(x).max(initial=0.0))
-        inside = (x - self.lb > near) & (self.ub - x > near)
+        inside = self._inside(x)
         terms = abs(self.G) @ np.abs(x) + np.abs(self.h)
         active = np.flatnonzero(self.G @ x >= self.h - _ACTIVE * terms)
         gradient = (self.P @ x + self.q)[inside]

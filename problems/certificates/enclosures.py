@@ -28,6 +28,7 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.arithmetic import Intervals
+from problems.arithmetic.binary_scaling import exponent_to_one
 from problems.arithmetic.rounding import UNIT, gamma, lost_to_underflow, products, terms
 from problems.certificates.eigenvalues import factored, smallest_eigenvalue, sparse_lu
 from problems.dataset import Indices, Vector
@@ -241,16 +242,20 @@ class Interior(NamedTuple):
 
 
 def linear_program(cost: Vector, constraints: Constraints) -> Any:
-    """Return SciPy's answer to min costᵀu (HiGHS; Huangfu & Hall 2018); None if it has none."""
+    """Return SciPy's answer to min costᵀu (HiGHS; Huangfu & Hall 2018); None if it has none.
+
+    HiGHS's tolerance of 1e-7 is absolute: the cost is posed with a size of 1.
+    """
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import
 
     c = constraints
     if not np.isfinite(cost).all():
         return None
+    exponent = exponent_to_one(float(np.abs(cost).max(initial=0.0)), cost)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of options, and of numbers that HiGHS finds large
         found = linprog(
-            cost,
+            np.ldexp(cost, exponent),
             c.I if c.i.size else None,
             c.i if c.i.size else None,
             c.E if c.e.size else None,
@@ -259,7 +264,12 @@ def linear_program(cost: Vector, constraints: Constraints) -> Any:
             method="highs",
             options={"time_limit": _SECONDS},
         )
-    return found if found.status == 0 else None
+    if found.status != 0:
+        return None
+    found.fun = np.ldexp(found.fun, -exponent)
+    for limits in (found.eqlin, found.ineqlin):
+        limits.marginals = np.ldexp(limits.marginals, -exponent)
+    return found
 
 
 def solution_radius(

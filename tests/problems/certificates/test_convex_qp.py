@@ -296,6 +296,16 @@ def test_x_alone_is_enough_for_a_dense_matrix(n):
     assert c.relative_gap < 1e-9
 
 
+@pytest.mark.parametrize("unit", [1.0, 2.0**-20, 2.0**20])
+def test_x_alone_is_enough_for_a_singular_matrix_and_an_inexact_answer(unit):
+    rng = np.random.default_rng(0)
+    F, q = rng.standard_normal((20, 60)), -rng.random(60)
+    problem = ConvexQP(unit * F.T @ F, unit * q, A=np.ones((1, 60)), b_eq=[1.0], lb=0.0, ub=1.0)
+    x = solve(problem, CvxoptQP(tol=1e-10)).x
+    near = x + np.where(x > 1e-6, 1e-7 * rng.standard_normal(60), 0.0)
+    assert certify(problem, near).relative_gap < 1e-6
+
+
 def test_x_alone_is_enough_for_many_variables():
     n, rng = 20_000, np.random.default_rng(0)
     D = scipy.sparse.eye_array(n) + scipy.sparse.diags_array(np.full(n - 1, 0.3), offsets=1)

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 
 from problems.certificates.certificate import Certificate
-from problems.certificates.convex_qp import Program
-from problems.certificates.qp_certificate import qp_bounds, without_point
+from problems.certificates.quadratic.convex_qp import Program
+from problems.certificates.quadratic.qp_certificate import qp_bounds, without_point
 from problems.dataset import Vector, check_indices, content_hash
 from problems.dual_problem.dual import View
 from problems.forms import QP, FormPoint, Point, Reduction, Unsupported
@@ -203,19 +203,20 @@ class ConvexQP(Formulation):
         return certificate
 
     def to_qp(self, gram: Any, start: Point | None = None) -> Reduction[QP]:  # type: ignore[override]
-        """Return the form of itself, with cost and rows in units of its own; the way back is exact."""
+        """Return the form of itself in units of its own; the way back is exact."""
         own = self.program.normalised
         program = own.program
 
         def recover(point: FormPoint) -> Point:
-            y, z = point.equality, point.inequality
+            x, y, z = point.x, point.equality, point.inequality
+            x = None if x is None else own.original_x(x)
             known = (y is not None or not program.b.size) and (z is not None or not program.h.size)
-            if point.x is None or not known:
-                return Point(point.x)
+            if x is None or not known:
+                return Point(x)
             y, z = own.original_multipliers(
                 np.zeros(0) if y is None else y, np.zeros(0) if z is None else z
             )
-            return Point(point.x, np.concatenate([z, y]))
+            return Point(x, np.concatenate([z, y]))
 
         def column(matrix: Any) -> Any:
             return scipy.sparse.csc_array(matrix) if matrix.shape[0] else None

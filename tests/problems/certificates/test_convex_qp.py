@@ -11,8 +11,9 @@ import pytest
 import scipy
 
 from problems import ConvexQP, Point, certify
-from problems.certificates.eigenvalues import curvature
-from problems.certificates.enclosures import Constraints, exact_signs, residuals
+from problems.certificates.quadratic.eigenvalues import curvature
+from problems.certificates.quadratic.enclosures import Constraints
+from problems.certificates.quadratic.exact_rows import exact_signs, residuals
 from solvers import CvxoptQP, solve
 from tests.problems.convex_qps import drawn, optimum, problem_of, rational
 

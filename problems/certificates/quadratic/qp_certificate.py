@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from problems.certificates.certificate import Bounds, Certificate, assembled
-from problems.certificates.convex_qp import Normalised, Program, Sides
-from problems.certificates.eigenvalues import NotConvex
+from problems.certificates.quadratic.arrays import Normalised
+from problems.certificates.quadratic.convex_qp import Program, Sides
+from problems.certificates.quadratic.eigenvalues import NotConvex
 from problems.dataset import Vector
 from problems.forms import Point
 
@@ -55,12 +56,13 @@ def qp_bounds(program: Program, x: Vector, given: Multipliers | None) -> Certifi
     if given is not None:
         y, z = own.multipliers(*given)
         given = y, np.where(np.diff(bounded.G.indptr), z, 0.0)
-    c = _bounds(bounded, x, given)
+    violation = _violation(program, x)
+    c = _bounds(bounded, own.x(x), given, violation)
     if c.point.w is not None and bounded is not own.program:
         c = replace(c, point=_with_row_multipliers(own.program, bounded, c.point))
-    c = _in_original_units(c, own)
+    c = _in_original_units(c, own, x)
     reasons = [c.reason] if c.nearby is None else [c.reason, c.nearby.as_nearby]
-    return replace(c, primal_residual=_violation(program, x), reason="; ".join(reasons))
+    return replace(c, primal_residual=violation, reason="; ".join(reasons))
 
 
 def _with_row_multipliers(program: Program, bounded: Program, point: Point) -> Point:
@@ -79,11 +81,14 @@ def _with_row_multipliers(program: Program, bounded: Program, point: Point) -> P
     return replace(point, w=np.concatenate([z, y]))
 
 
-def _in_original_units(c: Certificate, own: Normalised) -> Certificate:
-    """Return a certificate of a normalised program as one of the original."""
+def _in_original_units(c: Certificate, own: Normalised[Program], x: Vector) -> Certificate:
+    """Return a certificate of a normalised program as one of the original, of its `x` (n,)."""
     lower = own.original_value(c.dual_objective, -inf)
     upper = own.original_value(c.primal_objective, inf)
-    point = c.point
+    assert c.point.alpha is not None
+    alpha = own.original_x(c.point.alpha)
+    point = replace(c.point, alpha=alpha)
+    moved = nan if np.isnan(c.projection_distance) else float(np.linalg.norm(alpha - x))
     if point.w is not None:
         y, z = own.original_multipliers(point.w[own.of_G.size :], point.w[: own.of_G.size])
         point = replace(point, w=np.concatenate([z, y]))
@@ -94,12 +99,15 @@ def _in_original_units(c: Certificate, own: Normalised) -> Certificate:
         gap=Bounds(lower, upper).gap,
         unit=abs(own.original_value(c.unit, inf)),
         point=point,
-        nearby=c.nearby and _in_original_units(c.nearby, own),
+        projection_distance=moved,
+        nearby=c.nearby and _in_original_units(c.nearby, own, x),
     )
 
 
-def _bounds(program: Program, x: Vector, given: Multipliers | None) -> Certificate:
-    """Return the certificate of `x` in the units of a normalised program."""
+def _bounds(
+    program: Program, x: Vector, given: Multipliers | None, violation: float
+) -> Certificate:
+    """Return the certificate of `x`, which has a `violation`, in the units of a normalised program."""
     try:
         _ = program.curvature
     except NotConvex as indefinite:
@@ -115,8 +123,7 @@ def _bounds(program: Program, x: Vector, given: Multipliers | None) -> Certifica
         return replace(_UNBOUNDED, point=Point(point))
     lower, upper = best.bound if best.bound > -inf else nan, found[0] if found else nan
     reasons = [
-        f"no exactly feasible point is proven near x, which violates constraints by "
-        f"{_violation(program, x):.2g}"
+        f"no exactly feasible point is proven near x, which violates constraints by {violation:.2g}"
         if found is None
         else "",
         "no dual feasible point is proven near y and z" if np.isnan(lower) else "",

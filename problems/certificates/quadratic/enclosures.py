@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import fsum, inf, nan
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 
 from problems.arithmetic import Intervals
 from problems.arithmetic.binary_scaling import exponent_to_one
-from problems.arithmetic.rounding import UNIT, gamma, lost_to_underflow, products, terms
-from problems.certificates.eigenvalues import factored, smallest_eigenvalue, sparse_lu
+from problems.arithmetic.rounding import gamma, products, terms
+from problems.certificates.quadratic.eigenvalues import factored, smallest_eigenvalue, sparse_lu
+from problems.certificates.quadratic.exact_rows import exact_row, exact_signs, residuals
 from problems.dataset import Indices, Vector
 
 _EPS = 2.0**-52
-_SPLITTER = 2.0**27 + 1
 _REGULAR = 1e-13  # of the diagonal, that is added before dependent rows are known
 _DEPENDENT = (1e-9, 1e-13)  # pivots of dependent rows, of rows of length 1
 _DENOMINATOR = 10_000  # the largest of the factors between dependent rows
@@ -42,7 +42,6 @@ _ROUNDS = 30  # of moving and holding what would be violated
 _HELD = 1e-7  # slack below which an inequality is held, relative to its terms
 _SHARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
 _SCALE = 1e-7  # cost of α: room below it counts as none
-_SAFE = 1e-250  # above it, and below its inverse, the product of two numbers is a sum of two
 _SECONDS = 30.0  # of a linear program
 
 
@@ -309,48 +308,6 @@ def solution_radius(
     return radius
 
 
-def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
-    """Return e − E v, rounded once: the exact products are sums of two numbers (Dekker 1971)."""
-    factors = v[E.indices]
-    (a, a_low), (b, b_low) = _halves(E.data), _halves(factors)
-    high = E.data * factors
-    low = ((a * b - high) + a * b_low + a_low * b) + a_low * b_low
-    parts = -np.stack([high, low])
-    ends = zip(E.indptr[:-1].tolist(), E.indptr[1:].tolist(), e.tolist(), strict=True)
-    exact = np.array([_sum([own, *parts[:, i:j].ravel().tolist()]) for i, j, own in ends])
-    return Intervals(exact, 2 * UNIT * np.abs(exact) + lost_to_underflow(v, E.shape[1]))
-
-
-def exact_signs(E: Any, v: Vector, e: Vector) -> Vector:
-    """Return the signs of E v − e, exactly; those of rows with extreme numbers in rationals."""
-    signs = -np.sign(residuals(E, v, e).mid)
-    factors = v[E.indices]
-    with np.errstate(over="ignore", under="ignore"):
-        sizes = np.abs([E.data, factors, E.data * factors])
-    safe = ((sizes > _SAFE) & (sizes < 1 / _SAFE)).all(axis=0) | (factors == 0)
-    rows = np.repeat(np.arange(e.size), np.diff(E.indptr))
-    for row in np.unique(rows[~safe]).tolist():
-        terms = (value * Fraction(float(v[at])) for at, value in _exact_row(E, row))
-        left = sum(terms, -Fraction(float(e[row])))
-        signs[row] = (left > 0) - (left < 0)
-    return signs
-
-
-def _sum(values: list[float]) -> float:
-    """Return the exact sum, rounded once; NaN where it overflows on the way."""
-    try:
-        return fsum(values)
-    except (OverflowError, ValueError):  # ValueError of infinities of both signs
-        return nan
-
-
-def _halves(values: Vector) -> tuple[Vector, Vector]:
-    """Return numbers of 26 binary digits whose sum is each value (Veltkamp 1968)."""
-    high = _SPLITTER * values
-    high = high - (high - values)
-    return high, values - high
-
-
 def _least_change(M: Any, weights: Vector, missing: Vector) -> Vector:
     """Return about the shortest d with M d = missing, of variables whose weight is not 0."""
     if not M.shape[0]:
@@ -401,14 +358,14 @@ def _are_implied(
     moving = E @ scipy.sparse.diags_array(free.astype(float))
     solve = _solver(scipy.sparse.csc_array(moving[rows] @ moving[rows].T)) if rows.size else None
     for other in others.tolist():
-        left = dict(_exact_row(E, other))
+        left = dict(exact_row(E, other))
         rest = Fraction(float(e[other]))
         factors = np.zeros(0)
         if solve is not None:
             factors = solve(moving[rows] @ moving[[other]].toarray().ravel())
         for k in np.flatnonzero(np.abs(factors) > 0.5 / _DENOMINATOR).tolist():
             factor = _ratio(float(factors[k]))
-            for column, value in _exact_row(E, int(rows[k])):
+            for column, value in exact_row(E, int(rows[k])):
                 left[column] = left.get(column, Fraction(0)) - factor * value
             rest -= factor * Fraction(float(e[rows[k]]))
         for column, value in left.items():
@@ -424,8 +381,3 @@ def _ratio(factor: float) -> Fraction:
     """Return the simple fraction that a factor between two rows is; their scales are powers of two."""
     power = np.ldexp(1.0, int(np.frexp(factor)[1]))
     return Fraction(float(power)) * Fraction(factor / power).limit_denominator(_DENOMINATOR)
-
-
-def _exact_row(E: Any, row: int) -> Iterator[tuple[int, Fraction]]:
-    part = slice(*E.indptr[row : row + 2])
-    return zip(E.indices[part].tolist(), map(Fraction, E.data[part].tolist()), strict=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, nextafter
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,17 +26,17 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.arithmetic import Intervals
-from problems.arithmetic.binary_scaling import exponent_to_one, row_exponents, scaled_rows
 from problems.arithmetic.rounding import products
-from problems.certificates.eigenvalues import curvature, is_dense, sparse_lu
-from problems.certificates.enclosures import (
+from problems.certificates.quadratic.arrays import QPArrays
+from problems.certificates.quadratic.eigenvalues import curvature, is_dense, sparse_lu
+from problems.certificates.quadratic.enclosures import (
     Constraints,
     Interior,
     least_squares,
     linear_program,
-    residuals,
 )
-from problems.dataset import Indices, Vector
+from problems.certificates.quadratic.exact_rows import residuals
+from problems.dataset import Vector
 
 _ACTIVE = 1e-7  # distance to a limit, relative to the terms, that counts as none
 _FAR = 1e3  # times the largest entry of x: a bound farther away is hardly one
@@ -46,54 +46,8 @@ _ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
-    """The arrays of a convex QP: P, G and A are CSR, with 0 rows for none; infinite bounds are none."""
-
-    P: Any
-    q: Vector
-    G: Any
-    h: Vector
-    A: Any
-    b: Vector
-    lb: Vector
-    ub: Vector
-
-    @cached_property
-    def normalised(self) -> Normalised:
-        """The same program with P, q and each row brought to a size of about 1."""
-        largest = max(float(np.abs(v).max(initial=0.0)) for v in (self.P.data, self.q))
-        cost = exponent_to_one(largest, self.P.data, self.q)
-        of_G, of_A = row_exponents(self.G, self.h), row_exponents(self.A, self.b)
-        program = replace(
-            self,
-            P=scaled_rows(self.P, np.full(self.q.size, cost)),
-            q=np.ldexp(self.q, cost),
-            G=scaled_rows(self.G, of_G),
-            h=np.ldexp(self.h, of_G),
-            A=scaled_rows(self.A, of_A),
-            b=np.ldexp(self.b, of_A),
-        )
-        return Normalised(program, cost, of_G, of_A)
-
-    @cached_property
-    def with_bounds(self) -> Program:
-        """The same with rows ±½xⱼ ≤ hᵢ of G as bounds, which is exact; the rows become 0ᵀx ≤ 1."""
-        rows = np.flatnonzero(np.diff(self.G.indptr) == 1)
-        at = self.G.indptr[rows]
-        with np.errstate(over="ignore"):
-            limits = self.h[rows] / self.G.data[at]
-        exact = (np.abs(self.G.data[at]) == 0.5) & np.isfinite(limits)
-        rows, at, limits = rows[exact], at[exact], limits[exact]
-        lb, ub, above = self.lb.copy(), self.ub.copy(), self.G.data[at] > 0
-        np.minimum.at(ub, self.G.indices[at[above]], limits[above])
-        np.maximum.at(lb, self.G.indices[at[~above]], limits[~above])
-        if not rows.size or (lb > ub).any():
-            return self
-        left, h = np.ones(self.h.size), self.h.copy()
-        left[rows], h[rows] = 0.0, 1.0
-        G = scipy.sparse.csr_array(scipy.sparse.diags_array(left) @ self.G)
-        G.eliminate_zeros()
-        return replace(self, G=G, h=h, lb=lb, ub=ub)
+class Program(QPArrays):
+    """A convex QP, and the bounds that follow from its arrays."""
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -386,27 +340,3 @@ class Sides(NamedTuple):
     b: Intervals
     h: Intervals
     move: float
-
-
-class Normalised(NamedTuple):
-    """A program with f times 2^cost, and its rows times 2^of_G and 2^of_A, exactly."""
-
-    program: Program
-    cost: int
-    of_G: Indices
-    of_A: Indices
-
-    def multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """Return what y and z of the original are here."""
-        return np.ldexp(y, self.cost - self.of_A), np.ldexp(z, self.cost - self.of_G)
-
-    def original_multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """Return what y and z are in the original."""
-        return np.ldexp(y, self.of_A - self.cost), np.ldexp(z, self.of_G - self.cost)
-
-    def original_value(self, value: float, outward: float) -> float:
-        """Return a value of f in the original's unit, rounded `outward`: to −inf or inf."""
-        with np.errstate(over="ignore", under="ignore"):
-            original = float(np.ldexp(value, -self.cost))
-            exact = float(np.ldexp(original, self.cost)) == value
-        return original if exact or np.isnan(value) else nextafter(original, outward)

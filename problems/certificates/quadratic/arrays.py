@@ -1,0 +1,135 @@
+"""The arrays of a convex QP, and the same in units of its own, which powers of two change exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import nextafter
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+import scipy
+
+from problems.arithmetic.binary_scaling import (
+    column_exponents,
+    exponent_to_one,
+    row_exponents,
+    scaled_columns,
+    scaled_rows,
+)
+from problems.dataset import Indices, Vector
+
+AnyProgram = TypeVar("AnyProgram")
+
+
+@dataclass(frozen=True, eq=False)
+class QPArrays:
+    """The arrays of a convex QP: P, G and A are CSR, with 0 rows for none; infinite bounds are none."""
+
+    P: Any
+    q: Vector
+    G: Any
+    h: Vector
+    A: Any
+    b: Vector
+    lb: Vector
+    ub: Vector
+
+    @cached_property
+    def normalised(self) -> Normalised[Self]:
+        """The same program with variables, P, q and each row brought to a size of about 1."""
+        columns = column_exponents(
+            self.P.diagonal(),
+            self.q,
+            scipy.sparse.csr_array(scipy.sparse.vstack([self.G, self.A])),
+            np.concatenate([self.h, self.b]),
+            self.lb,
+            self.ub,
+        )
+        with np.errstate(over="ignore", under="ignore"):
+            program = self._in_units(columns)
+            back = program._in_units(-columns)
+        if not all(map(np.array_equal, back._numbers(), self._numbers())):
+            program, columns = self, np.zeros_like(columns)
+        return program._with_unit_rows(columns)
+
+    def _in_units(self, columns: Indices) -> Self:
+        """Return the program in u = 2^−columns x."""
+        P = scaled_columns(scaled_rows(self.P, columns), columns)
+        G, A = scaled_columns(self.G, columns), scaled_columns(self.A, columns)
+        q, lb, ub = np.ldexp((self.q, self.lb, self.ub), (columns, -columns, -columns))
+        return replace(self, P=P, q=q, G=G, A=A, lb=lb, ub=ub)
+
+    def _numbers(self) -> tuple[Vector, ...]:
+        """Return what the units of variables change."""
+        return self.P.data, self.q, self.G.data, self.A.data, self.lb, self.ub
+
+    def _with_unit_rows(self, columns: Indices) -> Normalised[Self]:
+        """Return the program with P, q and each row brought to a size of about 1."""
+        largest = max(float(np.abs(v).max(initial=0.0)) for v in (self.P.data, self.q))
+        cost = exponent_to_one(largest, self.P.data, self.q)
+        of_G, of_A = row_exponents(self.G, self.h), row_exponents(self.A, self.b)
+        program = replace(
+            self,
+            P=scaled_rows(self.P, np.full(self.q.size, cost)),
+            q=np.ldexp(self.q, cost),
+            G=scaled_rows(self.G, of_G),
+            h=np.ldexp(self.h, of_G),
+            A=scaled_rows(self.A, of_A),
+            b=np.ldexp(self.b, of_A),
+        )
+        return Normalised(program, cost, of_G, of_A, columns)
+
+    @cached_property
+    def with_bounds(self) -> Self:
+        """The same with rows ±½xⱼ ≤ hᵢ of G as bounds, which is exact; the rows become 0ᵀx ≤ 1."""
+        rows = np.flatnonzero(np.diff(self.G.indptr) == 1)
+        at = self.G.indptr[rows]
+        with np.errstate(over="ignore"):
+            limits = self.h[rows] / self.G.data[at]
+        exact = (np.abs(self.G.data[at]) == 0.5) & np.isfinite(limits)
+        rows, at, limits = rows[exact], at[exact], limits[exact]
+        lb, ub, above = self.lb.copy(), self.ub.copy(), self.G.data[at] > 0
+        np.minimum.at(ub, self.G.indices[at[above]], limits[above])
+        np.maximum.at(lb, self.G.indices[at[~above]], limits[~above])
+        if not rows.size or (lb > ub).any():
+            return self
+        left, h = np.ones(self.h.size), self.h.copy()
+        left[rows], h[rows] = 0.0, 1.0
+        G = scipy.sparse.csr_array(scipy.sparse.diags_array(left) @ self.G)
+        G.eliminate_zeros()
+        return replace(self, G=G, h=h, lb=lb, ub=ub)
+
+
+@dataclass(frozen=True, eq=False)
+class Normalised(Generic[AnyProgram]):
+    """A program in 2^−columns x, with f times 2^cost and its rows times 2^of_G and 2^of_A, exactly."""
+
+    program: AnyProgram
+    cost: int
+    of_G: Indices
+    of_A: Indices
+    columns: Indices
+
+    def x(self, x: Vector) -> Vector:
+        """Return what x of the original is here."""
+        return np.ldexp(x, -self.columns)
+
+    def original_x(self, x: Vector) -> Vector:
+        """Return what x is in the original."""
+        return np.ldexp(x, self.columns)
+
+    def multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Return what y and z of the original are here."""
+        return np.ldexp(y, self.cost - self.of_A), np.ldexp(z, self.cost - self.of_G)
+
+    def original_multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Return what y and z are in the original."""
+        return np.ldexp(y, self.of_A - self.cost), np.ldexp(z, self.of_G - self.cost)
+
+    def original_value(self, value: float, outward: float) -> float:
+        """Return a value of f in the original's unit, rounded `outward`: to −inf or inf."""
+        with np.errstate(over="ignore", under="ignore"):
+            original = float(np.ldexp(value, -self.cost))
+            exact = float(np.ldexp(original, self.cost)) == value
+        return original if exact or np.isnan(value) else nextafter(original, outward)

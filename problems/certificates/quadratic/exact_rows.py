@@ -1,0 +1,68 @@
+"""Rows of E u = e at a float64 point: residuals that are rounded once, and exact signs.
+
+Dekker 1971, "A floating-point technique for extending the available precision".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import fsum, nan
+from typing import Any
+
+import numpy as np
+
+from problems.arithmetic import Intervals
+from problems.arithmetic.rounding import UNIT, lost_to_underflow
+from problems.dataset import Vector
+
+_SPLITTER = 2.0**27 + 1
+_SAFE = 1e-250  # above it, and below its inverse, the product of two numbers is a sum of two
+
+
+def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
+    """Return e − E v, rounded once: the exact products are sums of two numbers (Dekker 1971)."""
+    factors = v[E.indices]
+    (a, a_low), (b, b_low) = _halves(E.data), _halves(factors)
+    high = E.data * factors
+    low = ((a * b - high) + a * b_low + a_low * b) + a_low * b_low
+    parts = -np.stack([high, low])
+    ends = zip(E.indptr[:-1].tolist(), E.indptr[1:].tolist(), e.tolist(), strict=True)
+    exact = np.array([_sum([own, *parts[:, i:j].ravel().tolist()]) for i, j, own in ends])
+    return Intervals(exact, 2 * UNIT * np.abs(exact) + lost_to_underflow(v, E.shape[1]))
+
+
+def exact_signs(E: Any, v: Vector, e: Vector) -> Vector:
+    """Return the signs of E v − e, exactly; those of rows with extreme numbers in rationals."""
+    signs = -np.sign(residuals(E, v, e).mid)
+    factors = v[E.indices]
+    with np.errstate(over="ignore", under="ignore"):
+        sizes = np.abs([E.data, factors, E.data * factors])
+    safe = ((sizes > _SAFE) & (sizes < 1 / _SAFE)).all(axis=0) | (factors == 0)
+    rows = np.repeat(np.arange(e.size), np.diff(E.indptr))
+    for row in np.unique(rows[~safe]).tolist():
+        terms = (value * Fraction(float(v[at])) for at, value in exact_row(E, row))
+        left = sum(terms, -Fraction(float(e[row])))
+        signs[row] = (left > 0) - (left < 0)
+    return signs
+
+
+def _sum(values: list[float]) -> float:
+    """Return the exact sum, rounded once; NaN where it overflows on the way."""
+    try:
+        return fsum(values)
+    except (OverflowError, ValueError):  # ValueError of infinities of both signs
+        return nan
+
+
+def _halves(values: Vector) -> tuple[Vector, Vector]:
+    """Return numbers of 26 binary digits whose sum is each value (Veltkamp 1968)."""
+    high = _SPLITTER * values
+    high = high - (high - values)
+    return high, values - high
+
+
+def exact_row(E: Any, row: int) -> Iterator[tuple[int, Fraction]]:
+    """Return the columns and values of a row of CSR `E`."""
+    part = slice(*E.indptr[row : row + 2])
+    return zip(E.indices[part].tolist(), map(Fraction, E.data[part].tolist()), strict=True)

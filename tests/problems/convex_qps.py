@@ -45,25 +45,6 @@ def drawn(seed):
     return kind, {"P": P, "q": q, "G": G, "h": h, "A": A, "b_eq": b, "lb": lb, "ub": ub}
 
 
-def in_other_units(arrays, rng):
-    """Return the same problem with its cost, each row and each variable times 2 to the ±40 at most."""
-    n = len(arrays["q"])
-    v, s, r, t = (
-        2.0 ** rng.integers(-40, 41, k) for k in (1, n, len(arrays["G"]), len(arrays["A"]))
-    )
-    G, A = (arrays[name].reshape(-1, n) for name in "GA")
-    return {
-        "P": v * s[:, None] * arrays["P"] * s,
-        "q": v * s * arrays["q"],
-        "G": r[:, None] * G * s,
-        "h": r * arrays["h"],
-        "A": t[:, None] * A * s,
-        "b_eq": t * arrays["b_eq"],
-        "lb": arrays["lb"] / s,
-        "ub": arrays["ub"] / s,
-    }
-
-
 def rational(value):
     return fmpq(*Fraction(float(value)).as_integer_ratio())
 

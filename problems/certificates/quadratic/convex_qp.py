@@ -42,7 +42,7 @@ _ACTIVE = 1e-7  # distance to a limit, relative to the terms, that counts as non
 _FAR = 1e3  # times the largest entry of x: a bound farther away is hardly one
 _RIDGE = 1e-12  # added to P's diagonal, relative: P may be singular along the variables that move
 _ROUNDS = 3  # of leaving out rows whose multipliers would be below 0
-_ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as well
+ACCURATE_GAP = 1e-9  # relative gap from which on no better point or multipliers are sought
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class Program(QPArrays):
         for ball in self.constraints.enclosures(x, lambda: self.interior):
             found = self._above(ball, y)
             best = found if best is None or found[0] < best[0] else best
-            if best[0] - here <= _ACCURATE * abs(here):
+            if best[0] - here <= ACCURATE_GAP * abs(here):
                 break
         return best
 

@@ -11,14 +11,12 @@ import numpy as np
 
 from problems.certificates.certificate import Bounds, Certificate, assembled
 from problems.certificates.quadratic.arrays import Normalised
-from problems.certificates.quadratic.convex_qp import Program, Sides
+from problems.certificates.quadratic.convex_qp import ACCURATE_GAP, Program, Sides
 from problems.certificates.quadratic.eigenvalues import NotConvex
 from problems.dataset import Vector
 from problems.forms import Point
 
 Multipliers = tuple[Vector, Vector]  # y of Ax = b (k,), z ≥ 0 of Gx ≤ h (m,)
-
-_ACCURATE = 1e-9  # relative gap above which other multipliers are tried as well
 
 _INFEASIBLE = Certificate(
     primal_objective=inf,
@@ -181,7 +179,7 @@ def _best_lower(
             if bound > best.bound:
                 best = _Below(bound, y, z, source)
             size = max(abs(upper), abs(best.bound), unit)
-            if best.bound > -inf and upper - best.bound <= _ACCURATE * size:
+            if best.bound > -inf and upper - best.bound <= ACCURATE_GAP * size:
                 return best
     return best
 

@@ -20,6 +20,7 @@ from problems.validation import check_positive, shown
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.intp]
+WEIGHT_RANGE = 1e-150, 1e150  # outside of it, products of two weights leave the range of float64
 if TYPE_CHECKING:
     Matrix = NDArray[np.float64] | scipy.sparse.csr_array
 else:
@@ -142,13 +143,24 @@ def check_vector(values: NDArray[Any], name: str) -> None:
 
 
 def check_slack_weight(C: Any, n: int) -> float | Vector:
-    """Return `C` as a positive finite float, or as a read-only vector with one for each sample."""
-    if not isinstance(C, (list, tuple)) and np.ndim(C) == 0:
-        return check_positive(C, "C")
-    weights = check_targets(C, n, "C")
-    if not (weights > 0).all():
-        raise ValueError(f"C: every entry must be above 0, got {weights.min():g}")
+    """Return `C` as a float, or as a read-only vector with one for each sample, of weights in range."""
+    is_number = not isinstance(C, (list, tuple)) and np.ndim(C) == 0
+    weights = check_positive(C, "C") if is_number else check_targets(C, n, "C")
+    check_weight_range(weights, "C: every weight")
     return weights
+
+
+def is_out_of_range(weights: Any) -> NDArray[np.bool_]:
+    """Whether each weight of a loss is outside of `WEIGHT_RANGE`, or NaN."""
+    return ~((WEIGHT_RANGE[0] <= weights) & (weights <= WEIGHT_RANGE[1]))
+
+
+def check_weight_range(weights: Any, subject: str) -> None:
+    """Raise ValueError unless all weights of losses are within `WEIGHT_RANGE`."""
+    weights = np.atleast_1d(weights)
+    for wrong in weights[is_out_of_range(weights)][:1]:
+        least, largest = WEIGHT_RANGE
+        raise ValueError(f"{subject} must be a number from {least:g} to {largest:g}, got {wrong:g}")
 
 
 def content_hash(*parts: Any) -> str:
@@ -156,7 +168,8 @@ def content_hash(*parts: Any) -> str:
     digest = hashlib.sha256()
     for part in parts:
         if scipy.sparse.issparse(part):
-            csr = _canonical_csr(part)
+            csr = as_canonical_csr(part, "X")
+            csr.eliminate_zeros()
             pieces = [np.array(csr.shape), csr.indptr, csr.indices, csr.data]
         else:
             pieces = [part]
@@ -196,29 +209,32 @@ def check_indices(X: Any, name: str) -> None:
         raise ValueError(f"{name}: is a damaged sparse matrix: {error}") from None
 
 
+def as_canonical_csr(X: Any, name: str) -> Any:
+    """Return a copy of a sparse matrix of real numbers as float64 CSR, of the same interface.
+
+    Each entry is stored once, in order of its column, with 32-bit indices where they suffice.
+    """
+    check_indices(X, name)
+    matrix = X.astype(np.float64).tocsr()
+    matrix.sum_duplicates()
+    if max(*matrix.shape, matrix.nnz) <= np.iinfo(np.int32).max:  # what scikit-learn accepts
+        matrix.indices = matrix.indices.astype(np.int32)
+        matrix.indptr = matrix.indptr.astype(np.int32)
+    return matrix
+
+
 def _check_sparse(X: Any, name: str) -> scipy.sparse.csr_array:
     if X.dtype.kind not in "bifu":
         raise ValueError(f"{name}: expected real numbers, got {X.dtype}")
     if X.ndim != 2:
         raise ValueError(f"{name}: expected a matrix of shape (n, d), got {X.ndim} dimension(s)")
     _check_shape(X.shape, name)
-    check_indices(X, name)
     with np.errstate(over="ignore"):
-        matrix = _canonical_csr(X)
+        matrix = scipy.sparse.csr_array(as_canonical_csr(X, name))
+    matrix.eliminate_zeros()
     _check_finite(matrix.data, name)
     for array in (matrix.data, matrix.indices, matrix.indptr):
         array.flags.writeable = False
-    return matrix
-
-
-def _canonical_csr(X: Any) -> scipy.sparse.csr_array:
-    matrix = scipy.sparse.csr_array(X, dtype=np.float64, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    matrix.sort_indices()
-    if max(*matrix.shape, matrix.nnz) <= np.iinfo(np.int32).max:  # what scikit-learn accepts
-        matrix.indices = matrix.indices.astype(np.int32)
-        matrix.indptr = matrix.indptr.astype(np.int32)
     return matrix
 
 

@@ -13,7 +13,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from problems.dataset import Matrix, Vector, as_floats, check_vector
+from problems.dataset import (
+    Matrix,
+    Vector,
+    as_canonical_csr,
+    as_floats,
+    check_vector,
+    check_weight_range,
+    is_out_of_range,
+)
 from problems.labels import POSITIVE_WORDS, as_numbers, is_word_missing, positive_word
 
 _ROWS = 2**15  # of a piece of a block, whose temporary arrays are of its length
@@ -262,9 +270,9 @@ def _facts(source: BlockSource, k: int) -> _Facts:
         if column is not None and not np.isfinite(column).all():
             row = int((~np.isfinite(column)).argmax())
             raise ValueError(f"{what}: {source.place(k, row)}: is NaN or infinite")
-    if weight is not None and (weight <= 0).any():
-        row = int((weight <= 0).argmax())
-        raise ValueError(f"weight: {source.place(k, row)}: must be above 0, got {weight[row]:g}")
+    if weight is not None and is_out_of_range(weight).any():
+        row = int(is_out_of_range(weight).argmax())
+        check_weight_range(weight[row], f"weight: {source.place(k, row)}:")
     nbytes = sum(a.nbytes for a in _contents(X, y, weight))
     labels = frozenset(np.unique(y)[:3].tolist())
     kind = X.shape[1], scipy.sparse.issparse(X), weight is not None
@@ -285,7 +293,8 @@ def _arrays(
         if scipy.sparse.issparse(X):
             as_floats(X.data, "X", empty=True)
             X = scipy.sparse.csr_array(X, dtype=np.float64)
-            X.sum_duplicates()
+            if not (X.has_canonical_format and X.indices.dtype == X.indptr.dtype == np.int32):
+                X = as_canonical_csr(X, "X")
         else:
             X = np.ascontiguousarray(as_floats(X, "X", empty=True))
         vectors = [_vector(signs, "y"), None if weight is None else _vector(weight, "weight")]

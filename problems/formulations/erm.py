@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix, Vector
+from problems.dataset import Matrix, Vector, check_weight_range
 from problems.dual_problem.dual import View
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
@@ -47,10 +47,10 @@ class RegularizedRisk(Formulation):
             self._check_weight()
 
     def _check_weight(self) -> None:
-        if not 0 < 1.0 / max(self.n * self.lam, np.finfo(float).tiny) <= 1e300:
-            raise ValueError(
-                f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {self.lam!r}"
-            )
+        check_weight_range(
+            1.0 / max(self.n * self.lam, np.finfo(float).tiny),
+            f"lam: is {self.lam!r}, and 1/(n*lam)",
+        )
         if not self.in_blocks:
             super()._check_weight()
 

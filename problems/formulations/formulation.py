@@ -34,6 +34,7 @@ from problems.dataset import (
     Vector,
     check_samples,
     check_slack_weight,
+    check_weight_range,
     content_hash,
 )
 from problems.dual_problem.dual import DualProblem
@@ -146,6 +147,8 @@ class Formulation(DualProblem):
                 f"weight: must be {self.n} finite numbers above 0, one for each sample, got "
                 f"{shown(weight)}; where no loss is allowed at all, it is a hard margin"
             )
+        if not self.may_be_infeasible:
+            check_weight_range(weight, "weight: every entry")
 
     def _check_blocks(self, X: Blocks) -> None:
         """Raise ValueError if samples in blocks are not what it takes."""
@@ -176,7 +179,7 @@ class Formulation(DualProblem):
                 "C: of samples in blocks it is one number; weights come with the samples"
             )
         if hasattr(self, "C"):
-            self._set("C", check_positive(self.C, "C"))
+            self._set("C", check_slack_weight(self.C, 0))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

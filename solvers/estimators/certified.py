@@ -5,10 +5,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from math import inf
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import (
@@ -21,22 +23,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
 from problems.certificates.certificate import summed
-from problems.dataset import Indices
+from problems.dataset import Indices, as_canonical_csr, check_weight_range
 from problems.dual_problem.offsets import free_offset
 from problems.gram.threads import Threads
 from problems.kernels import Block
 from problems.validation import shown
 from solvers import Evaluation, Solver, Status, default_solver, find_solver, solve
+from solvers.numerics.claims import FAR
 from solvers.smo.small import solve_small
 
 SHARPER = 1e-6  # times `tol`, to which `refine` solves ...
 SMALL = 1000  # ... problems of up to so many samples, as it takes milliseconds
+_LARGE = (
+    1e6  # from it on a fit may reach its tolerance at a relative gap above FAR: one of SVR at 1e8
+)
 _AT_BOUND = 1e-8  # relative to Cᵢ: interior points never touch a bound
 _CONSTRAINTS: dict[str, Any] = {
     "refine": ["boolean"],
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
-    "intercept_scaling": [Interval(Real, 0, None, closed="right")],
+    # its square is a kernel value; larger ones are no better than inf
+    "intercept_scaling": [Interval(Real, 0, 1e100, closed="right"), Options(Real, {inf})],
     "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
 }
 
@@ -69,7 +76,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         answers = vars(self).get("_answers")
         if answers and not answers[0][0]().in_blocks:  # whose files or cluster may be gone
             _ = self.certificate_
-        return {k: v for k, v in super().__getstate__().items() if k != "_answers"}
+        return {k: v for k, v in super().__getstate__().items() if k != "_answers" or not v}
 
     @property
     def certificate_(self) -> Certificate:
@@ -85,8 +92,11 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         if self._certificate is None:
             if not vars(self).get("_answers"):
                 raise AttributeError(
-                    "certificate_: There is none for answers of penalty='l1' and 'crammer_singer'; for "
-                    "samples in blocks it must be read before the estimator is pickled."
+                    "certificate_: It needs the samples in blocks, which are not pickled; read it "
+                    "before the estimator is pickled."
+                    if "_answers" not in vars(self)
+                    else "certificate_: There is none, as LIBLINEAR solved penalty='l1' or "
+                    "multi_class='crammer_singer', for which dualgap has no bounds."
                 )
             parts = [certify(posed(), point) for posed, point in self._answers]
             self._certificate = parts[0] if len(parts) == 1 else summed(parts)
@@ -114,7 +124,12 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         answers = [known or self._by_solver(at, problems[at]()) for at, known in enumerate(found)]
         self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
         self._certificate, self._last_C = None, self.C
-        self.fit_status_ = int(not all(answer.converged for answer in answers))
+        converged = all(answer.converged for answer in answers) and (
+            np.isinf(self.C)
+            or not any(is_extreme(posed()) for posed in problems)
+            or self.certificate_.relative_gap <= FAR
+        )
+        self.fit_status_ = int(not converged)
         if self.fit_status_:
             warnings.warn(
                 f"the solver ended without reaching its tolerance (max_iter={self.max_iter}); scale the "
@@ -164,6 +179,10 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             free = (beta != 0) & (np.abs(beta) < (1.0 - _AT_BOUND) * problem.upper)
             if not np.bincount(groups[free], minlength=costs.size).all():
                 return None
+            f = K @ beta
+            loss = problem.weight @ problem.losses(problem.y, f, b)
+            if 0.5 * (beta @ f) + costs @ b + loss >= 0:  # no better than w = 0, without a margin
+                return None
             margin = problem.decision_scale(tuple(b))
         w = problem.X.T @ beta if problem.is_linear else None
         point = Point(problem.alpha(beta), w, float(b.mean()))
@@ -205,7 +224,12 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         solver, start = self._chosen(problem), self._start(at, problem)
         initial = None if start.alpha is None else Point(start.alpha)
         listener = self._show if self.callback is not None or self.verbose else None
-        solution = solve(problem, solver, initial=initial, callback=listener)
+        with np.errstate(over="ignore", invalid="ignore"):  # the certificate says what came of it
+            solution = solve(problem, solver, initial=initial, callback=listener)
+            is_flat = problem.groups is not None and solution.certificate.primal_objective >= 0
+            if is_flat and self.solver is None:  # its margin may be less than `tol`
+                solution = solve(problem, initial=initial, callback=listener)
+                is_flat = solution.certificate.primal_objective >= 0
         if problem.in_blocks and solution.point.w is not None:
             converged = solution.claimed == "optimal"
             return Answer(solution.point, max(1, solution.iterations), converged)
@@ -224,7 +248,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             size = np.abs(solution.alpha)
             zero = size <= _AT_BOUND * np.minimum(problem.upper, size.max(initial=0.0))
             point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
-            margin = problem.decision_scale(solution.certificate.offsets)
+            margin = 0.0 if is_flat else problem.decision_scale(solution.certificate.offsets)
         converged = solution.claimed == "optimal"
         converged = converged or solution.certificate.violating_pair <= self.tol
         return Answer(point, max(1, solution.iterations), converged, margin)
@@ -253,11 +277,7 @@ def pose(formulation: type[Formulation], X: Matrix, rows: Any = None, **others: 
     All but the weights was checked, which would take as long again as solving a small problem.
     """
     C = others.get("C", 1.0)
-    if not np.all(np.isfinite(C) & (C > 0)):
-        raise ValueError(
-            "class_weight: C times the weights of class and sample must be positive and finite; leave "
-            "a class out by its samples' weights"
-        )
+    check_weight_range(C, "C, class_weight, sample_weight: their product for a sample")
 
     def problem() -> Formulation:
         own = X if rows is None else X[rows]
@@ -267,6 +287,27 @@ def pose(formulation: type[Formulation], X: Matrix, rows: Any = None, **others: 
         return made
 
     return problem
+
+
+def balanced(counts: Any) -> Vector:
+    """Return the weight (K,) of each class that gives all the same total, from the classes' totals."""
+    return counts.sum() / (counts.size * counts)
+
+
+def canonical(X: Any) -> Any:
+    """Return a sparse matrix with each entry stored once, as LIBSVM needs it; anything else as is."""
+    if scipy.sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "bifu":
+        return as_canonical_csr(X, "X")
+    return X
+
+
+def is_extreme(problem: Formulation) -> bool:
+    """Whether numbers are so large or small that a violation or a step says little of the gap."""
+    if problem.in_blocks:
+        return False
+    values = problem.weight * problem.kernel.diagonal(problem.X), problem.y
+    sizes = [float(np.abs(value).max()) for value in values]
+    return any(size > _LARGE or 0 < size < 1 / _LARGE for size in sizes)
 
 
 def linear_terms(problem: Formulation) -> tuple[Vector, float, tuple[Vector, Vector]]:

@@ -29,6 +29,8 @@ from solvers.estimators.certified import (
     Blocks,
     Certified,
     Posed,
+    balanced,
+    canonical,
     linear_terms,
     pose,
     positive_weights,
@@ -227,15 +229,14 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
                     f"finite number, got {self.intercept_scaling!r}"
                 )
             self._answers, self._certificate = [], None
-            return super().fit(X, y, sample_weight)
+            return super().fit(canonical(X), y, sample_weight)
         samples, y, C = self._checked(X, y, sample_weight)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         machines, K = self._machines(), self.classes_.size
         balance = np.ones(K)
         if isinstance(self.class_weight, str):  # "balanced"
-            counts = np.bincount(labels, C)
-            balance = counts.sum() / (K * counts)
+            balance = balanced(np.bincount(labels, C))
         elif self.class_weight is not None:
             balance = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         # the others have weight 1 if they are several, as in LIBLINEAR

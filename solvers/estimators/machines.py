@@ -9,7 +9,7 @@ a kernel of this package is a function to scikit-learn.
 from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -36,6 +36,8 @@ from solvers.estimators.certified import (
     Answer,
     Certified,
     Posed,
+    balanced,
+    canonical,
     pose,
     positive_weights,
 )
@@ -83,8 +85,14 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
             self._X_fit = X
         self._train(super()._dense_fit, X, *how, random_seed)
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to samples `X` (n, d), dense or sparse, labels or targets `y` (n,), and weights (n,)."""
+        return super().fit(canonical(X), y, sample_weight)
+
+    def _validate_for_predict(self, X: Any) -> Any:
+        return super()._validate_for_predict(canonical(X))
+
     def _sparse_fit(self, X: Any, *how: Any, random_seed: int) -> None:
-        X.sort_indices()
         self._train(super()._sparse_fit, X, *how, random_seed)
         dual = self.dual_coef_
         self.dual_coef_ = type(X)(np.ones(dual.shape))  # zeros too: LIBSVM reads the data alone
@@ -128,6 +136,10 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
                 y = self._validate_targets(self.classes_[y.astype(np.intp)])
             order = np.argsort(y, kind="stable")
             kept, y, weight = kept[order], y[order], weight[order]
+            if (
+                self.class_weight == "balanced"
+            ):  # scikit-learn's count samples without their weights
+                self.class_weight_ = balanced(np.bincount(y.astype(np.intp), weight))
             weight = weight * self.class_weight_[y.astype(np.intp)]
         samples = check_samples(X[kept][:, kept] if gram else X[kept])
         self._kernel.check(samples)

@@ -53,6 +53,8 @@ def drawn(seed: int) -> Problem:
         # scikit-learn's NuSVC ignores weights of classes
         "class_weight": None if name == "NuSVC" else CLASS_WEIGHTS[rng.integers(3)],
     }
+    if name == "SVC" and weight is not None and settings["class_weight"] == "balanced":
+        settings["class_weight"] = {0: 2.0}  # ours counts the weights in "balanced" too
     y = X @ rng.standard_normal(d) + rng.standard_normal(n)
     if name.endswith("SVC"):
         y = np.digitize(y, [0.0] if rng.random() < 0.5 else np.quantile(y, [0.3, 0.7]))

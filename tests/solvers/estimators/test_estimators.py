@@ -247,7 +247,7 @@ def test_a_solver_without_a_way_to_the_problem_is_an_error_with_its_reason():
         (SVC(kernel="cosine"), "kernel: "),
         (SVC(max_iter=0), "max_iter: "),
         (SVC(tol=0), "tol: "),
-        (SVC(class_weight={0: -1}), "class_weight: "),
+        (SVC(class_weight={0: -1}), "class_weight, sample_weight: "),
         (SVC(decision_function_shape="all"), "decision_function_shape: "),
         (SVR(epsilon=-1), "epsilon: "),
         (LinearSVC(loss="hinge", dual=False), "dual: "),

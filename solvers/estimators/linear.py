@@ -200,7 +200,7 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
     tol : of the hinge, the maximal violation in the dual, see `refine`;
         of squared losses, a million times the relative gain of the last Newton step (above 2000
         features, the mean size of its entries); of samples in blocks, the relative gap.
-    intercept_scaling : also inf, for an intercept that is not regularised.
+    intercept_scaling : up to 1e100, or inf for an intercept that is not regularised.
     class_weight : "balanced" counts samples with their weights.
     refine : whether with the hinge problems of up to 1000 samples are solved to a millionth of `tol`.
     warm_start : begin where the last fit ended: with the hinge if it was on as many samples.

@@ -136,9 +136,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
                 y = self._validate_targets(self.classes_[y.astype(np.intp)])
             order = np.argsort(y, kind="stable")
             kept, y, weight = kept[order], y[order], weight[order]
-            if (
-                self.class_weight == "balanced"
-            ):  # scikit-learn's count samples without their weights
+            if isinstance(self.class_weight, str):  # scikit-learn counts samples without weights
                 self.class_weight_ = balanced(np.bincount(y.astype(np.intp), weight))
             weight = weight * self.class_weight_[y.astype(np.intp)]
         samples = check_samples(X[kept][:, kept] if gram else X[kept])

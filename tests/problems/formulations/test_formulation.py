@@ -108,10 +108,13 @@ def test_labels_other_than_minus_one_and_one_are_refused(build, y, found):
         (lambda: SoftMarginDual(X, Y, None), "C: .* got None"),
         (lambda: SoftMarginDual(X, Y, np.ones(9)), "C: has 9 entries for 10 samples"),
         (lambda: SoftMarginDual(X, Y, np.ones((10, 1))), "C: expected a vector"),
-        (lambda: SoftMarginDual(X, Y, np.arange(10.0)), "C: every weight must be a number from 1e-150 to 1e+150, got 0"),
+        (
+            lambda: SoftMarginDual(X, Y, np.arange(10.0)),
+            "C: every weight must be a number from 1e-150 to .*, got 0",
+        ),
         (lambda: HingeERM(X, Y, 0.0), "lam: must be a finite number above 0"),
         (lambda: HingeERM(X, Y, np.nan), "lam: .* got nan"),
-        (lambda: HingeERM(X, Y, 5e-324), "lam: C = 1/.* must be within"),
+        (lambda: HingeERM(X, Y, 5e-324), "lam: is .* must be a number from"),
         (lambda: SVRDual(X, T, 1.0, -0.1), "epsilon: must be a finite number, 0 or above"),
         (lambda: SVRPrimal(X, T, 1.0, "thin"), "epsilon: .* got 'thin'"),
         (

@@ -1,15 +1,16 @@
-"""Every small problem in turn; most problems of the slowest solvers are left to the long suite."""
+"""Every small problem in turn: one of each kind in `make test`, fewer of the slowest solvers."""
 
 import pytest
 
 from problems import Formulation
-from tests.small_problems import PROBLEMS
+from tests.halves import quick
+from tests.small_problems import KINDS, PROBLEMS
 
 BLACK_BOXES = ("scipy_minimize", "mystic")  # slow, and each problem is a box QP to them
-OF_EACH_KIND = ("hard_dual_rbf", "soft_primal_sparse", "soft_dual_rbf", "svr_dual_rbf", "softmax")
+OF_BLACK_BOXES = ("hard_dual_rbf", "soft_primal_sparse", "soft_dual_rbf", "svr_dual_rbf", "softmax")
 
 
-@pytest.fixture(params=PROBLEMS)
+@pytest.fixture(params=quick(PROBLEMS, KINDS))
 def problem(request: pytest.FixtureRequest) -> Formulation:
     """Each of the small problems in turn."""
     return PROBLEMS[request.param]
@@ -19,5 +20,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave most problems of the slowest solvers to `make test-all`."""
     for item in items:
         chosen = item.callspec.params if hasattr(item, "callspec") else {}
-        if chosen.get("solver") in BLACK_BOXES and chosen["problem"] not in OF_EACH_KIND:
+        if chosen.get("solver") in BLACK_BOXES and chosen["problem"] not in OF_BLACK_BOXES:
             item.add_marker("exhaustive")

@@ -65,13 +65,12 @@ def _table(rows):
     return {key: {k: v for k, v in row.items() if k not in MEASURED} for key, row in rows.items()}
 
 
-@pytest.mark.exhaustive
 def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tmp_path):
     """And a run whose file is missing costs its own row."""
     missing = another("missing", "yield FormPoint(x)")
     (tmp_path / "missing.py").unlink()
-    distributed = _rows(DaskExecutor(workers=2).run([missing, *cases]))
-    alone = _rows(LocalExecutor(workers=2).run(cases))
+    distributed = _rows(DaskExecutor(workers=1).run([missing, *cases]))
+    alone = _rows(LocalExecutor(workers=1).run(cases))
     assert set(distributed) == {case.run_id for case in (missing, *cases)}
     assert _table({key: distributed[key] for key in alone}) == _table(alone)
     assert {row["verdict"] for row in alone.values()} == {"solved"}
@@ -79,6 +78,7 @@ def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tm
     assert not workers_left()
 
 
+@pytest.mark.exhaustive
 def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
     """One that takes every worker with it is a row crashed; the runs beside it are not."""
     mark = str(tmp_path / "begun")
@@ -101,6 +101,7 @@ def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
     assert not workers_left()
 
 
+@pytest.mark.exhaustive
 def test_a_scheduler_that_is_lost_ends_the_command_and_keeps_what_is_recorded(
     write, strange, tmp_path
 ):

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 FITS = """
 from collections import Counter
 import numpy as np
@@ -22,6 +24,7 @@ print(len(functions), max(ours.values()))
 """
 
 
+@pytest.mark.exhaustive
 def test_small_machines_compile_few_functions_of_one_signature_each(tmp_path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", FITS]

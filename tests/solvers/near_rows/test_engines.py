@@ -53,6 +53,7 @@ def _numbers(solver, form):
     return [(p.x, p.beta, p.b) for p in solver.points(form)]
 
 
+@pytest.mark.exhaustive
 def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp_path, caplog):
     deaths = DeadlySource(**DRAWN, folder=str(tmp_path), driver=os.getpid(), deaths=(2, 5))
     undisturbed = _numbers(NearRows(**FEW), _form(GeneratedSource(**DRAWN)))
@@ -67,6 +68,7 @@ def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.exhaustive
 def test_less_memory_than_a_block_needs_is_told_before_the_first_round(address):
     form = _form(GeneratedSource(**DRAWN))
     large = replace(form, blocks=replace(form.blocks, nbytes=(3 * 2**30,) * 4))
@@ -75,6 +77,7 @@ def test_less_memory_than_a_block_needs_is_told_before_the_first_round(address):
         next(points)
 
 
+@pytest.mark.exhaustive
 def test_a_block_that_a_worker_finds_missing_is_named(address, tmp_path):
     form = Sharded(in_blocks(tmp_path, X, Y, (100, 200)), 1.0, Hinge(), intercept=True)
     points = NearRows(**FEW, engine="dask", address=address).points(form)

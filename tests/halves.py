@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 
-def quick(values: Iterable[Any], kept: Collection[Any]) -> list[Any]:
-    """Return the values of a parameter, of which only those in `kept` run with `make test`."""
-    return [
-        value if value in kept else pytest.param(value, marks=pytest.mark.exhaustive)
-        for value in values
-    ]
+def quick(cases: Iterable[Any], kept: Collection[Any]) -> list[Any]:
+    """Return cases for `parametrize`, those not kept marked exhaustive; a tuple has several values."""
+
+    def exhaustive(case: Any) -> Any:
+        values = case if isinstance(case, tuple) else (case,)
+        return pytest.param(*values, marks=pytest.mark.exhaustive)
+
+    return [case if case in kept else exhaustive(case) for case in cases]

@@ -32,6 +32,7 @@ from solvers import (
     default_solver,
     solve,
 )
+from tests.halves import quick
 
 rng = np.random.default_rng(0)
 Y = np.where(np.arange(24) % 2 == 0, 1.0, -1.0)
@@ -112,6 +113,11 @@ OTHERS = {
     "lam=1e-12, not separable": lambda: HingeERM(X, Y, 1e-12),
 }
 EVERY = SOLVED | OTHERS
+# a way to be degenerate each, which all solvers are tried on
+FEW = ("one class", "n=1", "n=1, regression", "identical points, opposite labels")
+FEW += ("all rows zero, sparse", "scaled by 1e-8", "1:1000 imbalance", "C=1e12, rbf")
+FEW += ("C of 1e-12 and 1e12", "gamma=1e-12", "Gram matrix of zeros", "no free support vector")
+FEW += ("constant target, epsilon 0", "lam=1e12", "hard margin on non-separable data", "sigmoid")
 HONEST = {
     Status.FINISHED,
     Status.MAX_ITER,
@@ -142,13 +148,13 @@ def test_the_default_solves_what_has_a_solution(name):
     assert np.isfinite(solution.b)
 
 
-@pytest.mark.parametrize("name", SOLVED)
+@pytest.mark.parametrize("name", quick(SOLVED, FEW))
 def test_the_default_solves_it_without_an_intercept_too(name):
     problem = replace(SOLVED[name](), intercept=False)
     assert solve(problem, target_gap=1e-6, time_limit=20.0).verdict == "solved"
 
 
-@pytest.mark.parametrize("name", SOLVED)
+@pytest.mark.parametrize("name", quick(SOLVED, FEW))
 def test_smo_solves_what_has_a_solution(name):
     solution = solve(SOLVED[name](), SMO(tol=1e-9, gap=1e-7), max_iter=200_000, time_limit=20.0)
     if name == "features of 1e8 and 1e-8":  # pairs of samples are no way through such a valley
@@ -159,7 +165,7 @@ def test_smo_solves_what_has_a_solution(name):
 
 
 @pytest.mark.parametrize("solver", CHECKED.values(), ids=CHECKED)
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", quick(EVERY, FEW))
 def test_every_answer_has_an_honest_status_and_verdict(name, solver):
     honest(solve(EVERY[name](), solver, **LIMITS))
 

@@ -17,6 +17,7 @@ from experiments.records.columns import COLUMNS
 from experiments.store.manifest import read_manifest
 from tests.experiments.executors.one_node import PROGRAMS, one_node
 from tests.experiments.functions import posing, run_case, wait_for
+from tests.halves import quick
 
 DATA = "{name: two_gaussians, n: 20}"
 SMO = "{name: smo, tol: [1e-3, 1e-6]}"
@@ -80,7 +81,7 @@ def line(tmp_path, monkeypatch, in_process):
     return own
 
 
-@pytest.mark.parametrize("kind", GRIDS)
+@pytest.mark.parametrize("kind", quick(GRIDS, ("search", "series")))
 def test_slots_give_the_rows_of_a_run_on_one_machine(line, command, write, kind):
     """Also where the folder has some of them already: a search, or a series, goes on in its slot."""
     file = write(GRIDS[kind])

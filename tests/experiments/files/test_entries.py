@@ -12,6 +12,7 @@ from experiments.store.inputs import input_files
 from experiments.store.reading import load_model
 from tests.experiments.functions import run_case, yaml
 from tests.experiments.rows import recorded
+from tests.halves import quick
 from tests.shown import in_tutorial
 
 QUANTILE_SVR = in_tutorial("add_a_problem", "quantile_svr.py")
@@ -155,7 +156,7 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("sent", FORGED)
+@pytest.mark.parametrize("sent", quick(FORGED, FORGED[1:4:2]))
 def test_nothing_that_a_file_sends_while_it_is_imported_runs_in_the_command(
     tmp_path: Path, sent: str
 ) -> None:

@@ -20,8 +20,10 @@ from experiments.gallery.training.pegasos_trajectory import LAM, risk
 from experiments.gallery.training.projections import DELTA, SETS, A, C
 from problems import Vector
 from solvers import Solution
+from tests.halves import quick
 
 SCRIPTS = sorted(path for path in Path(gallery.__file__).parent.glob("*/[!_]*.py"))
+FEW = ("svr_tube", "kernel_comparison", "slack_cases", "regularisation_path")  # of each folder
 MOST_LINES = 60  # of code: a script is read in class
 
 
@@ -39,7 +41,7 @@ def slacks(solution: Solution) -> Vector:
     return solution.problem.y * solution.geometry.decision
 
 
-@pytest.mark.parametrize("name", gallery.FIGURES)
+@pytest.mark.parametrize("name", quick(gallery.FIGURES, FEW))
 def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
     svg, png = gallery.write(script_of(name), numbers(name), name, tmp_path)
     assert (svg.name, png.name) == (f"{name}.svg", f"{name}.png")
@@ -121,7 +123,7 @@ def solutions_in(found: Any) -> Iterator[Solution]:
             yield from solutions_in(inside)
 
 
-@pytest.mark.parametrize("name", gallery.FIGURES)
+@pytest.mark.parametrize("name", quick(gallery.FIGURES, FEW))
 def test_every_answer_is_certified_and_its_free_vectors_are_on_the_margin(name: str) -> None:
     for solution in solutions_in(numbers(name)):
         if solution.solver.name not in ("lda", "perceptron"):

@@ -24,6 +24,7 @@ from problems import (
 from problems.answers.parametric_bounds import with_value
 from problems.losses import SquaredEpsilonInsensitive
 from solvers import SMO, InteriorPoint, NoPath, Path, Pegasos, solve, solve_path
+from tests.halves import quick
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,9 @@ FOLLOWED = {
     ),
 }
 
+# a kernel, weights, a tube and two risks; the others are variants of these
+FEW = ("kernel, C", "weights, C", "regression, epsilon", "hinge risk, lam", "logistic risk, lam")
+
 
 @cache
 def path_of(name: str) -> Path:
@@ -91,7 +95,7 @@ def path_of(name: str) -> Path:
     return solve_path(problem, **{"gap": 3e-3, **interval})
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.parametrize("name", quick(FOLLOWED, FEW))
 def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) -> None:
     path = path_of(name)
     ends = np.sqrt([path.low, path.high])
@@ -104,7 +108,7 @@ def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) ->
         assert exact.certificate.dual_objective <= found.primal_objective
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.parametrize("name", quick(FOLLOWED, FEW))
 def test_the_bounds_are_those_of_the_point_itself(name: str) -> None:
     """What follows from one certificate is what the point at another value is found to be worth."""
     path = path_of(name)

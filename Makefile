@@ -13,15 +13,16 @@ quickstart: $(STAMP)
 	$(BIN)/dualgap report $$out
 	@echo "The command is $(BIN)/dualgap, or dualgap after: source $(BIN)/activate"
 
-# Three processes keep two cores busy, as some tests wait for what they started. Each begins with a
-# third of the files, so that few kernels are compiled more than once. Bytecode is kept whatever the shell
-# asks for, as many processes import the same modules.
-TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal
+# On a clean clone each process compiles the tests, a quarter of a minute, so there are no more processes than
+# cores: two. Each begins with half of the files, so that few kernels are compiled twice. Bytecode is kept
+# whatever the shell asks for, as many processes import the same modules.
+TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist worksteal
 
+# A problem of each kind for every solver, and the other cases that are needed to see a fault.
 test: $(STAMP)
 	$(TESTS)
 
-# All of those, then the long ones, and more of the cases that are drawn at random.
+# All of those, then the long ones, all products of cases, and more of the cases that are drawn at random.
 test-all: test
 	$(TESTS) --exhaustive
 

@@ -66,6 +66,7 @@ def test_the_solver_in_one_file_is_a_solver(code: str, tmp_path: Path):
     assert answer.verdict == "solved"
 
 
+@pytest.mark.exhaustive
 def test_the_formulation_of_the_tutorial_is_certified_verified_and_drawn(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for file in ("quantile_svr.py", "quantiles.yaml"):

@@ -170,7 +170,7 @@ def test_every_answer_has_an_honest_status_and_verdict(name, solver):
     honest(solve(EVERY[name](), solver, **LIMITS))
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", quick(OTHERS, FEW))
 def test_the_default_is_honest_where_nothing_can_be_solved(name):
     problem = OTHERS[name]()
     honest(solve(problem, default_solver(problem), time_limit=0.3, max_iter=100_000))

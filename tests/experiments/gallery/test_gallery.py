@@ -23,7 +23,7 @@ from solvers import Solution
 from tests.halves import quick
 
 SCRIPTS = sorted(path for path in Path(gallery.__file__).parent.glob("*/[!_]*.py"))
-FEW = ("svr_tube", "kernel_comparison", "slack_cases", "regularisation_path")  # of each folder
+FEW = ("svr_tube", "rbf_as_neighbours", "slack_cases", "coordinate_descent_path")  # of each folder
 MOST_LINES = 60  # of code: a script is read in class
 
 

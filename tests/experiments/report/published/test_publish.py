@@ -55,6 +55,7 @@ def test_runs_are_published_alone_or_as_a_group_and_documents_quote_them(ran, tm
     assert outdated(tmp_path) == []
 
 
+@pytest.mark.exhaustive
 def test_answers_on_a_path_are_published_checked_and_reported(ran, tmp_path):
     folder = ran("run", path="{C: [1, 2], gap: 0.1}")
     (target,) = publish(folder, tmp_path)
@@ -68,6 +69,7 @@ def test_answers_on_a_path_are_published_checked_and_reported(ran, tmp_path):
     assert any("paths.csv changed" in fault for fault in outdated(tmp_path))
 
 
+@pytest.mark.exhaustive
 def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(ran, tmp_path):
     (target,) = publish(ran("verify", solvers=REFERENCES, kind="verification"), tmp_path)
     assert {"verification.csv", "verification.md", "differences.svg"} <= _names(target)

@@ -56,6 +56,7 @@ def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
         assert (shares[[2, 5]] == 0).all()  # margins are never tied
 
 
+@pytest.mark.exhaustive
 def test_figures_of_several_classes_are_drawn_among_the_others(folder, tmp_path):
     table = load_results(folder)
     table = table[table["problem_id"].str.contains("linear.*majority")]

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,9 +25,7 @@ from solvers import SMO, solve
 
 DATA = datasets.load("two_gaussians", n=60, d=3, distance=2.0)
 PROBLEM = SoftMarginDual(DATA.X, DATA.y, 1.0)
-RIGHT = solve(PROBLEM, SMO(tol=1e-9)).point.alpha
 CURVE = SVRDual(DATA.X, DATA.X[:, 0] ** 2, 1.0, 0.1)
-FITTED = solve(CURVE, SMO(tol=1e-9)).point.alpha
 
 
 def found(alpha, b=None, claimed="optimal", problem=PROBLEM):
@@ -34,9 +33,19 @@ def found(alpha, b=None, claimed="optimal", problem=PROBLEM):
     return diagnose(problem, point, certify(problem, point), claimed)
 
 
+@cache
+def optimum(problem=PROBLEM):
+    return solve(problem, SMO(tol=1e-9)).point.alpha
+
+
 def optimum_of(**changes):
     fields = {"X": DATA.X, "y": DATA.y, "C": 1.0, "kernel": Linear(), "intercept": True} | changes
-    return solve(SoftMarginDual(**fields), SMO(tol=1e-9)).point.alpha
+    return optimum(SoftMarginDual(**fields))
+
+
+def free():
+    """Return the first sample whose multiplier is well inside its box."""
+    return int(np.flatnonzero((optimum() > 0.01) & (optimum() < 0.99))[0])
 
 
 def one(alpha, i, value):
@@ -60,45 +69,82 @@ def test_a_right_answer_has_nothing_wrong(problem):
     assert solution.diagnosis is None
 
 
-FREE = int(np.flatnonzero((RIGHT > 0.01) & (RIGHT < 0.99))[0])
 SEPARATE = datasets.load("two_gaussians", n=60, d=3, distance=8.0)
 SMALL_C = SoftMarginDual(SEPARATE.X, SEPARATE.y, 1e-3)
 OFF_CENTRE = SoftMarginDual(DATA.X + 4.0, DATA.y, 1.0)
-CENTRED = optimum_of(X=OFF_CENTRE.X, intercept=False)
 HARD_RBF = HardMarginDual(SEPARATE.X, SEPARATE.y, RBF(0.05))
-NO_INTERCEPT = solve(replace(HARD_RBF, intercept=False), SMO(tol=1e-9)).point.alpha
 FAULTS = {
-    "a multiplier below 0": (PROBLEM, one(RIGHT, FREE, -0.5), "box", "L and H: for equal labels"),
-    "a multiplier lost": (PROBLEM, one(RIGHT, FREE, 0.99), "equality", "the second multiplier"),
-    "all signs": (PROBLEM, -RIGHT, "box", "the sign of the answer"),
-    "all signs of a regression": (CURVE, -FITTED, "stationarity", "the sign of the answer"),
-    "coefficients αy": (PROBLEM, RIGHT * DATA.y, "box", "αᵢ ≥ 0, not αᵢyᵢ"),
-    "labels 0 and 1": (PROBLEM, np.where(DATA.y > 0, RIGHT, 0.0), "equality", "the labels"),
-    "no intercept": (OFF_CENTRE, CENTRED, "equality", "the problem without one"),
-    "no intercept, hard margin": (
-        HARD_RBF,
-        NO_INTERCEPT,
+    "a multiplier below 0": (
+        PROBLEM,
+        lambda: one(optimum(), free(), -0.5),
+        "box",
+        "L and H: for equal labels",
+    ),
+    "a multiplier lost": (
+        PROBLEM,
+        lambda: one(optimum(), free(), 0.99),
+        "equality",
+        "the second multiplier",
+    ),
+    "all signs": (PROBLEM, lambda: -optimum(), "box", "the sign of the answer"),
+    "all signs of a regression": (
+        CURVE,
+        lambda: -optimum(CURVE),
+        "stationarity",
+        "the sign of the answer",
+    ),
+    "coefficients αy": (PROBLEM, lambda: optimum() * DATA.y, "box", "αᵢ ≥ 0, not αᵢyᵢ"),
+    "labels 0 and 1": (
+        PROBLEM,
+        lambda: np.where(DATA.y > 0, optimum(), 0.0),
+        "equality",
+        "the labels",
+    ),
+    "no intercept": (
+        OFF_CENTRE,
+        lambda: optimum_of(X=OFF_CENTRE.X, intercept=False),
         "equality",
         "the problem without one",
     ),
-    "no C": (SMALL_C, optimum_of(X=SEPARATE.X, C=1e9), "box", "the hard margin, which has no C"),
-    "the mean of the losses": (PROBLEM, optimum_of(C=1.0 / 60), "scale", "that of their mean"),
-    "another C": (PROBLEM, optimum_of(C=0.1), "scale", "C"),
-    "no step": (PROBLEM, np.zeros(60), "stationarity", "sign of η"),
+    "no intercept, hard margin": (
+        HARD_RBF,
+        lambda: optimum(replace(HARD_RBF, intercept=False)),
+        "equality",
+        "the problem without one",
+    ),
+    "no C": (
+        SMALL_C,
+        lambda: optimum_of(X=SEPARATE.X, C=1e9),
+        "box",
+        "the hard margin, which has no C",
+    ),
+    "the mean of the losses": (
+        PROBLEM,
+        lambda: optimum_of(C=1.0 / 60),
+        "scale",
+        "that of their mean",
+    ),
+    "another C": (PROBLEM, lambda: optimum_of(C=0.1), "scale", "C"),
+    "no step": (PROBLEM, lambda: np.zeros(60), "stationarity", "sign of η"),
     "all at C": (
         PROBLEM,
-        PROBLEM.feasible(np.ones(60)),
+        lambda: PROBLEM.feasible(np.ones(60)),
         "stationarity",
         "L and H: for equal labels",
     ),
-    "no targets": (CURVE, 1e-4 * FITTED, "stationarity", "the linear term form.p"),
-    "downhill": (PROBLEM, PROBLEM.feasible(0.9 - 0.8 * RIGHT), "stationarity", "the error cache"),
+    "no targets": (CURVE, lambda: 1e-4 * optimum(CURVE), "stationarity", "the linear term form.p"),
+    "downhill": (
+        PROBLEM,
+        lambda: PROBLEM.feasible(0.9 - 0.8 * optimum()),
+        "stationarity",
+        "the error cache",
+    ),
 }
 
 
 @pytest.mark.parametrize(("problem", "alpha", "condition", "words"), FAULTS.values(), ids=FAULTS)
 def test_a_fault_is_named(problem, alpha, condition, words):
-    diagnosis = found(alpha, problem=problem)
+    diagnosis = found(alpha(), problem=problem)
     assert diagnosis is not None
     assert (diagnosis.condition, words in diagnosis.step) == (condition, True), diagnosis.text
 
@@ -116,12 +162,13 @@ def test_an_own_intercept_is_held_to_the_best_one(factor):
 
 
 def test_what_is_off_is_said_with_its_sample_and_amount():
-    box = found(one(RIGHT, FREE, -0.5))
-    assert (box.sample, box.amount) == (FREE, 0.5)
+    box = found(one(optimum(), free(), -0.5))
+    assert (box.sample, box.amount) == (free(), 0.5)
     assert (
-        box.finding == f"off its constraints by 0.5 (α = -0.5 at sample {FREE}, must be 0 ≤ α ≤ 1)"
+        box.finding
+        == f"off its constraints by 0.5 (α = -0.5 at sample {free()}, must be 0 ≤ α ≤ 1)"
     )
-    lost = one(RIGHT, FREE, 0.99)
+    lost = one(optimum(), free(), 0.99)
     equality = found(lost)
     assert equality.amount == pytest.approx(abs(lost @ DATA.y))
     assert equality.finding == f"off its constraints by {equality.amount:.3g} (Σαᵢyᵢ must be 0)"
@@ -130,7 +177,7 @@ def test_what_is_off_is_said_with_its_sample_and_amount():
 def test_the_reason_of_a_solution_says_that_it_is_off_its_constraints():
     solution = solve(PROBLEM, SMO(tol=1e-9))
     assert solution.reason == ""
-    forgot = replace(solution, point=Point(one(RIGHT, FREE, 0.99)))
+    forgot = replace(solution, point=Point(one(optimum(), free(), 0.99)))
     assert forgot.reason.startswith("off its constraints by ")
     assert "(Σαᵢyᵢ must be 0)" in forgot.reason
 
@@ -138,15 +185,15 @@ def test_the_reason_of_a_solution_says_that_it_is_off_its_constraints():
 @pytest.mark.parametrize("claimed", ["stopped", "none"])
 def test_an_answer_that_is_not_called_optimal_may_be_far_from_it(claimed):
     share = np.random.default_rng(0).uniform(0.5, 1.0, 60)
-    early = PROBLEM.feasible(share * RIGHT)
+    early = PROBLEM.feasible(share * optimum())
     called_optimal = found(early)
     assert called_optimal.condition == "stationarity"
     assert called_optimal.finding.startswith(
         f"not stationary: sample {called_optimal.sample} has α = "
     )
     assert found(early, claimed=claimed) is None
-    assert "error cache" in found(PROBLEM.feasible(0.9 - 0.8 * RIGHT), claimed=claimed).step
-    assert found(one(RIGHT, FREE, -0.5), claimed=claimed).condition == "box"
+    assert "error cache" in found(PROBLEM.feasible(0.9 - 0.8 * optimum()), claimed=claimed).step
+    assert found(one(optimum(), free(), -0.5), claimed=claimed).condition == "box"
     assert found(np.zeros(60), claimed="none") is None  # the bound of 0 may be below by rounding
 
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-for name, examples in (("fast", 30), ("exhaustive", 300)):
+for name, examples in (("fast", 12), ("exhaustive", 300)):
     settings.register_profile(
         name, max_examples=examples, derandomize=True, deadline=None, database=None
     )

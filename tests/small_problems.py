@@ -130,8 +130,6 @@ SEVERAL_CLASSES: dict[str, Formulation] = {
 BINARY = {**HARD, **SOFT, **TUBES}  # one equality or none, and a box
 PROBLEMS = {**BINARY, **NU, **RISKS, **SEVERAL_CLASSES}
 # one of each kind, for `make test`; the others are variants of these
-KINDS = ("hard_primal", "hard_dual_rbf", "soft_primal_sparse", "soft_dual_linear")
-KINDS += ("soft_dual_linear_no_intercept", "soft_dual_rbf", "soft_dual_weights", "erm_sparse")
-KINDS += ("svr_primal", "svr_dual_rbf", "nu_svc", "nu_svr", "one_class", "svdd", "risk_ridge")
-KINDS += ("risk_squared_hinge", "risk_logistic_intercept", "risk_logistic_rbf", "softmax")
-KINDS += ("one_vs_rest", "one_vs_one_rbf")
+KINDS = ("hard_dual_rbf", "soft_primal_sparse", "soft_dual_linear_no_intercept", "soft_dual_rbf")
+KINDS += ("erm_sparse", "svr_primal", "svr_dual_rbf", "nu_svc", "nu_svr", "one_class", "svdd")
+KINDS += ("risk_ridge", "risk_squared_hinge", "risk_logistic_intercept", "softmax", "one_vs_rest")

@@ -76,7 +76,7 @@ def test_a_new_solver_passes_the_tests_whatever_it_is_called(clone):
     command = [part.replace("fixed_step", " or ".join(NAMES)) for part in step("pytest", "-k")]
     code, _, said = clone([*command, "-q", "-p", "no:cacheprovider"])
     assert code == 0, said
-    assert int(re.findall(r"(\d+) passed", said)[-1]) > 20 * len(NAMES), said
+    assert int(re.findall(r"(\d+) passed", said)[-1]) > 18 * len(NAMES), said
     code, _, said = clone([*step("pytest", "-k")[:3], "-q", "-p", "no:cacheprovider", *CONCERNED])
     assert code == 0, said
 

@@ -190,7 +190,10 @@ def test_tables_that_cannot_be_written_fail_the_run(command, write, tmp_path):
 
 @pytest.mark.parametrize(
     ("output", "words"),
-    [("/dev/full", "the disk is full"), (None, "its reader has ended")],
+    [
+        ("/dev/full", "the disk is full"),
+        pytest.param(None, "its reader has ended", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_output_that_cannot_be_printed_is_told_in_a_sentence(output, words):
     line = [sys.executable, "-m", "experiments.cli", "list", "columns"]

@@ -98,6 +98,7 @@ def test_what_is_broken_costs_one_line_that_names_it(registry, caplog):
         registry.find("gone")
 
 
+@pytest.mark.exhaustive
 def test_an_experiment_names_what_an_installed_package_offers(installed, tmp_path):
     (tmp_path / "plugged.yaml").write_text(EXPERIMENT)
     done = subprocess.run(

@@ -83,7 +83,8 @@ def test_a_solver_with_two_limits_of_passes_has_one_curve(tmp_path):
     assert 'data-chart="performance"' in report(folder)
 
 
-@pytest.mark.parametrize("problems", [5, pytest.param(50, marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("problems", [5, 50])
 def test_a_thousand_runs_make_less_than_five_megabytes(problems, tmp_path):
     """Of which a megabyte and a half is there without any run."""
     rng = np.random.default_rng(0)

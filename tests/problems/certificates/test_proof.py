@@ -39,10 +39,11 @@ from problems.gram.semidefinite import smallest_eigenvalue_bound
 from problems.losses import Squared
 from solvers import SMO, solve
 from tests.differential.reference import exact_reference
-from tests.small_problems import BINARY, PROBLEMS, TARGETS, N, X, Y
+from tests.halves import quick
+from tests.small_problems import BINARY, KINDS, PROBLEMS, TARGETS, N, X, Y
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", quick(PROBLEMS, KINDS))
 def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(name):
     problem = PROBLEMS[name]
     solution = solve(problem, SMO(tol=1e-8) if name in BINARY else None, target_gap=1e-8)

@@ -32,6 +32,7 @@ from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.threads import Threads
 from problems.kernels import Block
 from solvers.base import SHARE_OF_GAP
+from solvers.numerics.claims import NO_MARGIN
 from solvers.numerics.projected_cg import Apply
 from solvers.numerics.quadratic import COARSEST, ConvexQPSolver
 from solvers.numerics.shifted import LARGEST, shifted_gram
@@ -103,10 +104,10 @@ class InteriorPoint(ConvexQPSolver):
             if error < best:
                 answer, best = point.x, error
             claim: Claim = "optimal" if error <= self.tolerance else "stopped"
-            if claim == "stopped" and program.is_ray(point.x, self.tolerance):
-                claim, answer = "infeasible", point.x
-            yield FormPoint(answer, iterations=count, claim=claim)
-            if claim != "stopped" or stalled == _PATIENCE:
+            is_ray = claim == "stopped" and program.is_ray(point.x, self.tolerance)
+            answer, note = (point.x, NO_MARGIN) if is_ray else (answer, "")
+            yield FormPoint(answer, iterations=count, claim=claim, note=note)
+            if claim != "stopped" or is_ray or stalled == _PATIENCE:
                 return
             try:
                 point = advanced(point, mu, program.newton(point, *residuals))

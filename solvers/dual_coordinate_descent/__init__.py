@@ -23,7 +23,7 @@ from problems.gram.threads import Pool, Threads
 from solvers.base import Solver
 from solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole
 from solvers.dual_coordinate_descent.descent import Descent
-from solvers.numerics.claims import may_claim
+from solvers.numerics.claims import NO_MARGIN, may_claim
 
 _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
 _SMALLEST_SAMPLE = 2000
@@ -96,7 +96,7 @@ class DualCoordinateDescent(Solver):
         free = np.isinf(form.ub) & (form.p < 0)
         if form.a is None and free.any() and (form.Q.diagonal()[free] == 0).any():
             # a variable without curvature or upper bound has a falling cost
-            yield FormPoint(form.first_point(), claim="infeasible")
+            yield FormPoint(form.first_point(), claim="stopped", note=NO_MARGIN)
             return
         state = Descent(
             whole(form),
@@ -113,7 +113,9 @@ class DualCoordinateDescent(Solver):
                 break
             if count % state.between_pauses == 0:
                 yield self._point(state, "none")
-        yield self._point(state, claim if may_claim(form, state.x, state.gap) else "stopped")
+        yield self._point(
+            state, claim if may_claim(form, state.x, state.gap, self.gap) else "stopped"
+        )
 
     def _point(self, state: Descent, claim: Claim) -> FormPoint:
         count = state.count

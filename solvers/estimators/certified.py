@@ -28,8 +28,9 @@ from problems.dual_problem.offsets import free_offset
 from problems.gram.threads import Threads
 from problems.kernels import Block
 from problems.validation import shown
-from solvers import Evaluation, Solver, Status, default_solver, find_solver, solve
+from solvers import Evaluation, Solver, Status, find_solver, solve
 from solvers.numerics.claims import FAR
+from solvers.running.defaults import default_solvers, most_pair_steps
 from solvers.smo.small import solve_small
 
 SHARPER = 1e-6  # times `tol`, to which `refine` solves ...
@@ -161,7 +162,8 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         if n > SMALL or not problem.is_bounded:
             return None
         start = self._start(at, problem)
-        most = self._most_iterations * (n if self._counts_epochs else 1)
+        limit = self._most_iterations * (n if self._counts_epochs else 1)
+        most = min(limit, most_pair_steps(n))
         if groups is None:  # of regression with nu both α and α* have a sum
             groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
         K = problem.gram().dense() if blocks is None else blocks(at)
@@ -171,7 +173,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             K, linear, tube, limits, groups, tuple(costs) if costs.any() else (), beta,
             self.tol, self.tol * (SHARPER if self.refine else 1.0), most,
         )  # fmt: skip
-        if violation > self.tol and steps < most:
+        if violation > self.tol and steps < limit:
             return None
         margin = 1.0
         if problem.groups is not None:
@@ -188,32 +190,34 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         point = Point(problem.alpha(beta), w, float(b.mean()))
         return Answer(point, steps, violation <= self.tol, margin)
 
-    def _default_solver(self, problem: Formulation) -> Any:
-        """Return the solver for problems that are not solved quickly: that of `solve`, for our `tol`."""
-        solver: Any = default_solver(problem, from_start=True)  # to a relative gap of 1e-6
+    def _default_solvers(self, problem: Formulation) -> list[Any]:
+        """Return the solvers of what is not solved quickly: those of `solve`, but for `tol`."""
+        first, *successors = default_solvers(problem, from_start=True)  # to a relative gap of 1e-6
         small = self.refine and problem.n <= SMALL
-        return solver if small else replace(solver, tol=self.tol, gap=None)
+        settings: Any = {} if small else {"tol": self.tol, "gap": None}
+        return [replace(first, **settings), *successors]
 
-    def _chosen(self, problem: Formulation) -> Any:
-        """Return the solver: an instance as it is, else one with what it has of the parameters."""
+    def _chosen(self, problem: Formulation) -> list[Any]:
+        """Return the solver: an instance as it is, else one with what it has of the parameters.
+
+        After a default one come its successors.
+        """
         if isinstance(self.solver, Solver):
-            return self.solver
+            return [self.solver]
         if not isinstance(self.solver, str | None):
             raise ValueError(
                 f"solver: must be a Solver, the name of one, or None, got {shown(self.solver)}"
             )
         names, settings = {"cache_size", "shrinking"}, self.get_params(deep=False)
-        if self.max_iter != -1:  # which is no limit
-            names.add("max_iter")
         if isinstance(self.random_state, Integral):
             names, settings["seed"] = names | {"seed"}, int(self.random_state)
         if self.solver is None:
-            solver = self._default_solver(problem)
+            solver, *successors = self._default_solvers(problem)
         else:
-            solver = find_solver(self.solver)()
+            solver, successors = find_solver(self.solver)(), []
             names.add("tol")
         names &= {field.name for field in fields(solver)} & settings.keys()
-        return replace(solver, **{name: settings[name] for name in names})
+        return [replace(solver, **{name: settings[name] for name in names}), *successors]
 
     def _by_solver(self, at: int, problem: Formulation) -> Answer:
         """Solve a problem through `solve`.
@@ -221,22 +225,26 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         The intercept is LIBSVM's for the default solvers, whose free variables are exact and feasible,
         and the certificate's for others.
         """
-        solver, start = self._chosen(problem), self._start(at, problem)
+        solvers, start = self._chosen(problem), self._start(at, problem)
         initial = None if start.alpha is None else Point(start.alpha)
         listener = self._show if self.callback is not None or self.verbose else None
+        unlimited = self.max_iter == -1 or isinstance(self.solver, Solver)
+        known: Any = {"initial": initial, "callback": listener}
+        known["max_iter"] = None if unlimited else self._most_iterations
         with np.errstate(over="ignore", invalid="ignore"):  # the certificate says what came of it
-            solution = solve(problem, solver, initial=initial, callback=listener)
+            solution = solve(problem, solvers, **known)
             is_flat = problem.groups is not None and solution.certificate.primal_objective >= 0
             if is_flat and self.solver is None:  # its margin may be less than `tol`
-                solution = solve(problem, initial=initial, callback=listener)
+                solution = solve(problem, **known)
                 is_flat = solution.certificate.primal_objective >= 0
+        solver = solution.solver
         if problem.in_blocks and solution.point.w is not None:
             converged = solution.claimed == "optimal"
             return Answer(solution.point, max(1, solution.iterations), converged)
         if solution.status is Status.INFEASIBLE:
             raise ValueError("C: is infinite, and no surface separates the classes; use a finite C")
         alpha, margin = solution.point.alpha, 1.0
-        exact = self.solver is None and not problem.costs.any()
+        exact = self.solver is None and not problem.costs.any() and type(solver) is type(solvers[0])
         if exact and alpha is not None and np.isfinite(alpha).all():
             with Threads().limited(1):  # small products
                 b = free_offset(problem, alpha) if problem.intercept else 0.0
@@ -248,8 +256,13 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             size = np.abs(solution.alpha)
             zero = size <= _AT_BOUND * np.minimum(problem.upper, size.max(initial=0.0))
             point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
+            reached = solution.certificate.relative_gap
+            if zero.any() and certify(problem, point).relative_gap > max(
+                solution.target_gap, reached
+            ):
+                point = Point(solution.alpha, solution.w, solution.b)
             margin = 0.0 if is_flat else problem.decision_scale(solution.certificate.offsets)
-        converged = solution.claimed == "optimal"
+        converged = solution.claimed == "optimal" or solution.verdict == "solved"
         converged = converged or solution.certificate.violating_pair <= self.tol
         return Answer(point, max(1, solution.iterations), converged, margin)
 

@@ -176,13 +176,13 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         point = Point(None, w[:-1], float(w[-1])) if problem.intercept else Point(None, w)
         return Answer(point, steps, converged)
 
-    def _default_solver(self, problem: Formulation) -> Any:
+    def _default_solvers(self, problem: Formulation) -> list[Any]:
         if problem.in_blocks:
-            return NearRows(tol=self.tol)
+            return [NearRows(tol=self.tol)]
         if not problem.loss.is_smooth:
-            return super()._default_solver(problem)
+            return super()._default_solvers(problem)
         newton = NewtonCG if problem.intercept or problem.d > MOST_FEATURES else FiniteNewton
-        return newton(tol=SHARPER * self.tol)  # which is of gains or steps
+        return [newton(tol=SHARPER * self.tol)]  # which is of gains or steps
 
 
 @dataclass(eq=False, repr=False)

@@ -10,6 +10,8 @@ from problems.certificates.certificate import Bounds
 from problems.dataset import Vector
 from problems.forms import ERM, BoxQP
 
+# Float64 cannot tell a thin margin from none: a problem is called infeasible by a proof in rationals.
+NO_MARGIN = "in float64 the dual objective has no limit, as if no hyperplane separated the samples"
 FAR = 1e-2  # relative gap with which nothing is claimed to be optimal
 _RESOLVED = 1e-12  # of the terms of a gap
 
@@ -26,14 +28,16 @@ def is_near(form: BoxQP, x: Vector, g: Vector, least: float = 0.0) -> bool:
     return gap <= max(least, FAR * max(abs(value), abs(value - gap)))
 
 
-def may_claim(form: BoxQP, x: Vector, gap: float) -> bool:
+def may_claim(form: BoxQP, x: Vector, gap: float, target: float | None = None) -> bool:
     """Whether a relative gap allows to call x (n,) optimal; an infinite one says nothing.
+
+    It has to be at most the `target`, `FAR` where there is none.
 
     It is infinite in a box with infinite bounds, or where the dual objective is 0. There a gap that is
     more than what float64 leaves of the terms that make it is too large.
     """
     if np.isfinite(gap):
-        return gap <= FAR
+        return gap <= (FAR if target is None else target)
     if not np.isfinite(form.ub).all():
         return True
     g = form.Q.matvec(x) + form.p

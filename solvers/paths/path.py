@@ -28,7 +28,7 @@ from problems.html_table import html_table, shown
 from problems.validation import check_positive
 from solvers.base import Solver, Status
 from solvers.paths.interval import Ends, interval_of
-from solvers.running.defaults import default_solver
+from solvers.running.defaults import default_solvers
 from solvers.running.loop import solve
 from solvers.running.solution import Solution
 
@@ -215,8 +215,8 @@ def solve_path(
     parameter, low, high = interval_of(problem, given, gap)
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
-    if solver is None:
-        solver = default_solver(with_value(problem, parameter, high), _SHARE * gap, from_start=True)
+    largest = with_value(problem, parameter, high)
+    solvers = [solver] if solver else default_solvers(largest, _SHARE * gap, from_start=True)
     gram = gram or Gram(problem.X, problem.kernel, keep=True)
     pieces: list[Piece] = []
     while (value := _next_value(pieces, low, high, parameter != "epsilon")) is not None:
@@ -231,7 +231,7 @@ def solve_path(
         place = sum(piece.value < value for piece in pieces)
         answer = solve(
             with_value(problem, parameter, value),
-            solver,
+            solvers,
             initial=_start(pieces[max(0, place - 1)], value) if pieces else None,
             gram=gram,
             target_gap=_SHARE * gap,

@@ -1,4 +1,4 @@
-"""Which solver `solve` picks where none is named."""
+"""Which solver `solve` picks where none is named, and which ones continue where that falls short."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ from problems.compilation import pausing
 from problems.forms import Reduction
 from solvers.base import Solver
 
-# Samples, n, up to which an interior-point method goes on from SMO, and the pair steps that take as long
-# as its factors, besides the first 100,000: 1e-4·n³, at 2.5 µs a step.
-_MOST_FACTORED = 5000
+# Solvers that continue, in this order, where one that `solve` picked ends short of the target.
+SUCCESSORS: dict[str, tuple[str, ...]] = {
+    "smo": ("interior_point",),
+    "semismooth_newton": ("smo", "interior_point"),
+    "dual_coordinate_descent": ("interior_point",),
+    "near_rows": ("dual_coordinate_descent", "interior_point"),
+    "sdca": ("lbfgs", "newton_cg"),
+    "lbfgs": ("newton_cg",),
+    "cvxopt_qp": ("qpsolvers_qp",),
+}
+# Order of the matrix up to which an interior-point method continues: n, or d for a linear kernel.
+LARGEST_FACTOR = 5000
 # Samples and C·mean‖x‖² from which, and features up to which, near rows are quicker than coordinate
 # descent in memory: 2,000,000 × 50 took 10.0 for 17.9 s at C = 1, but 9.1 for 4.75 s at C = 0.01.
 _MANY, _FEW_FEATURES, _LARGE = 1_000_000, 100, 10.0
@@ -38,8 +47,7 @@ def default_solver(
     that neither knows L-BFGS on a factor of K. Several binary problems get that of each of them; the
     margin of sequences, cutting planes; a convex QP, CVXOPT. Samples in blocks have near rows alone.
 
-    Where SMO has taken as many steps as an interior-point method takes time, or finds no way down,
-    `solve` goes on with that.
+    `SUCCESSORS` has the solvers that `solve` tries next where this one falls short of the target.
 
     Raises
     ------
@@ -48,9 +56,17 @@ def default_solver(
     """
     from solvers.smo import SMO  # noqa: PLC0415
 
-    solver = choose(problem.parts[0].problem, target_gap, Point() if from_start else None)[0]
-    # after no more steps than that alone goes on with another solver, which `solve` does
+    solver = default_solvers(problem, target_gap, from_start)[0]
+    # the limit of steps after which a successor would be quicker
     return replace(solver, max_iter=SMO.max_iter) if isinstance(solver, SMO) else solver
+
+
+def default_solvers(
+    problem: Formulation, target_gap: float = 1e-6, from_start: bool = False
+) -> list[Solver]:
+    """Return the default solver and its successors, as `solve` takes them; see `default_solver`."""
+    first = choose(problem.parts[0].problem, target_gap, Point() if from_start else None)[0]
+    return [first, *successors_of(first, problem.parts[0].problem)]
 
 
 def choose(
@@ -88,17 +104,20 @@ def choose(
     raise Unsupported(f"no solver here takes this problem ({refusals}): name one that does")
 
 
-def successor_of(
-    solver: Solver, problem: Formulation, reduction: Reduction[Any], target_gap: float
-) -> Solver | None:
-    """Return the solver that goes on where a default one stops without a claim, if K fits."""
-    from solvers.interior_point import InteriorPoint  # noqa: PLC0415
-    from solvers.smo import SMO  # noqa: PLC0415
+def successors_of(solver: Solver, problem: Formulation) -> list[Solver]:
+    """Return the solvers that continue where a default one falls short, by `SUCCESSORS`."""
+    from solvers import find_solver  # noqa: PLC0415 - imports this module
 
-    if not isinstance(solver, SMO) or not problem.is_bounded or problem.n > _MOST_FACTORED:
-        return None
-    successor = InteriorPoint().aimed_at(target_gap)
-    return None if successor.refuses(reduction.form) else successor
+    order = min(problem.n, problem.d) if problem.has_samples and problem.is_linear else problem.n
+    names = SUCCESSORS.get(solver.name, ())
+    return [
+        find_solver(name)() for name in names if name != "interior_point" or order <= LARGEST_FACTOR
+    ]
+
+
+def most_pair_steps(n: int) -> int:
+    """Return the steps of SMO that take as long as an interior-point method's factors, 2.5 µs each."""
+    return int(1e5 + 1e-4 * n**3) if n <= LARGEST_FACTOR else 10_000_000
 
 
 def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
@@ -128,18 +147,13 @@ def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
     from solvers.semismooth_newton import SemismoothNewton  # noqa: PLC0415
     from solvers.smo import SMO  # noqa: PLC0415
 
-    if not problem.is_bounded:
-        yield SMO()
-    else:
+    if problem.is_bounded:
         if not from_start and _has_many(problem):
             from solvers.near_rows import NearRows  # noqa: PLC0415
 
             yield NearRows()
-        kind = DualCoordinateDescent if problem.is_linear else SemismoothNewton
-        yield kind()
-        few = problem.n <= _MOST_FACTORED
-        most = int(1e5 + 1e-4 * problem.n**3) if few else SMO.max_iter
-        yield SMO(max_iter=most)
+        yield DualCoordinateDescent() if problem.is_linear else SemismoothNewton()
+    yield SMO(max_iter=most_pair_steps(problem.n))
     yield CvxoptQP()
 
 

@@ -8,7 +8,7 @@ spent solving.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from resource import RUSAGE_CHILDREN, getrusage
@@ -17,7 +17,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from problems import Formulation, Gram, Point, Unsupported, certify, reduce
+from problems import Formulation, Gram, Point, Unsupported, reduce
 from problems.compilation import pausing
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint, Reduction
@@ -25,7 +25,7 @@ from problems.validation import check_positive, check_whole, shown
 from solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
 from solvers.numerics.warm_up import warm_up
 from solvers.running.arguments import check_gram, check_pair, starting_points
-from solvers.running.defaults import choose, successor_of
+from solvers.running.defaults import choose, successors_of
 from solvers.running.parts import GROWTH, Parts
 from solvers.running.solution import BACKWARD_ERROR, Evaluation, Solution
 
@@ -40,7 +40,7 @@ _FINAL_CLAIMS = ("optimal", "infeasible", "unbounded")  # claims after which a s
 
 def solve(
     problem: Formulation,
-    solver: Solver | None = None,
+    solver: Solver | Sequence[Solver] | None = None,
     *,
     target_gap: float = TARGET_GAP,
     stop_at_target: bool = False,
@@ -58,7 +58,10 @@ def solve(
     Parameters
     ----------
     problem : any formulation.
-    solver : any solver; None takes the best default for this problem.
+    solver : any solver; several are tried in turn until one reaches the target, each from the best point
+        so far if it takes a start, and the best answer is kept; None takes the best default for this
+        problem and its `SUCCESSORS`. Limits hold for all of them together, and `Solution.note` says
+        what was tried.
     target_gap : relative gap at which the verdict is "solved". The tolerance of a solver that is given
         none follows it, see `Solver.aimed_at`; `Solution.solver` has it as a number.
     stop_at_target : end as soon as the certificate reaches `target_gap`.
@@ -85,14 +88,16 @@ def solve(
     ValueError
         If an argument is not usable. What the solver itself raises is passed on.
     """
-    check_pair(problem, solver)
+    solvers: Sequence[Any] = solver if isinstance(solver, list | tuple) and solver else [solver]
+    for each in solvers:
+        check_pair(problem, each)
     check_positive(target_gap, "target_gap")
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     if max_iter is not None:
         max_iter = check_whole(max_iter, "max_iter", 0)
     check_gram(problem, gram)
-    by_default, first = solver is None, solver
+    first: Solver | None = solvers[0]
     parts = Parts(problem, starting_points(problem, initial), callback)
     for part, start in zip(problem.parts, parts.starts, strict=True):
         time_left, iterations_left, exhausted = parts.left(time_limit, max_iter)
@@ -102,8 +107,8 @@ def solve(
         listener = callback
         if part.problem is not problem:
             listener = parts.evaluate if callback is not None or stop_at_target else None
-        how = by_default, target_gap, stop_at_target, listener, time_left, iterations_left, started
-        answer = _Run(part.problem, *how).solved(solver, start, gram, clock)
+        how = target_gap, stop_at_target, listener, time_left, iterations_left, started
+        answer = _Run(part.problem, *how).solved(solvers, start, gram, clock)
         if part.problem is problem:
             return replace(answer, backward_error=backward_error)
         if answer.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
@@ -182,12 +187,11 @@ def _copied(point: FormPoint) -> FormPoint:
 class _Run:
     """State of solving one part: the clock, the limits, the evaluations made, the latest point.
 
-    The time that the choice of the solver took counts as solving. `by_default` is whether nobody named
-    a solver, so that another one may go on.
+    The time that the choice of the solver took counts as solving. `earlier` are the iterations of the
+    solvers before the one that runs.
     """
 
     problem: Formulation
-    by_default: bool
     target_gap: float
     stop_at_target: bool
     callback: Callable[[Evaluation], object] | None
@@ -203,67 +207,122 @@ class _Run:
     latest: FormPoint = _NO_POINT
     is_evaluated: bool = True  # of the latest point, as far as there is one
     derived_tol: float | None = None
+    earlier: int = 0
 
     def solved(
         self,
-        solver: Solver | None,
+        solvers: Sequence[Solver | None],
         start: Point | None,
         gram: Gram | None,
         clock: Callable[[], float],
     ) -> Solution:
-        """Return the answer of a solver, None for the default, or why there is none."""
-        begun = clock()
+        """Return the answer of the solvers, None for the default ones, or why there is none."""
+        begun, (solver, *successors) = clock(), solvers
         try:
             if solver is None:
                 choice = choose(self.problem, self.target_gap, start, gram, clock)
                 solver, self.reduction, state, looked = choice
                 self.time_solve = self.cpu_time = looked
-                solver = self._limited(solver)
+                derived = True
+                solver = self._limited(solver, keep=True)
+                state = self._prepared(solver, state, start, gram)
             else:
                 aimed = solver.aimed_at(self.target_gap, not self.problem.may_be_infeasible)
+                derived = aimed is not solver or bool(successors)
                 self.derived_tol = None if aimed is solver else aimed.tolerance
-                solver = self._limited(aimed)  # before it is asked whether it takes a limit
-                self.reduction = reduce(self.problem, solver.form, start, gram=gram)
-                state = self.reduction.form
-                if refusal := solver.refuses(state):
-                    raise Unsupported(refusal)
-            state = self._prepared(solver, state, start, gram)
+                solver, state = self._posed(self._limited(aimed, bool(successors)), start, gram)
         except (Unsupported, NotInstalled) as stop:
             status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
             unable, note, gap = solver or NoSolver(), str(stop), self.target_gap
             return Solution(self.problem, unable, Point(), status, note=note, target_gap=gap)
         self.time_setup = clock() - begun - self.time_solve
+        self.stop_at_target |= derived and self.problem.may_be_infeasible
         status = self._ran(solver, state, clock)
-        stopped = status is Status.FINISHED and self.latest.claim == "stopped"
-        successor = None
-        if self.by_default and stopped:
-            successor = successor_of(solver, self.problem, self.reduction, self.target_gap)
-        if successor is not None:
-            begun, reached = clock(), self.latest
-            state = self._prepared(successor, self.reduction.form, start, gram)
-            self.time_setup += clock() - begun
-            status = self._ran(successor, state, clock)
-            # cut short, it may be far behind the point that it took over from
-            if self.latest.claim == "optimal" or self._gap(self.latest) <= self._gap(reached):
-                solver = successor
-            else:
-                self.latest, self.is_evaluated = reached, False
+        if self._falls_short(status) and solvers[0] is None:
+            successors = successors_of(solver, self.problem)
+        if successors and self._falls_short(status):
+            solver, status = self._continued(solver, status, successors, start, gram, clock)
         return self.solution(solver, status)
 
-    def _limited(self, solver: Solver) -> Solver:
-        """Return the solver with those limits that are settings of its own."""
-        limits = {"max_iter": self.max_iter, "time_limit": self.time_limit}
+    def _continued(
+        self,
+        solver: Solver,
+        status: Status,
+        successors: Sequence[Solver | None],
+        start: Point | None,
+        gram: Gram | None,
+        clock: Callable[[], float],
+    ) -> tuple[Solver, Status]:
+        """Run successors until one reaches the target; return the best solver and the last status."""
+        gap, known = self._gaps()
+        best, notes = (known, solver, self.latest, self.reduction), list[str]()
+        gram = self._gram if gram is None else gram
+        last, used = solver, self.latest.iterations
+        for successor in filter(None, successors):
+            if not (self._falls_short(status) and gap > self.target_gap):
+                break
+            begun, self.earlier = clock(), used
+            alpha = best[3].recover(best[2]).alpha if np.isfinite(best[0]) else None
+            aimed = successor.aimed_at(self.target_gap, not self.problem.may_be_infeasible)
+            limited = self._limited(aimed, keep=True)
+            try:
+                posed = self._posed(limited, start if alpha is None else Point(alpha), gram)
+            except (Unsupported, NotInstalled) as stop:
+                notes.append(f"{successor.name} was not tried: {stop}")
+                continue
+            self.time_setup += clock() - begun
+            reached = f"stopped at a relative gap of {gap:.2g}" if gap < np.inf else "gave no bound"
+            notes.append(f"{last.name} {reached}, so {successor.name} was tried next")
+            self.latest, last = _NO_POINT, posed[0]
+            status = self._ran(*posed, clock)
+            used, (gap, known) = self.earlier + self.latest.iterations, self._gaps()
+            # cut short, it may be far behind the point that it took over from
+            if self.latest.claim in _FINAL_CLAIMS or known <= best[0]:
+                best = known, last, self.latest, self.reduction
+        _, solver, point, self.reduction = best
+        if point is not self.latest:
+            self.is_evaluated = False
+        note, self.earlier = "; ".join(filter(None, (*notes, point.note))), used - point.iterations
+        self.latest = replace(point, note=note)
+        status = Status.FINISHED if status is Status.DIVERGED and best[0] < np.inf else status
+        return solver, self._evaluated_last(status)
+
+    def _posed(self, solver: Solver, start: Point | None, gram: Gram | None) -> tuple[Solver, Any]:
+        """Return a solver and its state; Unsupported if it does not take the problem."""
+        self.reduction = reduce(self.problem, solver.form, start, gram=gram)
+        if refusal := solver.refuses(self.reduction.form):
+            raise Unsupported(refusal)
+        return solver, self._prepared(solver, self.reduction.form, start, gram)
+
+    def _falls_short(self, status: Status) -> bool:
+        """Whether a solver ended by itself and claims no answer that would be final."""
+        ended = status in (Status.FINISHED, Status.DIVERGED)
+        return ended and self.latest.claim not in _FINAL_CLAIMS
+
+    def _limited(self, solver: Solver, keep: bool = False) -> Solver:
+        """Return the solver with what remains of those limits that are settings of its own.
+
+        With `keep` its own smaller limits stay: after them a successor continues.
+        """
+        limits: dict[str, float] = {}
+        if self.max_iter is not None:
+            limits["max_iter"] = self.max_iter - self.earlier
+        if self.time_limit is not None:
+            limits["time_limit"] = self.time_limit - self.time_solve
         own = {field.name for field in fields(solver)}
-        known = {name: v for name, v in limits.items() if v is not None and name in own}
+        known = {name: v for name, v in limits.items() if name in own}
+        if keep:
+            known = {n: min(v, getattr(solver, n) or v) for n, v in known.items()}
         return replace(solver, **known) if known else solver
 
-    def _gap(self, point: FormPoint) -> float:
-        """Return the certified gap of a point, infinite where there is none."""
-        values = [v for v in (point.x, point.beta) if v is not None]
+    def _gaps(self) -> tuple[float, float]:
+        """Return the certified relative and absolute gap of the latest point, infinite without one."""
+        values = [v for v in (self.latest.x, self.latest.beta) if v is not None]
         if not values or not all(np.isfinite(v).all() for v in values):
-            return np.inf
-        gap = certify(self.problem, self.reduction.recover(_copied(point))).gap
-        return gap if np.isfinite(gap) else np.inf
+            return np.inf, np.inf
+        known = self.trace[-1] if self.trace and self.is_evaluated else self._evaluation()
+        gaps = known.certificate.relative_gap, known.certificate.gap
+        return gaps if np.isfinite(gaps).all() else (np.inf, np.inf)
 
     def _prepared(self, solver: Solver, state: Any, start: Point | None, gram: Gram | None) -> Any:
         """Return what `solver` begins with, once all that it calls is compiled."""
@@ -292,7 +351,7 @@ class _Run:
             status, begun = self.until_stopped(iterates, *pauses.clocks), clock()
         self.latest = taken_apart(solver.finish(state, self.latest))
         self.time_setup += pauses.lost[0] + clock() - begun
-        return status
+        return self._evaluated_last(status)
 
     @cached_property
     def evaluating(self) -> bool:
@@ -350,15 +409,20 @@ class _Run:
                 return None  # it is about to end by itself
         if late:
             return Status.TIME_LIMIT
-        counted = self.max_iter is not None and point.iterations >= self.max_iter
+        used = self.earlier + point.iterations
+        counted = self.max_iter is not None and used >= self.max_iter
         if counted and point.claim not in _FINAL_CLAIMS:
             return Status.MAX_ITER
         return Status.FINISHED if ended else None
 
+    def _evaluation(self) -> Evaluation:
+        """Return the evaluation of the latest point."""
+        point, iterations = _copied(self.latest), self.earlier + self.latest.iterations
+        return Evaluation(self.time_solve, iterations, self.problem, self.reduction.recover(point))
+
     def _evaluated(self) -> Status | None:
         """Evaluate the latest point; return why to stop at it, if it is a reason."""
-        recovered = self.reduction.recover(_copied(self.latest))
-        evaluation = Evaluation(self.time_solve, self.latest.iterations, self.problem, recovered)
+        evaluation = self._evaluation()
         self.trace.append(evaluation)
         self.is_evaluated = True
         if self.callback is not None:
@@ -368,14 +432,21 @@ class _Run:
         reached = self.stop_at_target and evaluation.certificate.relative_gap <= self.target_gap
         return Status.FINISHED if reached else None
 
+    def _evaluated_last(self, status: Status) -> Status:
+        """Evaluate the last point, if points are; return the status, infeasible if that is proven."""
+        left = self.evaluating and not self.is_evaluated and status is not Status.DIVERGED
+        proven = left and self._evaluated() is Status.INFEASIBLE
+        return Status.INFEASIBLE if proven else status
+
+    @property
+    def _gram(self) -> Gram | None:
+        gram = self.reduction.form.gram
+        return gram if isinstance(gram, Gram) else None
+
     def solution(self, solver: Solver, status: Status) -> Solution:
         """Return the solution at the latest point; the last evaluation is always there."""
-        point = self.latest
-        left = self.evaluating and not self.is_evaluated and status is not Status.DIVERGED
-        if left and self._evaluated() is Status.INFEASIBLE:
-            status = Status.INFEASIBLE
-        gram = self.reduction.form.gram
-        counted = {"kernel_evaluations": gram.evaluations} if isinstance(gram, Gram) else {}
+        point, gram = self.latest, self._gram
+        counted = {} if gram is None else {"kernel_evaluations": gram.evaluations}
         return Solution(
             problem=self.problem,
             solver=solver,
@@ -389,7 +460,7 @@ class _Run:
             time_solve=self.time_solve,
             time_setup=self.time_setup,
             cpu_time=self.cpu_time,
-            iterations=point.iterations,
+            iterations=self.earlier + point.iterations,
             trace=tuple(self.trace),
             counters={**counted, **point.counters},
         )

@@ -161,7 +161,7 @@ class Solution:
 
     @property
     def reason(self) -> str:
-        """Why it ended as it did, why a bound is missing, what is wrong; empty if all went well."""
+        """What was tried, why a bound is missing, what is wrong, what to set; empty if all went well."""
         if self.note and self.point.alpha is None and self.point.w is None:
             return self.note
         reasons = [self.note, self._finding(), self.certificate.reason]
@@ -171,6 +171,8 @@ class Solution:
             name = self.problem.parts[worst].name
             reasons.append(f"worst subproblem: {name}, relative gap {gaps[worst]:.2g}")
         reasons.append(self._what_to_set())
+        if self.verdict not in ("solved", "infeasible") and not any(reasons):
+            reasons = [f"No bound on the optimum is known for this answer ({self.status})."]
         return "; ".join(filter(None, reasons))
 
     @cached_property
@@ -198,17 +200,22 @@ class Solution:
         return self.diagnosis.finding if violated or self.verdict == "wrong" else ""
 
     def _what_to_set(self) -> str:
-        """Return what to set where the target is missed though nobody chose a tolerance; else ""."""
+        """Return what to set where the target is missed; else ""."""
         gap, target, tol = self.certificate.relative_gap, self.target_gap, self.derived_tol
-        if tol is None or self.verdict not in ("inaccurate", "wrong"):
+        if self.verdict not in ("inaccurate", "wrong") or not gap > target:
             return ""
-        missed = f"The gap {gap:.2g} is above the target {target:g}"
+        remedy = "scale the features, name another solver"
         if self.status is Status.TIME_LIMIT:
-            return f"{missed} at the time limit; raise time_limit, or raise target_gap."
-        missed += f" although the tolerance, {tol:.2g}, followed it"
-        if self.claimed == "optimal":
-            return f"{missed}; set tol below {tol * target / gap:.1g}, or raise target_gap."
-        return f"{missed}; raise the solver's limit (max_iter or epochs), or raise target_gap."
+            where, remedy = " at the time limit", "raise time_limit"
+        elif self.status is Status.MAX_ITER:
+            where, remedy = " at the limit of iterations", "raise max_iter"
+        else:
+            where = f" although the tolerance, {tol:.2g}, followed it" if tol else ""
+            if self.claimed == "optimal":
+                remedy = f"set tol below {tol * target / gap:.1g}" if tol else "set a smaller tol"
+            elif tol:
+                remedy = "raise the solver's limit (max_iter or epochs)"
+        return f"The gap {gap:.2g} is above the target {target:g}{where}; {remedy}, or raise target_gap."
 
     @cached_property
     def geometry(self) -> Geometry:

@@ -22,7 +22,7 @@ from problems.gram.semidefinite import is_positive_semidefinite
 from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.base import Solver
-from solvers.numerics.claims import is_near
+from solvers.numerics.claims import may_claim
 from solvers.semismooth_newton.diagnosis import (
     Diagnosis,
     diagnose,
@@ -130,6 +130,6 @@ class SemismoothNewton(Solver):
                 break
             yield FormPoint(x, iterations=method.steps)
             method.advance(int(self.max_iter) - method.steps)
-        claim: Claim = "optimal" if solved and is_near(form, x, g) else "stopped"
+        claim: Claim = "optimal" if solved and may_claim(form, x, relative, self.gap) else "stopped"
         counters = {"products": K.products, "entries": K.matrix.nnz, "bits": 8 * K.dtype.itemsize}
         yield FormPoint(x, iterations=method.steps, claim=claim, counters=counters)

@@ -13,7 +13,7 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
-from solvers.numerics.claims import may_claim
+from solvers.numerics.claims import NO_MARGIN, may_claim
 from solvers.smo.active import Active, Inner
 from solvers.smo.conditions import free_variables
 from solvers.smo.state import State
@@ -55,8 +55,8 @@ def _points(
             "bits": 8 * each,
             "cache_size": 1e-6 * state.room * each,
         }
-        x = state.merged.spread(z)
-        return FormPoint(x, iterations=state.steps, claim=claim, counters=counters)
+        x, note = state.merged.spread(z), NO_MARGIN if state.unbounded else ""
+        return FormPoint(x, iterations=state.steps, claim=claim, counters=counters, note=note)
 
     for _ in _improvements(state, active, tol, gap):
         if not state.at_limit:  # the last point comes with a claim
@@ -65,8 +65,8 @@ def _points(
             yield point(z, "none")
     # where C is huge, a small violation is no small gap
     x = state.merged.spread(state.z)
-    near = state.solved and may_claim(form, x, state.relative_gap())
-    yield point(state.z, "infeasible" if state.unbounded else "optimal" if near else "stopped")
+    near = state.solved and not state.unbounded and may_claim(form, x, state.relative_gap(), gap)
+    yield point(state.z, "optimal" if near else "stopped")
 
 
 def _improvements(state: State, active: Active, tol: float, gap: float | None) -> Iterator[None]:

@@ -18,7 +18,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.gram.gram import MOST_KNOWN
 from problems.kernels import Block
-from solvers.numerics.claims import may_claim
+from solvers.numerics.claims import NO_MARGIN, may_claim
 from solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
 from solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
 from solvers.smo.pairs import pair_steps
@@ -80,9 +80,10 @@ def minimise_by_matrix(
     rounding = np.finfo(float).eps * float((np.abs(f) + np.abs(q)).max() * (hi - lo).sum())
     certain = relative_gap(v, z, f, rounding=rounding)
     x = v.to_form(z)
-    claim = "optimal" if solved and may_claim(form, x, certain) else "stopped"
-    claim = "infeasible" if unbounded else claim
-    yield FormPoint(x, iterations=steps, claim=claim, counters=counters)
+    solved &= not unbounded
+    claim = "optimal" if solved and may_claim(form, x, certain, gap) else "stopped"
+    note = NO_MARGIN if unbounded else ""
+    yield FormPoint(x, iterations=steps, claim=claim, counters=counters, note=note)
 
 
 def solve_small(

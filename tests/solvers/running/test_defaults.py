@@ -20,11 +20,24 @@ from problems import (
     SoftMarginPrimal,
     SVRDual,
     Unsupported,
+    datasets,
 )
 from problems.arithmetic import entropy
 from problems.blocks import ArraySource, Blocks
 from problems.losses import LOSSES, Hinge, ScalarLoss
-from solvers import SDCA, SMO, SemismoothNewton, Solver, Status, default_solver, solve
+from solvers import (
+    LBFGS,
+    SDCA,
+    SMO,
+    InteriorPoint,
+    SemismoothNewton,
+    Solver,
+    Status,
+    all_solvers,
+    default_solver,
+    solve,
+)
+from solvers.estimators import SVC
 from solvers.running import defaults, loop
 
 N = 40
@@ -248,7 +261,67 @@ def test_a_better_answer_is_kept_where_what_goes_on_from_it_is_cut_short(monkeyp
             yield FormPoint(np.full(form.n, end), claim="stopped")
 
     monkeypatch.setattr(defaults, "_candidates", lambda *_: iter([SMO(tol=1e-9, max_iter=60)]))
-    monkeypatch.setattr(loop, "successor_of", lambda *_: CutShort())
+    monkeypatch.setattr(loop, "successors_of", lambda *_: [CutShort()])
     answer = solve(RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5), True), target_gap=1e-12)
     assert answer.solver.name == "smo"
     assert answer.point.alpha.any()
+
+
+@dataclass(frozen=True)
+class Counting(Solver):
+    """Yields scaled steps towards an optimum, and notes where it began."""
+
+    share: float = 0.0
+    seconds: float = 0.0
+    best: Any = None
+    began: Any = None
+
+    form: ClassVar = BoxQP
+
+    def iterates(self, form):
+        self.began.append(form.start)
+        for count in range(1, 4):
+            yield FormPoint(self.share * self.best, iterations=count, claim="stopped")
+
+
+def test_solvers_named_in_turn_begin_at_the_best_point_and_share_the_limits():
+    problem, began = RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5)), []
+    best = solve(problem, target_gap=1e-9).alpha
+    chain = [Counting(share, best=best, began=began) for share in (0.9, 0.5, 0.8, 1.0, 0.0)]
+    answer = solve(problem, chain, target_gap=1e-4)
+    assert [start is None for start in began] == [True, False, False, False]
+    assert all(np.allclose(start, 0.9 * best) for start in began[1:])
+    assert (answer.verdict, answer.iterations) == ("solved", 12)
+    assert answer.note.count("so counting was tried next") == 3
+    assert solve(problem, chain[:2], target_gap=1e-4).solver.share == 0.9
+    limited = solve(problem, chain, target_gap=1e-4, max_iter=5)
+    assert (limited.status, limited.iterations) == (Status.MAX_ITER, 5)
+
+
+def test_every_successor_in_the_table_is_a_solver():
+    assert {*defaults.SUCCESSORS, *sum(defaults.SUCCESSORS.values(), ())} <= {*all_solvers()}
+
+
+def test_the_default_ends_no_worse_than_the_interior_point_and_says_what_was_tried():
+    cancer = datasets.load("breast_cancer")
+    problem = SoftMarginPrimal(cancer.X, cancer.y, C=1e6)
+    answer, other = solve(problem), solve(problem, InteriorPoint())
+    assert answer.certificate.relative_gap <= 1.01 * other.certificate.relative_gap < 1e-3
+    assert "so interior_point was tried next" in answer.reason
+    assert "is above the target 1e-06" in answer.reason
+
+
+def test_estimators_continue_with_the_successors_of_solve():
+    cancer = datasets.load("breast_cancer")
+    model = SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0).fit(cancer.X / 100, cancer.y)
+    assert model.fit_status_ == 0
+    assert model.certificate_.relative_gap <= 1e-6
+
+
+def test_an_optimum_is_claimed_by_a_gap_and_newton_cg_ends_what_lbfgs_does_not():
+    X = np.array([[-2.0, -1], [-1, -1], [-1, -2], [1, 1], [1, 2], [2, 1]])
+    problem = RegularizedERM(X, np.sign(X[:, 0]), 1e-10, "squared_hinge")
+    assert solve(problem, LBFGS()).claimed == "stopped"
+    answer = solve(problem)
+    assert (answer.solver.name, answer.verdict) == ("newton_cg", "solved")
+    assert abs(answer.objective / 0.25e-10 - 1) < 1e-6

@@ -123,8 +123,9 @@ class Solver(ABC):
 
         A `tol` of None becomes `tol_for(target_gap)`, and a `gap` of None beside it half the target. A
         `tol` that was given is kept, with the `gap` as it is. `solve` calls this before it prepares.
-        A hard margin, which is not `bounded`, has no gap to end by, and a violation is a share of its
-        margin: there a solver with a `gap` gets a tenth of the target as its `tol`.
+        A hard margin is not `bounded`, so a solver has no gap of its own there: one with a `gap` gets a
+        tenth of the target as its `tol`, a violation relative to the margin, and `solve` ends any solver
+        once its point is certified to the target.
         """
         if getattr(self, "tol", _NO_SETTING) is not None:
             return self

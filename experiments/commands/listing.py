@@ -15,11 +15,12 @@ from experiments.records.outcomes import OUTCOMES
 from experiments.tables.table import Column, Table
 from problems import datasets
 from problems.formulations.softmax import Softmax
+from solvers.running.defaults import SUCCESSORS
 
 _FEW = 2  # names that are listed one by one
 _Row = tuple[str, ...]
 _HEADS = {
-    "solvers": ("solver", "form", "settings", "source"),
+    "solvers": ("solver", "form", "settings", "successors", "source"),
     "problems": ("formulation", "settings", "what it is", "source"),
     "losses": ("loss", "settings", "what it is", "source"),
     "datasets": ("data set", "settings", "what it is"),
@@ -52,7 +53,8 @@ def _named(kind: str) -> Iterator[_Row]:
     for name, cls in classes(kind).items():
         own = {k: option for k, option in options_of(cls).items() if option != common.get(k)}
         if kind == "solvers":
-            yield name, cls.form.__name__, _settings(own), cls.source
+            successors = ", ".join(SUCCESSORS.get(name, ()))
+            yield name, cls.form.__name__, _settings(own), successors, cls.source
         elif kind == "datasets":
             yield name, _settings(own), about(name, cls)
         else:

@@ -25,6 +25,7 @@ _REACH = 0.1  # times `across`: how much longer the first step from a sample's p
 _INSIDE = 8  # times as many variables as features may be inside the box in a first step
 _NEIGHBOURS = 8  # that stay together in the order of an epoch: half the time of w8a's epochs
 _ENTRIES_BEFORE_PAUSE = 2**21  # of X, some 10 ms
+_MOST_STEPS_BEFORE_PAUSE = 100  # of four samples some milliseconds
 _GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
 _LARGEST_SIGMA = 1e6  # times Qₖₖ·(ub − lb) where that is over 1; beyond it σ only adds rounding
 _LARGEST_RHO = 100.0  # times the first
@@ -83,7 +84,8 @@ class Descent:
         self.violation = self.gap = np.inf
         self.stuck = False
         multiplications = block.rows.size + min(x.size, self.w.size) ** 3
-        self.between_pauses = max(1, int(_ENTRIES_BEFORE_PAUSE / 8 / multiplications))
+        pause = int(_ENTRIES_BEFORE_PAUSE / 8 / multiplications)
+        self.between_pauses = min(max(1, pause), _MOST_STEPS_BEFORE_PAUSE)
         self._recompute()
 
     def epochs(self, number: int, rng: np.random.Generator) -> Iterator[None]:

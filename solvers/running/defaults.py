@@ -14,9 +14,10 @@ from problems.compilation import pausing
 from problems.forms import Reduction
 from solvers.base import Solver
 
-# Solvers that continue, in this order, where one that `solve` picked ends short of the target.
+# Solvers that continue, in this order, where one that `solve` picked ends short of the target, if they
+# take the problem and are installed.
 SUCCESSORS: dict[str, tuple[str, ...]] = {
-    "smo": ("interior_point",),
+    "smo": ("interior_point", "dual_coordinate_descent"),
     "semismooth_newton": ("smo", "interior_point"),
     "dual_coordinate_descent": ("interior_point",),
     "near_rows": ("dual_coordinate_descent", "interior_point"),

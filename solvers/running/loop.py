@@ -64,7 +64,8 @@ def solve(
         what was tried.
     target_gap : relative gap at which the verdict is "solved". The tolerance of a solver that is given
         none follows it, see `Solver.aimed_at`; `Solution.solver` has it as a number.
-    stop_at_target : end as soon as the certificate reaches `target_gap`.
+    stop_at_target : end as soon as the certificate reaches `target_gap`; a hard margin does so wherever
+        the tolerance follows the target.
     initial : where to begin: a `Solution` (of the same samples, C may differ), a `Point` or a vector
         alpha (n,); for several binary problems alpha is (n, outputs).
     gram : the samples' Gram matrix, for several problems on the same samples and kernel: made by
@@ -267,8 +268,7 @@ class _Run:
             limited = self._limited(aimed, keep=True)
             try:
                 posed = self._posed(limited, start if alpha is None else Point(alpha), gram)
-            except (Unsupported, NotInstalled) as stop:
-                notes.append(f"{successor.name} was not tried: {stop}")
+            except (Unsupported, NotInstalled):
                 continue
             self.time_setup += clock() - begun
             reached = f"stopped at a relative gap of {gap:.2g}" if gap < np.inf else "gave no bound"

@@ -45,7 +45,7 @@ class SemismoothNewton(Solver):
     Attributes
     ----------
     tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning); without a claim
-        if the relative duality gap is still above 1e-2.
+        if the relative duality gap is still above `gap`, or 1e-2.
     gap : stop also when the relative duality gap is at or below it; None never does.
     max_iter : Newton steps after which it stops without a claim.
     cache_size : megabytes for the entries of K.

@@ -43,7 +43,7 @@ class SMO(Solver):
     Attributes
     ----------
     tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning); without a claim
-        if the relative duality gap is still above 1e-2, as it may be where C is huge.
+        if the relative duality gap is still above `gap`, or 1e-2, as it may be where C is huge.
     gap : stop also when the relative duality gap is at or below it; None never does, and a box with
         infinite bounds has no gap to go by.
     max_iter : steps after which it stops without a claim.

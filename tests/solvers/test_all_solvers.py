@@ -8,12 +8,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import RBF, Formulation, HingeERM, SoftMarginDual
+from problems import RBF, Formulation, HardMarginDual, HingeERM, SoftMarginDual
 from solvers import (
     LBFGS,
     SCG,
@@ -47,7 +48,8 @@ from solvers import (
     solve,
 )
 from tests.halves import quick
-from tests.small_problems import BINARY, KINDS, PROBLEMS
+from tests.small_problems import BINARY, KINDS, PROBLEMS, X
+from tests.solvers.conftest import BLACK_BOXES
 
 UNSET = {"program"}  # needs settings that name one
 NAMES = [name for name in all_solvers() if name not in UNSET]
@@ -103,6 +105,7 @@ def test_every_answer_is_as_good_as_its_claim(solver: Solver, problem: Formulati
         assert len(solution.note.split()) > 3, "an unsupported pair is explained in a sentence"
         assert solution.verdict == "uncertified"
         return
+    assert solution.reason or solution.verdict == "solved"
     certificate = solution.certificate
     assert solution.status in ENDINGS
     assert certificate.gap >= 0
@@ -110,6 +113,20 @@ def test_every_answer_is_as_good_as_its_claim(solver: Solver, problem: Formulati
     if solution.claimed == "optimal":
         assert certificate.relative_gap <= 1e-2
         assert solution.verdict in ("solved", "inaccurate")
+
+
+SOME = ["hard_dual_rbf", "soft_primal_no_intercept", "svr_dual_rbf", "nu_svc", "risk_ridge"]
+LIMITS = [{"max_iter": 1}, {"time_limit": 1e-9}, {"target_gap": 1e-15}]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in BLACK_BOXES])
+def test_every_verdict_other_than_solved_has_a_reason(name: str, limit: dict[str, Any]) -> None:
+    twice = np.vstack([X[:4], X[:4]])
+    infeasible = HardMarginDual(twice, np.repeat([1.0, -1.0], 4))
+    for problem in (*map(PROBLEMS.get, SOME), infeasible):
+        solution = solve(problem, all_solvers()[name](), **{"time_limit": 0.02, **limit})
+        assert solution.verdict == "solved" or len(solution.reason.split()) > 3, solution
 
 
 @pytest.mark.parametrize(("solver", "gap", "pair", "count"), TIGHT, ids=[s.name for s, *_ in TIGHT])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from problems.registry import Registry
-from solvers.base import NotInstalled, Solver, Status
+from solvers.base import SOLVERS, NotInstalled, Solver, Status
 from solvers.paths.cross_validation import CrossValidation, cross_validate
 from solvers.paths.path import NoPath, Path, solve_path
 from solvers.paths.selection import Selection, select
@@ -36,8 +35,6 @@ _NAMES = __all__
 if not TYPE_CHECKING:
     del __all__  # `__getattr__` adds every solver class, when it is asked for
 
-# the estimators are no solvers, and import scikit-learn
-SOLVERS = Registry(__name__, Solver, "solver", skip="estimators", group="dualgap.solvers")
 all_solvers = SOLVERS.all
 find_solver = SOLVERS.find
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from problems.dataset import Vector
 from problems.forms import FormPoint
-from problems.registry import snake_case
+from problems.registry import Registry, snake_case
 from problems.validation import check_choice, check_positive, check_whole
 
 
@@ -201,3 +201,7 @@ class NoSolver(Solver):
     def iterates(self, state: Any) -> Iterator[FormPoint]:
         """Yield nothing."""
         yield from ()
+
+
+# the estimators are no solvers, and import scikit-learn
+SOLVERS = Registry("solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")

@@ -12,7 +12,7 @@ import numpy as np
 from problems import Formulation, Gram, Point, Unsupported, reduce
 from problems.compilation import pausing
 from problems.forms import Reduction
-from solvers.base import Solver
+from solvers.base import SOLVERS, Solver
 
 # Solvers that continue, in this order, where one that `solve` picked ends short of the target, if they
 # take the problem and are installed.
@@ -107,12 +107,12 @@ def choose(
 
 def successors_of(solver: Solver, problem: Formulation) -> list[Solver]:
     """Return the solvers that continue where a default one falls short, by `SUCCESSORS`."""
-    from solvers import find_solver  # noqa: PLC0415 - imports this module
-
     order = min(problem.n, problem.d) if problem.has_samples and problem.is_linear else problem.n
     names = SUCCESSORS.get(solver.name, ())
     return [
-        find_solver(name)() for name in names if name != "interior_point" or order <= LARGEST_FACTOR
+        SOLVERS.find(name)()
+        for name in names
+        if name != "interior_point" or order <= LARGEST_FACTOR
     ]
 
 

@@ -74,17 +74,45 @@ class Dataset:
 
 def check_samples(X: Any, name: str = "X") -> Matrix:
     """Return `X` as a read-only float64 array or canonical CSR matrix of finite numbers."""
-    if scipy.sparse.issparse(X):
-        return _check_sparse(X, name)
-    dense = as_floats(X, name)
-    if dense.ndim != 2:
+    matrix = as_samples(X, name)
+    arrays = [matrix]
+    if scipy.sparse.issparse(matrix):
+        arrays = [matrix.data, matrix.indices, matrix.indptr]
+    _check_finite(arrays[0], name)
+    if len(arrays) == 1:
+        return _read_only(matrix)
+    for array in arrays:
+        array.flags.writeable = False
+    return matrix
+
+
+def as_samples(X: Any, name: str, empty: bool = False) -> Matrix:
+    """Return `X` as a float64 matrix, dense in C order or canonical CSR; entries may be infinite or NaN.
+
+    Raises
+    ------
+    ValueError
+        If it is no matrix of real numbers, or has no sample or feature and may not be `empty`.
+    """
+    sparse = scipy.sparse.issparse(X)
+    if sparse and X.dtype.kind not in "bifu":
+        raise ValueError(f"{name}: expected real numbers, got {X.dtype}")
+    matrix = X if sparse else as_floats(X, name, empty)
+    if matrix.ndim != 2:
         raise ValueError(
-            f"{name}: expected a matrix of shape (n, d), got {dense.ndim} dimension(s); "
+            f"{name}: expected a matrix of shape (n, d), got {matrix.ndim} dimension(s); "
             f"use {name}.reshape(-1, 1) for a single feature"
         )
-    _check_shape(dense.shape, name)
-    _check_finite(dense, name)
-    return _read_only(np.ascontiguousarray(dense))
+    if not empty and 0 in matrix.shape:
+        raise ValueError(
+            f"{name}: needs at least one sample and one feature, got shape {matrix.shape}"
+        )
+    if not sparse:
+        return np.ascontiguousarray(matrix)
+    with np.errstate(over="ignore"):
+        matrix = scipy.sparse.csr_array(as_canonical_csr(matrix, name))
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def check_labels(y: Any, n: int, name: str = "y") -> Vector:
@@ -221,26 +249,6 @@ def as_canonical_csr(X: Any, name: str) -> Any:
         matrix.indices = matrix.indices.astype(np.int32)
         matrix.indptr = matrix.indptr.astype(np.int32)
     return matrix
-
-
-def _check_sparse(X: Any, name: str) -> scipy.sparse.csr_array:
-    if X.dtype.kind not in "bifu":
-        raise ValueError(f"{name}: expected real numbers, got {X.dtype}")
-    if X.ndim != 2:
-        raise ValueError(f"{name}: expected a matrix of shape (n, d), got {X.ndim} dimension(s)")
-    _check_shape(X.shape, name)
-    with np.errstate(over="ignore"):
-        matrix = scipy.sparse.csr_array(as_canonical_csr(X, name))
-    matrix.eliminate_zeros()
-    _check_finite(matrix.data, name)
-    for array in (matrix.data, matrix.indices, matrix.indptr):
-        array.flags.writeable = False
-    return matrix
-
-
-def _check_shape(shape: tuple[int, ...], name: str) -> None:
-    if shape[0] == 0 or shape[1] == 0:
-        raise ValueError(f"{name}: needs at least one sample and one feature, got shape {shape}")
 
 
 def _check_finite(array: NDArray[Any], name: str) -> None:

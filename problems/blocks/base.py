@@ -16,8 +16,8 @@ import scipy
 from problems.dataset import (
     Matrix,
     Vector,
-    as_canonical_csr,
     as_floats,
+    as_samples,
     check_vector,
     check_weight_range,
     is_out_of_range,
@@ -201,9 +201,14 @@ class Blocks:
         known = self.checksums[k] if verify and self.checksums else None
         if not alike or (known is not None and _checksum(X, y, weight) != known):
             raise ChangedBlock(f"{self.names[k]}: has changed since it was checked")
-        if self.sparse and X.shape[1] != self.d:
+        if self.sparse and y.size and X.shape[1] != self.d:
             X = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(y.size, self.d))
-        return Block(X if y.size else np.zeros((0, self.d)), y, weight)
+        return Block(X if y.size else self._no_rows(), y, weight)
+
+    def _no_rows(self) -> Matrix:
+        """Return the samples of an empty block, which any source may give in any shape."""
+        none = np.zeros((0, self.d))
+        return scipy.sparse.csr_array(none) if self.sparse else none
 
     def __iter__(self) -> Iterator[Block]:
         return map(self.read, range(self.count))
@@ -289,21 +294,15 @@ def _arrays(
     X, y, weight = source.load(k, original)
     name = source.names[k]
     try:
-        signs, words = _signs(np.asarray(y), source.positive)
-        if scipy.sparse.issparse(X):
-            as_floats(X.data, "X", empty=True)
-            X = scipy.sparse.csr_array(X, dtype=np.float64)
-            if not (X.has_canonical_format and X.indices.dtype == X.indptr.dtype == np.int32):
-                X = as_canonical_csr(X, "X")
-        else:
-            X = np.ascontiguousarray(as_floats(X, "X", empty=True))
+        signs, words = _signs(y, source.positive)
+        X = as_samples(X, "X", empty=True)
         vectors = [_vector(signs, "y"), None if weight is None else _vector(weight, "weight")]
     except (ValueError, TypeError) as error:
         argument, _, reason = str(error).partition(": ")
         if argument not in ("X", "y", "weight"):
             argument, reason = "X", str(error)
         raise ValueError(f"{argument}: {name}: {reason}") from None
-    if X.ndim != 2 or any(v is not None and v.shape != X.shape[:1] for v in vectors):
+    if any(v is not None and v.shape != X.shape[:1] for v in vectors):
         shapes = ", ".join(str(np.shape(v)) for v in (X, *vectors) if v is not None)
         raise ValueError(
             f"X: {name}: needs X of shape (m, d) and vectors of shape (m,), got {shapes}"
@@ -325,6 +324,9 @@ def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
 
     Words, the first distinct ones, are returned only where labels are text and `positive` is None.
     """
+    if np.ma.isMaskedArray(y):
+        return y, frozenset()  # refused as numbers are checked
+    y = np.asarray(y)
     if y.dtype.kind in "biuf":
         if positive is None:
             return y, frozenset()

@@ -18,10 +18,13 @@ import numpy as np
 from problems.arithmetic import Intervals
 from problems.arithmetic.rounding import UNIT, products, transposed_products
 from problems.blocks import Block, Blocks, ChangedBlock, DualRule
+from problems.certificates.bounds import Float64
 from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
+from problems.certificates.fenchel import near_zero, unit_of_gaps
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 from problems.forms import Point, Sharded
+from problems.losses.base import check_pieces
 
 _OF_WEIGHTS = 2.0**-49  # of both bounds, that a product C·cᵢ, or βᵢ at its limit, may be wrong by
 
@@ -37,10 +40,7 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
     form = Sharded(blocks, float(problem.slack_weight), problem.loss, problem.intercept)
     source = "recovered from w" if point.rule is None else "alpha and w"
     try:
-        if point.rule is None:
-            rule = DualRule.at(at, blocks.n)
-        else:
-            rule = DualRule.unpacked(point.rule, blocks.d)
+        rule = DualRule.at(at) if point.rule is None else DualRule.unpacked(point.rule, blocks.d)
         sums = _Sums(blocks.d)
         for k in range(blocks.count):
             _add_block(sums, form, k, rule, at)
@@ -55,6 +55,7 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
     )
     return assembled(
         bounds,
+        sums.unit_of_gaps(problem),
         bound_source=source,
         primal_residual=0.0,
         dual_residual=0.0,
@@ -74,6 +75,17 @@ class _Sums:
         self.total = [Intervals(0.0), Intervals(0.0)]
         self.linear = [Intervals(0.0), Intervals(0.0)]
         self.risk = Intervals(0.0)
+        self.weight, self.ends = 0.0, (inf, -inf)  # Σ Cᵢ, and the least and the largest y
+
+    def unit_of_gaps(self, problem: DualProblem) -> float:
+        """Return what a gap is relative to where the optimum is 0, as of arrays with the same y and ΣC.
+
+        Whether some offset leaves no loss at w = 0 follows from the least and the largest y.
+        """
+        two = problem.changed(X=np.zeros((2, 1)), y=np.array(self.ends))
+        moved, _, y = near_zero(two)
+        unit, _ = unit_of_gaps(two, moved, Float64(moved, y))
+        return unit * self.weight / float(two.weight.sum())
 
     def lower(self, equality: bool) -> Any:
         """Return the dual objective of a feasible point next to β."""
@@ -107,7 +119,8 @@ def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, at: Vector) -
     for rows in block.pieces():
         part = block.part(rows)
         C = form.weights(part)
-        beta = rule.beta(loss, blocks.firsts[k] + rows.start, part, C)
+        check_pieces(loss.dual_pieces(part.y) or [])
+        beta = rule.beta(loss, k, part, C)
         if np.any(loss.conjugate(part.y, 0.0 * C)):
             raise ValueError(
                 f"no bound on samples in blocks: the loss {loss.name} has another least value than 0"
@@ -123,5 +136,7 @@ def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, at: Vector) -
             sums.v[side] += transposed_products(part.X, own)
             sums.total[side] += exact.sum()
             sums.linear[side] += -(width * loss.conjugate(part.y, -(exact / width))).sum()
+        sums.weight += float(C.sum())
+        sums.ends = min(sums.ends[0], part.y.min()), max(sums.ends[1], part.y.max())
         f = products(part.X, at[:-1]) + Intervals(at[-1])
         sums.risk += (Intervals(C) * loss.value(part.y, f)).sum()

@@ -347,11 +347,8 @@ class DualProblem:
         def recover(point: FormPoint) -> Point:
             if given or point.beta is None or point.x is None:
                 return Point(None, point.x, point.b, point.beta)
-            rule, parts = (
-                DualRule.unpacked(point.beta, self.d),
-                zip(blocks, blocks.firsts, strict=True),
-            )
-            beta = [rule.beta(self.loss, i, block, form.weights(block)) for block, i in parts]
+            rule = DualRule.unpacked(point.beta, self.d)
+            beta = [rule.beta(self.loss, k, own, form.weights(own)) for k, own in enumerate(blocks)]
             return Point(self.alpha(np.concatenate(beta)), point.x, point.b)
 
         return Reduction(form, recover)

@@ -174,6 +174,7 @@ class Formulation(DualProblem):
                 f"y: {X.first_target()}, and labels must be -1 and +1; say which one is +1 with "
                 "'positive'"
             )
+        check_pieces(self.loss.dual_pieces(np.array([-1.0, 1.0])) or [])  # all y by the certificate
         if np.ndim(getattr(self, "C", 1.0)):
             raise ValueError(
                 "C: of samples in blocks it is one number; weights come with the samples"

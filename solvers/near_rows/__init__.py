@@ -179,23 +179,21 @@ class NearRows(Solver):
             answers = engine.map(rounds.nearest, w, share, known)
             near, far = Rows(*_stacked([a[0] for a in answers])), total([a[1] for a in answers])
             state.saw(w, sum(a[3] for a in answers))
+            if state.primal == 0.0:
+                yield  # no dual variables are needed: the optimum is at least 0
             accuracy = float(np.clip(_ACCURACY * state.gap, 1e-10, 1e-4))
             H = sum(a[2] for a in answers)
             models = self._models(form, near, far, H, w, gamma, accuracy * state.primal)
             for model in models:
-                rule = DualRule(w, 0.0 * w, 0.0, form.n, near.number, model.x)
-                state.bounded(rule, near, far)
+                state.bounded(DualRule.at(w), near._replace(x=model.x), far)
             yield
-            rules = [
-                DualRule(w, model.w - w, model.gamma, form.n, near.number, model.x).sorted()
-                for model in models
-            ]
+            rules = [near.rule(w, model.w - w, model.gamma, model.x) for model in models]
             answers = engine.map(rounds.compared, w, [model.w for model in models], rules)
             values: Any = sum(a[0] for a in answers)
             for c, model in enumerate(models):
                 values[c] += [0.5 * norm2(w + t * (model.w - w)) for t in STEPS]
-                rule = DualRule(w, model.w - w, model.gamma, form.n, near.number, model.x)
-                state.bounded(rule, near, total([a[1][c] for a in answers]))
+                sums = total([a[1][c] for a in answers])
+                state.bounded(rules[c], near._replace(x=model.x), sums)
             c, j = np.unravel_index(int(values.argmin()), values.shape)
             t, best = float(STEPS[j]), models[c]
             known = rules[c]
@@ -260,7 +258,7 @@ class NearRows(Solver):
             answers = engine.map(rounds.smooth, w, end)
             values: Any = sum(a[0] for a in answers)
             values += [0.5 * norm2(w + t * (end - w)) for t in FEW_STEPS]
-            state.bounded(DualRule.at(end, form.n), None, total([a[2] for a in answers]))
+            state.bounded(DualRule.at(end), None, total([a[2] for a in answers]))
             j = int(values.argmin())
             best, full = float(FEW_STEPS[j]), bool(np.isclose(FEW_STEPS[j], 1.0))
             whole = np.array_equal(w, end)

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from problems.blocks import Block, DualRule
-from problems.blocks.rule import curvature, followed, scores
+from problems.blocks.rule import curvature, followed, scores, variable_keys
 from problems.dataset import Indices, Vector
 from problems.forms import Sharded
 from problems.gram.threads import Threads
@@ -27,19 +27,32 @@ from solvers.numerics.rows import FAST, as_rows, read_only
 T = TypeVar("T")
 # Where the objective is evaluated between w (0) and w' (1), and beyond.
 STEPS = np.concatenate([[0.0, 1 / 64, 1 / 32], np.linspace(1 / 16, 1, 16), [1.25, 1.5, 2.0]])
+# |u|, relative to the cost p, below which rows are as near as those on the kink; and how much the
+# distances of equal rows may then differ by rounding.
+_ALIKE, _ROUNDING = 1e-6, 1e-9
+_MORE = 4  # times as many rows are looked at where half of them are equal to others
 FEW_STEPS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0])  # of smooth losses
 
 
 class Rows(NamedTuple):
-    """Some samples: their numbers among all variables (m,), X (m, d), y (m,), C (m,), signs, p, x."""
+    """Variables near the kink, one for all that are equal: keys (m,), X (m, d), y, ΣC, signs, p, x.
 
-    number: Indices
+    `reach` is the largest |u| of one of them, with what rounding may add.
+    """
+
+    key: Vector
     X: Any
     y: Vector
     C: Vector
     sign: Vector
     cost: Vector
     x: Vector
+    reach: Vector
+
+    def rule(self, w: Vector, change: Vector, gamma: float, x: Vector) -> DualRule:
+        """Return the rule of dual variables with `x` (m,) of these."""
+        rule = DualRule(w, change, gamma, float(self.reach.max()), self.key, x / self.C)
+        return rule.sorted()
 
 
 class Far(NamedTuple):
@@ -89,7 +102,7 @@ def nearest(
     And of all others the sums of x = C·[u < 0] and the majoriser's Hessian (d + 1, d + 1); and the loss
     of all.
     """
-    block, n, first = form.blocks.read(k), form.n, form.blocks.firsts[k]
+    block = form.blocks.read(k)
     count, m, d = len(_pieces(form, block)), block.y.size, form.blocks.d
     u, distance = np.empty((count, m)), np.empty((count, m))
 
@@ -99,17 +112,14 @@ def nearest(
         squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(1)
         for number, piece in enumerate(_pieces(form, part)):
             u[number, rows] = piece.residual(f)
-            distance[number, rows] = np.abs(u[number, rows]) / np.sqrt(np.maximum(squares, 1e-300))
+            size = np.abs(u[number, rows]) + _ALIKE * np.abs(piece.cost)
+            distance[number, rows] = size / np.sqrt(np.maximum(squares, 1e-300))
             loss += float(C @ np.maximum(-u[number, rows], 0.0))
         return loss
 
     losses = _map(look, block, threads)
     taken = min(u.size, int(np.ceil(share * u.size)))
-    chosen = np.arange(u.size)
-    if taken < u.size:
-        chosen = np.sort(np.argpartition(distance, taken, axis=None)[:taken])
-    piece_of, row_of = np.divmod(chosen, m) if m else (chosen, chosen)
-    number = piece_of * n + first + row_of
+    one, chosen, kind = _distinct(block, k, distance, taken)
     far = np.ones((count, m), bool)
     far.ravel()[chosen] = False
 
@@ -120,28 +130,64 @@ def nearest(
             own, left = u[number, rows], far[number, rows]
             sides.add(0, piece, np.where(left & (own < 0), C, 0.0))
             h += np.where(left, curvature(own, C), 0.0)
-        return sides.sums(part.X)[0], (None if taken == u.size else hessian(part.X, h))
+        return sides.sums(part.X)[0], (hessian(part.X, h) if h.any() else None)
 
     sums, H = Far.zero(d), np.zeros((d + 1, d + 1))
     for own, part in _map(add, block, threads):
         sums, H = sums + own, H if part is None else H + part
-    near = block.X[row_of], block.y[row_of], form.weights(block)[row_of]
-    pieces, C = _pieces(form, block), near[2]
-    sign = np.concatenate([p.sign for p in pieces])[chosen]
-    cost = np.concatenate([p.cost for p in pieces])[chosen]
-    start = np.where(u.ravel()[chosen] < 0, C, 0.0)
-    if known is not None and known.rows.size:
-        at = np.minimum(np.searchsorted(known.rows, number), known.rows.size - 1)
-        inside = (known.rows[at] == number) & (known.x[at] > 0) & (known.x[at] < C)
-        start = np.where(inside, known.x[at], start)
-    return Rows(number, *near, sign, cost, start), sums, H, sum(losses)
+    pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(one, max(1, m))
+    key = _keys(block, k, one)
+    C = np.bincount(kind, form.weights(block)[chosen % max(1, m)], one.size)
+    sign, cost = (
+        np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
+    )
+    start = np.where(u.ravel()[one] < 0, C, 0.0)
+    if known is not None and known.keys.size:
+        at = np.minimum(np.searchsorted(known.keys, key), known.keys.size - 1)
+        inside = (known.keys[at] == key) & (known.shares[at] > 0) & (known.shares[at] < 1)
+        start = np.where(inside, known.shares[at] * C, start)
+    reach = np.abs(u.ravel()[one]).max(initial=0.0) + _ALIKE * np.abs(cost).max(initial=0.0)
+    rows = Rows(key, block.X[row_of], block.y[row_of], C, sign, cost, start, np.full(1, reach))
+    return rows, sums, H, sum(losses)
+
+
+def _distinct(block: Block, k: int, distance: Any, taken: int) -> tuple[Indices, Indices, Indices]:
+    """Return the variables nearest to their kink: so many distinct ones, and all that are equal to them.
+
+    The first array has one of each kind, the second all of them, the third their kinds.
+    """
+    count, near, first, kind = taken, np.arange(0), np.arange(0), np.arange(0)
+    reach = np.inf
+    while near.size < distance.size and 2 * first.size <= taken:
+        if count < distance.size:
+            reach = float(np.partition(distance, count, axis=None)[count])
+        near = np.flatnonzero(distance <= reach * (1.0 + 2 * _ROUNDING))
+        _, first, kind = np.unique(_keys(block, k, near), return_index=True, return_inverse=True)
+        count *= _MORE
+    away = distance.ravel()[near[first]]
+    whole = int(np.count_nonzero(away <= reach * (1.0 + _ROUNDING)))
+    kept = np.argsort(away, kind="stable")[: min(taken, whole)]
+    place = np.full(first.size, -1)
+    place[kept] = np.arange(kept.size)
+    inside = place[kind] >= 0
+    return near[first[kept]], near[inside], place[kind[inside]]
+
+
+def _keys(block: Block, k: int, variables: Indices) -> Vector:
+    """Return the keys of variables of block k, of which number p·m + i is piece p of sample i."""
+    piece_of, row_of = np.divmod(variables, max(1, block.y.size))
+    keys = np.empty(variables.size)
+    for piece in np.unique(piece_of):
+        own = piece_of == piece
+        keys[own] = variable_keys(block, row_of[own], int(piece), k)
+    return keys
 
 
 def compared(
     form: Sharded, k: int, threads: int, w: Vector, ends: list[Vector], rules: list[DualRule]
 ) -> tuple[Any, list[Far]]:
     """Return the losses at `STEPS` from w to each of `ends`, and the far sums of each rule."""
-    block, first = form.blocks.read(k), form.blocks.firsts[k]
+    block = form.blocks.read(k)
     together = np.column_stack([w, *ends])
 
     def look(rows: slice) -> tuple[Any, list[Far]]:
@@ -149,13 +195,13 @@ def compared(
         C, F = form.weights(part), scores(part.X, together).T
         values, sides = np.zeros((len(ends), STEPS.size)), Sides(len(ends), C.size)
         for number, piece in enumerate(_pieces(form, part)):
-            u, begin = piece.residual(F[0]), number * form.n + first + rows.start
+            u = piece.residual(F[0])
+            given, _ = rules[0].given(u, number, k, part)  # they have the same keys
             for c, rule in enumerate(rules):
                 du = piece.sign * (F[c + 1] - F[0])
                 values[c] += hinges(u, du, C, STEPS)
                 x = followed(u, du, C, rule.gamma)
-                here = slice(*np.searchsorted(rule.rows, (begin, begin + u.size)))
-                x[rule.rows[here] - begin] = 0.0
+                x[given] = 0.0
                 sides.add(c, piece, x)
         return values, sides.sums(part.X)
 

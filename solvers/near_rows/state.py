@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ class State:
         self.form, self.engine = form, engine
         self.w = np.zeros(form.blocks.d + 1)
         self.primal, self.dual, self.idle = np.inf, 0.0, 0
-        self.rule = DualRule.at(self.w, form.n).scaled(0.0, 0.0)
+        self.rule = DualRule.at(self.w).scaled(0.0, 0.0)
         self.place, self.note = list[Vector](), ""
 
     def numbers(self) -> dict[str, Any]:
@@ -68,12 +67,12 @@ class State:
             self.w, self.primal, self.idle = w, value, 0
 
     def bounded(self, rule: DualRule, near: Rows | None, far: Far) -> None:
-        """Note dual variables: those near, balanced where there is an equality, and all others' sums."""
+        """Note a rule's dual variables: those near, balanced where there is an equality, and others' sums."""
         if near is not None:
-            x = rule.x
+            x = near.x
             if self.form.intercept:
                 x = _balanced(x, near, -float(far.v[:, -1].sum()))
-                rule = replace(rule, x=x)
+            rule = near.rule(rule.w, rule.change, rule.gamma, x)
             sides = Sides(1, x.size)
             sides.add(0, near, x)
             (own,) = sides.sums(near.X)
@@ -89,7 +88,7 @@ class State:
         value = s * gain - 0.5 * s * s * size
         if value > self.dual:
             self.dual, self.idle = value, 0
-            self.rule = rule.scaled(s * scales[0], s * scales[1]).sorted()
+            self.rule = rule.scaled(s * scales[0], s * scales[1])
 
     def point(self, claim: Claim) -> FormPoint:
         """Return what is best so far."""

@@ -6,8 +6,6 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +20,7 @@ from problems.dataset import (
     check_weight_range,
     is_out_of_range,
 )
+from problems.kernels.samples import squared_norms
 from problems.labels import POSITIVE_WORDS, as_numbers, is_word_missing, positive_word
 
 _ROWS = 2**15  # of a piece of a block, whose temporary arrays are of its length
@@ -164,11 +163,6 @@ class Blocks:
         """Number of blocks."""
         return len(self.sizes)
 
-    @cached_property
-    def firsts(self) -> tuple[int, ...]:
-        """The number of each block's first sample among all."""
-        return (0, *accumulate(self.sizes))[:-1]
-
     @property
     def n(self) -> int:
         """Number of samples."""
@@ -271,6 +265,11 @@ def _facts(source: BlockSource, k: int) -> _Facts:
         raise ValueError(
             f"X: {source.place(k, where)}: has a NaN or infinite entry; drop or impute it"
         )
+    with np.errstate(over="ignore"):
+        squares = squared_norms(X)
+    if not np.isfinite(squares).all():
+        where = source.place(k, int((~np.isfinite(squares)).argmax()))
+        raise ValueError(f"X: {where}: its kernel values overflow float64; scale the features down")
     for what, column in (("y", y), ("weight", weight)):
         if column is not None and not np.isfinite(column).all():
             row = int((~np.isfinite(column)).argmax())

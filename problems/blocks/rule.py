@@ -5,8 +5,8 @@ last round, so that a certificate makes those of one block after another. For a 
 (hinge, tube), whose variables are 0 ≤ x ≤ C with the residuals u at the weights w,
     x = clip(C·[u < 0] − γ·C/(2|u|)·Δu, 0, C),   Δu of the weights' change,
 but for some rows near u = 0 the share x/C is given, by a key that equal samples of a block have in
-common: of data with few distinct rows whole blocks may be there, and any choice among equal rows would
-leave the others with a wrong x. For a smooth loss β = −C·ℓ'(y, f). In the end β₊ and β₋, what is above and below 0, are multiplied by one
+common: where few rows are distinct, any choice among equal ones would leave the others with a wrong x.
+For a smooth loss β = −C·ℓ'(y, f). In the end β₊ and β₋, what is above and below 0, are multiplied by one
 factor each, by which sums are balanced and the best multiple is taken.
 """
 

@@ -115,6 +115,7 @@ class GeneratedSource(BlockSource):
     seed: int
     noise: float
     task: Literal["classification", "regression"]
+    features: Literal["normal", "one_hot"] = "normal"
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -127,20 +128,26 @@ class GeneratedSource(BlockSource):
         direction = np.random.default_rng(self.seed).standard_normal(self.d)
         rng = np.random.default_rng([self.seed, 1, k])
         m = min(self.rows, self.n - k * self.rows)
-        X = rng.standard_normal((m, self.d))
+        if self.features == "one_hot":
+            shares = 0.8 ** np.arange(self.d)
+            X = np.eye(self.d)[rng.choice(self.d, m, p=shares / shares.sum())]
+        else:
+            X = rng.standard_normal((m, self.d))
         y = X @ (direction / np.linalg.norm(direction)) + self.noise * rng.standard_normal(m)
         return X, y if self.task == "regression" else np.where(y > 0, 1.0, -1.0), None
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratedBlocks(Loadable):
-    """Normal samples x with the target wᵀx + noise·e or its sign, e normal and ‖w‖ = 1, in blocks.
+    """Samples x with the target wᵀx + noise·e or its sign, e normal and ‖w‖ = 1, in blocks.
 
     Parameters
     ----------
     n, d : samples, features. rows : of a block.
     noise : standard deviation of what is added to wᵀx.
     task : whether y is the target or its sign.
+    features : normal numbers, or "one_hot": one column of ones and zeros for each of d categories, each
+        0.8 times as frequent as the one before.
     seed : of w, and with its number of each block.
     """
 
@@ -153,16 +160,15 @@ class GeneratedBlocks(Loadable):
     rows: int = count(ROWS, low=1)
     noise: float = number(0.5)
     task: Literal["classification", "regression"] = "classification"  # pyright: ignore[reportIncompatibleVariableOverride]
+    features: Literal["normal", "one_hot"] = "normal"
     seed: int = count(0, low=0)
 
     def __post_init__(self) -> None:
         check_choice(self.task, "task", ("classification", "regression"))
+        check_choice(self.features, "features", ("normal", "one_hot"))
         super().__post_init__()
 
     def load(self) -> DataInBlocks:
         """Draw and check every block once."""
-        return DataInBlocks(
-            Blocks.checked(
-                GeneratedSource(self.n, self.d, self.rows, self.seed, self.noise, self.task)
-            )
-        )
+        drawn = self.n, self.d, self.rows, self.seed, self.noise, self.task, self.features
+        return DataInBlocks(Blocks.checked(GeneratedSource(*drawn)))

@@ -4,8 +4,10 @@
 
 An iteration is two rounds; a round is one question to every block.
 
-1. The blocks return the m variables whose u is nearest to the kink, and of all others v = Σ C[u<0]·mᵢ
-   and H = Σ C/(2|u|)·mᵢmᵢᵀ, the Hessian of the quadratic majoriser of the hinge (Groenen et al. 2008).
+1. The blocks return the m variables whose u is nearest to the kink, one for all that are equal, with
+   ΣC, as a choice among equal rows would leave the others with a wrong x; and of all others
+   v = Σ C[u<0]·mᵢ and H = Σ C/(2|u|)·mᵢmᵢᵀ, the Hessian of the quadratic majoriser of the hinge
+   (Groenen et al. 2008).
 2. The driver minimises ½‖w'‖² + (γ/2)(w'−w)ᵀH(w'−w) − vᵀw' + Σ_near Cᵢ·max(0, −uᵢ(w')), for several γ,
    by dual coordinate descent and proximal Newton steps on the rows ML⁻ᵀ, LLᵀ = I + γH. The blocks return
    the objective along each segment from w to w', and the sums of dual variables that follow from the
@@ -23,7 +25,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -161,8 +162,12 @@ class NearRows(Solver):
     def _rounds(self, state: State) -> Iterator[None]:
         """Go on until curvature is so large that float64 does not hold the 1 beside it."""
         smooth = state.form.loss.dual_pieces(np.ones(1)) is None
-        with suppress(np.linalg.LinAlgError):
+        try:
             yield from self._newton(state) if smooth else self._near_rows(state)
+        except np.linalg.LinAlgError:
+            state.note = (
+                "float64 does not hold ½‖w‖² beside the losses: scale the features, or C, down"
+            )
 
     def _near_rows(self, state: State) -> Iterator[None]:
         form, engine, d = state.form, state.engine, state.form.blocks.d
@@ -181,6 +186,8 @@ class NearRows(Solver):
             state.saw(w, sum(a[3] for a in answers))
             if state.primal == 0.0:
                 yield  # no dual variables are needed: the optimum is at least 0
+            if state.primal == np.inf:
+                raise np.linalg.LinAlgError
             accuracy = float(np.clip(_ACCURACY * state.gap, 1e-10, 1e-4))
             H = sum(a[2] for a in answers)
             models = self._models(form, near, far, H, w, gamma, accuracy * state.primal)
@@ -275,7 +282,7 @@ class NearRows(Solver):
             H[np.diag_indices(form.blocks.d)] += 1.0
             H[-1, -1] += 1e-12 * (1.0 + abs(H[-1, -1]))  # an intercept that no sample holds
             step = np.zeros(w.size)
-            step[:size] = scipy.linalg.solve(H, -gradient, assume_a="pos")
+            step[:size] = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H), -gradient)
             end = w + step
 
     def _newton_start(self, state: State) -> Vector:

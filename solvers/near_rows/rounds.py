@@ -159,14 +159,14 @@ def _distinct(block: Block, k: int, distance: Any, taken: int) -> tuple[Indices,
     count, near, first, kind = taken, np.arange(0), np.arange(0), np.arange(0)
     reach = np.inf
     while near.size < distance.size and 2 * first.size <= taken:
-        if count < distance.size:
-            reach = float(np.partition(distance, count, axis=None)[count])
+        whole = count >= distance.size
+        reach = np.inf if whole else float(np.partition(distance, count, axis=None)[count])
         near = np.flatnonzero(distance <= reach * (1.0 + 2 * _ROUNDING))
         _, first, kind = np.unique(_keys(block, k, near), return_index=True, return_inverse=True)
         count *= _MORE
     away = distance.ravel()[near[first]]
-    whole = int(np.count_nonzero(away <= reach * (1.0 + _ROUNDING)))
-    kept = np.argsort(away, kind="stable")[: min(taken, whole)]
+    complete = int(np.count_nonzero(away <= reach * (1.0 + _ROUNDING)))
+    kept = np.argsort(away, kind="stable")[: min(taken, complete)]
     place = np.full(first.size, -1)
     place[kept] = np.arange(kept.size)
     inside = place[kind] >= 0

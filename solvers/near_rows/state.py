@@ -67,7 +67,7 @@ class State:
             self.w, self.primal, self.idle = w, value, 0
 
     def bounded(self, rule: DualRule, near: Rows | None, far: Far) -> None:
-        """Note a rule's dual variables: those near, balanced where there is an equality, and others' sums."""
+        """Note a rule's dual variables: those near, balanced if need be, and the sums of all others."""
         if near is not None:
             x = near.x
             if self.form.intercept:

@@ -1,0 +1,114 @@
+"""Samples in blocks are checked and answered as the same samples in one array are."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from problems import RegularizedERM, SoftMarginPrimal, SVRPrimal
+from problems.blocks import ArraySource, Blocks
+from problems.datasets import open_blocks
+from problems.formulations.erm import WeightedERM
+from problems.losses.base import Piece, PiecewiseLinear
+from solvers import solve
+from solvers.near_rows import NearRows
+from tests.small_problems import two_classes
+
+X, Y = two_classes(n=90, d=3)
+ONES, ZEROS = np.ones(90), np.zeros(90)
+SMALL = 1e-3 * (X @ [1.0, -2.0, 0.5])
+POSED = {
+    "a tube above all targets": lambda X, y, own: SVRPrimal(X, y, 1.0, epsilon=50.0, intercept=own),
+    "a tube": lambda X, y, own: SVRPrimal(X, y, 1.0, epsilon=0.1, intercept=own),
+    "hinge": lambda X, y, own: SoftMarginPrimal(X, y, intercept=own),
+    "squared": lambda X, y, own: RegularizedERM(X, y, 1.0, "squared", intercept=own),
+    "squared hinge": lambda X, y, own: WeightedERM(X, y, 1.0, intercept=own),
+}
+
+
+def in_blocks(X, y):
+    return Blocks.checked(ArraySource(X, y, None, 40))
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize(
+    ("kind", "y"),
+    [
+        ("a tube above all targets", SMALL),
+        ("a tube", 7.0 * ONES),
+        ("a tube", ZEROS),
+        ("a tube", 1e-150 * SMALL),
+        ("squared", ZEROS),
+        ("squared", 7.0 * ONES),
+        ("hinge", ONES),
+        ("hinge", -ONES),
+        ("hinge", Y),
+        ("squared hinge", ONES),
+    ],
+)
+def test_blocks_and_arrays_have_the_same_verdict_and_bounds_that_agree(kind, y, own):
+    joined = solve(POSED[kind](X, y, own))
+    found = solve(POSED[kind](in_blocks(X, y), None, own))
+    assert found.verdict == joined.verdict == "solved"
+    ours, theirs = found.certificate, joined.certificate
+    assert ours.dual_objective <= theirs.primal_objective
+    assert theirs.dual_objective <= ours.primal_objective
+
+
+def test_an_empty_first_file_changes_nothing(tmp_path):
+    text = "".join(f"{y:g} 1:{a:.17g} 3:{b:.17g}\n" for y, (a, _, b) in zip(Y, X, strict=True))
+    (tmp_path / "a.libsvm").write_text("")
+    (tmp_path / "b.libsvm").write_text(text)
+    found = solve(SoftMarginPrimal(open_blocks(tmp_path), None))
+    alone = solve(SoftMarginPrimal(open_blocks(tmp_path / "b.libsvm"), None))
+    assert found.verdict == "solved"
+    assert found.objective == pytest.approx(alone.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("change", [lambda a: a + 0j, lambda a: a.astype(str), np.ma.array,
+                                    lambda a: (1000 * a).astype("M8[D]")],
+                         ids=["complex", "text", "masked", "dates"])  # fmt: skip
+def test_what_is_no_number_is_refused_in_both(change):
+    for X_given, y in ((change(X), Y), (X, np.ma.masked_less(Y, 0.0))):
+        for pose in (SoftMarginPrimal, lambda X, y: SoftMarginPrimal(in_blocks(X, y), None)):
+            with pytest.raises(ValueError, match=r"real numbers|masked array"):
+                pose(X_given, y)
+
+
+@dataclass(frozen=True)
+class Doubled(PiecewiseLinear):
+    """Two pieces that cost something in common, whose conjugate is another than their sum's."""
+
+    is_regression: ClassVar[bool] = True
+
+    def dual_pieces(self, y):
+        """Return two overlapping pieces."""
+        return [Piece(sign * np.ones(y.size), y, -1.0, 0.0, 1.0) for sign in (1.0, -1.0)]
+
+
+def test_a_loss_of_whose_pieces_no_conjugate_follows_is_refused_in_both():
+    for samples in ((X, Y), (in_blocks(X, Y), None)):
+        with pytest.raises(ValueError, match="no conjugate follows"):
+            RegularizedERM(*samples, 1.0, Doubled())
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_extreme_scales_are_refused_or_have_a_reason():
+    large = X.copy()
+    large[42, 1] = 1e160
+    with pytest.raises(ValueError, match="rows 40 to 79, row 2: its kernel values overflow"):
+        in_blocks(large, Y)
+    for C in (1e-300, 1e100, 1e300):
+        answer = solve(SoftMarginPrimal(in_blocks(X, Y), None, C=C), NearRows(near=20))
+        assert answer.verdict == "solved" or answer.reason
+
+
+def test_boolean_labels_of_dask_arrays_are_numbers():
+    da = pytest.importorskip("dask.array")
+    from problems.datasets.block_sources import dask_blocks
+
+    arrays = (da.from_array(own, chunks=40) for own in (X, Y > 0))
+    blocks = dask_blocks(*arrays, positive=True)
+    assert blocks.target == "labels"
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), Y)

@@ -10,13 +10,14 @@ timed is the model, the rewriting and the solve: what a user of CVXPY waits for.
 import importlib
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled, optional
 from solvers.numerics.quadratic import (
     BACKENDS,
+    COARSEST,
     BackendQP,
     answer_of,
     point_of_failure,
@@ -33,7 +34,8 @@ class CvxpyQP(BackendQP):
     ----------
     backend : CLARABEL, CVXOPT, HIGHS, OSQP, PIQP, PROXQP or SCS; `backends()` lists those installed.
     tol : handed to every tolerance that the back end has; what it means is the back end's affair.
-        CVXOPT sees P as a second-order cone, and gives up on many duals below 1e-9.
+        CVXOPT sees P as a second-order cone, and fails on many duals below 1e-9: then it is called
+        again at ten times the tolerance, up to 1e-4, and claims nothing.
     max_iter : the back end's limit on its own iterations; None for its own default.
     """
 
@@ -69,7 +71,7 @@ class CvxpyQP(BackendQP):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
             try:
-                problem.solve(solver=self.backend, **self._options(self.tolerance, self.max_iter))
+                tol = self._solve(cp, problem)
             except Exception as error:  # each back end raises its own
                 yield point_of_failure(form, self.backend, error)
                 return
@@ -81,4 +83,24 @@ class CvxpyQP(BackendQP):
             "unbounded": unbounded_claim(form),
         }
         claim = claims.get(problem.status, "stopped")
-        yield answer_of(form, qp, x.value, z, y, iterations, claim)
+        point = answer_of(form, qp, x.value, z, y, iterations, claim)
+        if tol > self.tolerance and point.claim == "optimal":
+            note = f"{self.backend} failed at tol = {self.tolerance:g}, and reached {tol:g}"
+            point = replace(point, claim="stopped", note=note)
+        yield point
+
+    def _solve(self, cp: Any, problem: Any) -> float:
+        """Solve it, and return the tolerance: the first of `tol`, 10 tol, ... at which there is a point.
+
+        CVXOPT fails at tolerances that rounding does not permit, and CVXPY drops the point it reached.
+        """
+        tol = self.tolerance
+        while True:
+            try:
+                problem.solve(solver=self.backend, **self._options(tol, self.max_iter))
+            except cp.SolverError:
+                if self.backend != "CVXOPT" or 10 * tol > COARSEST:
+                    raise
+                tol *= 10
+            else:
+                return tol

@@ -27,7 +27,6 @@ PROBLEM = ConvexQP(
 
 def qp_solvers():
     yield CvxoptQP()
-    # at its default of 1e-10 CVXOPT gives up without a point, at some machines' rounding
     names = [name for name in CvxpyQP.backends() if name != "HIGHS"]
     yield from (CvxpyQP(backend=name, tol=1e-8) for name in names)
     yield from (QPSolversQP(backend=name) for name in ("clarabel", "highs", "osqp", "piqp", "scs"))
@@ -148,6 +147,15 @@ def test_an_exception_of_a_back_end_is_a_row_with_its_words(backend):
 def test_a_problem_without_constraints_is_a_row_of_every_back_end_of_cvxpy():
     answer = solve(ConvexQP(P=[[2.0, 0.5], [0.5, 1.0]], q=[1.0, 1.0]), CvxpyQP("SCS", tol=1e-6))
     assert answer.verdict == "solved" or "gave no answer" in answer.reason
+
+
+def test_a_tolerance_that_cvxopt_fails_at_through_cvxpy_is_made_coarser():
+    rng = np.random.default_rng(0)
+    F, A = rng.standard_normal((6, 6)), rng.standard_normal((2, 6))
+    problem = ConvexQP(F.T @ F, rng.standard_normal(6), A=A, b_eq=A @ np.ones(6), lb=0, ub=3)
+    answer = solve(problem, CvxpyQP("CVXOPT", tol=1e-14))
+    assert (answer.verdict, answer.claimed) == ("solved", "stopped")
+    assert "failed at tol = 1e-14, and reached" in answer.note
 
 
 def test_an_infinite_side_is_a_row_without_a_constraint():

@@ -13,7 +13,7 @@ _LEAST, _LARGEST = -1021, 1023  # binary exponents of float64 numbers that keep 
 _NO_EXPONENT = 5000  # larger than any
 _OUTLIER_BITS = 10.0  # from its unit, at which an entry counts half: a bound of 1e9 may mean none
 _BOUND_WEIGHT = 0.01  # bounds state a unit only where nothing else does
-_REWEIGHTINGS = 3
+_REWEIGHTINGS = 2
 _ROUNDING = 0.43  # no half, as logarithms of data that are powers of two have halves as means
 
 
@@ -75,7 +75,7 @@ def column_exponents(
     unknowns, importance = np.zeros(n + m + 1), weight
     for _ in range(_REWEIGHTINGS):
         weighted = scipy.sparse.diags_array(importance) @ E
-        unknowns = lsmr(weighted, importance * target, atol=1e-12, btol=1e-12, conlim=0.0)[0]
+        unknowns = lsmr(weighted, importance * target, atol=1e-8, btol=1e-8, conlim=0.0)[0]
         importance = weight / np.hypot(1.0, (E @ unknowns - target) / _OUTLIER_BITS)
     return np.floor(unknowns[:n] + _ROUNDING).astype(np.int64)
 

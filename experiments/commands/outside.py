@@ -21,6 +21,7 @@ from experiments.cases.solving import posed
 from experiments.commands.run import RunOptions, conclude, place_of
 from experiments.commands.terminal import refusing
 from experiments.files.experiment import find_experiments, read_experiment
+from experiments.files.keys import ExperimentFile, checked_keys
 from experiments.files.specs import ProblemSpec, SolverSpec
 from experiments.files.yamlfile import Fault, parse
 from experiments.records import Refusal
@@ -129,8 +130,10 @@ def certify_all(
             for place in programs
         ]
         names = {own.name: vars(own.specification) for own in index.problems.values()}
-        if len(names) < len(index.problems) or not parse(index.experiment.encode()).value:
-            raise ValueError("has a name of a problem twice, or no experiment")
+        if len(names) < len(index.problems):
+            raise ValueError("has a name of a problem twice")
+        if checked_keys(parse(index.experiment.encode()), faults := [], ExperimentFile) is None:
+            raise faults[0]
         for case, *_ in cases:
             if not isinstance(blank_record(case)["dataset"], str):
                 raise ValueError(f"{case.problem_id}: the name of its data set must be text")

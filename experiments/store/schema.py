@@ -5,7 +5,7 @@ A name from such a file becomes part of a path only through `safe_path`.
 
 import re
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic.types import Json
 
 from experiments.records.columns import FILES, Column
+from experiments.records.outcomes import COMPLETED, OUTCOMES
 from problems.validation import shown
 
 # what file systems accept everywhere, without hidden files and what a shell reads as an option
@@ -51,6 +52,8 @@ def safe_name(text: str) -> str:
 
 Name = Annotated[str, AfterValidator(safe_name)]
 RelativePath = Annotated[str, AfterValidator(lambda text: str(safe_path(text)) and text)]
+
+_Versions = dict[str, Annotated[str, Field(max_length=100)]]  # a message quotes them
 
 
 class _Shape(BaseModel):
@@ -91,8 +94,8 @@ class _Session(_Shape):
 
 
 class _Earlier(_Shape):
-    versions: dict[str, str]
-    code: dict[str, str] = {}
+    versions: _Versions
+    code: _Versions = {}
     date: str = ""
     differs: list[str] = []
 
@@ -132,8 +135,8 @@ class Manifest(_Shape):
     kind: str
     time_limit: Annotated[float, Field(gt=0)] | None
     problems: dict[str, _Problem]
-    code: dict[str, str]
-    versions: dict[str, str]
+    code: _Versions
+    versions: _Versions
     host: str
     platform: str
     machine: _Machine
@@ -163,11 +166,13 @@ def _row(name: str, columns: tuple[Column, ...], **others: Any) -> type[BaseMode
     return create_model(name, **types)
 
 
+_ENDS: Any = Literal[(*OUTCOMES, *COMPLETED)]
 _RECORD = _row(
     "Record",
     FILES["runs.csv"],
     **{"run_id": (Name, ...), "problem_id": (str, ...), "problem": (Json[_Problem] | None, None)},
-    **dict.fromkeys(("solver", "status", "verdict"), (str, ...)),
+    solver=(str, ...),
+    **dict.fromkeys(("status", "verdict"), (_ENDS, ...)),
     **dict.fromkeys(("time_solve", "relative_gap"), (float | None, ...)),
     target_gap=(float, ...),
     params=(Json[dict[str, Any]], ...),

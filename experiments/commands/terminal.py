@@ -6,10 +6,12 @@ import errno
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +33,27 @@ _OUTPUT = {  # what ends printing, whatever is printed
     errno.EIO: "the device has failed",
     errno.EBADF: "it is closed",
 }
+_DEFAULT_SIGINT = signal.default_int_handler
+
+
+def _interrupt(number: int) -> None:
+    """End the command in order at the first interrupt, and at once at the third."""
+    if number == 1:
+        raise KeyboardInterrupt
+    if number > 2:
+        os._exit(130)
+    os.write(2, b"The command is ending; interrupt it again to end it at once.\n")
 
 
 class Commands(click.Group):
     """Commands that say in a sentence, and by their exit code, what is refused, failed or ended."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line of this process, or a list of arguments."""
+        if not (arguments or options) and signal.getsignal(signal.SIGINT) == _DEFAULT_SIGINT:
+            interrupts = count(1)
+            signal.signal(signal.SIGINT, lambda *_: _interrupt(next(interrupts)))
+        return super().main(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""

@@ -344,3 +344,31 @@ def test_two_experiments_of_one_name_are_refused_before_any_is_run(command, tmp_
         (tmp_path / "d" / f"{name}.yaml").write_text(posing())
     assert "are named 'small'" in command("run", "d", "--out", "o", code=2).output
     assert not (tmp_path / "o").exists()
+
+
+INTERRUPTED = """
+import os, signal, sys
+from experiments.commands.terminal import Commands
+
+main = Commands("main")
+
+@main.command()
+def run():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        for _ in range({more}):
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.argv = ["main", "run"]
+main()
+"""
+
+
+@pytest.mark.parametrize("more", [0, 1, 2, 5])
+def test_a_command_that_is_interrupted_several_times_ends_without_a_traceback(more):
+    command = [sys.executable, "-c", INTERRUPTED.format(more=more)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr
+    assert ("interrupt it again" in ended.stderr) == (more > 0)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from experiments import load_results
+from experiments.store.log import LOG, Session
 from experiments.store.manifest import read_manifest
 from experiments.store.reading import RunFolder
 from tests.experiments.functions import posing
@@ -228,3 +229,29 @@ def test_what_begins_anew_has_nothing_to_go_on_from(command, write, tmp_path):
     left.mkdir(parents=True)
     command("run", file, "--out", "x", "--rerun", "smo")
     assert not left.exists()
+
+
+@pytest.mark.parametrize("place", ["manifest", "record"])
+def test_a_run_id_that_is_a_path_is_not_followed(command, write, tmp_path, place):
+    command("run", write(TEXT), "--out", "mine")
+    command("run", write(posing(C=8)), "--out", "strange")
+    victim = tmp_path / "victim.npz"
+    victim.write_bytes(b"mine")
+    manifest = json.loads((tmp_path / "strange/manifest.json").read_text())
+    (run_id,) = manifest["run_ids"]
+    hostile = f"{run_id}-00/../../../victim"  # a run of a search, by what is before the hyphen
+    shutil.copy(tmp_path / f"strange/models/{run_id}.npz", tmp_path / "strange/victim.npz")
+    session, line = Session(), json.loads((tmp_path / "strange" / LOG).read_text())
+    del line["seal"]
+    line["record"]["run_id"] = hostile
+    (tmp_path / "strange" / LOG).write_bytes(session.sealed(line))
+    session.lines += 1
+    manifest["sessions"] = [session.entry(ended=True)]
+    manifest["run_ids"] = [hostile if place == "manifest" else run_id]
+    (tmp_path / "strange/manifest.json").write_text(json.dumps(manifest))
+    told = command("merge", "mine", "strange", "--out", "all", code=2 if place == "manifest" else 0)
+    if place == "manifest":
+        assert f"run_ids.0: {hostile!r} is not one part of a path" in told.output or "'..'" in told.output
+    else:
+        assert ids("all") == ids("mine")
+    assert victim.read_bytes() == b"mine"

@@ -198,12 +198,14 @@ def conclude(recorded: RunFolder, options: RunOptions = RunOptions(), early: str
 
     `early` says why not all runs are recorded, if they are not.
     """
-    for _ in range(_TABLES_TRIES):
+    tries = 0
+    while True:
+        tries += 1
         results, name = recorded.results, recorded.manifest["name"]
         summary = summarise(results)
         # before it is printed, which fails where nobody reads it
         written = write_all(recorded, to_markdown(summary, name), None, options)
-        if recorded.is_current:
+        if recorded.is_current or tries == _TABLES_TRIES:
             break
         recorded = RunFolder(recorded.path)
     if options.as_json:

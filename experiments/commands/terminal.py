@@ -51,8 +51,12 @@ class Commands(click.Group):
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run the command line of this process, or a list of arguments."""
         if not (arguments or options) and signal.getsignal(signal.SIGINT) == _DEFAULT_SIGINT:
-            interrupts = count(1)
-            signal.signal(signal.SIGINT, lambda *_: _interrupt(next(interrupts)))
+            numbers = count(1)
+
+            def interrupt(*_: object) -> None:
+                _interrupt(next(numbers))
+
+            signal.signal(signal.SIGINT, interrupt)
         return super().main(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -162,8 +162,8 @@ def _row(name: str, columns: tuple[Column, ...], **others: Any) -> type[BaseMode
     """Return the model of a row of a table: numbers may be text, as JSON writes those of NumPy."""
     kinds: dict[str, Any] = {"text": str, "flag": bool, "json": Json[dict[str, Any]]}
     kinds |= dict.fromkeys(("number", "whole", "measure"), float)
-    types = {each.name: (kinds[each.kind] | None, None) for each in columns} | others
-    return create_model(name, **types)
+    types: dict[str, Any] = {each.name: (kinds[each.kind] | None, None) for each in columns}
+    return create_model(name, **(types | others))
 
 
 _ENDS: Any = Literal[(*OUTCOMES, *COMPLETED)]
@@ -177,13 +177,15 @@ _RECORD = _row(
     target_gap=(float, ...),
     params=(Json[dict[str, Any]], ...),
 )
+_TRACE: Any = _row("Trace", FILES["traces.csv"])
+_PATH_ANSWER: Any = _row("PathAnswer", FILES["paths.csv"])
 _LINE = create_model(
     "Line",
     record=(_RECORD, ...),
-    trace=(list[_row("Trace", FILES["traces.csv"])], ...),
+    trace=(list[_TRACE], ...),
     output=(str, ""),
     diagnosis=(dict[str, Any], {}),
-    path=(list[_row("PathAnswer", FILES["paths.csv"])], []),
+    path=(list[_PATH_ANSWER], []),
 )
 
 

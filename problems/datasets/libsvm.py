@@ -94,7 +94,8 @@ class _File(Foreign):
 class LibsvmFile(_File):
     """A file in LIBSVM format (plain, .gz, .bz2 or .xz), or an .npz or .mat with `X` and `y`.
 
-    `X` is dense if more than half of its entries are not zero, CSR otherwise.
+    A sparse `X` in an .npz is the arrays of `scipy.sparse.save_npz`, as `dualgap export` writes it. `X`
+    is dense if more than half of its entries are not zero, CSR otherwise.
 
     Parameters
     ----------

@@ -49,6 +49,7 @@ _OTHERS = (
     (rb"\xff\xfe|\xfe\xff", "is UTF-16 text; save it as UTF-8"),
     (rb"(?i)(\s*%[^\n]*\n)*\s*@relation", f"is ARFF; call it .arff, and {_TABLE}"),
 )
+_CSR = ("data", "indices", "indptr", "shape", "format")  # the arrays of `scipy.sparse.save_npz`
 UNPACKED_RATIO = 100  # text of samples has 3 to 30
 UNPACKED_ALWAYS = 2**28  # bytes
 
@@ -73,7 +74,8 @@ def read_file(
     Parameters
     ----------
     path : ``.npz`` or ``.mat`` with arrays `X` (n, d) and `y` (n,), or LIBSVM text, compressed if the
-        name ends in ``.gz``, ``.bz2`` or ``.xz``.
+        name ends in ``.gz``, ``.bz2`` or ``.xz``. A sparse `X` of an ``.npz`` is the arrays of
+        `scipy.sparse.save_npz`.
     zero_based : whether the indices in the text begin at 0.
     n_features : append zero columns up to this number.
 
@@ -239,13 +241,26 @@ def _read_npz(path: Path) -> dict[str, Any]:
         if unpacked <= _unpacked_limit(path):
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {
-                    name: archive[name] if name in ("X", "y") else None for name in archive.files
+                    name: archive[name] if name in (*_CSR, "X", "y") else None
+                    for name in archive.files
                 }
+                if {*_CSR} <= arrays.keys() and "X" not in arrays:  # as scipy and we write X
+                    arrays["X"] = _csr(arrays)
     except (*DAMAGE, ValueError) as error:
         hint = "; save numbers, and labels as y.astype(str)" if "pickle" in str(error) else ""
         raise ValueError(f"{path}: is not a complete .npz archive ({error}){hint}") from error
     _check_unpacked(path, unpacked, "save it with numpy.savez, which does not compress")
     return arrays
+
+
+def _csr(arrays: dict[str, Any]) -> Any:
+    """Return the CSR matrix of the arrays that it consists of; ValueError for others."""
+    if bytes(arrays["format"]) != b"csr":
+        raise ValueError(f"X is sparse in the format {arrays['format']}; save it as X.tocsr()")
+    data, indices, indptr, shape = (arrays[name] for name in _CSR[:-1])
+    matrix = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(shape))
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _read_mat(path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ a number or text; only a blank one (in ARFF also ?) is missing, as NA or None ma
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,28 +72,20 @@ def _read_csv(
     sep = given_sep or ("\t" if endings_of(path)[0] == ".tsv" else ",")
     if sep == decimal:
         raise ValueError(f"its cells are separated by {sep!r}, as are decimals; give another sep")
-    numbered = [(i, s) for i, s in enumerate(read_text(path).split("\n"), 1) if s.strip(" ")]
-    places, lines = [i for i, _ in numbered], [s for _, s in numbered]
-    if len(lines) < 2:
+    found = [*_records(read_text(path), sep)]
+    places, records = [place for place, *_ in found], [record for _, record, _ in found]
+    if len(records) < 2:
         raise ValueError(
             "has no two lines; the first one names the columns, and each other is a row"
         )
     if given_sep is None:
-        _check_separator(lines[:2], sep)
-    if sep == " ":
-        lines = [" ".join(line.split()) for line in lines]
-    names = _cells(lines[0], sep)
-    reader = csv.reader((f"{line}\n" for line in lines), delimiter=sep, skipinitialspace=True)
-    for k, row in enumerate(reader):
-        if reader.line_num != k + 1 or row[-1].endswith("\n"):
+        _check_separator([record.replace("\n", " ") for record in records[:2]], sep)
+    names = _cells(records[0], sep)
+    for place, _, count in found:  # pandas would fill a short row, and shift none
+        if count != len(names):
             raise ValueError(
-                f"line {places[k]}: has a quotation mark without its partner: {shown(lines[k])}; remove "
-                "it, or double one that is part of a text; text of several lines is not accepted"
-            )
-        if len(row) != len(names):
-            raise ValueError(
-                f"line {places[k]}: has {len(row)} cells for {len(names)} columns; a decimal comma, a "
-                "missing cell, or numbers of rows without a name change their number"
+                f"line {place}: has {count} cells for {len(names)} columns; a decimal comma, a missing "
+                "cell, a stray quotation mark, or numbers of rows without a name change their number"
             )
     if header is None:
         _check_header(names, decimal, places[0])
@@ -104,9 +96,39 @@ def _read_csv(
     known |= {"keep_default_na": False, "na_values": [""], "low_memory": False}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         known["float_precision"] = "round_trip"  # later versions round correctly, and deprecate it
-    frame: Any = pd.read_csv(io.StringIO("\n".join(lines[named:])), skip_blank_lines=False, **known)
+    frame: Any = pd.read_csv(
+        io.StringIO("\n".join(records[named:])), skip_blank_lines=False, **known
+    )
     frame.columns = names if named else [str(j + 1) for j in range(len(names))]
     return frame, lambda row: f"line {places[row + named]}"
+
+
+def _records(text: str, sep: str) -> Iterator[tuple[int, str, int]]:
+    """Yield the first line of each record, its text and its cells' number; a quoted cell may have lines.
+
+    Raises
+    ------
+    ValueError
+        If a quotation mark has no partner.
+    """
+    lines = text.split("\n")
+    if sep == " ":
+        lines = [" ".join(line.split()) for line in lines]
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=sep, skipinitialspace=True)
+    start = 0
+    try:
+        for row in reader:
+            record = lines[start : reader.line_num]
+            if row and row[-1].endswith("\n") and "".join(row).count("\n") == len(record):
+                raise csv.Error("the end of the last line is in a cell")
+            if any(line.strip(" ") for line in record):
+                yield start + 1, "\n".join(record), len(row)
+            start = reader.line_num
+    except csv.Error as error:  # or a cell is too long, as what follows the mark is in it
+        raise ValueError(
+            f"line {start + 1}: has a quotation mark without its partner: {shown(lines[start])}; remove "
+            "it, or double one that is part of a text"
+        ) from error
 
 
 def _cells(line: str, sep: str) -> list[str]:
@@ -221,6 +243,11 @@ def raw_of(features: Any, y: Any, place: str, where: Place = "row {}".format) ->
     if is_number(y.dtype) and y.notna().all():
         return Raw(by_density(X), y.to_numpy(np.float64))
     words = checked_words(y.astype(object).where(y.notna(), ""), f"{place}: {y.name}", where)
+    if (broken := np.char.find(words, "\n") >= 0).any():
+        raise ValueError(
+            f"{place}: {y.name} has a line break at {where(int(broken.argmax()))}; a stray quotation "
+            "mark may have taken two rows for one"
+        )
     numbers = None if str(y.dtype) == "category" else as_numbers(words)
     return Raw(by_density(X), words if numbers is None else numbers)
 

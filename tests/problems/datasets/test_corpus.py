@@ -62,6 +62,8 @@ def labelled(plus, minus):
 
 PARQUET = columns("a", "b", "y")
 SPARSE = scipy.sparse.csr_array(X)
+CSR = {name: getattr(SPARSE, name) for name in ("data", "indices", "indptr", "shape")}
+CSR |= {"format": np.array(b"csr")}
 OBJECTS = np.array(["a", "b"], dtype=object)
 
 # fmt: off
@@ -124,6 +126,14 @@ TABLES = [
     ("t.csv", {}, "0,0,g\n1,2,b\n", "give header: false"),
     ("t.csv", {"drop": ("Id",)}, "Id,a,b,y\n7,1,2,1\n8,3,4,-1\n", True),
     ("t.csv", {"drop": ("C",)}, "y,C,x1,x2\n1,9,1,2\n-1,9,3,4\n", True),
+    ("t.csv", {"drop": ("note",)}, 'a,note,b,y\n1,"x,\n\n y",2,1\n\n3,"\n",4,-1\n', True),
+    ("t.csv", {"drop": ("a\nnote",)}, 'a,"a\nnote",b,y\n1,"x""\n",2,1\n3,,4,-1\n', True),
+    ("t.csv", {"positive": "yes"}, 'a,b,y\n1,2,"yes\n3,4,no"\n5,6,no\n',
+     "y has a line break at line 2"),
+    ("t.csv", {}, 'a,b,y\n1,2,"yes\n3,4",no\n5,6,no\n', "line 2: has 4 cells for 3 columns"),
+    ("t.csv", {}, 'a,b,y\n1,"2\n3",1\n3,4,-1\n', "these are not: b; line 2 has"),
+    ("t.csv", {}, CSV + '"' + 30_000 * "1,2,1\n", "line 4: has a quotation mark without its partner"),
+    ("t.csv", {}, 'a,b,y\n1,2,1\n3,4,"-1""\n', "line 3: has a quotation mark without its partner"),
     ("t.csv", {"drop": ("note",)}, 'a,note,b,y\n1,"x, y",2,1\n3,NA,4,-1\n', True),
     ("t.csv", {"columns": ("a", "b")}, "b,c,y,a\n2,red,1,1\n4,,-1,3\n", True),
     ("t.csv", {"drop": ("",)}, ",a,b,y\n0,1,2,1\n1,3,4,-1\n", True),
@@ -232,6 +242,14 @@ SAMPLES = [
     ("t.npz", {}, npz(X=X, y=np.array(["+", "-"])), True),
     ("t.npz", {}, npz(X=X, y=np.array(["10", "9"])), True),
     ("t.npz", {}, npz(X=X, y=Y, names=OBJECTS), True),
+    ("t.npz", {}, npz(**CSR, y=Y, C=Y), True),
+    ("t.npz", {}, npz(**CSR | {"indices": SPARSE.indices + 9}, y=Y),
+     "{}: is not a complete .npz archive"),
+    ("t.npz", {}, npz(**CSR | {"format": np.array(b"coo")}, y=Y), "is sparse in the format b'coo'"),
+    ("t.npz", {}, npz(**CSR | {"data": SPARSE.data * 1j}, y=Y),
+     "{}: X: expected real numbers, got complex"),
+    ("t.npz", {}, npz(**CSR), "{}: needs the arrays X and y"),
+    ("t.npz", {}, npz(data=SPARSE.data, y=Y), "{}: needs the arrays X and y, has data, y"),
     ("t.npz", {}, npz(X=X, y=OBJECTS), "Object arrays cannot be loaded"),
     ("t.npz", {}, npz(X=X.astype(object), y=Y), "save numbers, and labels as y.astype(str)"),
     ("t.npz", {}, npz(X=X, y=np.eye(2)),

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from problems import SoftMarginDual
 from problems.datasets.readers import formats
+from problems.exchange.samples import WRITERS as WRITERS_OF_PROBLEMS
+from problems.exchange.samples import write as write_problem
 from tests.problems.datasets.files import SAMPLES, TEXT, WRITERS, load
 
 BOMBS = {
@@ -183,3 +186,17 @@ def test_what_is_no_whole_npz_is_refused(tmp_path, content):
     path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
     with pytest.raises(ValueError, match=r"is not a complete \.npz archive"):
         load(path)
+
+
+@pytest.mark.parametrize("kind", ["libsvm", "npz", "mat"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_is_exported_is_read_again_as_it_was(tmp_path, kind, sparse):
+    X = np.random.default_rng(0).standard_normal((6, 9)) * (np.arange(54).reshape(6, 9) % 4 == 0)
+    problem = SoftMarginDual(
+        sp.csr_array(X) if sparse else X, np.array([1.0, -1, 1, -1, 1, -1]), C=2
+    )
+    path = tmp_path / f"data{WRITERS_OF_PROBLEMS[kind][0]}"
+    write_problem(problem, kind, path)
+    data = load(path, n_features=9)
+    assert np.array_equal(data.X.toarray(), X)
+    assert np.array_equal(data.y, problem.y)

@@ -64,7 +64,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except Refusal as error:
-            told, code = error.lines, 2
+            told, code = str(error).split("\n") if error.has_lines else [str(error)], 2
         except KeyboardInterrupt:
             told, code = [INTERRUPTED], 130
         except OSError as error:

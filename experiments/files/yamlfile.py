@@ -15,6 +15,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import RepresenterError
 
 from experiments.records import Refusal
+from problems.texts import printable
 
 _DEEPEST = 20  # levels; an alias inside itself would have no end
 _MOST = 100_000  # values; aliases of aliases grow exponentially
@@ -38,6 +39,8 @@ class Fault(Exception):
 class ConfigError(Refusal):
     """An experiment file that cannot be run; the message has one line for each fault."""
 
+    has_lines = True
+
     def __init__(
         self, file: Path | str, faults: Iterable[Fault], options: Sequence[str] = ()
     ) -> None:
@@ -53,13 +56,7 @@ class ConfigError(Refusal):
         lines = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
         more = len(lines) - _MOST_SHOWN
         last = [f"{file}: and {more} more faults"] if more > 0 else []
-        self._lines = lines[:_MOST_SHOWN] + last
-        super().__init__("\n".join(self._lines))
-
-    @property
-    def lines(self) -> list[str]:
-        """One line for each fault."""
-        return self._lines
+        super().__init__("\n".join(map(printable, lines[:_MOST_SHOWN] + last)))
 
 
 @dataclass(frozen=True, eq=False)

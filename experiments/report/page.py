@@ -24,12 +24,6 @@ from problems.texts import printable
 _FOLDER = Path(__file__).parent
 
 
-def _finalized(value: Any) -> Any:
-    """Return what the template shows of a value: text without characters that steer a page."""
-    is_text = isinstance(value, str) and not isinstance(value, Markup)
-    return printable(value, keep="\n\t") if is_text else value
-
-
 def render(
     page: Mapping[str, Any],
     charts: Sequence[Chart],
@@ -50,7 +44,9 @@ def render(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_finalized,
+        finalize=lambda v: (
+            printable(v, "\n\t") if type(v) is str else v
+        ),  # what it shows of a value
         trim_blocks=True,
         lstrip_blocks=True,
     )

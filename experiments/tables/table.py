@@ -28,7 +28,7 @@ class Cell:
 
     Attributes
     ----------
-    text : what is shown, as `printable`. value : the number behind it, NaN if there is none.
+    text : what is shown. value : the number behind it, NaN if there is none.
     bold : whether it is a winner. style : its colour in a terminal.
     """
 
@@ -36,9 +36,6 @@ class Cell:
     value: float = nan
     bold: bool = False
     style: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", printable(self.text))
 
     @property
     def key(self) -> str:
@@ -64,10 +61,6 @@ class Column:
     side: Literal["right", "left", "words"] = "right"
     optional: int = 0
     group: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("head", "group"):
-            object.__setattr__(self, name, printable(getattr(self, name)))
 
     @property
     def name(self) -> str:
@@ -96,10 +89,6 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     title: str = ""
     notes: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "title", printable(self.title))
-        object.__setattr__(self, "notes", [*map(printable, self.notes)])
 
     @classmethod
     def of(
@@ -138,9 +127,11 @@ class Table:
     def _for_terminal(self, dropped: int) -> RichTable:
         """Return the table without its optional columns up to `dropped`."""
         table = RichTable(
-            title=Text(self.title, style="bold") if self.title else None,
+            title=Text(printable(self.title), style="bold") if self.title else None,
             title_justify="left",
-            caption=Text("\n".join(self.notes), style="dim") if self.notes else None,
+            caption=Text("\n".join(map(printable, self.notes)), style="dim")
+            if self.notes
+            else None,
             caption_justify="left",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -149,7 +140,7 @@ class Table:
         kept = [i for i, c in enumerate(self.columns) if not 0 < c.optional <= dropped]
         for column, cells in ((self.columns[i], [row[i] for row in self.rows]) for i in kept):
             whole = column.side != "words"
-            texts = [Text(text) for text in (column.name, *(cell.text for cell in cells))]
+            texts = [Text(printable(t)) for t in (column.name, *(cell.text for cell in cells))]
             table.add_column(
                 texts[0],
                 justify="right" if column.side == "right" else "left",
@@ -158,7 +149,7 @@ class Table:
                 min_width=max(text.cell_len for text in texts) if whole else None,
             )
         for row in self.rows:
-            table.add_row(*(Text(row[i].text, style=row[i].style) for i in kept))
+            table.add_row(*(Text(printable(row[i].text), style=row[i].style) for i in kept))
         return table
 
     def to(self, kind: str, name: str) -> str:
@@ -194,8 +185,8 @@ class Table:
         """Return the numbers with all their digits below names; what is none is left empty."""
         first, *others = self.columns
         values = [[cell.value for cell in row[1:]] for row in self.rows]
-        names = pd.Index([row[0].text for row in self.rows], name=first.name)
-        return pd.DataFrame(values, names, [column.name for column in others]).to_csv()
+        names = pd.Index([printable(row[0].text) for row in self.rows], name=first.name)
+        return pd.DataFrame(values, names, [printable(column.name) for column in others]).to_csv()
 
     def latex(self, name: str) -> str:
         """Return a LaTeX table with this label; it needs the package booktabs, and nothing else."""

@@ -24,6 +24,11 @@ from problems.texts import printable
 _FOLDER = Path(__file__).parent
 
 
+def _finalized(value: object) -> object:
+    """Return what the template shows of a value."""
+    return printable(value, keep="\n\t") if type(value) is str else value
+
+
 def render(
     page: Mapping[str, Any],
     charts: Sequence[Chart],
@@ -44,9 +49,7 @@ def render(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=lambda v: (
-            printable(v, "\n\t") if type(v) is str else v
-        ),  # what it shows of a value
+        finalize=_finalized,
         trim_blocks=True,
         lstrip_blocks=True,
     )

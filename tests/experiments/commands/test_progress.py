@@ -64,7 +64,7 @@ def test_a_run_goes_on_when_the_reader_of_its_progress_has_ended(monkeypatch):
     def ended(*_, **__):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("experiments.commands.progress.click.echo", ended)
+    monkeypatch.setattr("experiments.commands.progress.say", ended)
     with progress(2) as advance:
         advance.begin("compiling smo")
         advance("solved")

@@ -70,6 +70,7 @@ def test_an_archive_is_run_again_from_itself_alone(command, archived):
     assert len(RunFolder("again").results) == 3
 
 
+@pytest.mark.exhaustive
 def test_an_unpacked_archive_may_be_described_anew_and_archived_again(command, archived, tmp_path):
     shutil.unpack_archive(archived, "unpacked")
     command("archive", "unpacked", "--out", "second.zip")

@@ -93,6 +93,7 @@ def test_setting_up_does_not_count_as_solving_and_has_a_limit_of_its_own(
     assert "without an end: it had not begun to solve" in record["reason"]
 
 
+@pytest.mark.exhaustive
 def test_a_grandchild_whose_parent_has_ended_is_found(slot, case_of, strange, tmp_path):
     parted = (
         f"import subprocess\nsubprocess.run([sys.executable, '-c', {born(tmp_path)!r}], check=True)"
@@ -199,6 +200,7 @@ def test_a_forged_answer_is_judged_by_its_point_and_timed_by_the_one_who_watches
     assert "claimed neither as set-up nor as solving" in record["reason"]
 
 
+@pytest.mark.exhaustive
 def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of, strange):
     body = """
         import psutil

@@ -37,6 +37,7 @@ def tiny(tmp_path_factory):
     return folder / "run"
 
 
+@pytest.mark.exhaustive
 def test_a_run_with_a_reference_time_is_published_and_its_tables_are_written_again_as_they_were(
     tiny, tmp_path, readme
 ):

@@ -46,6 +46,7 @@ def test_what_is_new_is_run_and_the_rest_stays(command, write):
     assert load_results("x").equals(after)
 
 
+@pytest.mark.exhaustive
 def test_problems_keep_their_names_in_a_folder_that_grows(command, write):
     command("run", write(TEXT), "--out", "x")
     command("run", write(TEXT), "--out", "x", "--set", "n=24,30", "--extend", code=2)
@@ -60,6 +61,7 @@ def test_problems_keep_their_names_in_a_folder_that_grows(command, write):
     assert sized.tolist() == results["n"].tolist()
 
 
+@pytest.mark.exhaustive
 def test_a_grown_folder_is_repeated_from_itself_alone(command, write):
     file = write(TEXT)
     command("run", file, "--out", "x", "--set", "C=1,3", "--solver", "smo")
@@ -221,6 +223,7 @@ def test_folders_with_other_code_are_merged_when_forced(command, write, tmp_path
     command("merge", "a", "b", "--out", "all", "--force", code=2)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("in_process")
 def test_what_begins_anew_has_nothing_to_go_on_from(command, write, tmp_path):
     file = write()

@@ -76,6 +76,7 @@ def test_a_tol_below_rounding_ends_without_a_claim() -> None:
         assert solution.certificate.relative_gap <= 1e-12
 
 
+@pytest.mark.exhaustive
 def test_inseparable_hard_margins_end() -> None:
     X, y = two_classes(60, 5)
     zero = solve(

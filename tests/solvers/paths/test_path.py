@@ -162,6 +162,7 @@ def test_any_solver_that_is_accurate_enough_will_do(solver: object) -> None:
     assert path.at(3.0).certificate.relative_gap <= 1e-2
 
 
+@pytest.mark.exhaustive
 def test_a_solver_that_is_not_says_where_it_stopped() -> None:
     with pytest.raises(NoPath, match=r"pegasos at lam = 0\.01 reached a certified relative gap of"):
         solve_path(HingeERM(X, Y, 1.0), lam=(0.01, 1.0), gap=1e-6, solver=Pegasos(max_iter=100))

@@ -83,6 +83,7 @@ def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(r
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_published_folder_is_not_published_over_itself(ran, tmp_path):
     (target,) = publish(ran("run"), tmp_path)
     before = {path: path.read_bytes() for path in target.iterdir()}

@@ -54,7 +54,7 @@ def check_pieces(pieces: list[Piece]) -> None:
     holds = len(pieces) <= 2 and all(p.low <= 0 <= p.high for p in pieces)
     if holds and len(pieces) == 2:
         one, other = pieces
-        opposite = bool((one.sign == -other.sign).all() and (one.cost + other.cost >= 0).all())
+        opposite = bool((one.sign == -other.sign).all() and (one.cost >= -other.cost).all())
         holds = one.low == other.low == 0 and opposite
     if not holds:
         raise ValueError(

@@ -191,6 +191,10 @@ def test_anything_is_a_problem_or_refused_by_its_argument(
         is_sound(problem)
 
 
+def test_a_tube_may_be_as_wide_as_float64_holds():
+    is_sound(SVRPrimal(np.eye(4), LABELS, 1.0, np.finfo(float).max, intercept=False))
+
+
 @given(X=JUNK | matrices(), y=TARGETS, C=WEIGHTS)
 @example(X=sp.coo_array(np.arange(4.0)), y=LABELS, C=1.0)
 @example(X=np.eye(4), y=LABELS, C=[[1], [1, 2]])

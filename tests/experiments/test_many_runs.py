@@ -56,6 +56,7 @@ def opened(monkeypatch):
     return names
 
 
+@pytest.mark.exhaustive
 def test_a_command_reads_the_log_once(command, recorded, opened):
     file = recorded()
     for arguments in (

@@ -111,6 +111,7 @@ for function, arguments in ((_fill_exponents, "f8[:,::1], f8[::1], f8[::1], f8")
 """
 
 
+@pytest.mark.exhaustive
 def test_whoever_compiles_in_a_plain_script_is_told_so_once_on_stderr(tmp_path):
     """No call of ours, `solve` or an estimator, has to do anything for it, and no handler is set up."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -36,7 +36,7 @@ from solvers import (
 
 TARGET = 1e-6
 SHARP = SMO(tol=1e-10, gap=1e-8)
-few = settings(max_examples=25)
+few = settings(max_examples=max(12, settings().max_examples // 6))
 
 
 KERNELS = (Linear(), RBF(0.5), Polynomial(2, 0.5))

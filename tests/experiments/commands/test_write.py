@@ -32,6 +32,7 @@ def test_init_does_not_overwrite(command, tmp_path):
     assert (tmp_path / "experiment.yaml").read_text() == "mine"
 
 
+@pytest.mark.exhaustive
 def test_init_tells_editors_of_the_schema_that_it_wrote(command, tmp_path):
     command("init", "a.yaml", "--schema")
     text = (tmp_path / "a.yaml").read_text()

@@ -84,6 +84,7 @@ def test_a_process_that_dies_costs_its_own_row(strange_cases, kinds, executor):
     assert not workers_left()
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, tmp_path):
     mark = tmp_path / "grandchild"
     body = f"""

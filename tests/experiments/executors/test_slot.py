@@ -53,6 +53,7 @@ def test_every_run_has_a_copy_of_one_process(slot, case_of, strange):
     assert len({copy for _, copy, *_ in printed}) == len(ends)
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, strange):
     case = case_of(strange("print(os.getppid())\nyield FormPoint(x)"))
     for _ in range(2):

@@ -123,6 +123,7 @@ def test_a_solver_that_ends_or_holds_its_process_fails_only_that_property(solver
         assert time.monotonic() < end
 
 
+@pytest.mark.exhaustive
 def test_after_some_hangs_the_rest_is_not_run():
     limits = Limits(loading=60.0, first=0.2, each=0.2, hangs=2)
     chosen = [item for item in PROPERTIES if not item.basic][:4]
@@ -178,6 +179,7 @@ def test_a_crash_names_the_line_of_the_solver_once():
     assert f"object is not subscriptable (answers.py:{number}): `{line}`" in sentence
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "times"), [("answers", 0), ("claims", 1)])
 def test_our_own_solvers_are_compiled_before_the_time_of_a_solver_counts(name, times, monkeypatch):
     compiled = []
@@ -294,7 +296,7 @@ def test_a_solver_that_does_not_exist_is_bad_input(name, message):
     ("before", "words"),
     [
         ("raise ValueError('no luck')", "raised ValueError: no luck"),
-        ("os._exit(3)", "ended with exit code 3"),
+        pytest.param("os._exit(3)", "ended with exit code 3", marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_file_that_cannot_be_imported_fails_once_and_is_not_tried_again(strange, before, words):

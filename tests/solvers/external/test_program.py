@@ -15,6 +15,7 @@ import pytest
 from problems import RBF, ConvexQP, NuSVC, SoftMarginDual, SoftMarginPrimal, SVRDual
 from problems.exchange.samples import write_qps
 from solvers import SMO, Program, Status, solve
+from tests.halves import quick
 from tests.small_problems import SPARSE, TARGETS, X, Y
 
 KERNEL = SoftMarginDual(X, Y, 2.0, RBF(0.3))
@@ -54,7 +55,9 @@ REAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("problem", "program"), REAL, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize(
+    ("problem", "program"), quick(REAL, REAL[::3]), ids=lambda each: type(each).__name__
+)
 def test_a_real_program_is_certified(problem, program):
     name = program.command.split()[0]
     if shutil.which(name) is None:

@@ -84,7 +84,7 @@ def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -
     return point
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _multiplier(
     z: Vector, lb: Vector, ub: Vector, a: Vector, first: Vector, last: Vector, active: Indices,
     delta: float,

@@ -18,14 +18,14 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
+from problems.dataset import Indices, Matrix, Vector
 from problems.forms import ERM, FormPoint
 from problems.gram.threads import Threads
 from problems.kernels import Block
 from problems.losses import IntervalLoss
 from solvers.base import Solver
 from solvers.numerics.claims import FAR
-from solvers.numerics.rows import Rows, as_rows, dot
+from solvers.numerics.rows import as_rows
 from solvers.smooth_primal import SmoothRisk
 
 MOST_FEATURES = 2000  # whose H takes 32 MB, and a tenth of a second to factorise
@@ -74,10 +74,10 @@ class FiniteNewton(Solver):
         X, loss = form.gram.X, form.loss
         assert isinstance(loss, IntervalLoss)
         of_losses = (*loss.ends(form.y), form.C / loss.smoothing)
-        rows, regularised = as_rows(X), np.ones(X.shape[1])
+        regularised = np.ones(X.shape[1])
         w = np.zeros(X.shape[1]) if form.start is None else X.T @ form.start
         for step in range(1, int(self.max_iter) + 1):
-            w, _, done = minimise_squares(rows, *of_losses, regularised, w, self.tolerance, 1)
+            w, _, done = minimise_squares(X, *of_losses, regularised, w, self.tolerance, 1)
             ended = "stopped" if done or step == self.max_iter else "none"
             optimal = done and SmoothRisk(form).relative_gap(w) <= FAR
             yield FormPoint(w, b=0.0, iterations=step, claim="optimal" if optimal else ended)
@@ -85,62 +85,72 @@ class FiniteNewton(Solver):
                 return
 
 
-@numba.njit(cache=True, nogil=True)
 def minimise_squares(
-    X: Rows, lower: Vector, upper: Vector, c: Vector, r: Vector, w: Vector, tol: float, max_iter: int
+    X: Matrix, lower: Vector, upper: Vector, c: Vector, r: Vector, w: Vector, tol: float, max_iter: int
 ) -> tuple[Vector, int, bool]:  # fmt: skip
     """Minimise ½Σ rⱼwⱼ² + ½Σ cᵢeᵢ² from `w` (d,), until a step is expected to gain at most `tol` of it.
 
-    Shapes: `X` n rows, `r` (d,), the others (n,). Returns w, the steps taken, and whether it got there.
+    Shapes: `X` (n, d), `r` (d,), the others (n,). Returns w, the steps taken, and whether it got there.
     """
-    f = _scores(X, w, lower.size)
+    f, slopes = X @ w, np.empty(lower.size)
     for step in range(1, max_iter + 1):
-        e = np.maximum(lower - f, 0.0) + np.minimum(upper - f, 0.0)
-        value = 0.5 * np.sum(r * w * w) + 0.5 * np.sum(c * e * e)
-        H, g = _normal_equations(X, np.flatnonzero((f <= lower) | (f >= upper)), c, c * e, w.size)
-        gradient = r * w - g
-        for j in range(w.size):
-            H[j, j] += r[j] + _RIDGE * (1.0 + H[j, j])
+        used, losses = _weigh(f, lower, upper, c, slopes)
+        value = 0.5 * float(r @ (w * w)) + losses
+        H = _curvature(X, used, c)
+        gradient = r * w - slopes @ X
+        diagonal = np.einsum("jj->j", H)
+        diagonal += r + _RIDGE * (1.0 + diagonal)
         p = np.linalg.solve(H, -gradient)
-        done = -0.5 * (gradient @ p) <= tol * value
-        q = _scores(X, p, lower.size)
-        t = _step_length(f, q, lower, upper, c, np.sum(r * w * p), np.sum(r * p * p))
+        done = bool(-0.5 * (gradient @ p) <= tol * value)
+        q = X @ p
+        t = _step_length(f, q, lower, upper, c, float(r @ (w * p)), float(r @ (p * p)))
         w, f = w + t * p, f + t * q
         if done:
             return w, step, True
     return w, max_iter, False
 
 
-@numba.njit(cache=True, nogil=True)
-def _scores(X: Rows, w: Vector, n: int) -> Vector:
-    """Return X w."""
-    if X.dense.size > 0:
-        return X.dense @ w
-    f = np.empty(n)
-    for i in range(n):
-        f[i] = dot(X, i, w)
-    return f
+def _curvature(X: Matrix, used: Indices, c: Vector) -> Block:
+    """Return Σ cᵢxᵢxᵢᵀ over the samples `used`."""
+    if isinstance(X, np.ndarray):
+        rows = X[used]
+        rows *= np.sqrt(c[used])[:, None]
+        return rows.T @ rows
+    _, data, indices, indptr = as_rows(X)
+    H = np.zeros((X.shape[1], X.shape[1]))
+    _add_products(data, indices, indptr, used, c, H)
+    return H
 
 
-@numba.njit(cache=True, nogil=True)
-def _normal_equations(X: Rows, used: Indices, c: Vector, s: Vector, d: int) -> tuple[Block, Vector]:
-    """Return Σ cᵢxᵢxᵢᵀ and Σ sᵢxᵢ over the samples `used`, the only ones with an sᵢ."""
-    if X.dense.size > 0:
-        rows = np.empty((used.size, d))
-        for k, i in enumerate(used):
-            rows[k] = np.sqrt(c[i]) * X.dense[i]
-        return rows.T @ rows, s @ X.dense
-    H, g = np.zeros((d, d)), np.zeros(d)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _add_products(
+    data: Vector, indices: Indices, indptr: Indices, used: Indices, c: Vector, H: Block
+) -> None:
+    """Add Σ cᵢxᵢxᵢᵀ over sparse samples to H."""
     for i in used:
-        for k in range(X.indptr[i], X.indptr[i + 1]):
-            row, value = X.indices[k], c[i] * X.data[k]
-            g[row] += s[i] * X.data[k]
-            for m in range(X.indptr[i], X.indptr[i + 1]):
-                H[row, X.indices[m]] += value * X.data[m]
-    return H, g
+        for k in range(indptr[i], indptr[i + 1]):
+            row, value = indices[k], c[i] * data[k]
+            for m in range(indptr[i], indptr[i + 1]):
+                H[row, indices[m]] += value * data[m]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _weigh(
+    f: Vector, lower: Vector, upper: Vector, c: Vector, slopes: Vector
+) -> tuple[Indices, float]:
+    """Write cᵢeᵢ to `slopes`; return the samples that are not inside their interval, and Σ ½cᵢeᵢ²."""
+    used, count, losses = np.empty(f.size, np.int64), 0, 0.0
+    for i in range(f.size):
+        e = lower[i] - f[i] if f[i] <= lower[i] else upper[i] - f[i] if f[i] >= upper[i] else 0.0
+        slopes[i] = c[i] * e
+        losses += 0.5 * slopes[i] * e
+        if f[i] <= lower[i] or f[i] >= upper[i]:
+            used[count] = i
+            count += 1
+    return used[:count], losses
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _step_length(
     f: Vector, q: Vector, lower: Vector, upper: Vector, c: Vector, wp: float, pp: float
 ) -> float:

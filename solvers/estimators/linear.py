@@ -2,8 +2,8 @@
 
     min ½‖(w, v)‖² + Σ Cᵢ·ℓ(yᵢ, wᵀxᵢ + s·v),   intercept b = s·v,   s = intercept_scaling
 The intercept is the weight v of one more feature with the constant value s, as in LIBLINEAR (Fan et al.
-2008); in the limit s = inf, ½v² = ½b²/s² is 0. Absolute losses are solved in the dual, squared ones by
-Newton's method on w; small problems in one compiled call.
+2008); in the limit s = inf, ½v² = ½b²/s² is 0. Absolute losses are solved in the dual, small problems
+in one compiled call; squared ones by Newton's method on w.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,6 @@ from solvers.estimators.in_blocks import (
 )
 from solvers.finite_newton import MOST_FEATURES, FiniteNewton, minimise_squares
 from solvers.near_rows import NearRows
-from solvers.numerics.rows import as_rows
 from solvers.smooth_primal import NewtonCG
 
 _SMALL_PRODUCT = 1e8  # multiplications for a Hessian, or to factorise it: some milliseconds
@@ -172,7 +171,7 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         loss: IntervalLoss = problem.loss
         of_losses = (*loss.ends(problem.y), problem.weight / loss.smoothing)
         limits = SHARPER * self.tol, self._most_iterations
-        w, steps, converged = minimise_squares(as_rows(X), *of_losses, regularised, w, *limits)
+        w, steps, converged = minimise_squares(X, *of_losses, regularised, w, *limits)
         point = Point(None, w[:-1], float(w[-1])) if problem.intercept else Point(None, w)
         return Answer(point, steps, converged)
 
@@ -204,8 +203,8 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
     class_weight : "balanced" counts samples with their weights.
     refine : whether with the hinge problems of up to 1000 samples are solved to a millionth of `tol`.
     warm_start : begin where the last fit ended: with the hinge if it was on as many samples.
-    solver : None for the defaults above. Dense samples with max(n, d) d² ≤ 1e8 are solved in one
-        compiled call, as is the hinge on up to 1000 samples.
+    solver : None for the defaults above. Dense samples with max(n, d) d² ≤ 1e8 are solved
+        without `solve`, as is the hinge on up to 1000 samples.
     """
 
     penalty: Any = "l2"

@@ -10,7 +10,6 @@ from problems.formulations.erm import WeightedERM
 from problems.losses import Hinge, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from solvers import solve
 from solvers.finite_newton import FiniteNewton, minimise_squares
-from solvers.numerics.rows import as_rows
 
 
 def cancer():
@@ -82,7 +81,7 @@ def test_the_last_weight_may_be_free(loss, C, free, sparse):
     X = rng.standard_normal((50, 4)) * [1.0, 100.0, 0.01, 1.0]
     y = np.where(X[:, 0] + rng.standard_normal(50) > 0, 1.0, -1.0)
     features = np.hstack([X, np.ones((50, 1))]) if free else X
-    rows = as_rows(sp.csr_array(features) if sparse else features)
+    rows = sp.csr_array(features) if sparse else features
     regularised = np.append(np.ones(4), 0.0) if free else np.ones(4)
     of_losses = *loss.ends(y), np.full(50, C / loss.smoothing), regularised
     start = np.zeros(regularised.size)

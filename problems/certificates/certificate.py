@@ -82,7 +82,7 @@ class Certificate:
     b_interval : all best b for that w.
     offsets : the best offset of each group, whose mean b is.
     norm2 : an enclosure of ‖w‖², for the w of both bounds; NaN where these have two.
-    unit : what a gap is relative to where the optimum is 0 itself; else 0.
+    unit : what a gap is relative to where the optimum may be 0 itself; else 0.
     scale : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
     resolution : the part of the relative gap that may be float64's rounding error alone; 0 of proven
         bounds.
@@ -191,6 +191,11 @@ def assembled(
         resolution=bounds.relative(bounds.rounding, unit),
         unit=unit,
     )
+
+
+def unit_beside(bounds: Bounds, unit: float) -> float:
+    """Return the unit of a gap: none where the optimum is below 0, whose own size counts."""
+    return 0.0 if bounds.upper < 0 else unit
 
 
 def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Certificate:

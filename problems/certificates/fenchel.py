@@ -18,7 +18,13 @@ from problems.certificates.bounds import (
     shifted,
     stretched,
 )
-from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
+from problems.certificates.certificate import (
+    Bounds,
+    Certificate,
+    assembled,
+    missing_bound,
+    unit_beside,
+)
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 from problems.dual_problem.recovery import DualPoint, Weights, dual_point, weights_of
@@ -29,6 +35,7 @@ from problems.losses import ScalarLoss
 # optimum rises with C, at most as fast.
 _OF_WEIGHTS = 2.0**-50
 _MEASURED = 256  # samples
+_FEW_DIGITS = 2.0**-30  # of a target: of a loss as small, float64 has about six digits
 _UNSEEN = 1e-12  # of the mean squared length of the samples, what their variance may be wrong by
 
 
@@ -62,6 +69,7 @@ def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
     low, high = low - _OF_WEIGHTS * abs(low), high + _OF_WEIGHTS * abs(high)
     bounds = Bounds(low, high if given.is_psd else nan, rounding)
     unit, reason = unit_of_gaps(given, problem, A)
+    unit = unit_beside(bounds, unit)
     scale = primal.scale
     squares = norm2, stretched(weights, scale).norm2
     least, most = (min(v.low for v in squares), max(v.high for v in squares))
@@ -174,9 +182,10 @@ def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[
     """Return what a gap is relative to where the optimum has no size, else 0; and a reason.
 
     A relative gap is relative to the larger of both bounds, or to this unit where that is larger. Where
-    w = 0 is optimal and has no loss it is the objective at w = 0 without an offset; where there is none,
-    or an offset takes what is added to all targets and a tube has a width, the weights' sum times that.
-    Of offsets with costs see `_size_of_offsets`.
+    w = 0 is optimal and has no loss but for rounding of the targets, it is the objective at w = 0
+    without an offset; where there is none, or an offset takes what is added to all targets and a tube
+    has a width, the weights' sum times that. Where each loss is a share of target and tube of which
+    float64 has few digits, it is that share of these. Of offsets with costs see `_size_of_offsets`.
 
     Parameters
     ----------
@@ -186,15 +195,22 @@ def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[
         return _size_of_offsets(problem), ""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
     best = middles(corrections(problem, A, Intervals(zero)))
+    size, share = np.abs(problem.y) + given.tube, 0.0
     for offsets in (best, 0.0 * best):
         decision = zero + problem.shifts(offsets)
-        if problem.pieces is not None:  # whose offsets are rounded
-            decision = Intervals(decision, np.spacing(np.abs(decision)))
-        losses = problem.loss.value(problem.y, decision)
-        if not np.any(losses if problem.pieces is None else losses.low > 0):
+        if problem.pieces is None:
+            if not np.any(problem.loss.value(problem.y, decision)):
+                break
+            continue
+        # targets, tube and offsets are rounded
+        rounding = np.spacing(np.abs(decision)) + 2 * np.spacing(np.abs(given.y) + given.tube)
+        losses = problem.loss.value(problem.y, Intervals(decision, rounding)).low
+        if not np.any(losses > 0):
             break
+        if given.is_regression and np.all(losses <= _FEW_DIGITS * size):
+            share = _FEW_DIGITS
     else:
-        return 0.0, ""
+        return share * float(given.weight @ size), ""
     in_tube = _takes_shifts(given) and given.tube
     without = 0.0 if in_tube else float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
@@ -205,9 +221,9 @@ def _size_of_offsets(problem: DualProblem) -> float:
     """Return the least that a gap is relative to where offsets have costs.
 
     Where the losses are 0 at w = 0 and u = 0, as of ν-SVC and the one-class machine, the optimum −½‖w‖²
-    may be 0, and no scale is left but this: ½Σ|c|·C times the variance of the samples in feature space,
-    the mean squared distance to their mean. No constant feature changes it. It is measured on a few
-    samples, and less what rounding may have added.
+    may be 0, and no scale is left but this: ½‖w‖² of orthogonal samples of their variance in feature
+    space that share Σ|c| equally, ½(Σ|c|)²/n times the mean squared distance to their mean. No constant
+    feature changes it. It is measured on a few samples, and less what rounding may have added.
 
     Where they are not, as of SVDD, it is 0; but for samples that are all alike, whose ball is a point
     and whose gap is rounding, a share of the objective at w = 0.
@@ -221,4 +237,4 @@ def _size_of_offsets(problem: DualProblem) -> float:
     K = problem.kernel.bind(problem.X).block(few, few)
     length2 = float(np.mean(np.diag(K)))
     variance = max(0.0, length2 - float(np.mean(K)) - _UNSEEN * abs(length2))
-    return 0.5 * float(np.abs(problem.costs).sum() * problem.weight.mean()) * variance
+    return 0.5 * float(np.abs(problem.costs).sum()) ** 2 / problem.n * variance

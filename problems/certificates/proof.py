@@ -24,7 +24,14 @@ from problems.certificates.bounds import (
     middles,
     shifted,
 )
-from problems.certificates.certificate import WRONG_GAP, Bounds, Certificate, assembled, not_proven
+from problems.certificates.certificate import (
+    WRONG_GAP,
+    Bounds,
+    Certificate,
+    assembled,
+    not_proven,
+    unit_beside,
+)
 from problems.certificates.hard_margin import hard_dual, hard_primal, no_margin
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
@@ -53,7 +60,7 @@ def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
     reason = "" if np.isfinite(bounds.upper) else no_margin(bounds.lower)
     said = {"point": point, "bound_source": source, "reason": reason}
     said |= {"scale": certificate.scale if scale is None else scale}
-    made = assembled(bounds, certificate.unit, certificate, **said)
+    made = assembled(bounds, unit_beside(bounds, certificate.unit), certificate, **said)
     if (is_own and point.w is not None) or certificate.is_undecided(WRONG_GAP):
         # float64 has no better point next to this one
         made = replace(made, resolution=made.resolution + certificate.resolution)

@@ -20,6 +20,7 @@ from problems.losses import Hinge, Piece
 from problems.projection import members_of, project
 
 View = Literal["primal", "dual", "risk"]
+_RESOLVED = 2.0**-30  # of the largest target: a range below it is rounding
 _BLOCK_BYTES = 2**27  # of a block that arrays in memory are cut into
 
 
@@ -175,6 +176,22 @@ class DualProblem:
     def gram(self, memory: int = GIBIBYTE) -> Gram:
         """Return the Gram matrix that the problem shares with others, else a new one."""
         return self.shared_gram or Gram(self.X, self.kernel, memory)
+
+    @cached_property
+    def decision_exponent(self) -> int:
+        """The k such that decisions, targets and offsets have the size 2ᵏ: 0 for a margin of one.
+
+        Where offsets have costs and labels no margin, it is that of K times one sample's α.
+        """
+        if self.loss.degree is None:
+            return 0
+        if not self.is_regression:
+            largest = min(float(self.weight.max()), float(np.abs(self.costs).sum()))
+            return _exponent(largest * float(np.abs(self.kernel.diagonal(self.X)).max()))
+        largest, spread = float(np.abs(self.y).max()), float(np.ptp(self.y))
+        takes_shifts = self.costs.size and not self.costs.sum()
+        spread = max(spread, _RESOLVED * largest) if takes_shifts and spread else largest
+        return _exponent(spread)
 
     @cached_property
     def is_psd(self) -> bool:
@@ -373,6 +390,11 @@ class DualProblem:
 def _times(C: Vector, limit: float) -> Vector:
     """Return limit·C, 0 for a limit of 0 even where C is infinite."""
     return limit * C if limit else np.zeros(C.size)
+
+
+def _exponent(size: float) -> int:
+    """Return the k with size/2ᵏ in [½, 1), and 0 for 0."""
+    return int(np.frexp(size)[1])
 
 
 def _row_bytes(X: Matrix) -> int:

@@ -22,6 +22,7 @@ _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
 # Operations of a factorisation up to which α is fitted to w by least squares, with so many exchanges
 # between variables at a bound and others; above, by so many steps along gradients.
 _FACTORED, _EXCHANGES, _MOST_STEPS = 3e7, 100, 100
+_LARGEST_EXPONENT = 200  # of units of samples and targets: 1e60
 
 
 class Weights(NamedTuple):
@@ -130,7 +131,7 @@ def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
         offsets = [b] if problem.intercept else []
     box = problem.box
     r = box.lagrangian_gradient(problem.box_gradient(scores), offsets)
-    for smoothing in _SMOOTHINGS:
+    for smoothing in 2.0**problem.decision_exponent * np.array(_SMOOTHINGS):
         if not problem.is_bounded:
             yield problem.from_box_variables(np.maximum(0.0, smoothing - r))
             continue
@@ -157,36 +158,43 @@ def _best_multiple(problem: DualProblem, dual: DualPoint) -> tuple[float, float]
 
 
 def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, near: Indices) -> Vector:
-    """Return `start` with the variables `near` fitted so that Σ βᵢxᵢ = w (and Σ_{i∈g} βᵢ = c_g)."""
+    """Return `start` with the variables `near` fitted so that Σ βᵢxᵢ = w (and Σ_{i∈g} βᵢ = c_g).
+
+    Tolerances of the methods are absolute: samples are divided by 2ᵐ, r by 2ᵏ and β by 2ᵏ⁻²ᵐ.
+    """
     box, x = problem.box, start.copy()
     x[near] = 0.0
     samples, sign = problem.X[box.Q.index[near]], box.Q.sign[near, None]
     rows = scipy.sparse.csr_array(samples).multiply(sign).tocsr()
-    target = w - problem.X.T @ problem.beta(problem.from_box_variables(x))
-    weight = float(np.abs(rows.data).max(initial=1.0))
+    k, m = problem.decision_exponent, int(np.frexp(np.abs(rows.data).max(initial=0.0))[1])
+    if max(abs(k), abs(m)) > _LARGEST_EXPONENT:  # what is divided by such units under- or overflows
+        k = m = 0
+    unit, rows = float(np.ldexp(1.0, k - 2 * m)), rows * np.ldexp(1.0, -m)
+    target = np.ldexp(w - problem.X.T @ problem.beta(problem.from_box_variables(x)), m - k)
     for i, a, delta in box.equalities:
         column = np.zeros(box.n)
         column[i] = a
-        rows = scipy.sparse.hstack([rows, weight * column[near, None]], format="csr")
-        target = np.append(target, weight * (delta - float(a @ x[i])))
-    lb, ub = box.lb[near], box.ub[near]
+        rows = scipy.sparse.hstack([rows, column[near, None]], format="csr")
+        target = np.append(target, (delta - float(a @ x[i])) / unit)
+    lb, ub, begun = (v[near] / unit for v in (box.lb, box.ub, start))
+    r = np.ldexp(r[near], -k)
     if near.size**2 * (near.size + problem.d) <= _FACTORED:
         from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
 
         # By active sets: the line search of the other method need not end (scipy 1.17). Of many best
         # points it takes one near 0, and so near `start`.
-        A, begun = rows.toarray().T / weight, start[near]
-        off, bounds = target / weight - A @ begun, (lb - begun, ub - begun)
+        A = rows.toarray().T
+        off, bounds = target - A @ begun, (lb - begun, ub - begun)
         change = lsq_linear(A, off, bounds, method="bvls", max_iter=_EXCHANGES).x
-        x[near] = np.clip(begun + change, lb, ub)
+        x[near] = unit * np.clip(begun + change, lb, ub)
     else:
         from scipy.optimize import Bounds, minimize  # noqa: PLC0415 - slow to import
 
         def gap(x: Vector) -> tuple[float, Vector]:
             """Return the duality gap of w and x, for the exact equality and up to a constant."""
             off = rows.T @ x - target
-            return 0.5 * float(off @ off) + float(r[near] @ x), rows @ off + r[near]
+            return 0.5 * float(off @ off) + float(r @ x), rows @ off + r
 
         options = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": _MOST_STEPS}}
-        x[near] = minimize(gap, start[near], bounds=Bounds(lb, ub), **options).x
+        x[near] = unit * minimize(gap, begun, bounds=Bounds(lb, ub), **options).x
     return x

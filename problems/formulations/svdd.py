@@ -26,6 +26,7 @@ class Shortfall(PiecewiseLinear):
     """max(0, y − f): what a prediction lacks of its target."""
 
     is_regression: ClassVar[bool] = True
+    degree: ClassVar[int | None] = 1
 
     def dual_pieces(self, y: Vector) -> list[Piece]:
         """Return the one piece, whose r is f − y."""
@@ -40,16 +41,12 @@ class SVDD(DescriptionOfOneClass):
     nu: float
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
 
+    C: ClassVar[float] = 1.0  # type: ignore[misc]
     source: ClassVar[str] = "Tax & Duin 2004"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set("y", self.baseline(self.X))
-
-    @property
-    def weight(self) -> Vector:
-        """1 for each sample."""
-        return np.ones(self.n)
 
     @property
     def loss(self) -> Shortfall:

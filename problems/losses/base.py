@@ -73,6 +73,8 @@ class Loss(ABC):
     unit_margin : whether the loss is 0 from a margin of one on: what is short of it by rounding can be
         stretched.
     sees_differences : whether ℓ(y + s, f + s) = ℓ(y, f), as of targets that an offset can move.
+    degree : the p of ℓ(ty, tf) = tᵖℓ(y, f) for t > 0, with t times the tube of one with `epsilon`, and
+        the same label y for one of labels; None where there is none.
     lipschitz : the largest slope |ℓ'|; inf if slopes grow without bound.
     smoothness : the largest second derivative; inf for a loss with kinks.
     """
@@ -82,6 +84,7 @@ class Loss(ABC):
     is_regression: ClassVar[bool] = False
     unit_margin: ClassVar[bool] = False
     sees_differences: ClassVar[bool] = False
+    degree: ClassVar[int | None] = None
 
     @property
     @abstractmethod

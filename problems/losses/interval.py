@@ -139,6 +139,7 @@ class Perceptron(_Margin):
     """
 
     margin: ClassVar[float] = 0.0
+    degree: ClassVar[int | None] = 1
     source: ClassVar[str] = "Rosenblatt 1958; Gori's notes, eq. 44"
 
 
@@ -149,6 +150,7 @@ class Squared(IntervalLoss):
     smoothing: ClassVar[float] = 1.0
     is_regression: ClassVar[bool] = True
     sees_differences: ClassVar[bool] = True
+    degree: ClassVar[int | None] = 2
     source: ClassVar[str] = "Hoerl & Kennard 1970; NPFL129 notes (MSE)"
 
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
@@ -168,6 +170,7 @@ class _Tube(IntervalLoss):
     epsilon: float
     is_regression: ClassVar[bool] = True
     sees_differences: ClassVar[bool] = True
+    degree: ClassVar[int | None] = 1
 
     def __post_init__(self) -> None:
         check_positive(self.epsilon, "epsilon", zero=True)
@@ -207,4 +210,5 @@ class SquaredEpsilonInsensitive(_Tube):
 
     epsilon: float
     smoothing: ClassVar[float] = 0.5
+    degree: ClassVar[int | None] = 2
     source: ClassVar[str] = "Ho & Lin 2012 (L2-loss SVR)"

@@ -4,7 +4,7 @@ import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from math import inf
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from problems import Certificate, Formulation, Matrix, Point, Precomputed, Vecto
 from problems.certificates.certificate import summed
 from problems.dataset import Indices, as_canonical_csr, check_weight_range
 from problems.dual_problem.offsets import free_offset
+from problems.dual_problem.units import in_units
 from problems.gram.threads import Threads
 from problems.kernels import Block
 from problems.validation import shown
@@ -51,6 +52,7 @@ _CONSTRAINTS: dict[str, Any] = {
 _log = logging.getLogger(__name__)
 Posed = Callable[[], Formulation]  # makes a problem, whose samples may be a copy
 Blocks = Callable[[int], Block] | None
+Values = Callable[[], Block] | None  # of one problem's Gram matrix
 
 
 class Answer(NamedTuple):
@@ -121,7 +123,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         found: list[Answer | None] = [None] * len(problems)
         if self.solver is None and self.callback is None and not self.verbose:
             with Threads().limited(1):  # several wait for each other longer than they work
-                found = [self._quickly(at, posed(), blocks) for at, posed in enumerate(problems)]
+                found = [self._in_units(at, posed(), blocks) for at, posed in enumerate(problems)]
         answers = [known or self._by_solver(at, problems[at]()) for at, known in enumerate(found)]
         self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
         self._certificate, self._last_C = None, self.C
@@ -156,17 +158,29 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         """What `max_iter` allows, of which −1 is no limit."""
         return 10_000_000 if self.max_iter == -1 else int(self.max_iter)
 
-    def _quickly(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
+    def _in_units(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
+        """Solve quickly in units of the data, which the tolerance is relative to."""
+        units = in_units(problem, features=blocks is None)
+        start = units.inside(self._start(at, problem))
+        values = None if blocks is None else partial(blocks, at)
+        answer = self._quickly(units.problem, start, values)
+        if answer is None:
+            return None
+        margin = (
+            answer.margin if problem.groups is None else np.ldexp(answer.margin, units.decision)
+        )
+        return answer._replace(point=units.outside(answer.point), margin=float(margin))
+
+    def _quickly(self, problem: Formulation, start: Point, values: Values) -> Answer | None:
         """Solve by the whole Gram matrix, which is at hand; None if that leads nowhere."""
         n, costs, groups = problem.n, problem.costs, problem.groups
         if n > SMALL or not problem.is_bounded:
             return None
-        start = self._start(at, problem)
         limit = self._most_iterations * (n if self._counts_epochs else 1)
         most = min(limit, most_pair_steps(n))
         if groups is None:  # of regression with nu both α and α* have a sum
             groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
-        K = problem.gram().dense() if blocks is None else blocks(at)
+        K = problem.gram().dense() if values is None else values()
         linear, tube, limits = linear_terms(problem)
         beta = None if start.alpha is None else problem.beta(start.alpha)
         beta, b, steps, violation = solve_small(
@@ -263,7 +277,8 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
                 point = Point(solution.alpha, solution.w, solution.b)
             margin = 0.0 if is_flat else problem.decision_scale(solution.certificate.offsets)
         converged = solution.claimed == "optimal" or solution.verdict == "solved"
-        converged = converged or solution.certificate.violating_pair <= self.tol
+        unit = 2.0**problem.decision_exponent
+        converged = converged or solution.certificate.violating_pair <= self.tol * unit
         return Answer(point, max(1, solution.iterations), converged, margin)
 
     def _show(self, evaluation: Evaluation) -> None:

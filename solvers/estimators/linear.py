@@ -26,9 +26,9 @@ from solvers.estimators.certified import (
     SHARPER,
     SMALL,
     Answer,
-    Blocks,
     Certified,
     Posed,
+    Values,
     balanced,
     canonical,
     linear_terms,
@@ -144,16 +144,16 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             return in_each_block(self.predict, X, dtype)
         return super().predict(X)
 
-    def _quickly(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
+    def _quickly(self, problem: Formulation, start: Point, values: Values) -> Answer | None:
         """Solve by epochs or Newton steps where X is dense and small, else by K."""
         (n, d), squared = problem.X.shape, problem.loss.is_smooth
         small = isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _SMALL_PRODUCT
         if small and squared:
-            return self._by_newton(problem, self._start(at, problem))
+            return self._by_newton(problem, start)
         if not small or problem.intercept:
             none = squared or problem.in_blocks
-            return None if none else super()._quickly(at, problem, blocks)
-        start, (linear, tube, limits) = self._start(at, problem), linear_terms(problem)
+            return None if none else super()._quickly(problem, start, values)
+        linear, tube, limits = linear_terms(problem)
         beta = problem.beta(np.zeros(n) if start.alpha is None else start.alpha)
         fine = self.tol * (SHARPER if self.refine and n <= SMALL else 1.0)
         terms, most = (linear, np.full(n, tube), *limits), self._most_iterations

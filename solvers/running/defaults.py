@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from problems import Formulation, Gram, Point, Unsupported, reduce
+from problems import Formulation, Gram, Point, Unsupported
 from problems.compilation import pausing
+from problems.dual_problem.units import reduce_in_units
 from problems.forms import Reduction
 from solvers.base import SOLVERS, Solver
 
@@ -85,7 +86,7 @@ def choose(
     for candidate in _candidates(problem, start is not None):
         solver = candidate.aimed_at(target_gap, not problem.may_be_infeasible)
         try:
-            reduction = reduce(problem, solver.form, start, gram=gram)
+            reduction = reduce_in_units(problem, solver.form, start, gram)
         except Unsupported as missing:
             declined.append((solver, missing))
             continue

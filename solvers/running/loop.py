@@ -17,9 +17,10 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from problems import Formulation, Gram, Point, Unsupported, reduce
+from problems import Formulation, Gram, Point, Unsupported
 from problems.compilation import pausing
 from problems.dataset import Vector
+from problems.dual_problem.units import reduce_in_units
 from problems.forms import Claim, FormPoint, Reduction
 from problems.validation import check_positive, check_whole, shown
 from solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
@@ -289,7 +290,7 @@ class _Run:
 
     def _posed(self, solver: Solver, start: Point | None, gram: Gram | None) -> tuple[Solver, Any]:
         """Return a solver and its state; Unsupported if it does not take the problem."""
-        self.reduction = reduce(self.problem, solver.form, start, gram=gram)
+        self.reduction = reduce_in_units(self.problem, solver.form, start, gram)
         if refusal := solver.refuses(self.reduction.form):
             raise Unsupported(refusal)
         return solver, self._prepared(solver, self.reduction.form, start, gram)

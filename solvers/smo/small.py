@@ -18,7 +18,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.gram.gram import MOST_KNOWN
 from problems.kernels import Block
-from solvers.numerics.claims import NO_MARGIN, may_claim
+from solvers.numerics.claims import FAR, NO_MARGIN, may_claim
 from solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
 from solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
 from solvers.smo.pairs import pair_steps
@@ -58,6 +58,7 @@ def minimise_by_matrix(
     K = np.require(K, requirements=["C", "W"])  # as compiled code takes it
     bordered = _bordered(K, terms.groups)
     z, steps, fine = v.start.copy(), 0, tol if gap is None else max(tol, _COARSE)
+    best = np.inf
     support = np.flatnonzero(z)
     f = K @ z if 4 * support.size > v.n else z[support] @ K[support]  # the rows are copied
     count = int(terms.groups.max()) + 1
@@ -71,10 +72,16 @@ def minimise_by_matrix(
         if v.n <= MOST:  # of more it takes as long as the steps
             f = K @ z  # afresh, without the rounding errors of each step
         violation = violation_of(f, z, terms, count)[1]
-        solved = violation <= tol or (gap is not None and relative_gap(v, z, f) <= gap)
-        if solved or unbounded or steps >= max_iter or (taken == 0 and violation > fine):
+        gap_now = np.inf if gap is None else relative_gap(v, z, f)
+        by_gap = gap is not None and gap_now <= gap
+        solved = violation <= tol or by_gap
+        # where bounds are far apart, a violation of `tol` is no small gap; for an optimum of 0, none is
+        enough = by_gap or (solved and (gap_now > FAR or violation > 0.5 * best))
+        if enough or unbounded or steps >= max_iter or (taken == 0 and violation > fine):
             break
-        fine = max(tol, 0.01 * violation) if violation <= fine else fine
+        best = min(best, violation)
+        if violation <= fine:
+            fine = 0.01 * violation if solved else max(tol, 0.01 * violation)
         yield FormPoint(v.to_form(z), iterations=steps, counters=counters)
     # targets that differ in their last digits alone leave f, and with it the gap, unknown
     rounding = np.finfo(float).eps * float((np.abs(f) + np.abs(q)).max() * (hi - lo).sum())

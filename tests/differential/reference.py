@@ -63,7 +63,8 @@ class Reference(Protocol):
 
         That of a tube's width where there is one and an offset.
 
-        Where the problem has no size of its own, ½‖w‖² of orthogonal samples of their variance.
+        Where the problem has no size of its own, ½‖w‖² of orthogonal samples of their variance that
+        share the costs equally.
         """
         ...
 
@@ -111,10 +112,9 @@ class EnumeratedReference:
                 return width
             return exact.primal(ZERO, zero, [ZERO] * len(exact.groups)) or ZERO
         costs = sum((abs(group.cost) for group in exact.groups), ZERO)
-        weights = sum((c.below for c in exact.curves), ZERO) / exact.n
         length2 = sum((exact.K[i][i] for i in range(exact.n)), ZERO) / exact.n
         mean2 = sum((sum(row, ZERO) for row in exact.K), ZERO) / exact.n**2
-        return HALF * costs * weights * max(length2 - mean2, ZERO)
+        return HALF * costs**2 / exact.n * max(length2 - mean2, ZERO)
 
     @property
     def is_homogeneous(self) -> bool:

@@ -83,8 +83,8 @@ class Solver(ABC):
     tol_share, finest_tol : where `tol` is None it is `tol_share` times the target gap, but not below
         `finest_tol`, which the solver no longer resolves; see `aimed_at`.
 
-    Tolerances are in the units in which `solve` poses a problem, where targets, or without a margin of one
-    scores, are of the size of one: see `problems.dual_problem.units`.
+    Tolerances are in the units in which `solve` poses a problem, where targets, or scores without a
+    margin of one, are of the size of one: see `problems.dual_problem.units`.
 
     Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
     numbers, `dtype` a `Precision`. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an

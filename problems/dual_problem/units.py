@@ -9,7 +9,7 @@ units would else be those of the data, are relative to it.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy
@@ -23,7 +23,6 @@ from problems.registry import is_ours
 # Binary exponents of features up to which no copy is made: only absolute constants of libraries, such as
 # LIBSVM's least curvature 1e-12, are to be small beside their squares.
 _ORDINARY_FEATURES = 12
-F = TypeVar("F", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ class Units:
     decision, alpha, weights : binary exponents of the units of f and b, of α, and of w.
     """
 
-    problem: DualProblem
+    problem: Any
     decision: int = 0
     alpha: int = 0
     weights: int = 0
@@ -56,7 +55,7 @@ class Units:
         return replace(point, **values) if values else point
 
 
-def in_units(problem: DualProblem, features: bool = True) -> Units:
+def in_units(problem: Any, features: bool = True) -> Units:
     """Return a problem in units of its own data; itself if that is not exact, or its class is a user's.
 
     `features` is whether these may be scaled: not if values of their kernel are known.
@@ -84,8 +83,8 @@ def in_units(problem: DualProblem, features: bool = True) -> Units:
 
 
 def reduce_in_units(
-    problem: DualProblem, form: type[F], start: Point | None = None, gram: Gram | None = None
-) -> Reduction[F]:
+    problem: Any, form: type[Any], start: Point | None = None, gram: Gram | None = None
+) -> Reduction[Any]:
     """Return what `reduce` does of the problem in units of its own, and the way back to the original.
 
     What is written to files, a form `AsPosed`, is in the units of the data.

@@ -115,8 +115,8 @@ def test_every_answer_is_as_good_as_its_claim(solver: Solver, problem: Formulati
         assert solution.verdict in ("solved", "inaccurate")
 
 
-SOME = ["hard_dual_rbf", "soft_primal_no_intercept", "svr_dual_rbf", "nu_svc", "risk_ridge"]
-LIMITS = [{"max_iter": 1}, {"time_limit": 1e-9}, {"target_gap": 1e-15}]
+SOME = ["hard_dual_rbf", "svr_dual_rbf", "risk_ridge"]
+LIMITS = [{"max_iter": 1}, {"time_limit": 1e-9}]
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=str)

@@ -74,7 +74,7 @@ class Dataset:
 
 def check_samples(X: Any, name: str = "X") -> Matrix:
     """Return `X` as a read-only float64 array or canonical CSR matrix of finite numbers."""
-    matrix = as_samples(X, name)
+    matrix: Any = as_samples(X, name)
     arrays = [matrix]
     if scipy.sparse.issparse(matrix):
         arrays = [matrix.data, matrix.indices, matrix.indptr]

@@ -112,7 +112,8 @@ def variable_keys(block: Block, rows: Indices, piece: int, k: int) -> Vector:
         return np.zeros(0)
     from pandas.util import hash_array  # noqa: PLC0415 - slow to import
 
-    X, columns = block.X[rows], np.arange(block.X.shape[1], dtype=np.uint64)
+    X: Any = block.X[rows]
+    columns = np.arange(X.shape[1], dtype=np.uint64)
     factors = hash_array(columns) | np.uint64(1)
     if scipy.sparse.issparse(X):
         entries = hash_array(X.data + 0.0) * factors[X.indices]  # −0 is 0

@@ -137,7 +137,7 @@ def nearest(
         sums, H = sums + own, H if part is None else H + part
     pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(one, max(1, m))
     key = _keys(block, k, one)
-    C = np.bincount(kind, form.weights(block)[chosen % max(1, m)], one.size)
+    C: Any = np.bincount(kind, form.weights(block)[chosen % max(1, m)], one.size)
     sign, cost = (
         np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
     )

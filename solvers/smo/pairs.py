@@ -119,7 +119,8 @@ def _steps(
             fall[group, t] = 0.0 if own and z[t] > lo[t] else _BARRED
             memory[_KEYS + group, t] = u[t] + rise[group, t]
     for step in range(max_steps):
-        i, j, at, best = -1, -1, -1, np.float32(0.0)
+        i = j = at = np.int64(-1)  # of a literal's type, `add_row` would be compiled once more
+        best = np.float32(0.0)
         for group in range(count):
             first = _highest(bits[_KEYS + group])
             place = first if source is None else source.place[first]
@@ -136,14 +137,16 @@ def _steps(
             to = add_row(K, source, j)
         Ki, Kj = K[at], K[to]
         curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
-        room = min(hi[i] - z[i], z[j] - lo[j])
+        above, below = hi[i] - z[i], z[j] - lo[j]
+        room = above if above < below else below
         # less is rounding in float64, which all problems without bounds are solved in
         if room == np.inf and curvature <= 1e-15 * (diagonal[i] + diagonal[j]):
             return step, True
-        step_size = min((u[i] - u[j]) / max(curvature, _TINY_CURVATURE), room)
+        wanted = (u[i] - u[j]) / (curvature if curvature > _TINY_CURVATURE else _TINY_CURVATURE)
+        step_size = wanted if wanted < room else room
         # a variable that reaches its bound is put there exactly
-        zi = hi[i] if step_size == hi[i] - z[i] else z[i] + step_size
-        zj = lo[j] if step_size == z[j] - lo[j] else z[j] - step_size
+        zi = hi[i] if step_size == above else z[i] + step_size
+        zj = lo[j] if step_size == below else z[j] - step_size
         if zi == z[i] and zj == z[j]:
             return step, False
         z[i], z[j] = zi, zj
@@ -179,7 +182,8 @@ def _partner(
         memory[_BELOW, t] = distance
     best, largest = np.int32(0), np.int32(0)
     for t in range(u.size):
-        best, largest = max(best, bits[_GAIN, t]), max(largest, bits[_BELOW, t])
+        gain, below = bits[_GAIN, t], bits[_BELOW, t]
+        best, largest = gain if gain > best else best, below if below > largest else largest
     return _first(bits[_GAIN], best) if best > 0 and largest >= enough else -1
 
 
@@ -188,7 +192,8 @@ def _highest(bits: Tile) -> int:
     """Return where the number of some bits is largest; of negative ones they order backwards."""
     best = np.int32(-2147483648)
     for t in range(bits.size):
-        best = max(best, bits[t] ^ ((bits[t] >> 31) & np.int32(0x7FFFFFFF)))
+        key = bits[t] ^ ((bits[t] >> 31) & np.int32(0x7FFFFFFF))
+        best = key if key > best else best
     return _first(bits, best ^ ((best >> 31) & np.int32(0x7FFFFFFF)))
 
 

@@ -134,7 +134,7 @@ def _steps(
             return step, False
         to = j if source is None else source.place[j]
         if to < 0 and source is not None:
-            to = add_row(K, source, j)
+            to = add_row(K, source, j)  # type: ignore[arg-type]
         Ki, Kj = K[at], K[to]
         curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
         above, below = hi[i] - z[i], z[j] - lo[j]

@@ -177,15 +177,15 @@ _RECORD = _row(
     target_gap=(float, ...),
     params=(Json[dict[str, Any]], ...),
 )
-_TRACE: Any = _row("Trace", FILES["traces.csv"])
-_PATH_ANSWER: Any = _row("PathAnswer", FILES["paths.csv"])
+_TRACES: Any = list[_row("Trace", FILES["traces.csv"])]
+_PATH_ANSWERS: Any = list[_row("PathAnswer", FILES["paths.csv"])]
 _LINE = create_model(
     "Line",
     record=(_RECORD, ...),
-    trace=(list[_TRACE], ...),
+    trace=(_TRACES, ...),
     output=(str, ""),
     diagnosis=(dict[str, Any], {}),
-    path=(list[_PATH_ANSWER], []),
+    path=(_PATH_ANSWERS, []),
 )
 
 

@@ -53,7 +53,7 @@ def test_infeasible_and_unbounded_problems_end_with_a_proof():
     unbounded = ConvexQP(P=np.diag([1.0, 0.0]), q=[0.0, -1.0], lb=0)
     for problem, objective in ((infeasible, np.inf), (unbounded, -np.inf)):
         answer = solve(problem, CvxoptQP())
-        assert (answer.verdict, answer.status) == ("infeasible", Status.FINISHED)
+        assert (answer.verdict, answer.status) == ("infeasible", Status.INFEASIBLE)
         assert answer.objective == objective
 
 

@@ -35,4 +35,5 @@ def test_objective_never_rises_and_the_point_stays_feasible(solver, monkeypatch)
 @pytest.mark.parametrize("name", ["soft_dual_linear", "soft_dual_weights", "svr_dual_rbf"])
 def test_platts_gap_is_what_its_tol_implies(name):
     problem, tol = PROBLEMS[name], 1e-3
-    assert solve(problem, PlattSMO(tol=tol)).certificate.gap <= tol * problem.upper.sum()
+    unit = 2.0**problem.decision_exponent
+    assert solve(problem, PlattSMO(tol=tol)).certificate.gap <= tol * unit * problem.upper.sum()

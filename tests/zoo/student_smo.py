@@ -97,6 +97,8 @@ class Student(Solver):
 class SoftMarginOnly(Student):
     """Right for soft margins, it takes the linear term for −1, and does not say so."""
 
+    max_iter: int = 1000  # regression is solved wrongly after 640
+
     def refuses(self, form):
         if form.a is None or not np.isfinite(form.ub).all():
             return "this SMO has C and an intercept"

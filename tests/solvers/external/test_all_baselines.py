@@ -102,7 +102,7 @@ FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
     [
         (SGD(epochs=200), LINEAR, "stopped", 0.02),
         (SnapML(tol=1e-9, max_iter=100_000), PLAIN, "stopped", 1e-3),
-        (OneDAL(tol=1e-7), KERNEL, "optimal", 1e-6),
+        (OneDAL(tol=1e-8), KERNEL, "optimal", 1e-6),
         (Mystic(), FEW, "stopped", 0.1),
         (ScipyMinimize(), FEW, "optimal", 1e-4),
         (ScipyMinimize("trust-constr"), FEW, "optimal", 1e-4),
@@ -120,7 +120,7 @@ def test_a_baseline_finds_the_optimum(
         assert -1e-6 <= excess(solution) <= most, name
 
 
-@pytest.mark.parametrize("solver", [LibSVM(tol=1e-6), OneDAL(tol=1e-7), LibSVMOpenMP(tol=1e-6)])
+@pytest.mark.parametrize("solver", [LibSVM(tol=1e-7), OneDAL(tol=1e-7), LibSVMOpenMP(tol=1e-7)])
 @pytest.mark.parametrize("name", NU)
 def test_machines_with_nu_are_solved(solver: Solver, name: str) -> None:
     solution = solve(NU[name], solver)

@@ -36,8 +36,8 @@ def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
     X, y = samples(300)
     coarse = solve(SoftMarginDual(X, y, 1.0, RBF(3.0)), SemismoothNewton(tol=1e-3), target_gap=1e-2)
     assert (coarse.verdict, coarse.counters["bits"]) == ("solved", 32)
-    problem = SVRDual(X, 1e4 * y, 1e6, 1.0, RBF(3.0))
-    large = solve(problem, SemismoothNewton(tol=1e-3), target_gap=1e-2)
+    problem = SVRDual(X, y, 1e2, 1e-4, RBF(3.0))
+    large = solve(problem, SemismoothNewton(tol=1e-7), target_gap=1e-2)
     assert (large.verdict, large.counters["bits"]) == ("solved", 64)
 
 

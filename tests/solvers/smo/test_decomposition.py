@@ -87,7 +87,7 @@ def test_few_active_variables_and_little_memory_reach_the_same_optimum(
         if kind == "classification"
         else SVRDual(X, X[:, 0] * X[:, 1], 5.0, 0.05, RBF(0.3))
     )
-    solution = solve(problem, SMO(tol=1e-6, cache_size=2.0))
+    solution = solve(problem, SMO(tol=1e-7, cache_size=2.0))
     assert solution.claimed == "optimal"
     assert solution.verdict == "solved"
 

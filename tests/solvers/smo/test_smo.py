@@ -20,7 +20,7 @@ def test_working_sets_give_the_same_optimum_with_any_cache(kind: str, cache_size
         "regression": SVRDual(X, X[:, 0] * X[:, 1], 5.0, 0.1, RBF(0.2)),
         "regression with nu": NuSVR(X, X[:, 0] * X[:, 1], 0.3, 5.0, RBF(0.2)),
     }[kind]
-    solution = solve(problem, SMO(tol=1e-6, cache_size=cache_size))
+    solution = solve(problem, SMO(tol=1e-7, cache_size=cache_size))
     assert solution.claimed == "optimal"
     assert solution.verdict == "solved"
 

@@ -21,7 +21,7 @@ class Student(Solver):
 
     tol: float = 1e-4
     max_passes: int = 20
-    max_iter: int = 500
+    max_iter: int = 1000
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020)"
@@ -96,8 +96,6 @@ class Student(Solver):
 
 class SoftMarginOnly(Student):
     """Right for soft margins, it takes the linear term for −1, and does not say so."""
-
-    max_iter: int = 1000  # regression is solved wrongly after 640
 
     def refuses(self, form):
         if form.a is None or not np.isfinite(form.ub).all():

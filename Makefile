@@ -46,7 +46,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m experiments.report.published.publish --check
+	$(BIN)/python -m dualgap.experiments.report.published.publish --check
 
 # All that results/ holds: some six hours, as benchmarks are measured again; one at a time is
 # `make results/quickstart`. A row that is wrong or crashed (exit 1) is a result too.
@@ -57,7 +57,7 @@ COMMAND_verify := verify
 results/%: always $(STAMP)
 	rm -rf runs/published/$*
 	$(BIN)/dualgap $(or $(COMMAND_$*),run) $* --out runs/published/$* || test $$? -eq 1
-	$(BIN)/python -m experiments.report.published.publish runs/published/$*
+	$(BIN)/python -m dualgap.experiments.report.published.publish runs/published/$*
 
 # A report page of each published experiment.
 results-pages: $(STAMP)

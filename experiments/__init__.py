@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.from_python import run
-    from experiments.store.reading import RunFolder, load_paths, load_results, load_traces
+    from dualgap.experiments.from_python import run
+    from dualgap.experiments.store.reading import RunFolder, load_paths, load_results, load_traces
 
 __all__ = ["RunFolder", "load_paths", "load_results", "load_traces", "run"]
 
@@ -17,11 +17,11 @@ __all__ = ["RunFolder", "load_paths", "load_results", "load_traces", "run"]
 def __getattr__(name: str) -> Any:
     """Import what makes and reads a folder of runs when it is first asked for (PEP 562)."""
     if name == "run":
-        from experiments.from_python import run  # noqa: PLC0415
+        from dualgap.experiments.from_python import run  # noqa: PLC0415
 
         return run
     if name in __all__:
-        from experiments.store import reading  # noqa: PLC0415 - pandas is slow to import
+        from dualgap.experiments.store import reading  # noqa: PLC0415 - pandas is slow to import
 
         return getattr(reading, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

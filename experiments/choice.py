@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from problems import Formulation
-from problems.forms import FormPoint
-from solvers.base import Solver
-from solvers.numerics.warm_up import warm_up
-from solvers.running.defaults import choose
+from dualgap.problems import Formulation
+from dualgap.problems.forms import FormPoint
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.warm_up import warm_up
+from dualgap.solvers.running.defaults import choose
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import click
 
-from experiments.commands.terminal import (
+from dualgap.experiments.commands.terminal import (
     Commands,
     change_options,
     console,
@@ -25,7 +25,7 @@ from experiments.commands.terminal import (
     write,
     writing,
 )
-from experiments.records import Refusal
+from dualgap.experiments.records import Refusal
 
 _EVERYTHING = (
     *("solvers", "problems", "losses", "datasets", "kernels", "experiments"),
@@ -44,7 +44,7 @@ def main(context: click.Context) -> None:
     """Compare solvers on support vector machine problems, and believe none of them."""
     prepare()
     if defaults_file().is_file():
-        from experiments.commands.defaults import take_defaults  # noqa: PLC0415
+        from dualgap.experiments.commands.defaults import take_defaults  # noqa: PLC0415
 
         context.default_map = take_defaults().by_command()
 
@@ -93,8 +93,8 @@ def run(
     A folder of experiment files, or its name (such as notes), stands for all of them. A folder of runs
     is repeated from what it holds; an archive of one is repeated with --check.
     """
-    from experiments.commands.defaults import take_defaults  # noqa: PLC0415
-    from experiments.commands.run import RunOptions, retried, run_all  # noqa: PLC0415
+    from dualgap.experiments.commands.defaults import take_defaults  # noqa: PLC0415
+    from dualgap.experiments.commands.run import RunOptions, retried, run_all  # noqa: PLC0415
 
     if force and extend:
         raise Refusal("--extend: keeps runs, which --force may begin anew; give one of the two")
@@ -107,7 +107,7 @@ def run(
                 f"{experiment}: an archive (.zip) is run with --check, and that alone beside --out, "
                 "--workers, --executor, --scheduler, --quiet and --json"
             )
-        from experiments.commands.archive import check_archive  # noqa: PLC0415
+        from dualgap.experiments.commands.archive import check_archive  # noqa: PLC0415
 
         sys.exit(check_archive(Path(experiment), out, options))
     sys.exit(run_all(experiment, out, options, changes, dry_run))
@@ -138,8 +138,8 @@ def submit(
 
     Each entry of its solvers may say what its jobs ask for, as slurm: {cpus: 4, mem: 8GiB, time: 1h}.
     """
-    from experiments.commands.run import RunOptions  # noqa: PLC0415
-    from experiments.commands.slurm import submit_all  # noqa: PLC0415
+    from dualgap.experiments.commands.run import RunOptions  # noqa: PLC0415
+    from dualgap.experiments.commands.slurm import submit_all  # noqa: PLC0415
 
     options = RunOptions(resume, workers=workers, executor="slurm")
     sys.exit(submit_all(experiment, out, options, changes, again))
@@ -153,7 +153,7 @@ def collect(folder: Path) -> None:
     Jobs that have ended before their runs are submitted again. Exit 1 if a row is wrong or crashed, or
     a job got no further.
     """
-    from experiments.commands.slurm import collect_into  # noqa: PLC0415
+    from dualgap.experiments.commands.slurm import collect_into  # noqa: PLC0415
 
     sys.exit(collect_into(folder))
 
@@ -185,8 +185,8 @@ def verify(
     Exit 1 if any differs by more than the tolerance, or, with --rigorous, contradicts another; what is
     wrong with it is then said once, with the step of SMO that it points to.
     """
-    from experiments.commands.run import RunOptions  # noqa: PLC0415
-    from experiments.commands.verify import verify_experiment  # noqa: PLC0415
+    from dualgap.experiments.commands.run import RunOptions  # noqa: PLC0415
+    from dualgap.experiments.commands.verify import verify_experiment  # noqa: PLC0415
 
     options = RunOptions(workers=workers, quiet=quiet, as_json=as_json)
     sys.exit(verify_experiment(experiment, more, out, options, rigorous, tolerance))
@@ -197,7 +197,7 @@ def verify(
 @click.option("--figure", "names", metavar="NAME|FILE:CLASS", multiple=True, help="Draw it [all].")
 def plot(folder: Path, names: tuple[str, ...]) -> None:
     """Draw the figures of a results FOLDER."""
-    from experiments.plots import plot_all  # noqa: PLC0415
+    from dualgap.experiments.plots import plot_all  # noqa: PLC0415
 
     with refusing(ValueError), writing(folder):
         paths = plot_all(folder, names)
@@ -211,7 +211,7 @@ def plot(folder: Path, names: tuple[str, ...]) -> None:
 @click.option("--out", type=_FILE, help="[FOLDER/report.html]")
 def report(folder: Path, out: Path | None) -> None:
     """Write a report on a results FOLDER as one HTML file."""
-    from experiments.report import write_report  # noqa: PLC0415
+    from dualgap.experiments.report import write_report  # noqa: PLC0415
 
     target = out or folder / "report.html"
     with writing(target):
@@ -228,9 +228,9 @@ def compare_folders(first: Path, second: Path, quiet: bool, as_json: bool) -> No
 
     Exit 1 if something became wrong, unsolved or broken in the SECOND, or bounds contradict each other.
     """
-    from experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
-    from experiments.store.reading import RunFolder  # noqa: PLC0415
-    from experiments.tables.comparison import to_json, to_terminal  # noqa: PLC0415
+    from dualgap.experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
+    from dualgap.experiments.store.reading import RunFolder  # noqa: PLC0415
+    from dualgap.experiments.tables.comparison import to_json, to_terminal  # noqa: PLC0415
 
     old, new = RunFolder(first), RunFolder(second)
     changes = set_side_by_side(old.results, new.results)
@@ -251,7 +251,7 @@ def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
     Like those in experiments/gallery it has compute(), which returns the numbers, and draw(numbers),
     which returns the figure.
     """
-    from experiments.gallery import FOLDER, draw_figures  # noqa: PLC0415
+    from dualgap.experiments.gallery import FOLDER, draw_figures  # noqa: PLC0415
 
     with refusing(ValueError), writing(out or FOLDER):
         for paths in draw_figures(out or FOLDER, names):
@@ -266,7 +266,7 @@ def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
 @click.argument("kind", type=click.Choice(_EVERYTHING), required=False)
 def list_names(kind: str | None) -> None:
     """List the names that experiment files accept, with their settings, and what results say."""
-    from experiments.commands.listing import listing  # noqa: PLC0415
+    from dualgap.experiments.commands.listing import listing  # noqa: PLC0415
 
     for chosen in [kind] if kind else _EVERYTHING:
         console().print(listing(chosen))
@@ -281,9 +281,9 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
 
     Exit 1 if a property fails.
     """
-    from experiments.commands.progress import progress  # noqa: PLC0415
-    from experiments.selftest import properties, try_solver  # noqa: PLC0415
-    from experiments.selftest.report import to_json, to_terminal  # noqa: PLC0415
+    from dualgap.experiments.commands.progress import progress  # noqa: PLC0415
+    from dualgap.experiments.selftest import properties, try_solver  # noqa: PLC0415
+    from dualgap.experiments.selftest.report import to_json, to_terminal  # noqa: PLC0415
 
     with refusing(ValueError):
         chosen = properties(only)
@@ -304,7 +304,7 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
 @output_options
 def doctor(quiet: bool, as_json: bool) -> None:
     """Examine this installation, and solve a small problem with it."""
-    from experiments.commands.doctor import examine, to_json, to_terminal  # noqa: PLC0415
+    from dualgap.experiments.commands.doctor import examine, to_json, to_terminal  # noqa: PLC0415
 
     found = examine()
     healthy = all(row.fine for row in found)
@@ -320,7 +320,7 @@ def doctor(quiet: bool, as_json: bool) -> None:
 @click.option("--schema", is_flag=True, help="Also write the JSON schema beside it, for editors.")
 def init(file: Path, schema: bool) -> None:
     """Write a commented experiment FILE [experiment.yaml] that runs as it is."""
-    from experiments.files.template import write_template  # noqa: PLC0415
+    from dualgap.experiments.files.template import write_template  # noqa: PLC0415
 
     with writing(file):
         try:
@@ -335,7 +335,7 @@ def init(file: Path, schema: bool) -> None:
 @click.option("--out", type=_FILE, help="A file [the terminal].")
 def schema(out: Path | None) -> None:
     """Print the JSON schema of experiment files, with which editors complete and check them."""
-    from experiments.files.schema import schema_text  # noqa: PLC0415
+    from dualgap.experiments.files.schema import schema_text  # noqa: PLC0415
 
     write(schema_text(), out)
 
@@ -385,7 +385,7 @@ def table(
 
     A PATTERN is a name or a piece of one, or has the wildcards * and ?.
     """
-    from experiments.tables.chosen import paper_table  # noqa: PLC0415
+    from dualgap.experiments.tables.chosen import paper_table  # noqa: PLC0415
 
     with refusing(ValueError):
         made = paper_table(folder, rows, columns, values.split(","), digits, by, target)
@@ -425,12 +425,12 @@ def certify(
     With --answers, DIR is what `dualgap export --all` wrote: each of its problems has a row for each
     program that has answered any, in a results folder.
     """
-    from experiments.cases.judging import answered  # noqa: PLC0415
-    from experiments.commands.exchange import judgement, posed, to_json  # noqa: PLC0415
+    from dualgap.experiments.cases.judging import answered  # noqa: PLC0415
+    from dualgap.experiments.commands.exchange import judgement, posed, to_json  # noqa: PLC0415
 
     if answers is not None and answer is None and problem.is_dir():
-        from experiments.commands.outside import certify_all  # noqa: PLC0415
-        from experiments.commands.run import RunOptions  # noqa: PLC0415
+        from dualgap.experiments.commands.outside import certify_all  # noqa: PLC0415
+        from dualgap.experiments.commands.run import RunOptions  # noqa: PLC0415
 
         options = RunOptions(quiet=quiet, as_json=as_json)
         sys.exit(certify_all(problem, answers, out, options, target_gap, rigorous))
@@ -466,10 +466,10 @@ def export(
     With --all, PROBLEM.yaml is an experiment; beside its problems stands problems.json, with checksums.
     Formats are libsvm, npz, csv, mat, qp (npz), qp_mat and qps; the option may be repeated.
     """
-    from experiments.commands.exchange import write_problem  # noqa: PLC0415
+    from dualgap.experiments.commands.exchange import write_problem  # noqa: PLC0415
 
     if folder is not None and out is None and not qp:
-        from experiments.commands.outside import export_all  # noqa: PLC0415
+        from dualgap.experiments.commands.outside import export_all  # noqa: PLC0415
 
         for path in export_all(problem, folder, formats or ["libsvm"]):
             say(path)
@@ -489,9 +489,9 @@ def merge(folders: tuple[Path, ...], out: Path, force: bool) -> None:
 
     It is refused where two folders say different things of one run.
     """
-    from experiments.commands.run import write_all  # noqa: PLC0415
-    from experiments.store.merging import merge as put_together  # noqa: PLC0415
-    from experiments.tables.summary import summarise, to_markdown  # noqa: PLC0415
+    from dualgap.experiments.commands.run import write_all  # noqa: PLC0415
+    from dualgap.experiments.store.merging import merge as put_together  # noqa: PLC0415
+    from dualgap.experiments.tables.summary import summarise, to_markdown  # noqa: PLC0415
 
     with writing(out):
         merged = put_together(folders, out, force)
@@ -504,7 +504,7 @@ def merge(folders: tuple[Path, ...], out: Path, force: bool) -> None:
 @click.option("--out", type=_FILE, help="[DIR.zip]")
 def archive(folder: Path, out: Path | None) -> None:
     """Write a results FOLDER as one zip, which `dualgap run ARCHIVE.zip --check` runs again."""
-    from experiments.commands.archive import write_archive  # noqa: PLC0415
+    from dualgap.experiments.commands.archive import write_archive  # noqa: PLC0415
 
     target = out or folder.resolve().with_name(f"{folder.resolve().name}.zip")
     with refusing(ValueError), writing(target):

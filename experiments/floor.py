@@ -23,11 +23,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.forms import BoxQP, FormPoint
-from problems.gram.threads import Threads
-from problems.kernels import RBF, as_dense
-from problems.validation import check_positive
-from solvers.base import Solver
+from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.kernels import RBF, as_dense
+from dualgap.problems.validation import check_positive
+from dualgap.solvers.base import Solver
 
 # Of float32, 512 KiB: of six shapes the fastest, or within 1 %, at d = 20 to 300.
 _TILE = (256, 512)

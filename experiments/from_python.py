@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.defaults import take_defaults
-from experiments.commands.run import RunOptions, experiment_of, goes_on_in, place_of, record
-from experiments.commands.terminal import INTERRUPTED
-from experiments.files.experiment import described_experiment
-from experiments.store.folder import write_tables
-from experiments.store.reading import RunFolder
-from experiments.tables.summary import summarise, to_markdown
+from dualgap.experiments.commands.defaults import take_defaults
+from dualgap.experiments.commands.run import RunOptions, experiment_of, goes_on_in, place_of, record
+from dualgap.experiments.commands.terminal import INTERRUPTED
+from dualgap.experiments.files.experiment import described_experiment
+from dualgap.experiments.store.folder import write_tables
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.tables.summary import summarise, to_markdown
 
 
 def run(

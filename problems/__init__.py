@@ -1,30 +1,30 @@
 """What is solved: formulations, kernels, the three forms, and certificates."""
 
-from problems.answers.certify import certify
-from problems.answers.geometry import Geometry, describe
-from problems.certificates.certificate import Certificate
-from problems.compilation import announce_compilation, compile_what_cannot_be_read
-from problems.dataset import Dataset, Matrix, Vector
-from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported, reduce
-from problems.formulations.convex_qp import ConvexQP
-from problems.formulations.erm import HingeERM, RegularizedERM
-from problems.formulations.formulation import Formulation
-from problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
-from problems.formulations.nu.nu_svc import NuSVC
-from problems.formulations.nu.nu_svr import NuSVR
-from problems.formulations.nu.one_class import OneClassSVM
-from problems.formulations.softmax import SoftmaxERM
-from problems.formulations.structured import ChainMargin
-from problems.formulations.svdd import SVDD
-from problems.formulations.svm import (
+from dualgap.problems.answers.certify import certify
+from dualgap.problems.answers.geometry import Geometry, describe
+from dualgap.problems.certificates.certificate import Certificate
+from dualgap.problems.compilation import announce_compilation, compile_what_cannot_be_read
+from dualgap.problems.dataset import Dataset, Matrix, Vector
+from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported, reduce
+from dualgap.problems.formulations.convex_qp import ConvexQP
+from dualgap.problems.formulations.erm import HingeERM, RegularizedERM
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
+from dualgap.problems.formulations.nu.nu_svc import NuSVC
+from dualgap.problems.formulations.nu.nu_svr import NuSVR
+from dualgap.problems.formulations.nu.one_class import OneClassSVM
+from dualgap.problems.formulations.softmax import SoftmaxERM
+from dualgap.problems.formulations.structured import ChainMargin
+from dualgap.problems.formulations.svdd import SVDD
+from dualgap.problems.formulations.svm import (
     HardMarginDual,
     HardMarginPrimal,
     SoftMarginDual,
     SoftMarginPrimal,
 )
-from problems.formulations.svr import SVRDual, SVRPrimal
-from problems.gram.gram import Gram
-from problems.kernels import (
+from dualgap.problems.formulations.svr import SVRDual, SVRPrimal
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import (
     RBF,
     Exponential,
     Fisher,
@@ -47,14 +47,14 @@ from problems.kernels import (
     encode_sets,
     encode_strings,
 )
-from problems.registry import Registry
+from dualgap.problems.registry import Registry
 
 compile_what_cannot_be_read()
 announce_compilation()
 
 # Every formulation in `formulations/` and of plug-ins, by its name in experiment files.
 FORMULATIONS = Registry(
-    "problems.formulations", Formulation, "formulation", group="dualgap.formulations"
+    "dualgap.problems.formulations", Formulation, "formulation", group="dualgap.formulations"
 )
 
 __all__ = [

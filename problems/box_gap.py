@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.projection import members_of
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.projection import members_of
 
 _MOST_SORTED = 1000  # breakpoints up to which sorting takes less time than leaving some out
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import gamma, products, transposed_products
-from problems.dataset import Indices, Vector
-from problems.kernels import Block
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import gamma, products, transposed_products
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.kernels import Block
 
 Cube = NDArray[np.float64]
 

@@ -27,7 +27,6 @@ from numba.core.event import Event, Listener, install_listener, register
 from numba.core.runtime.nrt import rtsys
 from platformdirs import user_cache_path
 
-_PACKAGES = ("problems", "solvers", "experiments")
 _SILENT_SECONDS = 1.0  # seconds of compiling of which nothing is said
 _COMPILING = (
     "compiling solvers for this machine, which takes some seconds where one is used for the first time; "
@@ -79,7 +78,7 @@ def _load(cache: Any, *of: Any) -> Any:
 
 
 def _is_ours(function: Any) -> bool:
-    return getattr(function, "__module__", "").partition(".")[0] in _PACKAGES
+    return getattr(function, "__module__", "").startswith("dualgap.")
 
 
 def _caches_ours(cache: Any) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.validation import check_positive, shown
+from dualgap.problems.validation import check_positive, shown
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.intp]

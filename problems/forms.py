@@ -19,18 +19,18 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 import scipy
 
-from problems.blocks import Block, Blocks
-from problems.box_gap import (
+from dualgap.problems.blocks import Block, Blocks
+from dualgap.problems.box_gap import (
     best_multiplier,
     gap_terms,
     kkt_violation,
     middle,
     violating_pair,
 )
-from problems.dataset import Indices, Vector
-from problems.gram.gram import GIBIBYTE, Gram, SignedGram
-from problems.losses import Loss
-from problems.projection import members_of, project
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.gram import GIBIBYTE, Gram, SignedGram
+from dualgap.problems.losses import Loss
+from dualgap.problems.projection import members_of, project
 
 # "unbounded" of a problem without samples, which a feasible point does not refute
 Claim = Literal["optimal", "infeasible", "unbounded", "stopped", "none"]

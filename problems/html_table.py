@@ -6,7 +6,7 @@ Colours are the page's own, so that they read on dark and on light ones.
 import math
 from collections.abc import Iterable
 
-from problems.texts import html
+from dualgap.problems.texts import html
 
 TABLE = "border-collapse:collapse;color:inherit;background:transparent"
 CELL = "padding:.15em .8em .15em 0"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.dataset import Vector
+from dualgap.problems.dataset import Vector
 
 POSITIVE_WORDS = ("+", "yes", "true", "positive", "pos")  # in small letters
 _NUMBER = re.compile(r"[-+−]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+−]?[0-9]+)?")

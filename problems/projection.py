@@ -13,7 +13,7 @@ from itertools import pairwise
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
+from dualgap.problems.dataset import Indices, Vector
 
 
 def project(

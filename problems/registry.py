@@ -33,7 +33,7 @@ def snake_case(class_name: str) -> str:
 
 def is_ours(cls: type) -> bool:
     """Return whether a class is of the toolkit itself, which knows what it assumes of its own."""
-    return cls.__module__.partition(".")[0] in ("problems", "solvers", "experiments")
+    return cls.__module__.startswith("dualgap.")
 
 
 def is_outside(name: str) -> bool:

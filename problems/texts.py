@@ -1,7 +1,7 @@
 """Text from outside, such as names, notes and reasons, for each place that shows it.
 
 `printable` is what terminals get, and what the other functions begin with; figures have one of their
-own, `experiments.plots.style.plain`.
+own, `dualgap.experiments.plots.style.plain`.
 """
 
 import html as _html

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from solvers.base import SOLVERS, NotInstalled, Solver, Status
-from solvers.paths.cross_validation import CrossValidation, cross_validate
-from solvers.paths.path import NoPath, Path, solve_path
-from solvers.paths.selection import Selection, select
-from solvers.running.defaults import default_solver
-from solvers.running.loop import solve
-from solvers.running.solution import Evaluation, Solution
+from dualgap.solvers.base import SOLVERS, NotInstalled, Solver, Status
+from dualgap.solvers.paths.cross_validation import CrossValidation, cross_validate
+from dualgap.solvers.paths.path import NoPath, Path, solve_path
+from dualgap.solvers.paths.selection import Selection, select
+from dualgap.solvers.running.defaults import default_solver
+from dualgap.solvers.running.loop import solve
+from dualgap.solvers.running.solution import Evaluation, Solution
 
 __all__ = [
     "CrossValidation",
@@ -40,7 +40,7 @@ find_solver = SOLVERS.find
 
 
 def __getattr__(name: str) -> Any:
-    """Let `from solvers import SMO` find every solver class, without a list of them here."""
+    """Let `from dualgap.solvers import SMO` find every solver class, without a list of them here."""
     if name == "__all__" or not name.startswith("_"):
         # those of plug-ins may be what is just being imported
         classes = {cls.__name__: cls for cls in SOLVERS.own.values()}

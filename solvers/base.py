@@ -3,7 +3,7 @@
 A solver is one file with one frozen dataclass: its fields are its settings, `form` is the class of
 problem it takes, `iterates` is the algorithm. It yields a `FormPoint` whenever its iterate may be
 inspected; a compiled or external method yields once for each block of work, or once at the end. The
-clock, the limits, the evaluations and the certificate belong to `solvers.running.loop.solve`.
+clock, the limits, the evaluations and the certificate belong to `dualgap.solvers.running.loop.solve`.
 """
 
 import importlib
@@ -14,10 +14,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, get_args
 
-from problems.dataset import Vector
-from problems.forms import FormPoint
-from problems.registry import Registry, snake_case
-from problems.validation import check_choice, check_positive, check_whole
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import FormPoint
+from dualgap.problems.registry import Registry, snake_case
+from dualgap.problems.validation import check_choice, check_positive, check_whole
 
 
 class Status(StrEnum):
@@ -84,7 +84,7 @@ class Solver(ABC):
         `finest_tol`, which the solver no longer resolves; see `aimed_at`.
 
     Tolerances are in the units in which `solve` poses a problem, where targets, or scores without a
-    margin of one, are of the size of one: see `problems.dual_problem.units`.
+    margin of one, are of the size of one: see `dualgap.problems.dual_problem.units`.
 
     Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
     numbers, `dtype` a `Precision`. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an
@@ -111,7 +111,7 @@ class Solver(ABC):
         if not hasattr(self, "form"):
             raise ValueError(
                 f"{type(self).__name__}: needs the class attribute `form`, the problems it takes: "
-                "write `form: ClassVar = BoxQP` (or QP, ERM) with BoxQP from problems.forms"
+                "write `form: ClassVar = BoxQP` (or QP, ERM) with BoxQP from dualgap.problems.forms"
             )
         for name, check in _CHECKS.items():
             value = getattr(self, name, _NO_SETTING)
@@ -207,4 +207,4 @@ class NoSolver(Solver):
 
 
 # the estimators are no solvers, and import scikit-learn
-SOLVERS = Registry("solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")
+SOLVERS = Registry("dualgap.solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
-from problems.box_gap import violating_pair
-from problems.dataset import Vector
-from problems.forms import BoxQP, FormPoint
-from problems.kernels import Block
-from solvers.base import Solver
-from solvers.numerics.claims import is_near
+from dualgap.problems.box_gap import violating_pair
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.kernels import Block
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.claims import is_near
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 

@@ -17,12 +17,12 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from problems.chains import Chains
-from problems.dataset import Indices, Vector
-from problems.forms import QP, Claim, FormPoint
-from problems.kernels import Block
-from solvers.base import SHARE_OF_GAP, Solver
-from solvers.cvxopt_qp import CvxoptQP
+from dualgap.problems.chains import Chains
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import QP, Claim, FormPoint
+from dualgap.problems.kernels import Block
+from dualgap.solvers.base import SHARE_OF_GAP, Solver
+from dualgap.solvers.cvxopt_qp import CvxoptQP
 
 _IDLE = 50  # iterations without weight, after which a plane is forgotten
 

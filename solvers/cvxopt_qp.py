@@ -3,8 +3,8 @@
     min ½xᵀPx + qᵀx  s.t. Gx + s = h, s ≥ 0, A x = b_eq
 
 The plain reference: matrices are handed over as they stand, finite bounds as rows of G, and CVXOPT
-factors its own Newton systems. `solvers.interior_point` is a method of our own for duals, whose Newton
-systems know the structure of a support vector machine.
+factors its own Newton systems. `dualgap.solvers.interior_point` is a method of our own for duals, whose
+Newton systems know the structure of a support vector machine.
 
 Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers".
 """
@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.dataset import Vector
-from problems.forms import QP, FormPoint
-from solvers.numerics.quadratic import COARSEST, ConvexQPSolver, ScaledQP, scaled
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import QP, FormPoint
+from dualgap.solvers.numerics.quadratic import COARSEST, ConvexQPSolver, ScaledQP, scaled
 
 # Its share of `tol` is the absolute gap allowed, which matters for optima of exactly 0.
 _ABSOLUTE = 1e-6

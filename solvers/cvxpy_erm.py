@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.forms import ERM, FormPoint
-from problems.formulations.softmax import Softmax
-from problems.gram.semidefinite import is_positive_semidefinite
-from problems.losses import IntervalLoss, Logistic
-from solvers.base import Solver
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.formulations.softmax import Softmax
+from dualgap.problems.gram.semidefinite import is_positive_semidefinite
+from dualgap.problems.losses import IntervalLoss, Logistic
+from dualgap.solvers.base import Solver
 
 _MOST_WEIGHT = 1e12  # with 1/ΣC below 1e-12 it called answers optimal whose gap was 1
 _OPTIONS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from problems.forms import QP, Claim, FormPoint
-from solvers.base import NotInstalled, optional
-from solvers.numerics.quadratic import (
+from dualgap.problems.forms import QP, Claim, FormPoint
+from dualgap.solvers.base import NotInstalled, optional
+from dualgap.solvers.numerics.quadratic import (
     BACKENDS,
     COARSEST,
     BackendQP,

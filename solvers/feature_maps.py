@@ -23,12 +23,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems.forms import BoxQP, FormPoint
-from problems.gram.gram import Gram, SignedGram
-from problems.kernels import RBF, Block, Linear, inner_products
-from problems.validation import check_whole
-from solvers.base import Solver
-from solvers.dual_coordinate_descent import DualCoordinateDescent
+from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.gram.gram import Gram, SignedGram
+from dualgap.problems.kernels import RBF, Block, Linear, inner_products
+from dualgap.problems.validation import check_whole
+from dualgap.solvers.base import Solver
+from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 
 _SAMPLES_OF_ERROR = 64  # times as many are the pairs of samples on which the error is measured
 

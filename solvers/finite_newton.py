@@ -18,15 +18,15 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Matrix, Vector
-from problems.forms import ERM, FormPoint
-from problems.gram.threads import Threads
-from problems.kernels import Block
-from problems.losses import IntervalLoss
-from solvers.base import Solver
-from solvers.numerics.claims import FAR
-from solvers.numerics.rows import as_rows
-from solvers.smooth_primal import SmoothRisk
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.kernels import Block
+from dualgap.problems.losses import IntervalLoss
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.claims import FAR
+from dualgap.solvers.numerics.rows import as_rows
+from dualgap.solvers.smooth_primal import SmoothRisk
 
 MOST_FEATURES = 2000  # whose H takes 32 MB, and a tenth of a second to factorise
 _LARGE_PRODUCT = 1e9  # multiplications for H, some 30 ms on one core

@@ -27,15 +27,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.forms import BoxQP, Claim, FormPoint
-from problems.gram.threads import Threads
-from problems.kernels import Block
-from solvers.base import SHARE_OF_GAP
-from solvers.numerics.claims import NO_MARGIN
-from solvers.numerics.projected_cg import Apply
-from solvers.numerics.quadratic import COARSEST, ConvexQPSolver
-from solvers.numerics.shifted import LARGEST, shifted_gram
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.kernels import Block
+from dualgap.solvers.base import SHARE_OF_GAP
+from dualgap.solvers.numerics.claims import NO_MARGIN
+from dualgap.solvers.numerics.projected_cg import Apply
+from dualgap.solvers.numerics.quadratic import COARSEST, ConvexQPSolver
+from dualgap.solvers.numerics.shifted import LARGEST, shifted_gram
 
 _EPS = float(np.finfo(float).eps)
 # an error, and iterations below it without progress, after which it ends

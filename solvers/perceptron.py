@@ -19,13 +19,13 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from problems.certificates.certificate import Certificate
-from problems.dataset import Vector
-from problems.forms import FormPoint
-from problems.formulations.formulation import Formulation
-from problems.kernels import Block
-from problems.validation import check_whole
-from solvers.base import Solver
+from dualgap.problems.certificates.certificate import Certificate
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import FormPoint
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.kernels import Block
+from dualgap.problems.validation import check_whole
+from dualgap.solvers.base import Solver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 

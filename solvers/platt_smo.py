@@ -19,13 +19,13 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from problems.box_gap import middle
-from problems.dataset import Indices, Vector
-from problems.forms import BoxQP, Claim, FormPoint
-from problems.kernels import Block
-from solvers.base import Solver
-from solvers.numerics.claims import is_near
-from solvers.simplified_smo import bias, limits, pair_refusal, partner
+from dualgap.problems.box_gap import middle
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.problems.kernels import Block
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.claims import is_near
+from dualgap.solvers.simplified_smo import bias, limits, pair_refusal, partner
 
 _ROUNDING = 1e-12  # relative size below which a curvature or a change of xⱼ is taken for zero
 _BLOCK_ENTRIES = 2**19  # samples visited between two yields: about a millisecond

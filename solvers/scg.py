@@ -20,11 +20,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.forms import BoxQP, Claim, FormPoint
-from problems.gram.semidefinite import is_positive_semidefinite
-from solvers.base import Solver
-from solvers.numerics.claims import is_near
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.problems.gram.semidefinite import is_positive_semidefinite
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.claims import is_near
 
 _SIGMA = 1e-4  # size of the step that Hd is measured with, Møller's own
 _LAMBDA, _LEAST, _MOST = 1e-6, 1e-15, 1e100

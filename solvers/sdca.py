@@ -16,15 +16,15 @@ from typing import ClassVar, NamedTuple
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.forms import ERM, FormPoint
-from problems.kernels import Block
-from problems.losses import IntervalLoss, Logistic
-from problems.losses.logistic import logistic_step
-from solvers.base import SHARE_OF_GAP, Solver
-from solvers.numerics.claims import relative_gap
-from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
-from solvers.pegasos.steps import scored_samples
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.kernels import Block
+from dualgap.problems.losses import IntervalLoss, Logistic
+from dualgap.problems.losses.logistic import logistic_step
+from dualgap.solvers.base import SHARE_OF_GAP, Solver
+from dualgap.solvers.numerics.claims import relative_gap
+from dualgap.solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
+from dualgap.solvers.pegasos.steps import scored_samples
 
 _CHECK_GROWTH = 1.2  # between the epochs after which the gap is evaluated, which costs an epoch
 _NO_COLUMN = np.empty((0, 0))

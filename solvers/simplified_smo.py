@@ -16,11 +16,11 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.forms import BoxQP, FormPoint
-from problems.kernels import Block
-from problems.validation import check_positive, check_whole
-from solvers.base import Solver
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.kernels import Block
+from dualgap.problems.validation import check_positive, check_whole
+from dualgap.solvers.base import Solver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _CALL = 1000  # what calling a pass costs, in entries read

@@ -17,15 +17,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.forms import ERM, FormPoint
-from problems.gram.gram import Gram
-from problems.gram.semidefinite import is_positive_semidefinite
-from problems.gram.threads import Threads
-from problems.kernels import Block
-from problems.validation import check_whole
-from solvers.base import Solver
-from solvers.numerics.claims import FAR, relative_gap
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.semidefinite import is_positive_semidefinite
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.kernels import Block
+from dualgap.problems.validation import check_whole
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.claims import FAR, relative_gap
 
 
 class SmoothRisk:

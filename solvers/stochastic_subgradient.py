@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems.forms import ERM, FormPoint
-from problems.losses import IntervalLoss, Logistic
-from solvers.base import Solver
-from solvers.numerics.rows import as_rows
-from solvers.pegasos.steps import DRAWN, WEIGHTS, initial_state, risk_of, settle, steps
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.losses import IntervalLoss, Logistic
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.rows import as_rows
+from dualgap.solvers.pegasos.steps import DRAWN, WEIGHTS, initial_state, risk_of, settle, steps
 
 _BLOCK = 2**14  # samples between two yields
 

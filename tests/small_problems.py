@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from problems import (
+from dualgap.problems import (
     RBF,
     SVDD,
     Fisher,
@@ -31,8 +31,8 @@ from problems import (
     WeisfeilerLehman,
     datasets,
 )
-from problems.formulations.erm import WeightedERM
-from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from dualgap.problems.formulations.erm import WeightedERM
+from dualgap.problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 
 
 def two_classes(

@@ -11,7 +11,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-
 from tests.shown import GUIDE, GUIDES_SOLVER, ROOT
 
 COMMANDS = [
@@ -19,7 +18,7 @@ COMMANDS = [
 ]
 PYTHON = [sys.executable, "-m"]
 PROGRAMS = {  # of the virtual environment, as this one runs them
-    ".venv/bin/dualgap": [*PYTHON, "experiments.cli"],
+    ".venv/bin/dualgap": [*PYTHON, "dualgap.experiments.cli"],
     ".venv/bin/python": [sys.executable],
     ".venv/bin/ruff": [*PYTHON, "ruff"],
 }
@@ -40,12 +39,11 @@ def clone(tmp_path_factory):
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
     for name in filter(None, listed.stdout.decode().split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, folder / name)
+        shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
     for name in NAMES:
         code = GUIDES_SOLVER.replace("FixedStep", name.title().replace("_", ""))
         (folder / "solvers" / f"{name}.py").write_text(code, encoding="utf-8")
-    paths = os.pathsep.join([str(folder), str(folder / ".packaging")])
-    environment = {**os.environ, "PYTHONPATH": paths}
+    environment = {**os.environ, "PYTHONPATH": str(folder / ".packaging")}
 
     def _run(arguments):
         command = [*PROGRAMS[arguments[0]], *arguments[1:]]

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 # the order of the packages, and of the rooms in them: each imports only from those before it;
 # "*" is all the rooms that are not named
 ORDER = {
-    "": ["problems", "solvers", "experiments"],
-    "problems": [
+    "dualgap": ["problems", "solvers", "experiments"],
+    "dualgap.problems": [
         *(
             "compilation",
             "registry",
@@ -32,25 +32,27 @@ ORDER = {
         *("gram", "projection", "box_gap", "chains", "forms", "dual_problem"),
         *("certificates", "formulations", "answers", "exchange", "datasets"),
     ],
-    "solvers": ["base", "numerics", "*", "running", "paths", "estimators"],
-    "experiments": [
+    "dualgap.solvers": ["base", "numerics", "*", "running", "paths", "estimators"],
+    "dualgap.experiments": [
         *("workers", "records", "files", "cases", "store", "executors", "analysis", "tables"),
         *("plots", "report", "selftest", "gallery", "commands", "cli", "docs"),
     ],
 }
 # no rooms: they may import from all, and are imported by none
-BESIDE = {"experiments": {"choice", "floor", "from_python"}}
+BESIDE = {"dualgap.experiments": {"choice", "floor", "from_python"}}
 MOST = 12  # modules on one level
-CROWDED = {"solvers"}  # one file a kind
+CROWDED = {"dualgap.solvers"}  # one file a kind
 
 
 def name_of(file):
     parts = file.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    return ".".join(["dualgap", *(parts[:-1] if parts[-1] == "__init__" else parts)])
 
 
 FILES = {
-    name_of(file): file for package in ORDER[""] for file in sorted((ROOT / package).rglob("*.py"))
+    name_of(file): file
+    for package in ORDER["dualgap"]
+    for file in sorted((ROOT / package).rglob("*.py"))
 }
 
 
@@ -78,7 +80,7 @@ def imports():
 def test_imports_point_one_way(package):
     order = {room: place for place, room in enumerate(ORDER[package])}
     beside = BESIDE.get(package, set())
-    prefix = f"{package}." if package else ""
+    prefix = f"{package}."
     rooms = {
         name: name.removeprefix(prefix).partition(".")[0]
         for name in FILES
@@ -117,13 +119,13 @@ def test_a_room_has_few_modules_on_one_level():
 
 
 def test_a_worker_imports_nothing_numerical_before_its_environment_is_set():
-    modules = "experiments.workers.supervision, experiments.cases.case"
+    modules = "dualgap.experiments.workers.supervision, dualgap.experiments.cases.case"
     assert not {"numpy", "scipy", "numba", "pandas"} & loaded_with(modules)
 
 
 def test_solvers_import_little():
     heavy = {"scipy.sparse", "scipy.linalg", "sklearn", "cvxpy", "cvxopt", "pandas", "flint"}
-    assert not heavy & loaded_with("solvers")
+    assert not heavy & loaded_with("dualgap.solvers")
 
 
 def loaded_with(modules):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
-from experiments import load_results
-from experiments.cli import main
-from problems import SoftMarginDual, datasets
-from solvers import find_solver, solve
 from tests.experiments.functions import in_this_process
 from tests.shown import GUIDES_SOLVER, README, ROOT, in_readme, in_tutorial
+
+from dualgap.experiments import load_results
+from dualgap.experiments.cli import main
+from dualgap.problems import SoftMarginDual, datasets
+from dualgap.solvers import find_solver, solve
 
 
 def test_the_readme_is_read_in_one_sitting():

@@ -24,9 +24,9 @@ import numpy as np
 import pandas as pd
 import psutil
 
-from experiments.cli import main as dualgap
-from experiments.store.manifest import NAME
-from experiments.store.reading import RunFolder, load_results
+from dualgap.experiments.cli import main as dualgap
+from dualgap.experiments.store.manifest import NAME
+from dualgap.experiments.store.reading import RunFolder, load_results
 
 EXPERIMENT = """\
 name: torture
@@ -51,7 +51,7 @@ class Figures:
 
 def spawned(arguments: Sequence[str]) -> int:
     """Start a command; return its process id."""
-    command = [sys.executable, "-m", "experiments.cli", *arguments]
+    command = [sys.executable, "-m", "dualgap.experiments.cli", *arguments]
     nowhere = subprocess.DEVNULL
     return subprocess.Popen(command, stdout=nowhere, stderr=nowhere).pid
 
@@ -142,7 +142,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.forked:
         for name in ("executors.local", "commands.progress", "cases.judging", "tables.summary"):
-            import_module(f"experiments.{name}")
+            import_module(f"dualgap.experiments.{name}")
     with TemporaryDirectory() as folder:
         start = forked if options.forked else spawned
         figures = torture(options.kills, options.seed, start, Path(folder))

@@ -1,8 +1,8 @@
-"""The module `problems.datasets`, for `from dualgap.datasets import load`."""
+"""The module `dualgap.problems.datasets`, for `from dualgap.datasets import load`."""
 
 import sys
 
-from problems import datasets
-from problems.datasets import *
+from dualgap.problems import datasets
+from dualgap.problems.datasets import *
 
 sys.modules[__name__] = datasets

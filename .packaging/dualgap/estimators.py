@@ -1,8 +1,8 @@
-"""The module `solvers.estimators`, for `from dualgap.estimators import SVC`."""
+"""The module `dualgap.solvers.estimators`, for `from dualgap.estimators import SVC`."""
 
 import sys
 
-from solvers import estimators
-from solvers.estimators import *
+from dualgap.solvers import estimators
+from dualgap.solvers.estimators import *
 
 sys.modules[__name__] = estimators

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.labels import solver_labels
-from experiments.analysis.noise import (
+from dualgap.experiments.analysis.labels import solver_labels
+from dualgap.experiments.analysis.noise import (
     FEWEST,
     Comparison,
     aa_pairs,
@@ -30,7 +30,14 @@ from experiments.analysis.noise import (
     noise_of_problems,
     without_repeats,
 )
-from experiments.records.outcomes import COMPLETED, FAILING, FINAL, NOT_RUN, outcome_of, worst
+from dualgap.experiments.records.outcomes import (
+    COMPLETED,
+    FAILING,
+    FINAL,
+    NOT_RUN,
+    outcome_of,
+    worst,
+)
 
 CHANGES = {  # worst first
     "contradictory": "the certified bounds of the one exclude those of the other",

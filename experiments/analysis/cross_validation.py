@@ -8,7 +8,7 @@ are compared within one data set, formulation and solver (Stone 1974; Hastie, Ti
 
 import pandas as pd
 
-from experiments.analysis.labels import names_of, solver_labels, specifications, words_of
+from dualgap.experiments.analysis.labels import names_of, solver_labels, specifications, words_of
 
 CHOICE = ["dataset", "formulation", "solver"]
 _OF_A_MODEL = ("words", "kernel", "C", "epsilon", "lam", "nu")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.times import Row
+from dualgap.experiments.analysis.times import Row
 
 _LEAST = 3  # different n, at least, that a line is fitted to
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.noise import is_repeat
-from experiments.records.labels import SolverEntry, labels_of
-from experiments.records.names import problem_words
-from solvers import SOLVERS
+from dualgap.experiments.analysis.noise import is_repeat
+from dualgap.experiments.records.labels import SolverEntry, labels_of
+from dualgap.experiments.records.names import problem_words
+from dualgap.solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
 REFERENCE_TIME = "KernelFloor"  # times dense kernel values, see experiments/floor.py
@@ -26,7 +26,9 @@ def kind_of(solver: str) -> str:
         return "floor"
     cls = SOLVERS.get(solver)
     module = cls.__module__ if cls else ""  # of a plug-in or a file it is another
-    ours = module.startswith("solvers.") and not module.startswith("solvers.external.")
+    ours = module.startswith("dualgap.solvers.") and not module.startswith(
+        "dualgap.solvers.external."
+    )
     return "ours" if ours else "peer"
 
 

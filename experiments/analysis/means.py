@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from experiments.analysis.labels import kind_of, specifications, words_of
-from experiments.analysis.noise import (
+from dualgap.experiments.analysis.labels import kind_of, specifications, words_of
+from dualgap.experiments.analysis.noise import (
     Comparison,
     aa_pairs,
     compare,
     noise_of_means,
     noise_of_problems,
 )
-from experiments.analysis.times import (
+from dualgap.experiments.analysis.times import (
     Row,
     configurations,
     grouped,

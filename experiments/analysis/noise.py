@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from problems import Vector
+from dualgap.problems import Vector
 
 FEWEST = 3  # repetitions that an interval needs
 MARK = "~"

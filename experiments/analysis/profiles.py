@@ -27,10 +27,10 @@ profiles for benchmarking software, 2016).
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.scores import par, shifted_geometric_mean
-from experiments.analysis.times import configurations
-from experiments.records.outcomes import NOT_RUN
-from problems import Vector
+from dualgap.experiments.analysis.scores import par, shifted_geometric_mean
+from dualgap.experiments.analysis.times import configurations
+from dualgap.experiments.records.outcomes import NOT_RUN
+from dualgap.problems import Vector
 
 PAIRWISE = (
     "Who is ahead holds against the fastest solver only: the order of two others may change when the "

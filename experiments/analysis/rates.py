@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from experiments.records.columns import DESCRIBED
-from problems import Vector
-from problems.forms import ERM
-from solvers import SOLVERS, Solver
+from dualgap.experiments.records.columns import DESCRIBED
+from dualgap.problems import Vector
+from dualgap.problems.forms import ERM
+from dualgap.solvers import SOLVERS, Solver
 
 _RESOLVED = 10.0
 _FEWEST = 5  # evaluations that a rate is fitted to

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from problems import Vector
+from dualgap.problems import Vector
 
 SGM10 = (
     "SGM10 is the shifted geometric mean of the times, exp(mean of log(t + 10 s)) − 10 s, in which a "

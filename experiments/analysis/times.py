@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
-from experiments.analysis.noise import is_repeat, without_repeats
-from experiments.records.names import AA_REPEAT, gap_text, missed_gap_text
-from experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
+from dualgap.experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
+from dualgap.experiments.analysis.noise import is_repeat, without_repeats
+from dualgap.experiments.records.names import AA_REPEAT, gap_text, missed_gap_text
+from dualgap.experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
 READINGS = {
     "whole_run": "Times are those of whole runs: medians over the repetitions.",

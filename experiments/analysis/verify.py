@@ -17,9 +17,9 @@ from typing import Any
 import pandas as pd
 from numpy import nan_to_num
 
-from experiments.analysis.labels import solver_labels
-from experiments.records.outcomes import FINAL
-from problems.answers.diagnosis import Diagnosis, most_frequent
+from dualgap.experiments.analysis.labels import solver_labels
+from dualgap.experiments.records.outcomes import FINAL
+from dualgap.problems.answers.diagnosis import Diagnosis, most_frequent
 
 REFERENCES = ("cvxopt_qp", "cvxpy_qp")
 _ROUNDING = 1e-12

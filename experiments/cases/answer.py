@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, fields
 from math import nan
 from typing import Any, BinaryIO, NamedTuple
 
-from experiments.workers.errors import error_text
-from experiments.workers.wire import Layout, Malformed, Shapes, pack
-from problems import Formulation, Point
-from problems.forms import Claim
-from problems.texts import one_line
-from problems.validation import NoSuchProblem
-from solvers import Solution, Status
+from dualgap.experiments.workers.errors import error_text
+from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
+from dualgap.problems import Formulation, Point
+from dualgap.problems.forms import Claim
+from dualgap.problems.texts import one_line
+from dualgap.problems.validation import NoSuchProblem
+from dualgap.solvers import Solution, Status
 
 _PARTS = ("alpha", "w", "b", "rule")  # of a point
 _MOST_POINTS = 3000  # answers on a path and evaluations of a trace, of which there are fewer

@@ -13,15 +13,15 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from experiments.workers.isolation import call_in_copy
-from experiments.workers.start import SETTING_UP
-from experiments.workers.wire import MOST_BYTES
+from dualgap.experiments.workers.isolation import call_in_copy
+from dualgap.experiments.workers.start import SETTING_UP
+from dualgap.experiments.workers.wire import MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from experiments.cases.plan import Case
-    from experiments.workers.isolation import Returned
+    from dualgap.experiments.cases.plan import Case
+    from dualgap.experiments.workers.isolation import Returned
 
 
 def run(
@@ -39,9 +39,9 @@ def run(
     threads : how many the solver may use.
     apart : calls a function with arguments, see `workers.isolation.call_in_copy`.
     """
-    from experiments.cases.judging import judged  # noqa: PLC0415 - after the environment is set
-    from experiments.cases.plan import code_from_outside  # noqa: PLC0415
-    from experiments.cases.solving import load_shared, solved  # noqa: PLC0415
+    from dualgap.experiments.cases.judging import judged  # noqa: PLC0415 - after the environment is set
+    from dualgap.experiments.cases.plan import code_from_outside  # noqa: PLC0415
+    from dualgap.experiments.cases.solving import load_shared, solved  # noqa: PLC0415
 
     report("loading")
     with suppress(Exception):  # it is met again, and recorded, where the problem is solved

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from problems import Matrix, Vector
-from problems.forms import BoxQP
-from problems.kernels import Block
-from solvers import Solution
+from dualgap.problems import Matrix, Vector
+from dualgap.problems.forms import BoxQP
+from dualgap.problems.kernels import Block
+from dualgap.solvers import Solution
 
 _WHOLE, _BLOCKS, _BLOCK = 1000, 4, 250  # samples; blocks; samples of a block
 _MOST_FREE = 2000  # variables whose eigenvalues are computed

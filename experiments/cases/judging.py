@@ -14,23 +14,23 @@ from typing import Any, cast
 
 import numpy as np
 
-from experiments.cases import paths
-from experiments.cases.answer import Answer, Failure, read
-from experiments.cases.description import described
-from experiments.cases.plan import Case, code_from_outside
-from experiments.cases.records import Outcome, blank_record, failed, packed, versions
-from experiments.cases.solving import posed
-from experiments.files.specs import Loaded
-from experiments.records.columns import COUNTED
-from experiments.workers.isolation import Returned
-from experiments.workers.wire import Malformed
-from problems import Dataset, Formulation, Point, Precomputed, describe
-from problems.compilation import compiled_apart
-from problems.exchange.answers import read_answer
-from problems.forms import Claim
-from problems.formulations.task import LABELS
-from problems.texts import one_line
-from solvers import Evaluation, Solution, Solver, Status
+from dualgap.experiments.cases import paths
+from dualgap.experiments.cases.answer import Answer, Failure, read
+from dualgap.experiments.cases.description import described
+from dualgap.experiments.cases.plan import Case, code_from_outside
+from dualgap.experiments.cases.records import Outcome, blank_record, failed, packed, versions
+from dualgap.experiments.cases.solving import posed
+from dualgap.experiments.files.specs import Loaded
+from dualgap.experiments.records.columns import COUNTED
+from dualgap.experiments.workers.isolation import Returned
+from dualgap.experiments.workers.wire import Malformed
+from dualgap.problems import Dataset, Formulation, Point, Precomputed, describe
+from dualgap.problems.compilation import compiled_apart
+from dualgap.problems.exchange.answers import read_answer
+from dualgap.problems.forms import Claim
+from dualgap.problems.formulations.task import LABELS
+from dualgap.problems.texts import one_line
+from dualgap.solvers import Evaluation, Solution, Solver, Status
 
 _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
@@ -130,7 +130,7 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     evaluating = 0.0
     if evaluations and (problem.may_be_infeasible or len(problem.parts) > 1):
         # the first and the last are made while solving; those between them take at most half of its
-        # time, see `solvers.running.loop`
+        # time, see `dualgap.solvers.running.loop`
         begun = perf_counter()
         _ = evaluations[-1].certificate
         evaluating = 2 * (perf_counter() - begun)

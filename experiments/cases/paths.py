@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from experiments.cases.answer import Answer, Found
-from experiments.cases.plan import Case, digest
-from experiments.records.names import path_text
-from problems import Dataset, Formulation, Point
-from problems.answers.parametric_bounds import Parameter, with_value
-from problems.texts import one_line
-from solvers import NoPath, Path, Solution, Solver, Status, select, solve_path
-from solvers.paths.path import path_of
+from dualgap.experiments.cases.answer import Answer, Found
+from dualgap.experiments.cases.plan import Case, digest
+from dualgap.experiments.records.names import path_text
+from dualgap.problems import Dataset, Formulation, Point
+from dualgap.problems.answers.parametric_bounds import Parameter, with_value
+from dualgap.problems.texts import one_line
+from dualgap.solvers import NoPath, Path, Solution, Solver, Status, select, solve_path
+from dualgap.solvers.paths.path import path_of
 
 Fields = dict[str, Any]
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.files.specs import ProblemSpec, SolverSpec, outside_names
-from experiments.records.names import problem_names
-from problems import FORMULATIONS
-from problems.datasets import SOURCES
-from solvers import SOLVERS
+from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, outside_names
+from dualgap.experiments.records.names import problem_names
+from dualgap.problems import FORMULATIONS
+from dualgap.problems.datasets import SOURCES
+from dualgap.solvers import SOLVERS
 
 if TYPE_CHECKING:  # a worker plans nothing: it reads no experiment files
-    from experiments.files.experiment import Experiment
+    from dualgap.experiments.files.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Case:
     problem_id : a readable name of the problem, unique in the plan.
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
-    proven : whether its bounds are to be theorems, see `problems.certificates.proof`.
+    proven : whether its bounds are to be theorems, see `dualgap.problems.certificates.proof`.
     described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
     checkpoints : a folder of its own for what a solver goes on from if the run is killed.

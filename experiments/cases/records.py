@@ -9,10 +9,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from experiments.cases.plan import Case
-from experiments.records.columns import COLUMNS, FILES
-from experiments.records.names import dataset_text, kernel_text, path_text
-from experiments.workers.wire import Layout, Malformed, Shapes, pack
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.records.columns import COLUMNS, FILES
+from dualgap.experiments.records.names import dataset_text, kernel_text, path_text
+from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
 
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite

@@ -31,9 +31,9 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.cases.plan import Case, search_of
-from experiments.files.specs import SEARCHED
-from experiments.records.outcomes import targets_above
+from dualgap.experiments.cases.plan import Case, search_of
+from dualgap.experiments.files.specs import SEARCHED
+from dualgap.experiments.records.outcomes import targets_above
 
 _DECADE = 2  # numbers for each power of ten
 _ASKED = (

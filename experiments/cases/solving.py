@@ -14,15 +14,15 @@ import numpy as np
 from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_info
 
-from experiments.cases import paths
-from experiments.cases.answer import Answer, Failure, Found, packed
-from experiments.cases.plan import Case, code_from_outside
-from experiments.files.specs import Loaded, build_problem, build_solver, build_source
-from experiments.workers.start import COMPILING
-from problems import Formulation, Point, reduce
-from problems.compilation import compiled_apart, compiling
-from solvers import Solution, Status, solve
-from solvers.numerics.warm_up import warm_up
+from dualgap.experiments.cases import paths
+from dualgap.experiments.cases.answer import Answer, Failure, Found, packed
+from dualgap.experiments.cases.plan import Case, code_from_outside
+from dualgap.experiments.files.specs import Loaded, build_problem, build_solver, build_source
+from dualgap.experiments.workers.start import COMPILING
+from dualgap.problems import Formulation, Point, reduce
+from dualgap.problems.compilation import compiled_apart, compiling
+from dualgap.solvers import Solution, Status, solve
+from dualgap.solvers.numerics.warm_up import warm_up
 
 _LOADED = dict[tuple[str, str], Loaded]()  # the data set of the last case
 _WAKING = 80  # rows of a product that OpenBLAS computes on all threads
@@ -107,7 +107,7 @@ def load_shared(case: Case, report: Callable[[str], object]) -> None:
     if code_from_outside(case):
         return
     solver = build_solver(case.solver, case.folder, case.seed)
-    if not type(solver).__module__.startswith("solvers.external."):
+    if not type(solver).__module__.startswith("dualgap.solvers.external."):
         problem = build_problem(case.problem, data, case.folder)
         alone = case.initial is not None and len(problem.parts) == 1
         start = Point(alpha=case.initial) if alone else None

@@ -19,24 +19,24 @@ from time import localtime
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from experiments.analysis.compare import set_side_by_side
-from experiments.commands.run import RunOptions, planned_in, record
-from experiments.commands.terminal import INTERRUPTED, console, print_json, say
-from experiments.files.experiment import read_experiment
-from experiments.plots import plot_all
-from experiments.records import Refusal
-from experiments.store import disk
-from experiments.store.folder import unchanged
-from experiments.store.inputs import input_files
-from experiments.store.manifest import EXPERIMENT, NAME, StoreError, code_version
-from experiments.store.reading import RunFolder
-from experiments.store.schema import safe_path
-from experiments.tables.comparison import to_json, to_terminal
-from experiments.tables.summary import summarise, to_markdown
-from problems.validation import DAMAGE
+from dualgap.experiments.analysis.compare import set_side_by_side
+from dualgap.experiments.commands.run import RunOptions, planned_in, record
+from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.plots import plot_all
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.folder import unchanged
+from dualgap.experiments.store.inputs import input_files
+from dualgap.experiments.store.manifest import EXPERIMENT, NAME, StoreError, code_version
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.schema import safe_path
+from dualgap.experiments.tables.comparison import to_json, to_terminal
+from dualgap.experiments.tables.summary import summarise, to_markdown
+from dualgap.problems.validation import DAMAGE
 
 CRATE, CHECKSUMS, LOCK = "ro-crate-metadata.json", "checksums.sha256", "environment.txt"
-_CITATION = Path(__file__).parents[2] / "CITATION.cff"
+_CITATION = Path(__file__).resolve().parents[2] / "CITATION.cff"
 _INPUTS = "inputs"  # the folder of an archive where relative paths of its experiment begin
 _LARGEST = 2**34  # bytes of an archive's content
 

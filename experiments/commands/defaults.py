@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from experiments.commands.terminal import defaults_file
-from experiments.files.experiment import read_tree
-from experiments.files.keys import checked_keys
-from experiments.files.yamlfile import ConfigError, Fault
+from dualgap.experiments.commands.terminal import defaults_file
+from dualgap.experiments.files.experiment import read_tree
+from dualgap.experiments.files.keys import checked_keys
+from dualgap.experiments.files.yamlfile import ConfigError, Fault
 
 
 class Defaults(BaseModel, frozen=True):

@@ -62,7 +62,7 @@ def to_json(rows: Sequence[Row]) -> dict[str, Any]:
 def _machine() -> Iterator[_Row]:
     import psutil  # noqa: PLC0415 - whatever is missing, the other sections are examined
 
-    from experiments.workers.machine import cores  # noqa: PLC0415
+    from dualgap.experiments.workers.machine import cores  # noqa: PLC0415
 
     memory = psutil.virtual_memory()
     yield "python", f"{platform.python_version()} on {platform.platform()}", True
@@ -99,7 +99,7 @@ def _threads() -> Iterator[_Row]:
 
 
 def _folders() -> Iterator[_Row]:
-    from problems import datasets  # noqa: PLC0415
+    from dualgap.problems import datasets  # noqa: PLC0415
 
     yield "cache of data sets", str(datasets.cache_folder()), True
     try:
@@ -112,8 +112,8 @@ def _folders() -> Iterator[_Row]:
 
 def _solves() -> Iterator[_Row]:
     """Solve a small problem with the default solver, and show its certificate."""
-    from problems import RBF, SoftMarginDual, datasets  # noqa: PLC0415
-    from solvers import all_solvers, solve  # noqa: PLC0415
+    from dualgap.problems import RBF, SoftMarginDual, datasets  # noqa: PLC0415
+    from dualgap.solvers import all_solvers, solve  # noqa: PLC0415
 
     yield "solvers", ", ".join(all_solvers()), True
     data = datasets.load("four_gaussians", n=80)

@@ -15,12 +15,12 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cases.plan import Case, code_from_outside, search_of
-from experiments.cases.search import Record, next_of
-from experiments.executors.base import limit_of
-from experiments.files.experiment import Experiment
-from experiments.files.settings import options_of
-from experiments.files.specs import (
+from dualgap.experiments.cases.plan import Case, code_from_outside, search_of
+from dualgap.experiments.cases.search import Record, next_of
+from dualgap.experiments.executors.base import limit_of
+from dualgap.experiments.files.experiment import Experiment
+from dualgap.experiments.files.settings import options_of
+from dualgap.experiments.files.specs import (
     SolverSpec,
     build_kernel,
     build_problem,
@@ -28,13 +28,13 @@ from experiments.files.specs import (
     build_source,
     plain,
 )
-from experiments.records.names import settings_text
-from experiments.store.manifest import StoreError
-from experiments.store.reading import RunFolder
-from experiments.tables.formats import duration
-from problems import FORMULATIONS, Dataset, Unsupported, reduce
-from problems.datasets import GeneratedBlocks, WholeProblem
-from solvers import SOLVERS
+from dualgap.experiments.records.names import settings_text
+from dualgap.experiments.store.manifest import StoreError
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.tables.formats import duration
+from dualgap.problems import FORMULATIONS, Dataset, Unsupported, reduce
+from dualgap.problems.datasets import GeneratedBlocks, WholeProblem
+from dualgap.solvers import SOLVERS
 
 _MOST = 20  # lines of a list
 

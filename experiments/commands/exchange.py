@@ -4,13 +4,13 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.terminal import refusing
-from experiments.files.experiment import read_problem
-from experiments.files.specs import build_problem, build_source
-from experiments.records import Refusal
-from problems import Formulation, Unsupported
-from problems.exchange.samples import QP_FORMATS, write
-from solvers import Solution
+from dualgap.experiments.commands.terminal import refusing
+from dualgap.experiments.files.experiment import read_problem
+from dualgap.experiments.files.specs import build_problem, build_source
+from dualgap.experiments.records import Refusal
+from dualgap.problems import Formulation, Unsupported
+from dualgap.problems.exchange.samples import QP_FORMATS, write
+from dualgap.solvers import Solution
 
 
 def write_problem(file: Path, out: Path, qp: bool) -> None:

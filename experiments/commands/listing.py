@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping
 from inspect import getdoc
 from typing import Any
 
-from experiments.files.catalogue import about, classes
-from experiments.files.experiment import experiment_names, find_experiments, purpose
-from experiments.files.keys import ExperimentFile
-from experiments.files.settings import Option, options_of
-from experiments.files.specs import plain
-from experiments.files.yamlfile import shown
-from experiments.records.columns import COUNTED, DESCRIBED, PATHS, RESULTS, TRACES
-from experiments.records.outcomes import OUTCOMES
-from experiments.tables.table import Column, Table
-from problems import datasets
-from problems.formulations.softmax import Softmax
-from solvers.running.defaults import SUCCESSORS
+from dualgap.experiments.files.catalogue import about, classes
+from dualgap.experiments.files.experiment import experiment_names, find_experiments, purpose
+from dualgap.experiments.files.keys import ExperimentFile
+from dualgap.experiments.files.settings import Option, options_of
+from dualgap.experiments.files.specs import plain
+from dualgap.experiments.files.yamlfile import shown
+from dualgap.experiments.records.columns import COUNTED, DESCRIBED, PATHS, RESULTS, TRACES
+from dualgap.experiments.records.outcomes import OUTCOMES
+from dualgap.experiments.tables.table import Column, Table
+from dualgap.problems import datasets
+from dualgap.problems.formulations.softmax import Softmax
+from dualgap.solvers.running.defaults import SUCCESSORS
 
 _FEW = 2  # names that are listed one by one
 _Row = tuple[str, ...]
@@ -89,7 +89,7 @@ def _columns() -> Iterator[_Row]:
 
 
 def _properties() -> Iterator[_Row]:
-    from experiments.selftest import PROPERTIES  # noqa: PLC0415 - loads all solvers
+    from dualgap.experiments.selftest import PROPERTIES  # noqa: PLC0415 - loads all solvers
 
     first: dict[object, str] = {}
     for item in PROPERTIES:

@@ -14,23 +14,23 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from experiments.cases.judging import judged_file
-from experiments.cases.plan import Case, digest, plan
-from experiments.cases.records import blank_record
-from experiments.cases.solving import posed
-from experiments.commands.run import RunOptions, conclude, place_of
-from experiments.commands.terminal import refusing
-from experiments.files.experiment import find_experiments, read_experiment
-from experiments.files.keys import ExperimentFile, checked_keys
-from experiments.files.specs import ProblemSpec, SolverSpec
-from experiments.files.yamlfile import Fault, parse
-from experiments.records import Refusal
-from experiments.store.folder import Store
-from experiments.store.reading import RunFolder
-from experiments.store.schema import Name, fault_text
-from problems import Unsupported
-from problems.exchange.samples import WRITERS, write
-from problems.registry import unknown
+from dualgap.experiments.cases.judging import judged_file
+from dualgap.experiments.cases.plan import Case, digest, plan
+from dualgap.experiments.cases.records import blank_record
+from dualgap.experiments.cases.solving import posed
+from dualgap.experiments.commands.run import RunOptions, conclude, place_of
+from dualgap.experiments.commands.terminal import refusing
+from dualgap.experiments.files.experiment import find_experiments, read_experiment
+from dualgap.experiments.files.keys import ExperimentFile, checked_keys
+from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
+from dualgap.experiments.files.yamlfile import Fault, parse
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.store.folder import Store
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.schema import Name, fault_text
+from dualgap.problems import Unsupported
+from dualgap.problems.exchange.samples import WRITERS, write
+from dualgap.problems.registry import unknown
 
 INDEX = "problems.json"
 _KEY = re.compile("p[0-9]{3,}")

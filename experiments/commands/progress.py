@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
-from experiments.commands.terminal import say
-from problems.texts import html, printable
+from dualgap.experiments.commands.terminal import say
+from dualgap.problems.texts import html, printable
 
 _BAR = 16  # columns
 _EVERY = 5.0  # seconds between two lines

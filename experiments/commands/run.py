@@ -11,33 +11,33 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from experiments.cases.plan import Case, named_alike, plan, search_of
-from experiments.cases.search import Record, Waiting, is_followed
-from experiments.commands.defaults import take_defaults
-from experiments.commands.progress import progress
-from experiments.commands.terminal import INTERRUPTED, console, print_json, say
-from experiments.executors.base import EXECUTORS, Executor, ExecutorError
-from experiments.executors.local import CHECKPOINTS
-from experiments.files.experiment import (
+from dualgap.experiments.cases.plan import Case, named_alike, plan, search_of
+from dualgap.experiments.cases.search import Record, Waiting, is_followed
+from dualgap.experiments.commands.defaults import take_defaults
+from dualgap.experiments.commands.progress import progress
+from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
+from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
+from dualgap.experiments.executors.local import CHECKPOINTS
+from dualgap.experiments.files.experiment import (
     COPY,
     Experiment,
     checked_experiment,
     find_experiments,
     read_experiment,
 )
-from experiments.files.selection import selected, solver_names
-from experiments.files.yamlfile import ConfigError, Fault, parse
-from experiments.records import Refusal
-from experiments.records.names import choices_text
-from experiments.records.outcomes import FAILING
-from experiments.store.folder import Store, write_tables
-from experiments.store.inputs import input_files
-from experiments.store.log import LOG
-from experiments.store.manifest import NAME, Growth, read_manifest
-from experiments.store.reading import RunFolder, load_answer
-from experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
-from solvers.base import Status
-from solvers.running.solution import Verdict
+from dualgap.experiments.files.selection import selected, solver_names
+from dualgap.experiments.files.yamlfile import ConfigError, Fault, parse
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.records.names import choices_text
+from dualgap.experiments.records.outcomes import FAILING
+from dualgap.experiments.store.folder import Store, write_tables
+from dualgap.experiments.store.inputs import input_files
+from dualgap.experiments.store.log import LOG
+from dualgap.experiments.store.manifest import NAME, Growth, read_manifest
+from dualgap.experiments.store.reading import RunFolder, load_answer
+from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
+from dualgap.solvers.base import Status
+from dualgap.solvers.running.solution import Verdict
 
 _TABLES_TRIES = 3  # a command that records runs for longer than that writes the tables at its end
 
@@ -111,7 +111,7 @@ def run_all(
     code = 0
     for one, place in zip(described, places, strict=True):
         if dry_run:
-            from experiments.commands.dry_run import preview  # noqa: PLC0415
+            from dualgap.experiments.commands.dry_run import preview  # noqa: PLC0415
 
             cases = planned(one, place, options, repeated)
             how = options.workers or 1, options.resume, options.retry

@@ -6,15 +6,15 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from experiments.cases.search import Waiting
-from experiments.commands.run import RunOptions, begin, conclude, experiment_of, place_of
-from experiments.commands.terminal import say
-from experiments.executors.base import ExecutorError
-from experiments.executors.slurm import SLOTS, queue
-from experiments.executors.slurm.slots import Slots
-from experiments.records import Refusal
-from experiments.store.folder import Store
-from experiments.store.reading import RunFolder, load_answer
+from dualgap.experiments.cases.search import Waiting
+from dualgap.experiments.commands.run import RunOptions, begin, conclude, experiment_of, place_of
+from dualgap.experiments.commands.terminal import say
+from dualgap.experiments.executors.base import ExecutorError
+from dualgap.experiments.executors.slurm import SLOTS, queue
+from dualgap.experiments.executors.slurm.slots import Slots
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.store.folder import Store
+from dualgap.experiments.store.reading import RunFolder, load_answer
 
 
 def submit_all(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from experiments.records import Refusal
+from dualgap.experiments.records import Refusal
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -115,7 +115,7 @@ def say(*lines: object, err: bool = False) -> None:
     for line in lines:
         text = str(line)
         if not text.isprintable():
-            from problems.texts import printable  # noqa: PLC0415 - takes a second, and is rare
+            from dualgap.problems.texts import printable  # noqa: PLC0415 - takes a second, and is rare
 
             text = printable(text)
         click.echo(text, err=err)
@@ -133,7 +133,7 @@ def writing(target: Path) -> Generator[None]:
 
 def write(text: str, out: Path | None) -> None:
     """Write text to a file, or print it where there is none."""
-    from problems.texts import printable  # noqa: PLC0415 - whoever has made the text has loaded it
+    from dualgap.problems.texts import printable  # noqa: PLC0415 - whoever has made the text has loaded it
 
     if out is None:
         click.echo(printable(text, keep="\n\t"), nl=False)
@@ -192,7 +192,7 @@ def console() -> Console:
     from rich.console import Console  # noqa: PLC0415
     from rich.segment import Segment  # noqa: PLC0415
 
-    from problems.texts import printable  # noqa: PLC0415
+    from dualgap.problems.texts import printable  # noqa: PLC0415
 
     class Terminal(Console):
         def render(

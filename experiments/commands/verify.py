@@ -5,15 +5,15 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from experiments.analysis.verify import compare
-from experiments.commands.run import RunOptions, experiment_of, record, write_all
-from experiments.commands.terminal import INTERRUPTED, console, print_json, say
-from experiments.files.entries import Describer
-from experiments.files.experiment import ConfigError, Experiment
-from experiments.files.overrides import text_of
-from experiments.files.yamlfile import Fault, Node, parse
-from experiments.tables import summary as tables
-from experiments.tables.verification import to_json, to_terminal, verification_texts
+from dualgap.experiments.analysis.verify import compare
+from dualgap.experiments.commands.run import RunOptions, experiment_of, record, write_all
+from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
+from dualgap.experiments.files.entries import Describer
+from dualgap.experiments.files.experiment import ConfigError, Experiment
+from dualgap.experiments.files.overrides import text_of
+from dualgap.experiments.files.yamlfile import Fault, Node, parse
+from dualgap.experiments.tables import summary as tables
+from dualgap.experiments.tables.verification import to_json, to_terminal, verification_texts
 
 
 def verify_experiment(

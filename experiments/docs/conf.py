@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from experiments.gallery import FIGURES
+from dualgap.experiments.gallery import FIGURES
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 

@@ -11,10 +11,10 @@ from math import inf
 from pathlib import Path
 from typing import ClassVar
 
-from experiments.cases.plan import Case
-from experiments.cases.records import Outcome
-from experiments.records import Refusal
-from problems.registry import Registry
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.records import Refusal
+from dualgap.problems.registry import Registry
 
 GRACE = 10.0  # seconds beyond what the time limit explains, for an iteration that takes long
 _LOADING = _SETTING_UP = _CERTIFYING = (
@@ -90,4 +90,4 @@ class Executor(ABC):
         ...
 
 
-EXECUTORS = Registry("experiments.executors", Executor, "executor", skip="dask.")
+EXECUTORS = Registry("dualgap.experiments.executors", Executor, "executor", skip="dask.")

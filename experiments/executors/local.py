@@ -9,11 +9,11 @@ from itertools import islice
 from threading import Event
 from typing import ClassVar
 
-from experiments.cases.plan import Case
-from experiments.cases.records import Outcome
-from experiments.executors.base import Executor, ExecutorError
-from experiments.executors.slot import WorkerSlot
-from experiments.workers.machine import cores
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.executors.base import Executor, ExecutorError
+from dualgap.experiments.executors.slot import WorkerSlot
+from dualgap.experiments.workers.machine import cores
 
 CHECKPOINTS = "checkpoints"  # a folder in that of the runs, with one for each run that goes on
 

@@ -19,16 +19,16 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from experiments.cases.case import run
-from experiments.cases.plan import Case
-from experiments.cases.records import Outcome, failed, read_outcome
-from experiments.executors.base import GRACE, limit_of
-from experiments.workers.capture import last_words
-from experiments.workers.machine import bytes_text
-from experiments.workers.processes import oom_kills
-from experiments.workers.start import COMPILING, SETTING_UP
-from experiments.workers.supervision import Worker
-from experiments.workers.wire import Malformed, WorkerError, WorkerExit
+from dualgap.experiments.cases.case import run
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Outcome, failed, read_outcome
+from dualgap.experiments.executors.base import GRACE, limit_of
+from dualgap.experiments.workers.capture import last_words
+from dualgap.experiments.workers.machine import bytes_text
+from dualgap.experiments.workers.processes import oom_kills
+from dualgap.experiments.workers.start import COMPILING, SETTING_UP
+from dualgap.experiments.workers.supervision import Worker
+from dualgap.experiments.workers.wire import Malformed, WorkerError, WorkerExit
 
 _OUTPUT = 4000  # characters kept of what a run prints
 _INSPECTION = 1.0  # seconds between two looks at what a worker has started, without a memory limit

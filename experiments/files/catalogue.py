@@ -4,11 +4,11 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from problems import FORMULATIONS, datasets
-from problems.datasets import SOURCES, Published
-from problems.kernels import KERNELS
-from problems.losses import LOSSES
-from solvers import SOLVERS
+from dualgap.problems import FORMULATIONS, datasets
+from dualgap.problems.datasets import SOURCES, Published
+from dualgap.problems.kernels import KERNELS
+from dualgap.problems.losses import LOSSES
+from dualgap.solvers import SOLVERS
 
 
 def classes(kind: str) -> Mapping[str, Any]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
-from experiments.files.grid import at_upper_end, path_spec
-from experiments.files.keys import resources
-from experiments.files.settings import build, name_and_settings, options_of
-from experiments.files.specs import (
+from dualgap.experiments.files.grid import at_upper_end, path_spec
+from dualgap.experiments.files.keys import resources
+from dualgap.experiments.files.settings import build, name_and_settings, options_of
+from dualgap.experiments.files.specs import (
     SEARCHED,
     ProblemSpec,
     SolverSpec,
@@ -22,16 +22,16 @@ from experiments.files.specs import (
     plain,
     values_of,
 )
-from experiments.files.yamlfile import Fault, Node
-from experiments.workers.supervision import Worker
-from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
-from problems import FORMULATIONS, Formulation, datasets
-from problems.compilation import compiled_apart
-from problems.datasets import ENTRIES, SOURCES
-from problems.kernels import KERNELS
-from problems.losses import LOSSES
-from problems.registry import Registry, class_names, find_path, is_outside, unknown
-from solvers import SOLVERS
+from dualgap.experiments.files.yamlfile import Fault, Node
+from dualgap.experiments.workers.supervision import Worker
+from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
+from dualgap.problems import FORMULATIONS, Formulation, datasets
+from dualgap.problems.compilation import compiled_apart
+from dualgap.problems.datasets import ENTRIES, SOURCES
+from dualgap.problems.kernels import KERNELS
+from dualgap.problems.losses import LOSSES
+from dualgap.problems.registry import Registry, class_names, find_path, is_outside, unknown
+from dualgap.solvers import SOLVERS
 
 S = TypeVar("S", ProblemSpec, SolverSpec)
 _DESCRIPTION = Layout[ProblemSpec | SolverSpec | tuple[int, str]](

@@ -12,13 +12,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from experiments.files.entries import Describer
-from experiments.files.grid import expand, grid_size, with_values
-from experiments.files.keys import ExperimentFile, checked_keys, checked_labels
-from experiments.files.overrides import overridden, text_of
-from experiments.files.selection import kept_problems, kept_solvers
-from experiments.files.specs import ProblemSpec, SolverSpec
-from experiments.files.yamlfile import (
+from dualgap.experiments.files.entries import Describer
+from dualgap.experiments.files.grid import expand, grid_size, with_values
+from dualgap.experiments.files.keys import ExperimentFile, checked_keys, checked_labels
+from dualgap.experiments.files.overrides import overridden, text_of
+from dualgap.experiments.files.selection import kept_problems, kept_solvers
+from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
+from dualgap.experiments.files.yamlfile import (
     LARGEST,
     ConfigError,
     Fault,
@@ -27,7 +27,7 @@ from experiments.files.yamlfile import (
     parse,
     yaml_text,
 )
-from problems.registry import unknown
+from dualgap.problems.registry import unknown
 
 COPY = "experiment.yaml"  # how the folder of a run calls it
 CONFIGS = Path(__file__).parents[1] / "configs"

@@ -10,10 +10,10 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from experiments.files.settings import build, options_of
-from experiments.files.yamlfile import Fault, Node
-from problems import Formulation
-from solvers.paths.interval import Ends, interval_of
+from dualgap.experiments.files.settings import build, options_of
+from dualgap.experiments.files.yamlfile import Fault, Node
+from dualgap.problems import Formulation
+from dualgap.solvers.paths.interval import Ends, interval_of
 
 KEY, TAKES, NAMES = "path", "takes", ("columns", "drop")
 

@@ -14,10 +14,10 @@ from pydantic import (
     ValidationError,
 )
 
-from experiments.files.settings import type_text
-from experiments.files.yamlfile import Fault, Node, shown
-from problems.registry import unknown
-from solvers import SOLVERS
+from dualgap.experiments.files.settings import type_text
+from dualgap.experiments.files.yamlfile import Fault, Node, shown
+from dualgap.problems.registry import unknown
+from dualgap.solvers import SOLVERS
 
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
 LABEL = r"^[^\s/\\:]([^\n\r\t/\\:]{0,58}[^\s/\\:])?$"  # of an entry of `solvers`

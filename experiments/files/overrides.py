@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from experiments.files.yamlfile import Fault, Node, parse, yaml_text
+from dualgap.experiments.files.yamlfile import Fault, Node, parse, yaml_text
 
 KEPT = {"--solver": "only_solvers", "--problem": "only_problems"}  # the keys that options stand for
 

@@ -15,12 +15,12 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 
-from experiments.files.catalogue import about, classes
-from experiments.files.grid import FOLLOWED, KEY, NAMES
-from experiments.files.keys import DURATION, LABEL, SIZE, ExperimentFile, Slurm
-from experiments.files.settings import Option, options_of
-from experiments.files.specs import SEARCHED, plain
-from problems import Kernel
+from dualgap.experiments.files.catalogue import about, classes
+from dualgap.experiments.files.grid import FOLLOWED, KEY, NAMES
+from dualgap.experiments.files.keys import DURATION, LABEL, SIZE, ExperimentFile, Slurm
+from dualgap.experiments.files.settings import Option, options_of
+from dualgap.experiments.files.specs import SEARCHED, plain
+from dualgap.problems import Kernel
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _OUTSIDE = {"type": "string", "pattern": r"\.py:[^:]+$"}  # a class from a file

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from experiments.files.specs import SEARCHED, ProblemSpec, SolverSpec
-from experiments.files.yamlfile import Fault, Node
-from experiments.records.labels import SolverEntry, labels_of
-from experiments.records.names import (
+from dualgap.experiments.files.specs import SEARCHED, ProblemSpec, SolverSpec
+from dualgap.experiments.files.yamlfile import Fault, Node
+from dualgap.experiments.records.labels import SolverEntry, labels_of
+from dualgap.experiments.records.names import (
     choices_text,
     distinct_names,
     problem_words,

@@ -26,9 +26,9 @@ from typing import (
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
-from experiments.files.yamlfile import Fault, Node, shown
-from problems import Kernel
-from problems.registry import unknown
+from dualgap.experiments.files.yamlfile import Fault, Node, shown
+from dualgap.problems import Kernel
+from dualgap.problems.registry import unknown
 
 T = TypeVar("T")
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
-from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
-from problems.datasets import DataInBlocks, WholeProblem
-from problems.kernels import KERNELS
-from problems.losses import LOSSES, Loss
-from problems.registry import Registry, find_path, is_outside
-from solvers import SOLVERS, Solver
+from dualgap.problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
+from dualgap.problems.datasets import DataInBlocks, WholeProblem
+from dualgap.problems.kernels import KERNELS
+from dualgap.problems.losses import LOSSES, Loss
+from dualgap.problems.registry import Registry, find_path, is_outside
+from dualgap.solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
 Loaded = Dataset | DataInBlocks | WholeProblem

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from string import Template
 
-from experiments.files.keys import SAFE_NAME
-from experiments.files.schema import schema_text
+from dualgap.experiments.files.keys import SAFE_NAME
+from dualgap.experiments.files.schema import schema_text
 
 SCHEMA_FILE = "dualgap.schema.json"
 _MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"

@@ -14,8 +14,8 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import RepresenterError
 
-from experiments.records import Refusal
-from problems.texts import printable
+from dualgap.experiments.records import Refusal
+from dualgap.problems.texts import printable
 
 _DEEPEST = 20  # levels; an alias inside itself would have no end
 _MOST = 100_000  # values; aliases of aliases grow exponentially

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from problems.registry import class_names, find_path, module_from
+from dualgap.problems.registry import class_names, find_path, module_from
 
 FOLDER = Path("build/gallery")
 FIGURES = {  # by name, the folder of each; in the order of a course
@@ -78,7 +78,7 @@ def _script(name: str) -> Any:
 
 def write(script: Any, numbers: Any, name: str, folder: Path = FOLDER) -> list[Path]:
     """Write the figure that a script draws of the numbers as SVG and PNG, and return both paths."""
-    from experiments.plots.style import save, style  # noqa: PLC0415
+    from dualgap.experiments.plots.style import save, style  # noqa: PLC0415
 
     with style():
         return save(script.draw(numbers), folder, name)

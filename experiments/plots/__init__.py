@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis.hosts import split_by_host
-from experiments.analysis.noise import without_repeats
-from experiments.analysis.times import labelled
-from experiments.plots.drawing import Drawing, drawings
-from experiments.plots.runs import Runs
-from experiments.plots.style import save, style
-from experiments.store.reading import RunFolder, load_model
-from experiments.tables.verification import CHECKS
+from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.noise import without_repeats
+from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.plots.drawing import Drawing, drawings
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import save, style
+from dualgap.experiments.store.reading import RunFolder, load_model
+from dualgap.experiments.tables.verification import CHECKS
 
 
 def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None) -> list[Path]:

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 from matplotlib.figure import Figure
 
-from experiments.plots.runs import Runs
-from experiments.plots.style import PANELS, chunks
-from experiments.tables.formats import file_name
-from problems.registry import Registry, snake_case
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import PANELS, chunks
+from dualgap.experiments.tables.formats import file_name
+from dualgap.problems.registry import Registry, snake_case
 
 Named = tuple[str, Figure | str]  # name of its file, without an ending; text is Markdown
 
@@ -62,7 +62,7 @@ def numbered(name: str, i: int, every: Sequence[object]) -> str:
     return name if len(every) == 1 else f"{name}-{i}"
 
 
-FIGURES = Registry("experiments.plots.figures", Drawing, "figure")
+FIGURES = Registry("dualgap.experiments.plots.figures", Drawing, "figure")
 
 
 def drawings(names: Sequence[str] = ()) -> list[Drawing]:

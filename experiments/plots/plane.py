@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.plots.runs import Runs
-from experiments.plots.style import BLUE, ORANGE, key
-from problems import Geometry, Vector
-from problems.kernels import Block
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import BLUE, ORANGE, key
+from dualgap.problems import Geometry, Vector
+from dualgap.problems.kernels import Block
 
 Answer = tuple[pd.Series, Geometry]
 _GRID = 160  # points a side

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.profiles import LEAST_GAP
-from experiments.analysis.times import SHORTEST_TIME, grouped
-from experiments.plots.solver_styles import solver_styles
-from experiments.plots.style import LineStyle
-from problems import Geometry, Vector
+from dualgap.experiments.analysis.profiles import LEAST_GAP
+from dualgap.experiments.analysis.times import SHORTEST_TIME, grouped
+from dualgap.experiments.plots.solver_styles import solver_styles
+from dualgap.experiments.plots.style import LineStyle
+from dualgap.problems import Geometry, Vector
 
 Unit = Literal["time", "rounds"]  # seconds of solving, or questions that every block was asked
 

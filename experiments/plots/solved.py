@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.plots.plane import Answer
-from experiments.plots.runs import Runs
-from problems import Vector
-from solvers import Solution
+from dualgap.experiments.plots.plane import Answer
+from dualgap.experiments.plots.runs import Runs
+from dualgap.problems import Vector
+from dualgap.solvers import Solution
 
 
 def line_of(solution: Solution) -> tuple[Vector, float]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from experiments.plots.style import LOOKS, MARKERS, LineStyle, line_style
+from dualgap.experiments.plots.style import LOOKS, MARKERS, LineStyle, line_style
 
 # The solvers that are most often compared have a place each, which decides colour and marker: of eight
 # in a row no two share a colour. Others get a place by their name's checksum, and are listed nowhere.

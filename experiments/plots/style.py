@@ -28,8 +28,8 @@ from matplotlib.style import context
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 from PIL import Image
 
-from problems import Vector
-from problems.texts import printable
+from dualgap.problems import Vector
+from dualgap.problems.texts import printable
 
 TEXT_WIDTH = 7.0  # inches
 PANELS = 6  # at most, in one figure

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from experiments.records.names import AA_REPEAT, value_text
-from solvers import SOLVERS
+from dualgap.experiments.records.names import AA_REPEAT, value_text
+from dualgap.solvers import SOLVERS
 
 
 class SolverEntry(NamedTuple):

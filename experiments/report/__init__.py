@@ -18,10 +18,16 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from experiments.analysis.hosts import split_by_host
-from experiments.analysis.labels import kind_of
-from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, winners, without_repeats
-from experiments.analysis.profiles import (
+from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.labels import kind_of
+from dualgap.experiments.analysis.noise import (
+    FEWEST,
+    aa_pairs,
+    noise_of_problems,
+    winners,
+    without_repeats,
+)
+from dualgap.experiments.analysis.profiles import (
     data_profile,
     partly_asked,
     penalty_of,
@@ -29,20 +35,26 @@ from experiments.analysis.profiles import (
     quality_profile,
     shifted_means,
 )
-from experiments.analysis.scores import PAR2, SGM10
-from experiments.analysis.times import READINGS, joined_by_optimum, labelled, reading_of, times
-from experiments.plots.figures.certified_path import CertifiedPath
-from experiments.plots.runs import Runs
-from experiments.plots.style import style, svg_address
-from experiments.records.names import gap_text
-from experiments.records.outcomes import FINAL
-from experiments.report import sections
-from experiments.report.charts import Chart, convergence_chart, profile_chart
-from experiments.report.page import render
-from experiments.store import disk
-from experiments.store.reading import RunFolder
-from experiments.tables.claims import CLAIMS, claims
-from experiments.tables.formats import SETUP, machine_text
+from dualgap.experiments.analysis.scores import PAR2, SGM10
+from dualgap.experiments.analysis.times import (
+    READINGS,
+    joined_by_optimum,
+    labelled,
+    reading_of,
+    times,
+)
+from dualgap.experiments.plots.figures.certified_path import CertifiedPath
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import style, svg_address
+from dualgap.experiments.records.names import gap_text
+from dualgap.experiments.records.outcomes import FINAL
+from dualgap.experiments.report import sections
+from dualgap.experiments.report.charts import Chart, convergence_chart, profile_chart
+from dualgap.experiments.report.page import render
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.tables.claims import CLAIMS, claims
+from dualgap.experiments.tables.formats import SETUP, machine_text
 
 
 def write_report(folder: Path, out: Path) -> Path:

@@ -13,16 +13,16 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.hosts import split_by_host
-from experiments.analysis.labels import words_of
-from experiments.analysis.means import Benchmark
-from experiments.plots.figures.speedup import speedup
-from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
-from experiments.plots.runs import Runs
-from experiments.plots.style import save, style
-from experiments.records.names import gap_text
-from experiments.tables.at_gap import to_markdown
-from experiments.tables.formats import file_name, machine_text
+from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.labels import words_of
+from dualgap.experiments.analysis.means import Benchmark
+from dualgap.experiments.plots.figures.speedup import speedup
+from dualgap.experiments.plots.figures.time_against_n import solved_sizes, time_against_n
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import save, style
+from dualgap.experiments.records.names import gap_text
+from dualgap.experiments.tables.at_gap import to_markdown
+from dualgap.experiments.tables.formats import file_name, machine_text
 
 
 def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: Path) -> None:

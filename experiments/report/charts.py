@@ -15,11 +15,11 @@ from bokeh.embed import json_item
 from bokeh.models import ColumnDataSource, HoverTool, LogTicker, NumeralTickFormatter, Range1d, Span
 from bokeh.plotting import figure
 
-from experiments.analysis.profiles import PAIRWISE, Curves
-from experiments.plots.runs import Runs
-from experiments.plots.style import BLACK, LineStyle
-from problems import Vector
-from problems.texts import printable
+from dualgap.experiments.analysis.profiles import PAIRWISE, Curves
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import BLACK, LineStyle
+from dualgap.problems import Vector
+from dualgap.problems.texts import printable
 
 _INK = "var(--ink)"  # the page's colour of text stands for black, which is invisible on a dark page
 _GREY = "#808080"

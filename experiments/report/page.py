@@ -16,10 +16,10 @@ from bokeh.resources import Resources
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from experiments.analysis.profiles import SHIFT
-from experiments.plots.style import BLACK, LineStyle
-from experiments.report.charts import Chart, swatches
-from problems.texts import printable
+from dualgap.experiments.analysis.profiles import SHIFT
+from dualgap.experiments.plots.style import BLACK, LineStyle
+from dualgap.experiments.report.charts import Chart, swatches
+from dualgap.problems.texts import printable
 
 _FOLDER = Path(__file__).parent
 

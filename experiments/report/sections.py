@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.labels import kind_of
-from experiments.analysis.times import grouped, missed
-from experiments.records.names import gap_text, missed_gap_text
-from experiments.records.outcomes import OUTCOMES, outcome_of
-from experiments.tables.formats import duration, file_name
-from experiments.tables.table import Cell, Column, Table
+from dualgap.experiments.analysis.labels import kind_of
+from dualgap.experiments.analysis.times import grouped, missed
+from dualgap.experiments.records.names import gap_text, missed_gap_text
+from dualgap.experiments.records.outcomes import OUTCOMES, outcome_of
+from dualgap.experiments.tables.formats import duration, file_name
+from dualgap.experiments.tables.table import Cell, Column, Table
 
 _FAILURES = list(OUTCOMES)[: list(OUTCOMES).index("inaccurate")]
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")

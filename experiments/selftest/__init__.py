@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from experiments.selftest import behaviour, claims, clock, theory
-from experiments.selftest.families import with_unsupported, without_families
-from experiments.selftest.limits import Limits
-from experiments.selftest.outcome import Outcome, Property, Report
-from experiments.selftest.problems import (
+from dualgap.experiments.selftest import behaviour, claims, clock, theory
+from dualgap.experiments.selftest.families import with_unsupported, without_families
+from dualgap.experiments.selftest.limits import Limits
+from dualgap.experiments.selftest.outcome import Outcome, Property, Report
+from dualgap.experiments.selftest.problems import (
     ALL,
     DEGENERATE,
     HARDEST_FIRST,
@@ -28,9 +28,9 @@ from experiments.selftest.problems import (
     REGRESSION,
     SOFT,
 )
-from experiments.selftest.workers import Workers, compile_references
-from problems.registry import class_names, is_outside
-from solvers import find_solver
+from dualgap.experiments.selftest.workers import Workers, compile_references
+from dualgap.problems.registry import class_names, is_outside
+from dualgap.solvers import find_solver
 
 # in the order of gravity: without the first ones nothing else can be judged, the next make every time
 # or answer worthless, then come answers to another problem, claims where data are degenerate, manners

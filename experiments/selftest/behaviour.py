@@ -18,15 +18,15 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
-from experiments.selftest.bench import Bench, NotJudged, changed
-from problems import ERM, Formulation, Gram, Unsupported, certify, reduce
-from problems.answers.diagnosis import diagnose
-from problems.chains import Chains
-from problems.forms import Form, Sharded
-from solvers import Status
-from solvers.running.loop import taken_apart
+from dualgap.experiments.selftest.bench import Bench, NotJudged, changed
+from dualgap.problems import ERM, Formulation, Gram, Unsupported, certify, reduce
+from dualgap.problems.answers.diagnosis import diagnose
+from dualgap.problems.chains import Chains
+from dualgap.problems.forms import Form, Sharded
+from dualgap.solvers import Status
+from dualgap.solvers.running.loop import taken_apart
 
-_RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")
+_RELIED_ON = ("time", "dualgap", "numpy", "scipy")
 MOST_POINTS = 10_000  # of one run: some yield after every step
 
 

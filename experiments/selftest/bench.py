@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments.selftest.limits import Limits, WorkClock
-from experiments.selftest.outcome import Outcome, Property
-from experiments.selftest.problems import PROBLEMS
-from experiments.workers.errors import error_text
-from problems import BoxQP, Formulation, Unsupported, reduce
-from problems.answers.diagnosis import Diagnosis
-from problems.box_gap import middle
-from problems.certificates.certificate import Bounds
-from problems.dual_problem.offsets import best_intercept
-from solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
-from solvers.running.loop import cpu_seconds
+from dualgap.experiments.selftest.limits import Limits, WorkClock
+from dualgap.experiments.selftest.outcome import Outcome, Property
+from dualgap.experiments.selftest.problems import PROBLEMS
+from dualgap.experiments.workers.errors import error_text
+from dualgap.problems import BoxQP, Formulation, Unsupported, reduce
+from dualgap.problems.answers.diagnosis import Diagnosis
+from dualgap.problems.box_gap import middle
+from dualgap.problems.certificates.certificate import Bounds
+from dualgap.problems.dual_problem.offsets import best_intercept
+from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
+from dualgap.solvers.running.loop import cpu_seconds
 
 WRONG = 1e-2  # excess above which a claim of optimality is a lie
 _REFERENCE = 1e-6  # relative gap of the toolkit's own answer

@@ -1,8 +1,8 @@
 """What a solver claims of its answers, against their certificates."""
 
-from experiments.selftest.bench import Bench
-from problems import Formulation
-from solvers import Status
+from dualgap.experiments.selftest.bench import Bench
+from dualgap.problems import Formulation
+from dualgap.solvers import Status
 
 _SIDES = 2.02  # tolerances: Platt's samples may be off by one on either side; and rounding
 

@@ -5,10 +5,10 @@ from itertools import islice
 
 import numpy as np
 
-from experiments.selftest.behaviour import MOST_POINTS, form_of
-from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
-from problems import QP, Formulation, Gram, certify, reduce
-from solvers import Solution
+from dualgap.experiments.selftest.behaviour import MOST_POINTS, form_of
+from dualgap.experiments.selftest.bench import WRONG, Bench, NotJudged, changed
+from dualgap.problems import QP, Formulation, Gram, certify, reduce
+from dualgap.solvers import Solution
 
 _SPREAD = 0.3  # of new samples around those that they are drawn from, in standard deviations
 _GROWTH, _LARGEST = 4, 1000  # between the sizes of problems, and their samples

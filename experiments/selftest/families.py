@@ -11,9 +11,9 @@ from functools import cache
 
 import numpy as np
 
-from experiments.selftest.outcome import Outcome, Property, not_supported
-from experiments.selftest.problems import PROBLEMS
-from problems import Formulation
+from dualgap.experiments.selftest.outcome import Outcome, Property, not_supported
+from dualgap.experiments.selftest.problems import PROBLEMS
+from dualgap.problems import Formulation
 
 
 @dataclass(frozen=True)

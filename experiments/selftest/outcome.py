@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from problems import Formulation
-from problems.answers.diagnosis import Diagnosis
+from dualgap.problems import Formulation
+from dualgap.problems.answers.diagnosis import Diagnosis
 
 Result = Literal["passed", "failed", "unsupported", "not run"]
 

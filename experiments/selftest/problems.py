@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from problems import (
+from dualgap.problems import (
     RBF,
     ChainMargin,
     Formulation,
@@ -29,7 +29,7 @@ from problems import (
     Vector,
     datasets,
 )
-from problems.kernels import Block
+from dualgap.problems.kernels import Block
 
 _Data = Callable[[], tuple[Matrix, Vector]]
 _Problems = dict[str, Callable[[], Formulation]]

@@ -5,9 +5,9 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from experiments.selftest.outcome import Report, not_supported
-from experiments.tables.table import Cell, Column, Table
-from problems.answers.diagnosis import most_frequent
+from dualgap.experiments.selftest.outcome import Report, not_supported
+from dualgap.experiments.tables.table import Cell, Column, Table
+from dualgap.problems.answers.diagnosis import most_frequent
 
 _COLOURS = {"passed": "green", "failed": "bold red", "unsupported": "dim"}
 _COLUMNS = {

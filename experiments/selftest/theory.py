@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.selftest.bench import Bench, NotJudged, changed, primal_at
-from problems import RBF, Certificate, Formulation, Point, certify
+from dualgap.experiments.selftest.bench import Bench, NotJudged, changed, primal_at
+from dualgap.problems import RBF, Certificate, Formulation, Point, certify
 
 _WORSE, _SLACK = 10.0, 0.05  # a variant's excess: at most so many times the first's, and a bit
 _ROUNDING = 1e-9

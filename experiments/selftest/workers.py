@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
-from experiments.selftest.bench import Bench, load
-from experiments.selftest.limits import Limits, WorkClock
-from experiments.selftest.outcome import Outcome, Property
-from experiments.selftest.problems import PROBLEMS, REGRESSION, SOFT
-from experiments.workers.errors import error_text
-from experiments.workers.start import STARTING
-from experiments.workers.supervision import Worker
-from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
-from problems.compilation import compiled_apart
-from problems.registry import is_outside
-from solvers.base import NoSolver
+from dualgap.experiments.selftest.bench import Bench, load
+from dualgap.experiments.selftest.limits import Limits, WorkClock
+from dualgap.experiments.selftest.outcome import Outcome, Property
+from dualgap.experiments.selftest.problems import PROBLEMS, REGRESSION, SOFT
+from dualgap.experiments.workers.errors import error_text
+from dualgap.experiments.workers.start import STARTING
+from dualgap.experiments.workers.supervision import Worker
+from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
+from dualgap.problems.compilation import compiled_apart
+from dualgap.problems.registry import is_outside
+from dualgap.solvers.base import NoSolver
 
 LOADING = "loading the solver"
 _THREADS = 2  # enough for a race to show

@@ -30,11 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.cases.records import Outcome
-from experiments.store import disk
-from experiments.store.inputs import InputFile
-from experiments.store.log import LOG, Session
-from experiments.store.manifest import (
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.inputs import InputFile
+from dualgap.experiments.store.log import LOG, Session
+from dualgap.experiments.store.manifest import (
     EXPERIMENT,
     NAME,
     Growth,
@@ -45,8 +45,8 @@ from experiments.store.manifest import (
     succeeding,
     write_manifest,
 )
-from experiments.store.reading import RunFolder
-from experiments.workers.provenance import frequency, provenance
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.workers.provenance import frequency, provenance
 
 # what a command that was killed while it began a folder may have left there
 _BEGINNING = re.compile(rf"{LOG}|{EXPERIMENT}|\.({EXPERIMENT}|{NAME})\.[0-9a-f]+\.new")

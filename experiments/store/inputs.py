@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from experiments.cases.plan import Case
-from experiments.files.specs import (
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
     build_source,
@@ -23,10 +23,10 @@ from experiments.files.specs import (
     outside_names,
     texts_in,
 )
-from problems.dataset import content_hash
-from problems.datasets import SOURCES, Source
-from problems.datasets.block_files import BlockFiles
-from problems.registry import find_path
+from dualgap.problems.dataset import content_hash
+from dualgap.problems.datasets import SOURCES, Source
+from dualgap.problems.datasets.block_files import BlockFiles
+from dualgap.problems.registry import find_path
 
 _PARSED = 2**26  # bytes; of a larger file the bytes decide, as reading it would delay the first run
 _STEPS = {each.name for each in fields(Source)} - {"n_features"}  # are taken after reading

@@ -21,15 +21,15 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 from ruamel.yaml import YAML
 
-from experiments.cases.plan import search_of
-from experiments.cases.records import versions
-from experiments.files.experiment import COPY
-from experiments.files.keys import as_seconds
-from experiments.records import Refusal
-from experiments.store import disk
-from experiments.store.inputs import InputFile
-from experiments.store.schema import Manifest, OtherManifest, fault_text
-from experiments.workers.machine import machine
+from dualgap.experiments.cases.plan import search_of
+from dualgap.experiments.cases.records import versions
+from dualgap.experiments.files.experiment import COPY
+from dualgap.experiments.files.keys import as_seconds
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.inputs import InputFile
+from dualgap.experiments.store.schema import Manifest, OtherManifest, fault_text
+from dualgap.experiments.workers.machine import machine
 
 SCHEMA = 2
 NAME, EXPERIMENT = "manifest.json", COPY

@@ -14,19 +14,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from experiments.cases.plan import digest
-from experiments.records.names import problem_names
-from experiments.store import disk
-from experiments.store.folder import RECORDED, unchanged
-from experiments.store.log import LOG, Session
-from experiments.store.manifest import (
+from dualgap.experiments.cases.plan import digest
+from dualgap.experiments.records.names import problem_names
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.folder import RECORDED, unchanged
+from dualgap.experiments.store.log import LOG, Session
+from dualgap.experiments.store.manifest import (
     BEGUN_WITH,
     StoreError,
     common_columns,
     other_makers,
     write_manifest,
 )
-from experiments.store.reading import RunFolder
+from dualgap.experiments.store.reading import RunFolder
 
 _Run = tuple[RunFolder, dict[str, Any], Mapping[str, Any]]  # where it is, its record, its line
 

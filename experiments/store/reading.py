@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.cases.plan import search_of
-from experiments.cases.records import Outcome
-from experiments.cases.search import next_of
-from experiments.files.specs import ProblemSpec, build_problem
-from experiments.records import columns
-from experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, typed
-from experiments.records.outcomes import outcome_of
-from experiments.store.log import LOG, Seals
-from experiments.store.manifest import StoreError, common_columns, read_manifest
-from experiments.store.schema import check_line
-from problems import Dataset, Geometry, Point, Vector
-from problems.html_table import html_table, shown
-from problems.validation import DAMAGE
+from dualgap.experiments.cases.plan import search_of
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.cases.search import next_of
+from dualgap.experiments.files.specs import ProblemSpec, build_problem
+from dualgap.experiments.records import columns
+from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, typed
+from dualgap.experiments.records.outcomes import outcome_of
+from dualgap.experiments.store.log import LOG, Seals
+from dualgap.experiments.store.manifest import StoreError, common_columns, read_manifest
+from dualgap.experiments.store.schema import check_line
+from dualgap.problems import Dataset, Geometry, Point, Vector
+from dualgap.problems.html_table import html_table, shown
+from dualgap.problems.validation import DAMAGE
 
 _log = logging.getLogger("dualgap")
 _NO_RECORD = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)

@@ -17,9 +17,9 @@ from pydantic import (
 )
 from pydantic.types import Json
 
-from experiments.records.columns import FILES, Column
-from experiments.records.outcomes import COMPLETED, OUTCOMES
-from problems.validation import shown
+from dualgap.experiments.records.columns import FILES, Column
+from dualgap.experiments.records.outcomes import COMPLETED, OUTCOMES
+from dualgap.problems.validation import shown
 
 # what file systems accept everywhere, without hidden files and what a shell reads as an option
 _PART = re.compile(r'[^\s.~/\\:*?"<>|\x00-\x1f\x7f-][^/\\:*?"<>|\x00-\x1f\x7f]{0,199}')

@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
-from experiments.analysis.growth import growth
-from experiments.analysis.labels import SIZES, words_of
-from experiments.analysis.means import Benchmark, intercepts, passes
-from experiments.analysis.noise import FEWEST, MARK, Comparison, noise_of_means
-from experiments.analysis.times import READINGS, missed
-from experiments.records.names import common_words, distinct_names, gap_text
-from experiments.tables.formats import SETUP, SINGLE, duration, precision_text
-from experiments.tables.table import Column, Table
-from experiments.workers.machine import bytes_text
-from problems.texts import markdown
+from dualgap.experiments.analysis.growth import growth
+from dualgap.experiments.analysis.labels import SIZES, words_of
+from dualgap.experiments.analysis.means import Benchmark, intercepts, passes
+from dualgap.experiments.analysis.noise import FEWEST, MARK, Comparison, noise_of_means
+from dualgap.experiments.analysis.times import READINGS, missed
+from dualgap.experiments.records.names import common_words, distinct_names, gap_text
+from dualgap.experiments.tables.formats import SETUP, SINGLE, duration, precision_text
+from dualgap.experiments.tables.table import Column, Table
+from dualgap.experiments.workers.machine import bytes_text
+from dualgap.problems.texts import markdown
 
 _LEGEND = (
     f"{READINGS['cheapest_setting']} Each cell has the median times over the repetitions of solving "

@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.hosts import split_by_host
-from experiments.analysis.labels import kind_of, words_of
-from experiments.analysis.noise import (
+from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.labels import kind_of, words_of
+from dualgap.experiments.analysis.noise import (
     FEWEST,
     aa_pairs,
     noise_of_problems,
@@ -27,19 +27,19 @@ from experiments.analysis.noise import (
     winners,
     without_repeats,
 )
-from experiments.analysis.times import joined_by_optimum, solved_of, times, whole_runs
-from experiments.records.names import (
+from dualgap.experiments.analysis.times import joined_by_optimum, solved_of, times, whole_runs
+from dualgap.experiments.records.names import (
     choices_text,
     common_words,
     distinct_names,
     missed_gap_text,
     same_name,
 )
-from experiments.records.outcomes import FINAL, NOT_RUN
-from experiments.store.manifest import read_manifest
-from experiments.store.reading import load_results
-from experiments.tables.formats import SETUP, machine_text, rounded
-from experiments.tables.table import Cell, Column, Table
+from dualgap.experiments.records.outcomes import FINAL, NOT_RUN
+from dualgap.experiments.store.manifest import read_manifest
+from dualgap.experiments.store.reading import load_results
+from dualgap.experiments.tables.formats import SETUP, machine_text, rounded
+from dualgap.experiments.tables.table import Cell, Column, Table
 
 Side = Literal["problem", "solver"]
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from experiments.records.names import gap_text
-from experiments.records.outcomes import targets_above
-from experiments.tables.table import Column, Table
-from problems.certificates.certificate import WRONG_GAP
+from dualgap.experiments.records.names import gap_text
+from dualgap.experiments.records.outcomes import targets_above
+from dualgap.experiments.tables.table import Column, Table
+from dualgap.problems.certificates.certificate import WRONG_GAP
 
 CLAIMS = (
     "Verified: the certified relative gap of the answer, whatever was claimed of it, is at or below the "

@@ -8,12 +8,12 @@ import numpy as np
 from rich.console import Group
 from rich.text import Text
 
-from experiments.analysis.compare import CHANGES, REGRESSIONS, Change, regressed
-from experiments.analysis.noise import MARK, compare
-from experiments.store.manifest import differences
-from experiments.tables.formats import duration
-from experiments.tables.table import Cell, Column, Table
-from experiments.workers.provenance import differing
+from dualgap.experiments.analysis.compare import CHANGES, REGRESSIONS, Change, regressed
+from dualgap.experiments.analysis.noise import MARK, compare
+from dualgap.experiments.store.manifest import differences
+from dualgap.experiments.tables.formats import duration
+from dualgap.experiments.tables.table import Cell, Column, Table
+from dualgap.experiments.workers.provenance import differing
 
 _UNLISTED = ("same", "unclear")  # counted, but not listed
 _GOOD = ("faster", "solved", "mended")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.hosts import hosts_note
-from experiments.workers.machine import bytes_text
-from solvers import SOLVERS
+from dualgap.experiments.analysis.hosts import hosts_note
+from dualgap.experiments.workers.machine import bytes_text
+from dualgap.solvers import SOLVERS
 
 SINGLE = "¹"  # marks baselines that use one thread, however many they may use
 SETUP = (

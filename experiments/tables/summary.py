@@ -13,8 +13,8 @@ import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
-from experiments.analysis.hosts import hosts_note, split_by_host
-from experiments.analysis.noise import (
+from dualgap.experiments.analysis.hosts import hosts_note, split_by_host
+from dualgap.experiments.analysis.noise import (
     FEWEST,
     MARK,
     Comparison,
@@ -23,12 +23,12 @@ from experiments.analysis.noise import (
     noise_of_problems,
     ranked,
 )
-from experiments.analysis.times import READINGS, grouped, solved_of, whole_runs
-from experiments.records.names import AA_REPEAT
-from experiments.records.outcomes import FAILING, FINAL
-from experiments.tables.formats import SETUP, precise_duration
-from experiments.tables.table import Cell, Column, Table
-from problems.texts import markdown
+from dualgap.experiments.analysis.times import READINGS, grouped, solved_of, whole_runs
+from dualgap.experiments.records.names import AA_REPEAT
+from dualgap.experiments.records.outcomes import FAILING, FINAL
+from dualgap.experiments.tables.formats import SETUP, precise_duration
+from dualgap.experiments.tables.table import Cell, Column, Table
+from dualgap.problems.texts import markdown
 
 _MEDIANS = {
     "objective": "objective",

@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 from tabulate import tabulate
 
-from problems.texts import latex, markdown, printable
+from dualgap.problems.texts import latex, markdown, printable
 
 _WIDEST = 10_000  # columns of a terminal
 

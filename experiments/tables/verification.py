@@ -10,9 +10,9 @@ import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
-from experiments.analysis.verify import Check, Verification
-from experiments.tables.table import Cell, Column, Table
-from problems.texts import markdown
+from dualgap.experiments.analysis.verify import Check, Verification
+from dualgap.experiments.tables.table import Cell, Column, Table
+from dualgap.problems.texts import markdown
 
 CHECKS = "verification.csv"
 _MOST = 5  # problems with failed runs that the terminal shows

@@ -4,10 +4,9 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-from problems.texts import one_line
+from dualgap.problems.texts import one_line
 
-_ROOT = Path(__file__).parents[2]
-_PACKAGES = ("problems", "solvers", "experiments")
+_PACKAGE = Path(__file__).parents[2]
 
 
 def error_text(error: BaseException, with_source: bool = False) -> str:
@@ -40,7 +39,7 @@ def _place(error: BaseException) -> traceback.FrameSummary | None:
     if isinstance(error, SyntaxError):  # the last frame is the import's
         return traceback.FrameSummary(error.filename or "", error.lineno, "", line=error.text)
     libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
-    libraries += [_ROOT / name for name in _PACKAGES]
+    libraries.append(_PACKAGE)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_file()]
     in_user_code = [f for f in frames if not any(map(Path(f.filename).is_relative_to, libraries))]
     return (in_user_code or frames or [None])[-1]

@@ -22,7 +22,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from experiments.workers.wire import WorkerExit
+from dualgap.experiments.workers.wire import WorkerExit
 
 _MOST_FILES = 2**16
 _UNIT_OF_MEMORY = 1 if sys.platform == "darwin" else 1024  # bytes, of what the system measures

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 from threadpoolctl import threadpool_info
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).resolve().parents[2]  # of a clone
 _VARIABLES = ("OMP_", "MKL_", "OPENBLAS_", "NUMBA_")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 _CLOCKS_APART = 0.1  # relative, of the frequencies of two sessions

@@ -14,7 +14,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from experiments.workers.wire import ENDED, PHASE, RAISED, RETURNED, WorkerExit, frame
+from dualgap.experiments.workers.wire import ENDED, PHASE, RAISED, RETURNED, WorkerExit, frame
 
 if TYPE_CHECKING:
     import socket
@@ -87,7 +87,7 @@ def serve(
             except WorkerExit as death:
                 answer = frame(ENDED, str(death.code).encode())
             except BaseException as error:  # of a solver, which may also call sys.exit
-                from experiments.workers.errors import error_text  # noqa: PLC0415 - see above
+                from dualgap.experiments.workers.errors import error_text  # noqa: PLC0415 - see above
 
                 answer = frame(RAISED, error_text(error).encode(errors="replace"))
             channel.sendall(answer)

@@ -24,8 +24,8 @@ from typing import Any
 
 import psutil
 
-from experiments.workers.capture import Capture
-from experiments.workers.processes import (
+from dualgap.experiments.workers.capture import Capture
+from dualgap.experiments.workers.processes import (
     Reaper,
     alive,
     descendants,
@@ -34,8 +34,8 @@ from experiments.workers.processes import (
     signal_group,
     started_by,
 )
-from experiments.workers.start import STARTING, serve
-from experiments.workers.wire import (
+from dualgap.experiments.workers.start import STARTING, serve
+from dualgap.experiments.workers.wire import (
     ENDED,
     PHASE,
     RETURNED,

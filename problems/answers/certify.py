@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from problems.certificates.certificate import WRONG_GAP, Certificate, not_proven
-from problems.forms import Point
-from problems.formulations.convex_qp import ConvexQP
-from problems.formulations.formulation import Formulation
-from problems.kernels.samples import entries
+from dualgap.problems.certificates.certificate import WRONG_GAP, Certificate, not_proven
+from dualgap.problems.forms import Point
+from dualgap.problems.formulations.convex_qp import ConvexQP
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.kernels.samples import entries
 
 # Of a proof, on one core: for each kernel value, or each entry of a sample where none is needed, and
 # for each sample.

@@ -18,13 +18,13 @@ from typing import Literal
 
 import numpy as np
 
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import UNIT
-from problems.certificates.certificate import Bounds, Certificate, assembled
-from problems.dual_problem.recovery import feasible_dual
-from problems.forms import Point
-from problems.formulations.formulation import Formulation
-from problems.validation import check_positive
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import UNIT
+from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled
+from dualgap.problems.dual_problem.recovery import feasible_dual
+from dualgap.problems.forms import Point
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
 _HALVINGS = 50

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from problems.arithmetic.balls import Balls
-from problems.arithmetic.midpoint_radius import Intervals
+from dualgap.problems.arithmetic.balls import Balls
+from dualgap.problems.arithmetic.midpoint_radius import Intervals
 
 
 def entropy(p: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.dataset import Indices, Vector
+from dualgap.problems.dataset import Indices, Vector
 
 _LEAST, _LARGEST = -1021, 1023  # binary exponents of float64 numbers that keep all their digits
 _NO_EXPONENT = 5000  # larger than any

@@ -31,7 +31,8 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
 _RISING = np.exp, np.logaddexp  # in each argument, and wrong by no more than _ELEMENTARY
 _UNKNOWN = (
     "{} is not known of numbers with radii, on which a loss is certified: write its value and "
-    "conjugate with +, -, *, /, abs, np.maximum, np.logaddexp and the functions of problems.arithmetic"
+    "conjugate with +, -, *, /, abs, np.maximum, np.logaddexp and the functions of "
+    "dualgap.problems.arithmetic"
 )
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from problems.arithmetic.midpoint_radius import Intervals
-from problems.dataset import Matrix, Vector
+from dualgap.problems.arithmetic.midpoint_radius import Intervals
+from dualgap.problems.dataset import Matrix, Vector
 
 UNIT = 2.0**-53
 # One hundredth covers the square of m·u, and the rounding of the bounds themselves.

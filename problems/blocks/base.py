@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from problems.dataset import (
+from dualgap.problems.dataset import (
     Matrix,
     Vector,
     as_floats,
@@ -20,8 +20,8 @@ from problems.dataset import (
     check_weight_range,
     is_out_of_range,
 )
-from problems.kernels.samples import squared_norms
-from problems.labels import POSITIVE_WORDS, as_numbers, is_word_missing, positive_word
+from dualgap.problems.kernels.samples import squared_norms
+from dualgap.problems.labels import POSITIVE_WORDS, as_numbers, is_word_missing, positive_word
 
 _ROWS = 2**15  # of a piece of a block, whose temporary arrays are of its length
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.blocks.base import Block
-from problems.dataset import Indices, Vector
+from dualgap.problems.blocks.base import Block
+from dualgap.problems.dataset import Indices, Vector
 
 _LEAST = 1e-9  # of |u| in a denominator
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat, fmpq
 
-from problems.arithmetic import Balls
-from problems.dataset import Indices, Matrix, Vector
-from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.recovery import Weights
+from dualgap.problems.arithmetic import Balls
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.dual_problem.recovery import Weights
 
 _ROUNDED = 2.0**-50  # of a limit, that float64 may have it wrong by
 _BLOCK = 512  # rows and columns of kernel values held as balls at a time

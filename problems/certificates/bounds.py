@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from problems.arithmetic import Intervals
-from problems.box_gap import middle
-from problems.dataset import Vector
-from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.offsets import Interval, root_offsets
-from problems.dual_problem.recovery import Weights
-from problems.losses import ScalarLoss
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.box_gap import middle
+from dualgap.problems.dataset import Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.dual_problem.offsets import Interval, root_offsets
+from dualgap.problems.dual_problem.recovery import Weights
+from dualgap.problems.losses import ScalarLoss
 
 _REACHES = (1e-12, 1e-10, 1e-8)  # too short to excuse weights of a wrong norm
 _ROOM = 2.0**-49  # of a coefficient's largest size, that C = 1/(n·lam) may be wrong by

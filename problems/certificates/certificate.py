@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from problems.forms import Point
-from problems.html_table import html_table, shown
+from dualgap.problems.forms import Point
+from dualgap.problems.html_table import html_table, shown
 
 _LARGEST = [
     "kkt_violation",

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from problems.arithmetic import Intervals
-from problems.box_gap import gap_terms
-from problems.certificates.bounds import (
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.box_gap import gap_terms
+from dualgap.problems.certificates.bounds import (
     Float64,
     Primal,
     best_primal,
@@ -18,18 +18,18 @@ from problems.certificates.bounds import (
     shifted,
     stretched,
 )
-from problems.certificates.certificate import (
+from dualgap.problems.certificates.certificate import (
     Bounds,
     Certificate,
     assembled,
     missing_bound,
     unit_beside,
 )
-from problems.dataset import Vector
-from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.recovery import DualPoint, Weights, dual_point, weights_of
-from problems.forms import Point
-from problems.losses import ScalarLoss
+from dualgap.problems.dataset import Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.dual_problem.recovery import DualPoint, Weights, dual_point, weights_of
+from dualgap.problems.forms import Point
+from dualgap.problems.losses import ScalarLoss
 
 # Of both bounds, that weights may be wrong by: C = 1/(n·lam) and its inverse are four operations. The
 # optimum rises with C, at most as fast.

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from problems.arithmetic import Intervals
-from problems.certificates.bounds import Float64, dual_terms
-from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
-from problems.dataset import Vector
-from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.offsets import one_class, widest_margin
-from problems.dual_problem.recovery import Weights, dual_point, weights_of
-from problems.forms import Point
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.certificates.bounds import Float64, dual_terms
+from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
+from dualgap.problems.dataset import Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.dual_problem.offsets import one_class, widest_margin
+from dualgap.problems.dual_problem.recovery import Weights, dual_point, weights_of
+from dualgap.problems.forms import Point
 
 _SQUARABLE = 1e100  # numbers whose squares, times those of samples, do not overflow
 _UNDERFLOW = 1e-290  # margins that are rounding alone, of weights of about one
@@ -117,6 +117,6 @@ def no_margin(dual: float) -> str:
 
 def is_infeasible(problem: DualProblem) -> bool:
     """Whether it is proven in rationals that no point separates the samples."""
-    from problems.certificates.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
+    from dualgap.problems.certificates.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
 
     return prove_infeasible(problem) is not None

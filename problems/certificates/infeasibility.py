@@ -19,9 +19,9 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
-from problems.dataset import Matrix, Vector
-from problems.dual_problem.dual import DualProblem
-from problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
 
 Exact = NDArray[np.object_]
 _MOST_MONOMIALS = 600  # an exact solution of so many equations takes some seconds

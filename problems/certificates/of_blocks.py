@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import UNIT, products, transposed_products
-from problems.blocks import Block, Blocks, ChangedBlock, DualRule
-from problems.certificates.bounds import Float64
-from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
-from problems.certificates.fenchel import near_zero, unit_of_gaps
-from problems.dataset import Vector
-from problems.dual_problem.dual import DualProblem
-from problems.forms import Point, Sharded
-from problems.losses.base import check_pieces
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import UNIT, products, transposed_products
+from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
+from dualgap.problems.certificates.bounds import Float64
+from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
+from dualgap.problems.certificates.fenchel import near_zero, unit_of_gaps
+from dualgap.problems.dataset import Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.forms import Point, Sharded
+from dualgap.problems.losses.base import check_pieces
 
 _OF_WEIGHTS = 2.0**-49  # of both bounds, that a product C·cᵢ, or βᵢ at its limit, may be wrong by
 

@@ -13,10 +13,10 @@ from math import inf
 import numpy as np
 from flint import ctx
 
-from problems.arithmetic import Balls
-from problems.arithmetic.balls import Unprovable
-from problems.certificates.arb import Arb, combination, weights_of
-from problems.certificates.bounds import (
+from dualgap.problems.arithmetic import Balls
+from dualgap.problems.arithmetic.balls import Unprovable
+from dualgap.problems.certificates.arb import Arb, combination, weights_of
+from dualgap.problems.certificates.bounds import (
     Primal,
     best_primal,
     corrections,
@@ -24,7 +24,7 @@ from problems.certificates.bounds import (
     middles,
     shifted,
 )
-from problems.certificates.certificate import (
+from dualgap.problems.certificates.certificate import (
     WRONG_GAP,
     Bounds,
     Certificate,
@@ -32,12 +32,12 @@ from problems.certificates.certificate import (
     not_proven,
     unit_beside,
 )
-from problems.certificates.hard_margin import hard_dual, hard_primal, no_margin
-from problems.dataset import Vector
-from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.recovery import Weights
-from problems.forms import Point
-from problems.gram.semidefinite import psd_shift
+from dualgap.problems.certificates.hard_margin import hard_dual, hard_primal, no_margin
+from dualgap.problems.dataset import Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.dual_problem.recovery import Weights
+from dualgap.problems.forms import Point
+from dualgap.problems.gram.semidefinite import psd_shift
 
 _PRECISIONS = (106, 212, 424, 848)  # bits; at the first, inner products of float64 keep all digits
 _CORRECTIONS = 2  # of offsets: the primal may ask for more digits of them than float64 has

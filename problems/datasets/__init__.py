@@ -1,6 +1,6 @@
 """Data sets by name: generators, bundled real data, files and published sets.
 
-from problems import datasets
+from dualgap.problems import datasets
 
 data = datasets.load("breast_cancer", standardize=True)
 data = datasets.TwoMoons(n=500, noise=0.2, seed=1).load()
@@ -9,10 +9,10 @@ data = datasets.TwoMoons(n=500, noise=0.2, seed=1).load()
 import dataclasses
 from typing import Any
 
-from problems.datasets.block_files import BlockFiles, open_blocks
-from problems.datasets.block_sources import GeneratedBlocks, dask_blocks
-from problems.datasets.bundled import BreastCancer, Diabetes, Digits, Iris, Wine
-from problems.datasets.generators import (
+from dualgap.problems.datasets.block_files import BlockFiles, open_blocks
+from dualgap.problems.datasets.block_sources import GeneratedBlocks, dask_blocks
+from dualgap.problems.datasets.bundled import BreastCancer, Diabetes, Digits, Iris, Wine
+from dualgap.problems.datasets.generators import (
     Blobs,
     Classification,
     FourGaussians,
@@ -23,13 +23,18 @@ from problems.datasets.generators import (
     TwoGaussians,
     TwoMoons,
 )
-from problems.datasets.libsvm import LibsvmFile
-from problems.datasets.openml import OpenML
-from problems.datasets.published import ENTRIES, Published, cache_folder, data_folder
-from problems.datasets.quadratic_programs import MarosMeszaros, QuadraticProgram
-from problems.datasets.source import DataInBlocks, Loadable, Raw, Source, WholeProblem
-from problems.datasets.symbolic import GraphFamilies, HiddenMarkov, MotifStrings, PlantedSets
-from problems.registry import Registry, is_outside, unknown
+from dualgap.problems.datasets.libsvm import LibsvmFile
+from dualgap.problems.datasets.openml import OpenML
+from dualgap.problems.datasets.published import ENTRIES, Published, cache_folder, data_folder
+from dualgap.problems.datasets.quadratic_programs import MarosMeszaros, QuadraticProgram
+from dualgap.problems.datasets.source import DataInBlocks, Loadable, Raw, Source, WholeProblem
+from dualgap.problems.datasets.symbolic import (
+    GraphFamilies,
+    HiddenMarkov,
+    MotifStrings,
+    PlantedSets,
+)
+from dualgap.problems.registry import Registry, is_outside, unknown
 
 __all__ = [
     "Blobs",

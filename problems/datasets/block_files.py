@@ -15,17 +15,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy
 
-from problems.blocks import Blocks, BlockSource
-from problems.datasets.readers.formats import (
+from dualgap.problems.blocks import Blocks, BlockSource
+from dualgap.problems.datasets.readers.formats import (
     check_readable,
     endings_of,
     fault_of,
     other_format,
     parsed,
 )
-from problems.datasets.readers.tables import check_names
-from problems.datasets.source import DataInBlocks, Loadable, count
-from problems.validation import DAMAGE
+from dualgap.problems.datasets.readers.tables import check_names
+from dualgap.problems.datasets.source import DataInBlocks, Loadable, count
+from dualgap.problems.validation import DAMAGE
 
 ROWS = 500_000  # of a block
 _BATCH = 2**16  # rows of Parquet that are decoded at a time

@@ -5,11 +5,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from problems.blocks import Blocks, BlockSource
-from problems.datasets.block_files import ROWS
-from problems.datasets.readers.tables import feature_matrix
-from problems.datasets.source import DataInBlocks, Loadable, count, number
-from problems.validation import check_choice
+from dualgap.problems.blocks import Blocks, BlockSource
+from dualgap.problems.datasets.block_files import ROWS
+from dualgap.problems.datasets.readers.tables import feature_matrix
+from dualgap.problems.datasets.source import DataInBlocks, Loadable, count, number
+from dualgap.problems.validation import check_choice
 
 
 @dataclass(frozen=True)

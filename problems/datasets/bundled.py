@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.datasets.source import Raw, Source
+from dualgap.problems.datasets.source import Raw, Source
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.dataset import Vector
-from problems.datasets.source import Generator, Raw, count, number
+from dualgap.problems.dataset import Vector
+from dualgap.problems.datasets.source import Generator, Raw, count, number
 
 
 @dataclass(frozen=True, kw_only=True)

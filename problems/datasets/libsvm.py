@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.datasets.readers.formats import check_readable, read_file
-from problems.datasets.readers.tables import chosen_columns, raw_of, read_table
-from problems.datasets.source import Raw, Source, Task
-from problems.datasets.steps import show_labels
-from problems.validation import check_choice
+from dualgap.problems.datasets.readers.formats import check_readable, read_file
+from dualgap.problems.datasets.readers.tables import chosen_columns, raw_of, read_table
+from dualgap.problems.datasets.source import Raw, Source, Task
+from dualgap.problems.datasets.steps import show_labels
+from dualgap.problems.validation import check_choice
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".mat", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
 _TABLES = (".csv", ".tsv", ".arff", ".parquet")

@@ -14,12 +14,12 @@ from urllib.error import HTTPError
 
 import numpy as np
 
-from problems.dataset import content_hash
-from problems.datasets.libsvm import Foreign
-from problems.datasets.published import TIMEOUT, cache_folder
-from problems.datasets.readers.tables import raw_of
-from problems.datasets.source import Range, Raw
-from problems.datasets.steps import by_density
+from dualgap.problems.dataset import content_hash
+from dualgap.problems.datasets.libsvm import Foreign
+from dualgap.problems.datasets.published import TIMEOUT, cache_folder
+from dualgap.problems.datasets.readers.tables import raw_of
+from dualgap.problems.datasets.source import Range, Raw
+from dualgap.problems.datasets.steps import by_density
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,11 +24,11 @@ from typing import Any, ClassVar, TypeVar, cast
 import scipy
 from numpy.typing import NDArray
 
-from problems.dataset import Matrix, check_targets, content_hash
-from problems.datasets.readers.formats import read_file
-from problems.datasets.source import Raw, Source, Task
-from problems.datasets.steps import by_density
-from problems.validation import check_choice
+from dualgap.problems.dataset import Matrix, check_targets, content_hash
+from dualgap.problems.datasets.readers.formats import read_file
+from dualgap.problems.datasets.source import Raw, Source, Task
+from dualgap.problems.datasets.steps import by_density
+from dualgap.problems.validation import check_choice
 
 _ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
 _OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"

@@ -4,7 +4,7 @@
   M_shape of a CSR matrix.
 - `.mat`: the same with sparse matrices as they are; or, as the set has them, P, q, A, l, u of
   min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
-- `.qps`, `.mps` (also in capitals): see `problems.exchange.qps`.
+- `.qps`, `.mps` (also in capitals): see `dualgap.problems.exchange.qps`.
 
 Maros & Mészáros 1999, "A repository of convex quadratic programming problems". Of its 138 problems
 maros_meszaros.csv, beside this module, has the file in a public copy of the set and the SHA-1 that Git
@@ -23,11 +23,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy
 
-from problems.datasets.published import cache_folder, data_folder, downloaded
-from problems.datasets.source import Loadable, WholeProblem
-from problems.exchange.qps import read_qps
-from problems.formulations.convex_qp import ConvexQP
-from problems.validation import DAMAGE, check_choice
+from dualgap.problems.datasets.published import cache_folder, data_folder, downloaded
+from dualgap.problems.datasets.source import Loadable, WholeProblem
+from dualgap.problems.exchange.qps import read_qps
+from dualgap.problems.formulations.convex_qp import ConvexQP
+from dualgap.problems.validation import DAMAGE, check_choice
 
 _INFINITE = 1e20  # from here on the sides of these files stand for none
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.blocks import Blocks
-from problems.dataset import Dataset, Matrix, check_targets
-from problems.datasets.steps import (
+from dualgap.problems.blocks import Blocks
+from dualgap.problems.dataset import Dataset, Matrix, check_targets
+from dualgap.problems.datasets.steps import (
     fold_rows,
     kept_rows,
     pad_features,
@@ -26,8 +26,8 @@ from problems.datasets.steps import (
     standardized,
     to_signs,
 )
-from problems.formulations.convex_qp import ConvexQP
-from problems.registry import snake_case
+from dualgap.problems.formulations.convex_qp import ConvexQP
+from dualgap.problems.registry import snake_case
 
 Task = Literal["classification", "regression"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.dataset import Indices, Matrix, Vector
-from problems.labels import as_numbers, positive_word
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.labels import as_numbers, positive_word
 
 _LIMIT_STREAM, _SPLIT_STREAM = 1, 2
 

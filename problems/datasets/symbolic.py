@@ -1,6 +1,6 @@
 """Sets, strings and graphs in two classes, and labelled sequences, drawn from a seed.
 
-Sets, strings and graphs are the rows of numbers that their kernels read, see `problems.kernels`;
+Sets, strings and graphs are the rows of numbers that their kernels read, see `dualgap.problems.kernels`;
 `standardize` would destroy them, and the kernels refuse what it makes of them.
 """
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.datasets.source import Generator, Raw, count, number
-from problems.kernels import encode_graphs
+from dualgap.problems.dataset import Vector
+from dualgap.problems.datasets.source import Generator, Raw, count, number
+from dualgap.problems.kernels import encode_graphs
 
 if TYPE_CHECKING:
     import networkx

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from problems.arithmetic import Balls, Intervals
-from problems.blocks import Blocks, DualRule
-from problems.dataset import Indices, Matrix, Vector
-from problems.dual_problem.primal_qp import primal_qp
-from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
-from problems.gram.gram import GIBIBYTE, Gram, SignedGram
-from problems.gram.semidefinite import is_positive_semidefinite, psd_shift
-from problems.kernels import Kernel, Linear
-from problems.losses import Hinge, Piece
-from problems.projection import members_of, project
+from dualgap.problems.arithmetic import Balls, Intervals
+from dualgap.problems.blocks import Blocks, DualRule
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.dual_problem.primal_qp import primal_qp
+from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
+from dualgap.problems.gram.gram import GIBIBYTE, Gram, SignedGram
+from dualgap.problems.gram.semidefinite import is_positive_semidefinite, psd_shift
+from dualgap.problems.kernels import Kernel, Linear
+from dualgap.problems.losses import Hinge, Piece
+from dualgap.problems.projection import members_of, project
 
 View = Literal["primal", "dual", "risk"]
 _RESOLVED = 2.0**-30  # of the largest target: a range below it is rounding

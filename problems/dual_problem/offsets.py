@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from problems.box_gap import middle
-from problems.dataset import Indices, Vector
-from problems.dual_problem.dual import DualProblem
+from dualgap.problems.box_gap import middle
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.dual_problem.dual import DualProblem
 
 Interval = tuple[float, float]
 _LARGEST_OFFSET = 1e300  # an intercept beyond it overflows

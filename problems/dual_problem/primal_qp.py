@@ -3,9 +3,9 @@
 import numpy as np
 import scipy
 
-from problems.dataset import Indices, Matrix, Vector
-from problems.forms import QP
-from problems.losses import Piece
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.forms import QP
+from dualgap.problems.losses import Piece
 
 
 def primal_qp(

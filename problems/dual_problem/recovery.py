@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import products, transposed_products
-from problems.box_gap import middle
-from problems.dataset import Indices, Vector
-from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.offsets import best_offsets, root_offsets, widest_margin
-from problems.forms import Point
-from problems.gram.products import gram_products
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import products, transposed_products
+from dualgap.problems.box_gap import middle
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.dual_problem.offsets import best_offsets, root_offsets, widest_margin
+from dualgap.problems.forms import Point
+from dualgap.problems.gram.products import gram_products
 
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
 # Operations of a factorisation up to which α is fitted to w by least squares, with so many exchanges

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.dual_problem.dual import DualProblem
-from problems.forms import AsPosed, Point, Reduction, reduce
-from problems.gram.gram import Gram
-from problems.kernels import Linear, Precomputed
-from problems.registry import is_ours
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.forms import AsPosed, Point, Reduction, reduce
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import Linear, Precomputed
+from dualgap.problems.registry import is_ours
 
 # Binary exponents of features up to which no copy is made: only absolute constants of libraries, such as
 # LIBSVM's least curvature 1e-12, are to be small beside their squares.

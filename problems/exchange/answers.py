@@ -28,16 +28,16 @@ from typing import IO, Any
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.exchange import liblinear_model, libsvm_model
-from problems.exchange.estimator import read_estimator
-from problems.exchange.words import finite, quoted
-from problems.forms import Point, Unsupported
-from problems.formulations.convex_qp import ConvexQP
-from problems.formulations.formulation import Formulation
-from problems.kernels import as_dense
-from problems.losses import Piece
-from problems.validation import DAMAGE, decoded
+from dualgap.problems.dataset import Vector
+from dualgap.problems.exchange import liblinear_model, libsvm_model
+from dualgap.problems.exchange.estimator import read_estimator
+from dualgap.problems.exchange.words import finite, quoted
+from dualgap.problems.forms import Point, Unsupported
+from dualgap.problems.formulations.convex_qp import ConvexQP
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.kernels import as_dense
+from dualgap.problems.losses import Piece
+from dualgap.problems.validation import DAMAGE, decoded
 
 _ANSWERS = ("alpha", "x", "coefs", "w")  # one of which a file has
 _BLANK = ("", "NA")  # NA is R's

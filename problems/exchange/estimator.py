@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.exchange.words import quoted
-from problems.formulations.formulation import Formulation
-from problems.formulations.nu.nu_svc import NuSVC
-from problems.kernels import as_dense
+from dualgap.problems.dataset import Vector
+from dualgap.problems.exchange.words import quoted
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.nu.nu_svc import NuSVC
+from dualgap.problems.kernels import as_dense
 
 
 def read_estimator(path: Path, most: int, problem: Formulation) -> dict[str, Vector]:

@@ -6,10 +6,10 @@ that of the constant feature, if `train -B` appended one.
 
 import numpy as np
 
-from problems.exchange.words import finite, quoted, whole
-from problems.forms import Point
-from problems.formulations.formulation import Formulation
-from problems.formulations.task import TARGETS
+from dualgap.problems.exchange.words import finite, quoted, whole
+from dualgap.problems.forms import Point
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.task import TARGETS
 
 
 def read_model(text: str, problem: Formulation) -> Point:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.dataset import Matrix
-from problems.exchange.words import finite, quoted, whole
-from problems.forms import Point
-from problems.formulations.formulation import Formulation
-from problems.formulations.task import TARGETS
-from problems.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
+from dualgap.problems.dataset import Matrix
+from dualgap.problems.exchange.words import finite, quoted, whole
+from dualgap.problems.forms import Point
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.task import TARGETS
+from dualgap.problems.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
 
 _KERNELS = {
     "linear": Linear,

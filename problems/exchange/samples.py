@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.forms import QP, BoxQP, Unsupported, reduce
-from problems.formulations.convex_qp import ConvexQP
-from problems.formulations.formulation import Formulation
-from problems.kernels import Precomputed, as_dense
+from dualgap.problems.forms import QP, BoxQP, Unsupported, reduce
+from dualgap.problems.formulations.convex_qp import ConvexQP
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.kernels import Precomputed, as_dense
 
 
 def write(problem: Formulation, kind: str, path: Path) -> None:

@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Never, Self
 import numpy as np
 import scipy
 
-from problems.certificates.certificate import Certificate
-from problems.certificates.quadratic.convex_qp import Program
-from problems.certificates.quadratic.qp_certificate import qp_bounds, without_point
-from problems.dataset import Vector, check_indices, content_hash
-from problems.dual_problem.dual import View
-from problems.forms import QP, FormPoint, Point, Reduction, Unsupported
-from problems.formulations.formulation import Formulation
-from problems.losses import Piece
-from problems.validation import shown
+from dualgap.problems.certificates.certificate import Certificate
+from dualgap.problems.certificates.quadratic.convex_qp import Program
+from dualgap.problems.certificates.quadratic.qp_certificate import qp_bounds, without_point
+from dualgap.problems.dataset import Vector, check_indices, content_hash
+from dualgap.problems.dual_problem.dual import View
+from dualgap.problems.forms import QP, FormPoint, Point, Reduction, Unsupported
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.losses import Piece
+from dualgap.problems.validation import shown
 
 _WITHOUT_SAMPLES = "a convex QP has no samples: it takes a QP solver such as cvxopt_qp"
 

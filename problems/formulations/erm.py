@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix, Vector, check_weight_range
-from problems.dual_problem.dual import View
-from problems.formulations.formulation import Formulation
-from problems.kernels import Kernel, Linear
-from problems.losses import (
+from dualgap.problems.dataset import Matrix, Vector, check_weight_range
+from dualgap.problems.dual_problem.dual import View
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.kernels import Kernel, Linear
+from dualgap.problems.losses import (
     LOSSES,
     EpsilonInsensitive,
     Hinge,
@@ -25,7 +25,7 @@ from problems.losses import (
     ScalarLoss,
     SquaredHinge,
 )
-from problems.validation import shown
+from dualgap.problems.validation import shown
 
 
 def named_loss(loss: Any) -> Any:

@@ -24,11 +24,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.blocks import Blocks
-from problems.certificates.certificate import Certificate
-from problems.certificates.fenchel import fenchel_bounds
-from problems.certificates.of_blocks import bounds_of_blocks
-from problems.dataset import (
+from dualgap.problems.blocks import Blocks
+from dualgap.problems.certificates.certificate import Certificate
+from dualgap.problems.certificates.fenchel import fenchel_bounds
+from dualgap.problems.certificates.of_blocks import bounds_of_blocks
+from dualgap.problems.dataset import (
     Indices,
     Matrix,
     Vector,
@@ -37,14 +37,14 @@ from problems.dataset import (
     check_weight_range,
     content_hash,
 )
-from problems.dual_problem.dual import DualProblem
-from problems.forms import Point
-from problems.formulations.task import CLASSES, LABELS, TARGETS, Task
-from problems.kernels import Kernel
-from problems.kernels.base import check_declared, check_overflow
-from problems.losses.base import check_pieces
-from problems.registry import is_ours, snake_case
-from problems.validation import (
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.forms import Point
+from dualgap.problems.formulations.task import CLASSES, LABELS, TARGETS, Task
+from dualgap.problems.kernels import Kernel
+from dualgap.problems.kernels.base import check_declared, check_overflow
+from dualgap.problems.losses.base import check_pieces
+from dualgap.problems.registry import is_ours, snake_case
+from dualgap.problems.validation import (
     NoSuchProblem,
     check_positive,
     check_share,
@@ -300,7 +300,7 @@ class Formulation(DualProblem):
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the certificate with proven bounds in place of the float64 ones."""
-        from problems.certificates.proof import proven  # noqa: PLC0415 - needs python-flint
+        from dualgap.problems.certificates.proof import proven  # noqa: PLC0415 - needs python-flint
 
         return proven(self, certificate)
 

@@ -25,18 +25,18 @@ from typing import Any, ClassVar, Literal, Never, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.certificates.certificate import Certificate, summed
-from problems.dataset import Matrix, Vector
-from problems.dual_problem.dual import View
-from problems.forms import Point, Unsupported
-from problems.formulations.erm import WeightedERM, named_loss
-from problems.formulations.formulation import Formulation, Part
-from problems.formulations.svm import SoftMarginDual
-from problems.formulations.task import CLASSES, Task
-from problems.gram.gram import Gram
-from problems.kernels import Block, Kernel, Linear, uses_gram_matrix
-from problems.losses import Hinge, Perceptron, ScalarLoss
-from problems.validation import check_choice, shown
+from dualgap.problems.certificates.certificate import Certificate, summed
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dual_problem.dual import View
+from dualgap.problems.forms import Point, Unsupported
+from dualgap.problems.formulations.erm import WeightedERM, named_loss
+from dualgap.problems.formulations.formulation import Formulation, Part
+from dualgap.problems.formulations.svm import SoftMarginDual
+from dualgap.problems.formulations.task import CLASSES, Task
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import Block, Kernel, Linear, uses_gram_matrix
+from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
+from dualgap.problems.validation import check_choice, shown
 
 Voting = Literal["majority", "soccer", "margin"]
 # solvers leave f = 1 on the margin with an error of their tolerance, LIBSVM's is 1e-3

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.arithmetic import entropy, log_sum_exp
-from problems.dataset import Matrix, Vector
-from problems.formulations.erm import RegularizedRisk
-from problems.formulations.task import CLASSES, Task
-from problems.losses import Loss
+from dualgap.problems.arithmetic import entropy, log_sum_exp
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.formulations.erm import RegularizedRisk
+from dualgap.problems.formulations.task import CLASSES, Task
+from dualgap.problems.losses import Loss
 
 _SUM_ROUNDING = 1e-12  # of a distribution's sum
 

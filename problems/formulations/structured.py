@@ -18,17 +18,17 @@ from typing import Any, ClassVar, Never
 
 import numpy as np
 
-from problems.certificates.certificate import Bounds, Certificate, assembled, not_proven
-from problems.chains import Chains
-from problems.dataset import Matrix, Vector
-from problems.dual_problem.dual import View
-from problems.forms import Point, Reduction, Unsupported
-from problems.formulations.formulation import Formulation
-from problems.formulations.task import CLASSES, Task
-from problems.gram.gram import Gram
-from problems.kernels import Block, as_dense
-from problems.losses import Piece
-from problems.validation import check_positive
+from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled, not_proven
+from dualgap.problems.chains import Chains
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dual_problem.dual import View
+from dualgap.problems.forms import Point, Reduction, Unsupported
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.task import CLASSES, Task
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import Block, as_dense
+from dualgap.problems.losses import Piece
+from dualgap.problems.validation import check_positive
 
 # of a sequence that a description is tried on
 _LONGEST_EXAMPLE = 10_000

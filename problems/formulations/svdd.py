@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.arithmetic import Balls, Intervals
-from problems.arithmetic.rounding import gamma
-from problems.dataset import Matrix, Vector
-from problems.formulations.nu.one_class import DescriptionOfOneClass
-from problems.kernels import Kernel, Linear
-from problems.losses import Piece, PiecewiseLinear
+from dualgap.problems.arithmetic import Balls, Intervals
+from dualgap.problems.arithmetic.rounding import gamma
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.formulations.nu.one_class import DescriptionOfOneClass
+from dualgap.problems.kernels import Kernel, Linear
+from dualgap.problems.losses import Piece, PiecewiseLinear
 
 
 @dataclass(frozen=True)

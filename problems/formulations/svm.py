@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.certificates.certificate import Certificate
-from problems.certificates.hard_margin import hard_bounds, no_point
-from problems.dataset import Matrix, Vector
-from problems.dual_problem.dual import View
-from problems.forms import ERM, Point, Reduction, Unsupported
-from problems.formulations.formulation import Formulation
-from problems.gram.gram import Gram
-from problems.kernels import Kernel, Linear
+from dualgap.problems.certificates.certificate import Certificate
+from dualgap.problems.certificates.hard_margin import hard_bounds, no_point
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dual_problem.dual import View
+from dualgap.problems.forms import ERM, Point, Reduction, Unsupported
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import Kernel, Linear
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ with β = α − α*, w = Σ βᵢφ(xᵢ). Without an intercept b = 0 and 1ᵀ�
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from problems.dataset import Matrix, Vector
-from problems.dual_problem.dual import View
-from problems.formulations.formulation import Formulation
-from problems.kernels import Kernel, Linear
-from problems.losses import EpsilonInsensitive
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dual_problem.dual import View
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.kernels import Kernel, Linear
+from dualgap.problems.losses import EpsilonInsensitive
 
 
 @dataclass(frozen=True, eq=False)

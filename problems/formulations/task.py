@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from problems.dataset import Vector, check_classes, check_labels, check_targets
+from dualgap.problems.dataset import Vector, check_classes, check_labels, check_targets
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
 
 GIBIBYTE = 2**30
 MOST_KNOWN = 4000  # samples: of more, solvers that choose the rows they need are quicker

@@ -20,8 +20,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from problems.dataset import Indices
-from problems.gram.exponential import exponential
+from dualgap.problems.dataset import Indices
+from dualgap.problems.gram.exponential import exponential
 
 # Of 32 registers of 64 bytes, 16 hold sums; of 16 of 32 bytes, as any CPU named to Numba may have, 8.
 _WIDE = "NUMBA_CPU_NAME" not in os.environ and llvm.get_host_cpu_features().get("avx512f", False)

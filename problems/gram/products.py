@@ -6,12 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from problems.arithmetic.rounding import SPARE, gamma, leading_digits, lost_to_underflow, split
-from problems.dataset import Indices, Vector
-from problems.gram.gram import Gram
-from problems.gram.threads import Threads
-from problems.kernels import Block, uses_gram_matrix
-from problems.kernels.samples import distinct
+from dualgap.problems.arithmetic.rounding import (
+    SPARE,
+    gamma,
+    leading_digits,
+    lost_to_underflow,
+    split,
+)
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.kernels import Block, uses_gram_matrix
+from dualgap.problems.kernels.samples import distinct
 
 _LATEST = 16  # products of a known matrix that are kept
 _VALUES = 2**19  # of K at a time: large enough for BLAS, small enough for a cache

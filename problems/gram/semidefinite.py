@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from problems.arithmetic.balls import Unprovable
-from problems.arithmetic.rational import is_semidefinite
-from problems.dataset import Vector
-from problems.gram.gram import Gram
-from problems.kernels import Block, Precomputed, QuadraticForm, as_dense, kernels_in
+from dualgap.problems.arithmetic.balls import Unprovable
+from dualgap.problems.arithmetic.rational import is_semidefinite
+from dualgap.problems.dataset import Vector
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import Block, Precomputed, QuadraticForm, as_dense, kernels_in
 
 _MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
 # Samples whose matrix is tested in rationals: a second; and by its values in balls: some ten seconds.

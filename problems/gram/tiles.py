@@ -23,13 +23,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.dataset import Indices, Vector
-from problems.gram.exponential import exponentials
-from problems.gram.gram import Gram
-from problems.gram.panels import HEIGHT, WIDTH, fill, pack
-from problems.gram.threads import Job, Pool
-from problems.kernels import RBF, Linear, Polynomial, Sigmoid, squared_norms
-from problems.kernels.expansion import (
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.exponential import exponentials
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
+from dualgap.problems.gram.threads import Job, Pool
+from dualgap.problems.kernels import RBF, Linear, Polynomial, Sigmoid, squared_norms
+from dualgap.problems.kernels.expansion import (
     COLUMNS,
     MOST_FEATURES,
     SPARSE,

@@ -17,23 +17,23 @@ them, so rows may be padded with zeros and stored sparse. `encode_sets`, `encode
 `encode_graphs` make such rows, and each kernel decodes its own.
 """
 
-from problems.kernels.algebra import Exponential, PolynomialOf, kernels_in, uses_gram_matrix
-from problems.kernels.base import Bound, Kernel, Product, Scaled, Sum
-from problems.kernels.coordinates import QuadraticForm, Subset
-from problems.kernels.fisher import Fisher, FittedFisher
-from problems.kernels.gaussian import RBF
-from problems.kernels.graphs import WeisfeilerLehman, encode_graphs
-from problems.kernels.samples import (
+from dualgap.problems.kernels.algebra import Exponential, PolynomialOf, kernels_in, uses_gram_matrix
+from dualgap.problems.kernels.base import Bound, Kernel, Product, Scaled, Sum
+from dualgap.problems.kernels.coordinates import QuadraticForm, Subset
+from dualgap.problems.kernels.fisher import Fisher, FittedFisher
+from dualgap.problems.kernels.gaussian import RBF
+from dualgap.problems.kernels.graphs import WeisfeilerLehman, encode_graphs
+from dualgap.problems.kernels.samples import (
     Block,
     Selection,
     as_dense,
     inner_products,
     squared_norms,
 )
-from problems.kernels.sets import SetIntersection, encode_sets
-from problems.kernels.standard import Linear, Polynomial, Precomputed, Sigmoid
-from problems.kernels.strings import Spectrum, encode_strings
-from problems.registry import Registry
+from dualgap.problems.kernels.sets import SetIntersection, encode_sets
+from dualgap.problems.kernels.standard import Linear, Polynomial, Precomputed, Sigmoid
+from dualgap.problems.kernels.strings import Spectrum, encode_strings
+from dualgap.problems.registry import Registry
 
 # What experiment files may name.
 KERNELS = Registry(__name__, Kernel, "kernel")

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from problems.arithmetic.rounding import ELEMENTARY, gamma
-from problems.dataset import Vector
-from problems.kernels.base import Bound, Composite, Kernel, added
-from problems.kernels.standard import Precomputed
-from problems.validation import check_positive, shown
+from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma
+from dualgap.problems.dataset import Vector
+from dualgap.problems.kernels.base import Bound, Composite, Kernel, added
+from dualgap.problems.kernels.standard import Precomputed
+from dualgap.problems.validation import check_positive, shown
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.arithmetic.balls import Balls, Unprovable
-from problems.arithmetic.rounding import gamma
-from problems.dataset import Indices, Matrix, Vector
-from problems.kernels.samples import Block, PreciseColumns, Selection
-from problems.registry import is_ours, snake_case
-from problems.validation import check_positive, shown
+from dualgap.problems.arithmetic.balls import Balls, Unprovable
+from dualgap.problems.arithmetic.rounding import gamma
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.kernels.samples import Block, PreciseColumns, Selection
+from dualgap.problems.registry import is_ours, snake_case
+from dualgap.problems.validation import check_positive, shown
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
 _VALUES = 2**22  # of a kernel that are looked at together

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.arithmetic.rational import is_semidefinite
-from problems.arithmetic.rounding import gamma
-from problems.dataset import Matrix, Vector, check_samples
-from problems.kernels.base import Bound, Composite, Kernel
-from problems.kernels.samples import Block, as_dense, squared_norms
-from problems.validation import check_whole, shown
+from dualgap.problems.arithmetic.rational import is_semidefinite
+from dualgap.problems.arithmetic.rounding import gamma
+from dualgap.problems.dataset import Matrix, Vector, check_samples
+from dualgap.problems.kernels.base import Bound, Composite, Kernel
+from dualgap.problems.kernels.samples import Block, as_dense, squared_norms
+from dualgap.problems.validation import check_whole, shown
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"
 

@@ -11,9 +11,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.arithmetic.rounding import leading_digits, split, terms
-from problems.dataset import Indices, Matrix
-from problems.kernels.samples import Selection, as_dense, entries, squared_norms
+from dualgap.problems.arithmetic.rounding import leading_digits, split, terms
+from dualgap.problems.dataset import Indices, Matrix
+from dualgap.problems.kernels.samples import Selection, as_dense, entries, squared_norms
 
 Values = NDArray[Any]
 

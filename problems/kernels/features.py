@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.arithmetic.balls import Balls
-from problems.arithmetic.rounding import gamma, terms
-from problems.dataset import Indices, Matrix, Vector
-from problems.kernels.base import OPERATIONS, Bound, Kernel
-from problems.kernels.samples import (
+from dualgap.problems.arithmetic.balls import Balls
+from dualgap.problems.arithmetic.rounding import gamma, terms
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.kernels.base import OPERATIONS, Bound, Kernel
+from dualgap.problems.kernels.samples import (
     Block,
     Selection,
     as_dense,

@@ -20,12 +20,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.arithmetic.balls import Balls
-from problems.dataset import Matrix, Vector
-from problems.kernels.base import Bound, Kernel
-from problems.kernels.features import FeatureMapKernel
-from problems.kernels.samples import Block, as_dense
-from problems.validation import check_whole
+from dualgap.problems.arithmetic.balls import Balls
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.kernels.base import Bound, Kernel
+from dualgap.problems.kernels.features import FeatureMapKernel
+from dualgap.problems.kernels.samples import Block, as_dense
+from dualgap.problems.validation import check_whole
 
 _SOURCE = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
 # The mixture is rounded to so many digits: any mixture gives a kernel, and this one is then the same

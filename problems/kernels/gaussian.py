@@ -8,19 +8,19 @@ import numba
 import numpy as np
 import scipy
 
-from problems.arithmetic.balls import Balls
-from problems.arithmetic.rounding import EXPONENTIAL, gamma, grown, terms
-from problems.dataset import Indices, Matrix, Vector
-from problems.kernels.base import Bound, Kernel
-from problems.kernels.expansion import MOST_FEATURES, exact_type, products_with
-from problems.kernels.samples import (
+from dualgap.problems.arithmetic.balls import Balls
+from dualgap.problems.arithmetic.rounding import EXPONENTIAL, gamma, grown, terms
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.kernels.base import Bound, Kernel
+from dualgap.problems.kernels.expansion import MOST_FEATURES, exact_type, products_with
+from dualgap.problems.kernels.samples import (
     Block,
     PreciseColumns,
     Selection,
     inner_products,
     squared_norms,
 )
-from problems.validation import check_positive
+from dualgap.problems.validation import check_positive
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.dataset import Indices, Matrix
-from problems.kernels.features import CountingKernel
-from problems.validation import check_switch, check_whole
+from dualgap.problems.dataset import Indices, Matrix
+from dualgap.problems.kernels.features import CountingKernel
+from dualgap.problems.validation import check_switch, check_whole
 
 if TYPE_CHECKING:
     import networkx

@@ -7,8 +7,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.arithmetic.balls import Balls
-from problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.arithmetic.balls import Balls
+from dualgap.problems.dataset import Indices, Matrix, Vector
 
 Block = NDArray[np.float64]
 Selection = Indices | slice

@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.arithmetic.rounding import ELEMENTARY, gamma
-from problems.dataset import Matrix, Vector
-from problems.kernels.base import Kernel
-from problems.kernels.samples import Block, entries, inner_products, squared_norms
-from problems.validation import check_switch
+from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.kernels.base import Kernel
+from dualgap.problems.kernels.samples import Block, entries, inner_products, squared_norms
+from dualgap.problems.validation import check_switch
 
 _LARGEST = np.finfo(np.float64).maxexp  # 2 to this power overflows
 

@@ -5,12 +5,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.arithmetic.balls import Balls
-from problems.arithmetic.rounding import ELEMENTARY, gamma, grown, terms
-from problems.dataset import Indices, Matrix, Vector
-from problems.kernels.base import Bound, Kernel, relative_errors
-from problems.kernels.samples import Block, Selection, as_dense, inner_products, squared_norms
-from problems.validation import check_finite, check_positive, check_whole
+from dualgap.problems.arithmetic.balls import Balls
+from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, grown, terms
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.kernels.base import Bound, Kernel, relative_errors
+from dualgap.problems.kernels.samples import (
+    Block,
+    Selection,
+    as_dense,
+    inner_products,
+    squared_norms,
+)
+from dualgap.problems.validation import check_finite, check_positive, check_whole
 
 
 @dataclass(frozen=True)

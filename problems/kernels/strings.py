@@ -20,10 +20,10 @@ import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from problems.dataset import Matrix
-from problems.kernels.features import CountingKernel
-from problems.kernels.samples import as_dense, entries
-from problems.validation import check_switch, check_whole
+from dualgap.problems.dataset import Matrix
+from dualgap.problems.kernels.features import CountingKernel
+from dualgap.problems.kernels.samples import as_dense, entries
+from dualgap.problems.validation import check_switch, check_whole
 
 
 @dataclass(frozen=True)

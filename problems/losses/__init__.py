@@ -1,7 +1,7 @@
 """Losses ℓ(y, f), found in this folder by their names in snake case."""
 
-from problems.losses.base import Loss, Piece, PiecewiseLinear, ScalarLoss
-from problems.losses.interval import (
+from dualgap.problems.losses.base import Loss, Piece, PiecewiseLinear, ScalarLoss
+from dualgap.problems.losses.interval import (
     EpsilonInsensitive,
     Hinge,
     IntervalLoss,
@@ -10,8 +10,8 @@ from problems.losses.interval import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from problems.losses.logistic import Logistic
-from problems.registry import Registry
+from dualgap.problems.losses.logistic import Logistic
+from dualgap.problems.registry import Registry
 
 LOSSES = Registry(__name__, ScalarLoss, "loss")
 

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.dataset import Vector
-from problems.registry import snake_case
+from dualgap.problems.dataset import Vector
+from dualgap.problems.registry import snake_case
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -110,7 +110,8 @@ class Loss(ABC):
         """Return ℓ(y, f), shape (n,).
 
         Values and conjugates are formulas of +, −, *, /, `abs`, `np.maximum`, `np.logaddexp` and what
-        `problems.arithmetic` offers: certificates evaluate them on numbers that know their rounding.
+        `dualgap.problems.arithmetic` offers: certificates evaluate them on numbers that know their
+        rounding.
         """
 
     @abstractmethod

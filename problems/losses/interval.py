@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.losses.base import Piece, ScalarLoss
-from problems.validation import check_positive
+from dualgap.problems.dataset import Vector
+from dualgap.problems.losses.base import Piece, ScalarLoss
+from dualgap.problems.validation import check_positive
 
 _TINY = float(np.finfo(float).tiny)
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
-from problems.arithmetic import entropy
-from problems.dataset import Vector
-from problems.losses.base import ScalarLoss
+from dualgap.problems.arithmetic import entropy
+from dualgap.problems.dataset import Vector
+from dualgap.problems.losses.base import ScalarLoss
 
 _MOST_STEPS = 100  # of a safeguarded Newton's method in one variable, which takes 3 to 8
 

@@ -18,12 +18,12 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from problems.forms import BoxQP, Claim, FormPoint
-from problems.gram.threads import Pool, Threads
-from solvers.base import Solver
-from solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole
-from solvers.dual_coordinate_descent.descent import Descent
-from solvers.numerics.claims import NO_MARGIN, may_claim
+from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.problems.gram.threads import Pool, Threads
+from dualgap.solvers.base import Solver
+from dualgap.solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole
+from dualgap.solvers.dual_coordinate_descent.descent import Descent
+from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 
 _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
 _SMALLEST_SAMPLE = 2000

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.forms import BoxQP
-from problems.gram.threads import READING, Pool
-from problems.kernels import Block
-from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import BoxQP
+from dualgap.problems.gram.threads import READING, Pool
+from dualgap.problems.kernels import Block
+from dualgap.solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
 
 _CACHED = 1024  # rows whose matrix Z stays in the second-level cache
 ALONE = Pool(1)

@@ -13,12 +13,18 @@ from typing import Self
 
 import numpy as np
 
-from problems.box_gap import best_multiplier, gap_terms, middle, violating_pair
-from problems.dataset import Indices, Vector
-from problems.gram.threads import Pool
-from problems.projection import project
-from solvers.dual_coordinate_descent.blocks import ALONE, VariableBlock, combine, epoch, scores
-from solvers.dual_coordinate_descent.proximal import ProximalStep
+from dualgap.problems.box_gap import best_multiplier, gap_terms, middle, violating_pair
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.threads import Pool
+from dualgap.problems.projection import project
+from dualgap.solvers.dual_coordinate_descent.blocks import (
+    ALONE,
+    VariableBlock,
+    combine,
+    epoch,
+    scores,
+)
+from dualgap.solvers.dual_coordinate_descent.proximal import ProximalStep
 
 _FIRST_SIGMA = 10.0
 _REACH = 0.1  # times `across`: how much longer the first step from a sample's prediction is

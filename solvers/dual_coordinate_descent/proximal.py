@@ -17,10 +17,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsymv
 
-from problems.dataset import Indices, Vector
-from problems.gram.threads import Pool
-from problems.kernels import Block
-from solvers.dual_coordinate_descent.blocks import (
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.threads import Pool
+from dualgap.problems.kernels import Block
+from dualgap.solvers.dual_coordinate_descent.blocks import (
     VariableBlock,
     combine,
     dense_normal_matrix,
@@ -28,7 +28,7 @@ from solvers.dual_coordinate_descent.blocks import (
     row_products,
     scores,
 )
-from solvers.numerics.rows import FAST
+from dualgap.solvers.numerics.rows import FAST
 
 _ACCURACY = 0.1  # of a step's gap, as a share of its distance term
 _ROUNDING = 1e-24  # of ‖v‖²: a gap this small is rounding

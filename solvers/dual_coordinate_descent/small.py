@@ -2,19 +2,19 @@
 
     min ½‖Xᵀz‖² + qᵀz + Σ tubeᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date
 Epochs find which variables are free; Newton's step then moves all of them to the minimum on their face
-(`solvers.numerics.subspace`). They take turns until the violation is at most `fine`, or as near as
-float64 leads.
+(`dualgap.solvers.numerics.subspace`). They take turns until the violation is at most `fine`, or as near
+as float64 leads.
 What `descent` does for large samples takes longer to begin than this takes to end.
 """
 
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.kernels import Block
-from solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
-from solvers.smo.conditions import free_variables, on_one_side, violation_of
-from solvers.smo.variables import Terms
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.kernels import Block
+from dualgap.solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
+from dualgap.solvers.smo.conditions import free_variables, on_one_side, violation_of
+from dualgap.solvers.smo.variables import Terms
 
 _FLAT = 1e-100  # in place of the curvature of a sample of zeros, which goes to a bound
 _PATIENCE = 20  # turns without halving the violation

@@ -1,10 +1,10 @@
 """Support vector machines as scikit-learn knows them, solved and certified by this package.
 
-    from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+    from dualgap.solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 They take scikit-learn's parameters and have its attributes, and more: `certificate_` says what the
 answer is worth, `solver=` is a `Solver` or its name, `callback=` sees certified progress. scikit-learn
-is imported with the first of them, and not by `import solvers`.
+is imported with the first of them, and not by `import dualgap.solvers`.
 
 `SVC`, `SVR`   the dual with any kernel and an unregularised intercept: up to 1000 samples by the whole
                Gram matrix, above by SMO, or by dual coordinate descent where the kernel is linear
@@ -23,9 +23,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from solvers.estimators.classes import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-    from solvers.estimators.cross_validated import CertifiedSVCCV
-    from solvers.estimators.linear import LinearSVC, LinearSVR
+    from dualgap.solvers.estimators.classes import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+    from dualgap.solvers.estimators.cross_validated import CertifiedSVCCV
+    from dualgap.solvers.estimators.linear import LinearSVC, LinearSVR
 
 __all__ = [
     "SVC",

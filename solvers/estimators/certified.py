@@ -21,18 +21,18 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
-from problems.certificates.certificate import summed
-from problems.dataset import Indices, as_canonical_csr, check_weight_range
-from problems.dual_problem.offsets import free_offset
-from problems.dual_problem.units import in_units
-from problems.gram.threads import Threads
-from problems.kernels import Block
-from problems.validation import shown
-from solvers import Evaluation, Solver, Status, find_solver, solve
-from solvers.numerics.claims import FAR
-from solvers.running.defaults import default_solvers, most_pair_steps
-from solvers.smo.small import solve_small
+from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
+from dualgap.problems.certificates.certificate import summed
+from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_range
+from dualgap.problems.dual_problem.offsets import free_offset
+from dualgap.problems.dual_problem.units import in_units
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.kernels import Block
+from dualgap.problems.validation import shown
+from dualgap.solvers import Evaluation, Solver, Status, find_solver, solve
+from dualgap.solvers.numerics.claims import FAR
+from dualgap.solvers.running.defaults import default_solvers, most_pair_steps
+from dualgap.solvers.smo.small import solve_small
 
 SHARPER = 1e-6  # times `tol`, to which `refine` solves ...
 SMALL = 1000  # ... problems of up to so many samples, as it takes milliseconds

@@ -7,9 +7,9 @@ import numpy as np
 from sklearn import svm
 from sklearn.svm._base import BaseLibSVM
 
-import problems
-from problems import Formulation, HardMarginDual, SoftMarginDual, SVRDual, Vector
-from solvers.estimators.machines import KernelMachine, PairMachine
+from dualgap import problems
+from dualgap.problems import Formulation, HardMarginDual, SoftMarginDual, SVRDual, Vector
+from dualgap.solvers.estimators.machines import KernelMachine, PairMachine
 
 _ALLOWED = 1.0 - 1e-12  # of the largest nu, which rounding could put above it
 _PRICE = 1e8  # of a slack where none is allowed, in units of the targets
@@ -33,8 +33,8 @@ class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
     refine : whether problems of up to 1000 samples are solved to a millionth of `tol` (with `callback`,
         `verbose`, or where that leads nowhere to a relative gap of 1e-6). That takes little longer, and
         weights of samples do exactly what repeating the samples does.
-    verbose : log the certified progress of each problem (logger "solvers.estimators.certified", level
-        INFO): `logging.basicConfig(level=logging.INFO)` shows it.
+    verbose : log the certified progress of each problem (logger "dualgap.solvers.estimators.certified",
+        level INFO): `logging.basicConfig(level=logging.INFO)` shows it.
     callback : called with each `solvers.Evaluation` while a problem is solved; its `certificate` says
         what the point is worth. With it or `verbose` small problems take some milliseconds more.
     fit_intercept : False for f(x) = wᵀφ(x), without b.

@@ -10,12 +10,12 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from problems import Certificate, Kernel, SoftMarginDual
-from problems.dataset import check_samples
-from problems.validation import shown
-from solvers import cross_validate
-from solvers.estimators.classes import SVC
-from solvers.estimators.machines import SAMPLES
+from dualgap.problems import Certificate, Kernel, SoftMarginDual
+from dualgap.problems.dataset import check_samples
+from dualgap.problems.validation import shown
+from dualgap.solvers import cross_validate
+from dualgap.solvers.estimators.classes import SVC
+from dualgap.solvers.estimators.machines import SAMPLES
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

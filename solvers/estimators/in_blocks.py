@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from problems.blocks import Blocks, BlockSource
-from problems.dataset import Vector
-from problems.datasets.block_sources import dask_source
-from problems.validation import shown
+from dualgap.problems.blocks import Blocks, BlockSource
+from dualgap.problems.dataset import Vector
+from dualgap.problems.datasets.block_sources import dask_source
+from dualgap.problems.validation import shown
 
 
 def is_in_blocks(X: Any) -> bool:

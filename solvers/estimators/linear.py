@@ -16,13 +16,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from problems import Formulation, Linear, Point, SoftMarginDual, SVRDual, Vector, losses
-from problems.dataset import check_samples
-from problems.formulations.erm import WeightedERM
-from problems.kernels.base import check_overflow
-from problems.losses import IntervalLoss
-from solvers.dual_coordinate_descent.small import minimise_linear
-from solvers.estimators.certified import (
+from dualgap.problems import Formulation, Linear, Point, SoftMarginDual, SVRDual, Vector, losses
+from dualgap.problems.dataset import check_samples
+from dualgap.problems.formulations.erm import WeightedERM
+from dualgap.problems.kernels.base import check_overflow
+from dualgap.problems.losses import IntervalLoss
+from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
+from dualgap.solvers.estimators.certified import (
     SHARPER,
     SMALL,
     Answer,
@@ -35,7 +35,7 @@ from solvers.estimators.certified import (
     pose,
     positive_weights,
 )
-from solvers.estimators.in_blocks import (
+from dualgap.solvers.estimators.in_blocks import (
     as_arrays,
     blocks_of,
     in_each_block,
@@ -43,9 +43,9 @@ from solvers.estimators.in_blocks import (
     labels_of,
     with_feature,
 )
-from solvers.finite_newton import MOST_FEATURES, FiniteNewton, minimise_squares
-from solvers.near_rows import NearRows
-from solvers.smooth_primal import NewtonCG
+from dualgap.solvers.finite_newton import MOST_FEATURES, FiniteNewton, minimise_squares
+from dualgap.solvers.near_rows import NearRows
+from dualgap.solvers.smooth_primal import NewtonCG
 
 _SMALL_PRODUCT = 1e8  # multiplications for a Hessian, or to factorise it: some milliseconds
 

@@ -17,7 +17,7 @@ from sklearn import svm
 from sklearn.svm._base import BaseLibSVM
 from sklearn.utils.validation import _num_samples, validate_data
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Formulation,
     Gram,
@@ -29,10 +29,10 @@ from problems import (
     Sigmoid,
     Vector,
 )
-from problems.dataset import Indices, check_samples
-from problems.kernels import Block, as_dense
-from problems.kernels.base import check_declared, check_overflow
-from solvers.estimators.certified import (
+from dualgap.problems.dataset import Indices, check_samples
+from dualgap.problems.kernels import Block, as_dense
+from dualgap.problems.kernels.base import check_declared, check_overflow
+from dualgap.solvers.estimators.certified import (
     Answer,
     Certified,
     Posed,

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from problems.arithmetic.rounding import UNIT
-from problems.dataset import Matrix, Vector
-from problems.forms import FormPoint
-from problems.formulations.formulation import Formulation
-from problems.formulations.svdd import Shortfall
-from problems.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid, as_dense
-from problems.losses import EpsilonInsensitive, Hinge, Perceptron
-from solvers.base import Solver
+from dualgap.problems.arithmetic.rounding import UNIT
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.forms import FormPoint
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.svdd import Shortfall
+from dualgap.problems.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid, as_dense
+from dualgap.problems.losses import EpsilonInsensitive, Hinge, Perceptron
+from dualgap.solvers.base import Solver
 
 DUALS = {  # by scikit-learn's estimators
     "SVC": "C-SVC",

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.forms import ERM, FormPoint
-from problems.kernels import as_dense
-from problems.losses import Hinge
-from solvers.base import Solver
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.kernels import as_dense
+from dualgap.problems.losses import Hinge
+from dualgap.solvers.base import Solver
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive
-from solvers.external.linear import LinearBaseline
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.losses import EpsilonInsensitive
+from dualgap.solvers.external.linear import LinearBaseline
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ NuSVC, NuSVR and OneClassSVM.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from problems.formulations.formulation import Formulation
-from problems.kernels import Kernel
-from solvers.external.duals import SINGLE_PRECISION, DualBaseline, EstimatorBaseline
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.kernels import Kernel
+from dualgap.solvers.external.duals import SINGLE_PRECISION, DualBaseline, EstimatorBaseline
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems.forms import ERM
-from problems.losses import EpsilonInsensitive, Hinge, Loss
-from solvers.base import Solver
+from dualgap.problems.forms import ERM
+from dualgap.problems.losses import EpsilonInsensitive, Hinge, Loss
+from dualgap.solvers.base import Solver
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.forms import BoxQP, Claim, FormPoint
-from solvers.base import Solver, optional
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.solvers.base import Solver, optional
 
 _MOST = 200  # variables; an iteration of Powell's method is a line search along each
 

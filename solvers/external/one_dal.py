@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix
-from problems.formulations.formulation import Formulation
-from solvers.base import Precision
-from solvers.external.duals import EstimatorBaseline
+from dualgap.problems.dataset import Matrix
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.solvers.base import Precision
+from dualgap.solvers.external.duals import EstimatorBaseline
 
 _FINEST_SINGLE = 1e-6  # in float32 it ended with this on 7 of 9 problems, with 1e-7 on 4
 

@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.forms import QP, Claim, FormPoint
-from solvers.base import NotInstalled
-from solvers.numerics.quadratic import (
+from dualgap.problems.forms import QP, Claim, FormPoint
+from dualgap.solvers.base import NotInstalled
+from dualgap.solvers.numerics.quadratic import (
     BACKENDS,
     BackendQP,
     ScaledQP,

@@ -15,12 +15,12 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 import scipy
 
-from problems.dataset import Vector
-from problems.forms import BoxQP, FormPoint
-from problems.kernels import Block
-from problems.validation import check_choice
-from solvers.base import Solver
-from solvers.numerics.claims import is_near
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.kernels import Block
+from dualgap.problems.validation import check_choice
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.claims import is_near
 
 Method = Literal["slsqp", "trust-constr"]
 _OPTIMAL = {"slsqp": (0,), "trust-constr": (1, 2)}  # of SciPy's status codes

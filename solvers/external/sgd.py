@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix
-from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive
-from solvers.base import Precision
-from solvers.external.linear import LinearBaseline
+from dualgap.problems.dataset import Matrix
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.losses import EpsilonInsensitive
+from dualgap.solvers.base import Precision
+from dualgap.solvers.external.linear import LinearBaseline
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.dataset import Matrix
-from problems.forms import ERM, FormPoint
-from problems.losses import Hinge
-from problems.validation import check_whole
-from solvers.base import optional
-from solvers.external.linear import LinearBaseline
+from dualgap.problems.dataset import Matrix
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.losses import Hinge
+from dualgap.problems.validation import check_whole
+from dualgap.solvers.base import optional
+from dualgap.solvers.external.linear import LinearBaseline
 
 
 @dataclass(frozen=True)

@@ -32,23 +32,23 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from problems.blocks import ArraySource, Blocks, DualRule
-from problems.dataset import Vector
-from problems.forms import FormPoint, Sharded
-from problems.kernels import squared_norms
-from problems.losses import Perceptron, ScalarLoss
-from problems.projection import project
-from problems.validation import check_choice, check_whole
-from solvers.base import SHARE_OF_GAP, Solver, optional
-from solvers.dual_coordinate_descent import DualCoordinateDescent
-from solvers.dual_coordinate_descent.blocks import VariableBlock
-from solvers.dual_coordinate_descent.descent import Descent
-from solvers.near_rows import rounds
-from solvers.near_rows.checkpoint import Checkpoint
-from solvers.near_rows.engines import engine_of
-from solvers.near_rows.rounds import FEW_STEPS, STEPS, Far, Rows, total
-from solvers.near_rows.state import State, norm2
-from solvers.numerics.rows import as_rows, read_only
+from dualgap.problems.blocks import ArraySource, Blocks, DualRule
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import FormPoint, Sharded
+from dualgap.problems.kernels import squared_norms
+from dualgap.problems.losses import Perceptron, ScalarLoss
+from dualgap.problems.projection import project
+from dualgap.problems.validation import check_choice, check_whole
+from dualgap.solvers.base import SHARE_OF_GAP, Solver, optional
+from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
+from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock
+from dualgap.solvers.dual_coordinate_descent.descent import Descent
+from dualgap.solvers.near_rows import rounds
+from dualgap.solvers.near_rows.checkpoint import Checkpoint
+from dualgap.solvers.near_rows.engines import engine_of
+from dualgap.solvers.near_rows.rounds import FEW_STEPS, STEPS, Far, Rows, total
+from dualgap.solvers.near_rows.state import State, norm2
+from dualgap.solvers.numerics.rows import as_rows, read_only
 
 MOST_FEATURES = 2000  # whose H takes 32 MB of each answer
 _FACTORS = (1.0, 0.3, 0.05)  # of γ, the models that are solved in one iteration

@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from problems.forms import Sharded
+from dualgap.problems.forms import Sharded
 
 
 class Checkpoint:

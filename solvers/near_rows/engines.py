@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
-from problems.forms import Sharded
-from problems.gram.threads import Threads
-from solvers.base import optional
+from dualgap.problems.forms import Sharded
+from dualgap.problems.gram.threads import Threads
+from dualgap.solvers.base import optional
 
 _log = logging.getLogger("dualgap")
 Question = Callable[..., Any]

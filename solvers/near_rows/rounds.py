@@ -15,14 +15,14 @@ import numba
 import numpy as np
 import scipy
 
-from problems.blocks import Block, DualRule
-from problems.blocks.rule import curvature, followed, scores, variable_keys
-from problems.dataset import Indices, Vector
-from problems.forms import Sharded
-from problems.gram.threads import Threads
-from problems.losses import Piece
-from solvers.dual_coordinate_descent.blocks import VariableBlock, normal_matrix
-from solvers.numerics.rows import FAST, as_rows, read_only
+from dualgap.problems.blocks import Block, DualRule
+from dualgap.problems.blocks.rule import curvature, followed, scores, variable_keys
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import Sharded
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.losses import Piece
+from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock, normal_matrix
+from dualgap.solvers.numerics.rows import FAST, as_rows, read_only
 
 T = TypeVar("T")
 # Where the objective is evaluated between w (0) and w' (1), and beyond.

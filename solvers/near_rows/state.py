@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from problems.blocks import DualRule
-from problems.dataset import Vector
-from problems.forms import Claim, FormPoint, Sharded
-from problems.projection import project
-from solvers.near_rows.engines import Engine
-from solvers.near_rows.rounds import Far, Rows, Sides
+from dualgap.problems.blocks import DualRule
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import Claim, FormPoint, Sharded
+from dualgap.problems.projection import project
+from dualgap.solvers.near_rows.engines import Engine
+from dualgap.solvers.near_rows.rounds import Far, Rows, Sides
 
 
 class State:

@@ -6,9 +6,9 @@ from math import inf
 
 import numpy as np
 
-from problems.certificates.certificate import Bounds
-from problems.dataset import Vector
-from problems.forms import ERM, BoxQP
+from dualgap.problems.certificates.certificate import Bounds
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import ERM, BoxQP
 
 # Float64 cannot tell a thin margin from none: a problem is called infeasible by a proof in rationals.
 NO_MARGIN = "in float64 the dual objective has no limit, as if no hyperplane separated the samples"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from problems.dataset import Indices, Vector
+from dualgap.problems.dataset import Indices, Vector
 
 Apply = Callable[[Vector], Vector]
 

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.dataset import Vector
-from problems.forms import QP, Claim, FormPoint
-from problems.gram.gram import SignedGram
-from problems.gram.semidefinite import is_positive_semidefinite
-from problems.validation import check_choice
-from solvers.base import Solver
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import QP, Claim, FormPoint
+from dualgap.problems.gram.gram import SignedGram
+from dualgap.problems.gram.semidefinite import is_positive_semidefinite
+from dualgap.problems.validation import check_choice
+from dualgap.solvers.base import Solver
 
 # Residual that an optimum may be claimed with, however large the rounding.
 COARSEST = 1e-4

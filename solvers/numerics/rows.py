@@ -12,8 +12,8 @@ import numba
 import numpy as np
 import scipy
 
-from problems.dataset import Indices, Vector
-from problems.kernels import Block
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.kernels import Block
 
 # Sums may be taken in any order, which lets dense products use vector instructions; NaN and
 # infinities keep their meaning.

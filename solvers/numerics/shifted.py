@@ -26,10 +26,10 @@ import numpy as np
 import scipy
 from scipy.linalg import blas, cho_factor, cho_solve, get_blas_funcs, get_lapack_funcs
 
-from problems.dataset import Matrix, Vector
-from problems.gram.gram import Gram
-from problems.kernels import Block
-from solvers.numerics.projected_cg import Apply, conjugate_gradients
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import Block
+from dualgap.solvers.numerics.projected_cg import Apply, conjugate_gradients
 
 LARGEST = 1e30  # e relative to K, of a variable that is to stay; single precision ends at 3e38
 _LOW_RANK = 0.5  # of n: where n·d² flops for XᵀX stop being fewer than n³/3 for a Cholesky factor

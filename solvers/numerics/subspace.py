@@ -11,8 +11,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.kernels import Block
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.kernels import Block
 
 MOST_FREE = 1000  # variables above which a factor takes longer than many steps
 _MOST_FACES = 20  # met on the way

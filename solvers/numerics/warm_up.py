@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.dataset import Indices
-from problems.forms import ERM, QP, BoxQP, Point, reduce
-from problems.formulations.formulation import Formulation
-from problems.gram.gram import Gram
-from problems.projection import members_of, project
-from solvers.base import Solver
+from dualgap.problems.dataset import Indices
+from dualgap.problems.forms import ERM, QP, BoxQP, Point, reduce
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.projection import members_of, project
+from dualgap.solvers.base import Solver
 
 _LEAST_SAMPLES = 32
 _MOST_POINTS = 30  # that a solver yields here, each after some milliseconds
@@ -57,7 +57,7 @@ def warm_up(
         project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
     if solver.form in (BoxQP, QP, ERM) and not problem.is_linear:
         _compute_values(problem, gram)
-    ours = [c for c in type(solver).__mro__ if c.__module__.partition(".")[0] == "solvers"]
+    ours = [c for c in type(solver).__mro__ if c.__module__.startswith("dualgap.solvers.")]
     cls = next(c for c in type(solver).__mro__ if c in ours or "warm_up_size" in vars(c))
     if not cls.warm_up_size or isabstract(cls):
         return

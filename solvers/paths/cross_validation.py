@@ -22,18 +22,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from problems import Formulation, Gram, Vector
-from problems.answers.parametric_bounds import Parameter
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import ELEMENTARY, gamma, products
-from problems.dataset import Indices
-from problems.gram.gram import MOST_KNOWN
-from problems.gram.products import gram_products
-from problems.validation import check_positive, check_whole, shown
-from solvers.base import Solver
-from solvers.paths.interval import Ends, interval_of
-from solvers.paths.path import NoPath, Path, solve_path
-from solvers.paths.selection import check_enclosed, held_out_errors, score_norms
+from dualgap.problems import Formulation, Gram, Vector
+from dualgap.problems.answers.parametric_bounds import Parameter
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, products
+from dualgap.problems.dataset import Indices
+from dualgap.problems.gram.gram import MOST_KNOWN
+from dualgap.problems.gram.products import gram_products
+from dualgap.problems.validation import check_positive, check_whole, shown
+from dualgap.solvers.base import Solver
+from dualgap.solvers.paths.interval import Ends, interval_of
+from dualgap.solvers.paths.path import NoPath, Path, solve_path
+from dualgap.solvers.paths.selection import check_enclosed, held_out_errors, score_norms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,7 +188,7 @@ class Bands(NamedTuple):
 
 def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[Indices, Indices]]:
     """Return the training and the held-out samples of each fold."""
-    from problems.datasets.steps import fold_rows  # noqa: PLC0415 - slow to import
+    from dualgap.problems.datasets.steps import fold_rows  # noqa: PLC0415 - slow to import
 
     n = problem.n
     if not isinstance(folds, Iterable):

@@ -6,10 +6,10 @@ from typing import get_args
 
 import numpy as np
 
-from problems import Formulation
-from problems.answers.parametric_bounds import Parameter, with_value
-from problems.losses import EpsilonInsensitive
-from problems.validation import check_positive
+from dualgap.problems import Formulation
+from dualgap.problems.answers.parametric_bounds import Parameter, with_value
+from dualgap.problems.losses import EpsilonInsensitive
+from dualgap.problems.validation import check_positive
 
 Ends = tuple[float, float]
 

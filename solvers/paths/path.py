@@ -1,8 +1,8 @@
 """The whole regularisation path, certified: finitely many answers of which one is good at each C.
 
 An answer found at C bounds the optimum at every C' from both sides
-(`problems.answers.parametric_bounds`), so it is good enough on an interval around C that follows from
-its two bounds. The next C is taken where its own interval is likely to begin at the end of the one
+(`dualgap.problems.answers.parametric_bounds`), so it is good enough on an interval around C that follows
+from its two bounds. The next C is taken where its own interval is likely to begin at the end of the one
 before; a hole that stays is filled from its middle (Giesen, Jaggi & Laue 2012; Ndiaye et al. 2019). Each
 answer begins at the last one, and kernel values are kept from one C to the next. Along C and lam the
 bounds part as a square, so that a path takes about 1/√gap answers; along epsilon they part in proportion
@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from problems import Formulation, Gram, Point
-from problems.answers.parametric_bounds import Along, Parameter, with_value
-from problems.dataset import Vector
-from problems.html_table import html_table, shown
-from problems.validation import check_positive
-from solvers.base import Solver, Status
-from solvers.paths.interval import Ends, interval_of
-from solvers.running.defaults import default_solvers
-from solvers.running.loop import solve
-from solvers.running.solution import Solution
+from dualgap.problems import Formulation, Gram, Point
+from dualgap.problems.answers.parametric_bounds import Along, Parameter, with_value
+from dualgap.problems.dataset import Vector
+from dualgap.problems.html_table import html_table, shown
+from dualgap.problems.validation import check_positive
+from dualgap.solvers.base import Solver, Status
+from dualgap.solvers.paths.interval import Ends, interval_of
+from dualgap.solvers.running.defaults import default_solvers
+from dualgap.solvers.running.loop import solve
+from dualgap.solvers.running.solution import Solution
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,7 @@
 
 Both objectives are 1-strongly convex, the primal in w and the dual in Σ βᵢφ(xᵢ), so that the optimal w*
 at C' satisfies ½‖w* − w‖² ≤ primal − optimum and ½‖w* − sw‖² ≤ optimum − dual for the bounds of an
-answer w (`problems.answers.parametric_bounds`). Their sum is a ball:
+answer w (`dualgap.problems.answers.parametric_bounds`). Their sum is a ball:
     ‖w* − ½(1 + s)w‖² ≤ gap − ¼(1 − s)²‖w‖²
 so that each optimal score is known up to radius·√k(x, x), the intercept that is best for such scores by
 sorting, and with them the predictions that every optimum of a piece of the path makes (Shibagaki,
@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from problems import Formulation, Gram, Matrix, Precomputed, Vector
-from problems.answers.parametric_bounds import Along
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import ELEMENTARY, gamma, products
-from problems.dataset import check_samples
-from problems.dual_problem.offsets import best_intercept
-from problems.gram.products import gram_products
-from problems.kernels.samples import stacked
-from solvers.paths.path import Path, Piece
+from dualgap.problems import Formulation, Gram, Matrix, Precomputed, Vector
+from dualgap.problems.answers.parametric_bounds import Along
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, products
+from dualgap.problems.dataset import check_samples
+from dualgap.problems.dual_problem.offsets import best_intercept
+from dualgap.problems.gram.products import gram_products
+from dualgap.problems.kernels.samples import stacked
+from dualgap.solvers.paths.path import Path, Piece
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,14 +15,14 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
-from problems.validation import check_choice, check_whole
-from solvers.base import SHARE_OF_GAP, Solver
-from solvers.numerics.claims import relative_gap
-from solvers.numerics.rows import Rows, as_rows
-from solvers.pegasos.steps import WEIGHTS, State, initial_state, risk_of, settle, steps
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
+from dualgap.problems.validation import check_choice, check_whole
+from dualgap.solvers.base import SHARE_OF_GAP, Solver
+from dualgap.solvers.numerics.claims import relative_gap
+from dualgap.solvers.numerics.rows import Rows, as_rows
+from dualgap.solvers.pegasos.steps import WEIGHTS, State, initial_state, risk_of, settle, steps
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: some 10 ms

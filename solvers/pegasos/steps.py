@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.forms import ERM
-from problems.kernels import Block
-from problems.losses import IntervalLoss, Logistic
-from solvers.numerics.rows import FAST, Rows, add, dot, read_only
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import ERM
+from dualgap.problems.kernels import Block
+from dualgap.problems.losses import IntervalLoss, Logistic
+from dualgap.solvers.numerics.rows import FAST, Rows, add, dot, read_only
 
 # Below it v is rescaled: the lazy average loses as many digits as the scale.
 _SMALLEST_SCALE = 1e-3

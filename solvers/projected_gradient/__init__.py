@@ -24,20 +24,20 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.forms import BoxQP, FormPoint
-from problems.validation import check_choice, check_positive
-from solvers.base import Solver
-from solvers.numerics.claims import is_near
-from solvers.projected_gradient.steps import (
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.validation import check_choice, check_positive
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.claims import is_near
+from dualgap.solvers.projected_gradient.steps import (
     Box,
     accelerated,
     barzilai_borwein,
     minimise_by_gradients,
     plain,
 )
-from solvers.smo.cache import compile_rows
-from solvers.smo.decomposition import minimise
+from dualgap.solvers.smo.cache import compile_rows
+from dualgap.solvers.smo.decomposition import minimise
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 

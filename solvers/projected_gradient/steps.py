@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from problems.box_gap import violating_pair
-from problems.dataset import Indices, Vector
-from problems.projection import project
-from solvers.smo.pairs import WorkingSet
+from dualgap.problems.box_gap import violating_pair
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.projection import project
+from dualgap.solvers.smo.pairs import WorkingSet
 
 _POWER_ITERATIONS = 20
 _MOST_STEPS = 500  # on a working set

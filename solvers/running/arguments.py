@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from problems import Formulation, Gram, Point
-from problems.validation import shown
-from solvers.base import Solver
-from solvers.running.solution import Solution
+from dualgap.problems import Formulation, Gram, Point
+from dualgap.problems.validation import shown
+from dualgap.solvers.base import Solver
+from dualgap.solvers.running.solution import Solution
 
 
 def check_pair(problem: Any, solver: Any) -> None:
@@ -31,7 +31,7 @@ def check_pair(problem: Any, solver: Any) -> None:
     if isinstance(solver, str):
         raise ValueError(
             f"solver: got the name {solver!r}; write solve(problem, find_solver({solver!r})()), "
-            "after `from solvers import find_solver`"
+            "after `from dualgap.solvers import find_solver`"
         )
     if solver is not None and not isinstance(solver, Solver):
         raise ValueError(f"solver: must be a solver such as SMO(), got {shown(solver)}")

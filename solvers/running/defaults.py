@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from problems import Formulation, Gram, Point, Unsupported
-from problems.compilation import pausing
-from problems.dual_problem.units import reduce_in_units
-from problems.forms import Reduction
-from solvers.base import SOLVERS, Solver
+from dualgap.problems import Formulation, Gram, Point, Unsupported
+from dualgap.problems.compilation import pausing
+from dualgap.problems.dual_problem.units import reduce_in_units
+from dualgap.problems.forms import Reduction
+from dualgap.solvers.base import SOLVERS, Solver
 
 # Solvers that continue, in this order, where one that `solve` picked ends short of the target, if they
 # take the problem and are installed.
@@ -56,7 +56,7 @@ def default_solver(
     Unsupported
         If no solver takes the problem; the message says why each does not.
     """
-    from solvers.smo import SMO  # noqa: PLC0415
+    from dualgap.solvers.smo import SMO  # noqa: PLC0415
 
     solver = default_solvers(problem, target_gap, from_start)[0]
     # the limit of steps after which a successor would be quicker
@@ -125,33 +125,33 @@ def most_pair_steps(n: int) -> int:
 def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
     """Yield the solvers that may take a problem, the best first; they are slow to import."""
     if not problem.has_samples:
-        from solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
+        from dualgap.solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
 
         yield CvxoptQP()
         return
     if problem.in_blocks:
-        from solvers.near_rows import NearRows  # noqa: PLC0415
+        from dualgap.solvers.near_rows import NearRows  # noqa: PLC0415
 
         yield NearRows()
         return
     if problem.pieces is None:
-        from solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
-        from solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415
-        from solvers.sdca import SDCA  # noqa: PLC0415
-        from solvers.smooth_primal import LBFGS  # noqa: PLC0415
+        from dualgap.solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
+        from dualgap.solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415
+        from dualgap.solvers.sdca import SDCA  # noqa: PLC0415
+        from dualgap.solvers.smooth_primal import LBFGS  # noqa: PLC0415
 
         of_risks = [LBFGS(), SDCA(), CvxpyERM()]
         yield from of_risks if problem.is_linear else [*of_risks[1:], of_risks[0]]
         yield CuttingPlane()
         return
-    from solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
-    from solvers.dual_coordinate_descent import DualCoordinateDescent  # noqa: PLC0415
-    from solvers.semismooth_newton import SemismoothNewton  # noqa: PLC0415
-    from solvers.smo import SMO  # noqa: PLC0415
+    from dualgap.solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
+    from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent  # noqa: PLC0415
+    from dualgap.solvers.semismooth_newton import SemismoothNewton  # noqa: PLC0415
+    from dualgap.solvers.smo import SMO  # noqa: PLC0415
 
     if problem.is_bounded:
         if not from_start and _has_many(problem):
-            from solvers.near_rows import NearRows  # noqa: PLC0415
+            from dualgap.solvers.near_rows import NearRows  # noqa: PLC0415
 
             yield NearRows()
         yield DualCoordinateDescent() if problem.is_linear else SemismoothNewton()

@@ -17,18 +17,18 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from problems import Formulation, Gram, Point, Unsupported
-from problems.compilation import pausing
-from problems.dataset import Vector
-from problems.dual_problem.units import reduce_in_units
-from problems.forms import Claim, FormPoint, Reduction
-from problems.validation import check_positive, check_whole, shown
-from solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
-from solvers.numerics.warm_up import warm_up
-from solvers.running.arguments import check_gram, check_pair, starting_points
-from solvers.running.defaults import choose, successors_of
-from solvers.running.parts import GROWTH, Parts
-from solvers.running.solution import BACKWARD_ERROR, Evaluation, Solution
+from dualgap.problems import Formulation, Gram, Point, Unsupported
+from dualgap.problems.compilation import pausing
+from dualgap.problems.dataset import Vector
+from dualgap.problems.dual_problem.units import reduce_in_units
+from dualgap.problems.forms import Claim, FormPoint, Reduction
+from dualgap.problems.validation import check_positive, check_whole, shown
+from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
+from dualgap.solvers.numerics.warm_up import warm_up
+from dualgap.solvers.running.arguments import check_gram, check_pair, starting_points
+from dualgap.solvers.running.defaults import choose, successors_of
+from dualgap.solvers.running.parts import GROWTH, Parts
+from dualgap.solvers.running.solution import BACKWARD_ERROR, Evaluation, Solution
 
 _RETURNED = "iterates: returned a {}; write `yield` instead of `return`, once for each point"
 _NO_POINT = FormPoint(None, note="the solver ended without giving a point")

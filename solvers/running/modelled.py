@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems import Certificate, ConvexQP, certify
-from solvers.base import optional
-from solvers.cvxopt_qp import CvxoptQP
-from solvers.running.loop import solve
+from dualgap.problems import Certificate, ConvexQP, certify
+from dualgap.solvers.base import optional
+from dualgap.solvers.cvxopt_qp import CvxoptQP
+from dualgap.solvers.running.loop import solve
 
 _ROUNDED = 1e-7  # that inequalities between the problem's own variables may be violated by
 

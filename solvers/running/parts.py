@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from problems import Certificate, Formulation, Point, certify
-from problems.forms import Claim
-from problems.formulations.formulation import Part
-from solvers.base import NoSolver, Solver, Status
-from solvers.running.solution import Evaluation, Solution
+from dualgap.problems import Certificate, Formulation, Point, certify
+from dualgap.problems.forms import Claim
+from dualgap.problems.formulations.formulation import Part
+from dualgap.solvers.base import NoSolver, Solver, Status
+from dualgap.solvers.running.solution import Evaluation, Solution
 
 _STATUSES_FROM_BEST = [Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT, Status.DIVERGED]
 _CLAIMS_FROM_STRONGEST: list[Claim] = [

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from problems import (
+from dualgap.problems import (
     Certificate,
     Formulation,
     Geometry,
@@ -20,11 +20,11 @@ from problems import (
     certify,
     describe,
 )
-from problems.answers.diagnosis import Diagnosis, diagnose
-from problems.certificates.certificate import WRONG_GAP
-from problems.forms import Claim
-from problems.html_table import html_table, shown
-from solvers.base import Solver, Status
+from dualgap.problems.answers.diagnosis import Diagnosis, diagnose
+from dualgap.problems.certificates.certificate import WRONG_GAP
+from dualgap.problems.forms import Claim
+from dualgap.problems.html_table import html_table, shown
+from dualgap.solvers.base import Solver, Status
 
 BACKWARD_ERROR = 1e-12  # rounding of sides that are products of some thousand numbers
 

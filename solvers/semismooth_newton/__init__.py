@@ -17,22 +17,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems.forms import BoxQP, Claim, FormPoint
-from problems.gram.semidefinite import is_positive_semidefinite
-from problems.gram.threads import Threads
-from problems.gram.tiles import Tiles
-from solvers.base import Solver
-from solvers.numerics.claims import may_claim
-from solvers.semismooth_newton.diagnosis import (
+from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.problems.gram.semidefinite import is_positive_semidefinite
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.base import Solver
+from dualgap.solvers.numerics.claims import may_claim
+from dualgap.solvers.semismooth_newton.diagnosis import (
     Diagnosis,
     diagnose,
     diagnose_at_a_glance,
     negligible,
 )
-from solvers.semismooth_newton.method import Method
-from solvers.semismooth_newton.storage import LargeEntries, compile_pass
-from solvers.smo.duplicates import Merged, merge
-from solvers.smo.variables import from_form
+from dualgap.solvers.semismooth_newton.method import Method
+from dualgap.solvers.semismooth_newton.storage import LargeEntries, compile_pass
+from dualgap.solvers.smo.duplicates import Merged, merge
+from dualgap.solvers.smo.variables import from_form
 
 _MANY = 5000  # variables from which the first pass is in float32
 _PATIENCE = 8  # centres without halving the violation

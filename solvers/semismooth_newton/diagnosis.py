@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from problems.forms import BoxQP
-from problems.gram.gram import Gram
-from problems.gram.threads import Threads
-from problems.gram.tiles import Tiles
-from solvers.smo.duplicates import Merged, merge
-from solvers.smo.variables import from_form
+from dualgap.problems.forms import BoxQP
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.smo.duplicates import Merged, merge
+from dualgap.solvers.smo.variables import from_form
 
 FEWEST = 3000  # variables below which SMO takes no time
 _ROWS = 32  # of K that are looked at

@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.projection import project
-from solvers.numerics.projected_cg import conjugate_gradients, on_plane
-from solvers.semismooth_newton.storage import LargeEntries
-from solvers.smo.conditions import violation_of
-from solvers.smo.duplicates import Merged
+from dualgap.problems.dataset import Vector
+from dualgap.problems.projection import project
+from dualgap.solvers.numerics.projected_cg import conjugate_gradients, on_plane
+from dualgap.solvers.semismooth_newton.storage import LargeEntries
+from dualgap.solvers.smo.conditions import violation_of
+from dualgap.solvers.smo.duplicates import Merged
 
 _ACCURACY = 0.03  # of a system: more would be lost when the active set changes
 _PRODUCTS = 40  # with K for a system

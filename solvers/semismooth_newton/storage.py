@@ -2,8 +2,8 @@
 
     (Kv)ᵢ ≈ Σ {k(xᵢ, xⱼ)vⱼ : |k(xᵢ, xⱼ)| > least},   wrong by at most least·Σ|vⱼ|
 
-The pass goes tile by tile on all threads (`problems.gram.tiles`), each of which is looked through while
-it is in the cache; after it no kernel value is computed again.
+The pass goes tile by tile on all threads (`dualgap.problems.gram.tiles`), each of which is looked
+through while it is in the cache; after it no kernel value is computed again.
 """
 
 from typing import Any
@@ -14,9 +14,9 @@ import scipy
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from problems.dataset import Indices, Vector
-from problems.gram.tiles import Tile, Tiles
-from solvers.numerics.projected_cg import Apply
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.tiles import Tile, Tiles
+from dualgap.solvers.numerics.projected_cg import Apply
 
 Places = NDArray[np.int32]
 

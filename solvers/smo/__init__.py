@@ -26,14 +26,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from problems.forms import BoxQP, FormPoint
-from problems.gram.threads import Threads
-from solvers.base import Solver
-from solvers.smo.active import MOST_ON_DEMAND
-from solvers.smo.cache import compile_rows
-from solvers.smo.decomposition import minimise
-from solvers.smo.pairs import compile_steps_on_demand, minimise_by_pairs
-from solvers.smo.small import compile_newton, is_small, minimise_by_matrix
+from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.gram.threads import Threads
+from dualgap.solvers.base import Solver
+from dualgap.solvers.smo.active import MOST_ON_DEMAND
+from dualgap.solvers.smo.cache import compile_rows
+from dualgap.solvers.smo.decomposition import minimise
+from dualgap.solvers.smo.pairs import compile_steps_on_demand, minimise_by_pairs
+from dualgap.solvers.smo.small import compile_newton, is_small, minimise_by_matrix
 
 
 @dataclass(frozen=True)

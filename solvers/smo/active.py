@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from problems.dataset import Indices, Vector
-from problems.gram.tiles import Tile
-from solvers.smo.cache import RowCache
-from solvers.smo.conditions import (
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.tiles import Tile
+from dualgap.solvers.smo.cache import RowCache
+from dualgap.solvers.smo.conditions import (
     free_variables,
     largest,
     multipliers,
@@ -23,12 +23,12 @@ from solvers.smo.conditions import (
     relative_gap,
     slopes,
 )
-from solvers.smo.newton import exact_system, newton_step
-from solvers.smo.newton.half import HalfMatrix
-from solvers.smo.newton.policy import NewtonPolicy
-from solvers.smo.pairs import WorkingSet, minimise_by_pairs
-from solvers.smo.state import State
-from solvers.smo.variables import ONE_SET
+from dualgap.solvers.smo.newton import exact_system, newton_step
+from dualgap.solvers.smo.newton.half import HalfMatrix
+from dualgap.solvers.smo.newton.policy import NewtonPolicy
+from dualgap.solvers.smo.pairs import WorkingSet, minimise_by_pairs
+from dualgap.solvers.smo.state import State
+from dualgap.solvers.smo.variables import ONE_SET
 
 # What minimises over a working set to a violation, in so many steps at most: it returns z, the number of
 # steps, and whether the objective falls for ever.

@@ -18,16 +18,16 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.dataset import Indices, Vector
-from problems.gram.exponential import exponential
-from problems.gram.gram import Gram
-from problems.gram.panels import HEIGHT, WIDTH, fill, pack
-from problems.gram.threads import READING, Job
-from problems.gram.tiles import Tile
-from problems.kernels import RBF
-from solvers.smo.conditions import largest
-from solvers.smo.matrix import Matrix, Ready
-from solvers.smo.variables import ONE_SET
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.exponential import exponential
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
+from dualgap.problems.gram.threads import READING, Job
+from dualgap.problems.gram.tiles import Tile
+from dualgap.problems.kernels import RBF
+from dualgap.solvers.smo.conditions import largest
+from dualgap.solvers.smo.matrix import Matrix, Ready
+from dualgap.solvers.smo.variables import ONE_SET
 
 _MOST_FEATURES = 128  # up to which a row at a time takes little longer than many in one product
 _SPAN = 4096  # columns whose sums, 16 KiB, stay in the first-level cache

@@ -11,8 +11,8 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
-from problems.dataset import Indices, Vector
-from solvers.smo.variables import Terms, Variables
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.solvers.smo.variables import Terms, Variables
 
 
 @numba.njit(cache=True, nogil=True)

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.forms import BoxQP, Claim, FormPoint
-from problems.gram.threads import Threads
-from problems.gram.tiles import Tiles
-from solvers.numerics.claims import NO_MARGIN, may_claim
-from solvers.smo.active import Active, Inner
-from solvers.smo.conditions import free_variables
-from solvers.smo.state import State
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.problems.gram.threads import Threads
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
+from dualgap.solvers.smo.active import Active, Inner
+from dualgap.solvers.smo.conditions import free_variables
+from dualgap.solvers.smo.state import State
 
 _LOOK = 3  # rounds between two looks at the gap, where all variables are active: a tenth of a round each
 _FUTILE = 5  # refreshes without halving the violation, after which it goes on in float64

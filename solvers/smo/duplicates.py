@@ -23,10 +23,10 @@ from functools import cached_property
 
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.kernels import Precomputed
-from problems.kernels.samples import distinct
-from solvers.smo.variables import ONE_SET, Terms, Variables
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.kernels import Precomputed
+from dualgap.problems.kernels.samples import distinct
+from dualgap.solvers.smo.variables import ONE_SET, Terms, Variables
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.gram.threads import Job
-from problems.gram.tiles import Columns, Tile, Tiles
-from solvers.smo.variables import Variables
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.threads import Job
+from dualgap.problems.gram.tiles import Columns, Tile, Tiles
+from dualgap.solvers.smo.variables import Variables
 
 
 class Ready(NamedTuple):

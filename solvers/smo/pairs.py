@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.gram.tiles import Tile
-from solvers.smo.cache import Source, add_row
-from solvers.smo.variables import ONE_SET
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.tiles import Tile
+from dualgap.solvers.smo.cache import Source, add_row
+from dualgap.solvers.smo.variables import ONE_SET
 
 _BARRED = np.float32(1e30)  # added to the score of what may not move: more than any score
 _TINY_CURVATURE = 1e-12  # LIBSVM's: in place of a curvature that is zero or negative

@@ -3,9 +3,9 @@
     min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta in each group (or none), lo ≤ z ≤ hi
 
 Pair steps (`pairs`) find which variables are free; Newton's step then moves all of them to their minimum
-(`solvers.numerics.subspace`). They take turns: at first as long as either pays, and once the violation
-is at most `tol` until it is at most `fine`. Some hundred variables are solved before larger problems
-have set up their first product: no threads, no rounds, no choice of what is in memory.
+(`dualgap.solvers.numerics.subspace`). They take turns: at first as long as either pays, and once the
+violation is at most `tol` until it is at most `fine`. Some hundred variables are solved before larger
+problems have set up their first product: no threads, no rounds, no choice of what is in memory.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.forms import BoxQP, FormPoint
-from problems.gram.gram import MOST_KNOWN
-from problems.kernels import Block
-from solvers.numerics.claims import FAR, NO_MARGIN, may_claim
-from solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
-from solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
-from solvers.smo.pairs import pair_steps
-from solvers.smo.variables import Terms, from_form
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.gram.gram import MOST_KNOWN
+from dualgap.problems.kernels import Block
+from dualgap.solvers.numerics.claims import FAR, NO_MARGIN, may_claim
+from dualgap.solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
+from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
+from dualgap.solvers.smo.pairs import pair_steps
+from dualgap.solvers.smo.variables import Terms, from_form
 
 MOST = 500  # variables: of more, rows in float32 and on demand are quicker than all of K in float64
 _COARSE = 1e-3  # violation from which Newton steps may take longer than pair steps

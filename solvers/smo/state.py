@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.forms import BoxQP
-from problems.gram.tiles import Tiles
-from solvers.numerics.memory import available
-from solvers.smo.cache import RowCache
-from solvers.smo.conditions import multipliers, relative_gap, slopes
-from solvers.smo.duplicates import merge
-from solvers.smo.matrix import Matrix
-from solvers.smo.variables import from_form
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import BoxQP
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.numerics.memory import available
+from dualgap.solvers.smo.cache import RowCache
+from dualgap.solvers.smo.conditions import multipliers, relative_gap, slopes
+from dualgap.solvers.smo.duplicates import merge
+from dualgap.solvers.smo.matrix import Matrix
+from dualgap.solvers.smo.variables import from_form
 
 _MOST_ACTIVE = 4096  # variables, where not all are active from the start
 _ROUNDING = 1e-7  # of a kernel value in float32

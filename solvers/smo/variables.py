@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from problems.dataset import Indices, Vector
-from problems.forms import BoxQP
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import BoxQP
 
 ONE_SET = 1024  # variables up to which all are one working set, whose block of K is kept
 

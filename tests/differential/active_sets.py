@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from flint import fmpq, fmpq_mat
-
 from tests.differential.posed import HALF, ONE, ZERO, Group, Posed, State, states
 
 

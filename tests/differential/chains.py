@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from flint import fmpq
-
-from problems import Certificate, ChainMargin, Point
 from tests.differential.active_sets import solved
 from tests.differential.kernels import Row, exact_rows, inner
 from tests.differential.posed import HALF, ZERO, Curve, Group, Posed, Values, rational, real
+
+from dualgap.problems import Certificate, ChainMargin, Point
 
 Labels = tuple[int, ...]
 

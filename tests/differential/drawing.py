@@ -10,8 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
+from tests.differential.grouped import Grouped, Pinball
+from tests.differential.kernel_drawing import KERNELS
+from tests.differential.kernels import exact_gram, is_psd
+from tests.differential.scales import SCALES, Rng, Sample, plain
 
-from problems import (
+from dualgap.problems import (
     SVDD,
     ChainMargin,
     Formulation,
@@ -34,9 +38,9 @@ from problems import (
     SVRPrimal,
     Vector,
 )
-from problems.formulations.erm import WeightedERM
-from problems.formulations.softmax import Softmax
-from problems.losses import (
+from dualgap.problems.formulations.erm import WeightedERM
+from dualgap.problems.formulations.softmax import Softmax
+from dualgap.problems.losses import (
     EpsilonInsensitive,
     Hinge,
     Logistic,
@@ -46,10 +50,6 @@ from problems.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from tests.differential.grouped import Grouped, Pinball
-from tests.differential.kernel_drawing import KERNELS
-from tests.differential.kernels import exact_gram, is_psd
-from tests.differential.scales import SCALES, Rng, Sample, plain
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems import Formulation, Kernel, Linear, Matrix, Vector
-from problems.dataset import Indices
-from problems.losses import Hinge, Loss, Piece, PiecewiseLinear
+from dualgap.problems import Formulation, Kernel, Linear, Matrix, Vector
+from dualgap.problems.dataset import Indices
+from dualgap.problems.losses import Hinge, Loss, Piece, PiecewiseLinear
 
 
 @dataclass(frozen=True)

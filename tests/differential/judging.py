@@ -8,10 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 from flint import fmpq
+from tests.differential.drawing import Drawn
+from tests.differential.posed import ZERO, rational, real
+from tests.differential.reference import Reference, exact_reference
 
-from problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM
-from problems.forms import Claim
-from solvers import (
+from dualgap.problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM
+from dualgap.problems.forms import Claim
+from dualgap.solvers import (
     LBFGS,
     SMO,
     CuttingPlane,
@@ -21,10 +24,7 @@ from solvers import (
     Status,
     solve,
 )
-from solvers.base import Solver
-from tests.differential.drawing import Drawn
-from tests.differential.posed import ZERO, rational, real
-from tests.differential.reference import Reference, exact_reference
+from dualgap.solvers.base import Solver
 
 TARGETS = (1e-3, 1e-6, 1e-9)
 _SPARE = 1 + fmpq(1, 10**6)  # a gap is relative to a bound, not to the optimum

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
+from tests.differential.scales import Rng, Sample
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Exponential,
     Kernel,
@@ -19,7 +20,6 @@ from problems import (
     Spectrum,
     Subset,
 )
-from tests.differential.scales import Rng, Sample
 
 
 def _gamma(sample: Sample, rng: Rng) -> float:

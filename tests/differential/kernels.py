@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Exponential,
     Kernel,

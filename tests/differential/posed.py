@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq
-
-from problems import SVDD, Formulation, HingeERM, NuSVR, RegularizedERM, SoftmaxERM
 from tests.differential.kernels import exact_gram
+
+from dualgap.problems import SVDD, Formulation, HingeERM, NuSVR, RegularizedERM, SoftmaxERM
 
 ZERO, ONE, HALF = fmpq(0), fmpq(1), fmpq(1, 2)
 NARROW = fmpq(1, 10**30)  # the largest relative width of an optimum that is not rational

@@ -7,19 +7,6 @@ from typing import Protocol
 
 import numpy as np
 from flint import fmpq
-
-from problems import (
-    Certificate,
-    ChainMargin,
-    Formulation,
-    Multiclass,
-    NuSVR,
-    Point,
-    SoftmaxERM,
-    Vector,
-    certify,
-)
-from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
 from tests.differential.kernels import exact_rows, inner, is_psd, seen_rows
@@ -36,6 +23,19 @@ from tests.differential.posed import (
     real,
 )
 from tests.differential.smooth import SmoothReference
+
+from dualgap.problems import (
+    Certificate,
+    ChainMargin,
+    Formulation,
+    Multiclass,
+    NuSVR,
+    Point,
+    SoftmaxERM,
+    Vector,
+    certify,
+)
+from dualgap.problems.losses import Logistic
 
 _PRECISIONS = (320, 1280, 10_240)  # bits of kernel values that are no rationals
 _ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it

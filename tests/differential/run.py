@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
 from tests.differential.drawing import Drawn, drawn
 from tests.differential.judging import Fault, Judged, Said, judged, last
 

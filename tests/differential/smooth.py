@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
-
-from problems import Certificate, Formulation, Point, SoftmaxERM
 from tests.differential.kernels import exact_gram, exact_rows, inner
 from tests.differential.posed import NARROW, ZERO, Values, exact_weights, rational
+
+from dualgap.problems import Certificate, Formulation, Point, SoftmaxERM
 
 _PRECISIONS = (400, 2000)  # bits: most problems need no more than the first
 _STEPS = 500

@@ -3,11 +3,11 @@
 from itertools import cycle
 
 import pytest
-
-from solvers import solve
-from solvers.cvxopt_qp import CvxoptQP
-from solvers.external.qpsolvers_qp import QPSolversQP
 from tests.problems.convex_qps import drawn, optimum, problem_of, rational
+
+from dualgap.solvers import solve
+from dualgap.solvers.cvxopt_qp import CvxoptQP
+from dualgap.solvers.external.qpsolvers_qp import QPSolversQP
 
 SOLVERS = CvxoptQP(), QPSolversQP(backend="clarabel"), QPSolversQP(backend="piqp")
 

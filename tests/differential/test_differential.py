@@ -4,7 +4,6 @@ make differential
 """
 
 import pytest
-
 from tests.differential import judging
 from tests.differential.run import compared, described, judge_all, written
 from tests.halves import quick

@@ -7,7 +7,6 @@ from textwrap import dedent, indent
 
 import pytest
 from click.testing import CliRunner
-
 from tests.experiments.functions import KeptWorker, in_this_process, posing
 
 GOOD = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[{name: smo, tol: 1e-6}]")
@@ -31,8 +30,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 import os, signal, sys, time
 import numpy as np
-from problems import BoxQP, FormPoint
-from solvers import NotInstalled, Solver
+from dualgap.problems import BoxQP, FormPoint
+from dualgap.solvers import NotInstalled, Solver
 {before}
 
 @dataclass(frozen=True)
@@ -73,8 +72,8 @@ def strange(tmp_path):
 @pytest.fixture
 def planned(write):
     """Return the cases of an experiment."""
-    from experiments.cases.plan import plan
-    from experiments.files.experiment import read_experiment
+    from dualgap.experiments.cases.plan import plan
+    from dualgap.experiments.files.experiment import read_experiment
 
     return lambda text, name="small.yaml": plan(read_experiment(write(text, name)))
 
@@ -82,7 +81,7 @@ def planned(write):
 @pytest.fixture
 def case_of(planned):
     """Return the first case of an experiment, its solver replaced by another."""
-    from experiments.files.specs import SolverSpec
+    from dualgap.experiments.files.specs import SolverSpec
 
     def _case(solver=None, text=GOOD, **head):
         case = planned(text + "".join(f"{key}: {value}\n" for key, value in head.items()))[0]
@@ -96,7 +95,7 @@ def case_of(planned):
 @pytest.fixture
 def command(tmp_path, monkeypatch):
     """Run `dualgap` in a folder of its own, to an exit code; return what click's runner returns."""
-    from experiments.cli import main
+    from dualgap.experiments.cli import main
 
     def _command(*arguments, code=0):
         result = CliRunner().invoke(main, [str(argument) for argument in arguments])
@@ -136,7 +135,7 @@ def browser():
 @pytest.fixture
 def outcome(tmp_path):
     """Read an experiment file of any content: an Experiment, or the lines of the refusal."""
-    from experiments.files.experiment import ConfigError, Experiment, read_experiment
+    from dualgap.experiments.files.experiment import ConfigError, Experiment, read_experiment
 
     path = tmp_path / "any.yaml"
 

@@ -9,13 +9,13 @@ from time import perf_counter, process_time
 import psutil
 import pytest
 
-from experiments.cases.case import run
-from experiments.cases.records import read_outcome
-from experiments.executors.local import LocalExecutor
-from experiments.files import entries
-from experiments.workers.isolation import Returned
-from experiments.workers.machine import cores
-from experiments.workers.supervision import Worker
+from dualgap.experiments.cases.case import run
+from dualgap.experiments.cases.records import read_outcome
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.files import entries
+from dualgap.experiments.workers.isolation import Returned
+from dualgap.experiments.workers.machine import cores
+from dualgap.experiments.workers.supervision import Worker
 
 _OF_THE_FILE = ("kind", "memory_limit", "noise", "repetitions", "seed", "target", "target_gap")
 _OF_THE_FILE += ("time_limit", "trace", "warm_start")

@@ -18,12 +18,12 @@ from typing import Any
 
 from functions import run_case
 
-from experiments.cases.plan import plan
-from experiments.cases.records import Outcome, failed
-from experiments.files.experiment import read_experiment
-from experiments.store import disk
-from experiments.store.folder import Store, write_tables
-from experiments.store.reading import RunFolder
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.cases.records import Outcome, failed
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.folder import Store, write_tables
+from dualgap.experiments.store.reading import RunFolder
 
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 

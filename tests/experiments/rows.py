@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 
-from experiments.cases.records import Outcome
-from experiments.records.columns import FULL_TRACES, RESULTS
-from experiments.records.names import problem_names
-from experiments.store.folder import Store
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.records.columns import FULL_TRACES, RESULTS
+from dualgap.experiments.records.names import problem_names
+from dualgap.experiments.store.folder import Store
 
 NAN = float("nan")
 _EMPTY = {own.name: NAN if own.kind in ("number", "whole") else None for own in RESULTS}

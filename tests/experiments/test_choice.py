@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from experiments.choice import ByDefault
-from problems import RBF, Linear, SoftMarginDual
-from solvers import solve
-from solvers.running import defaults
+from dualgap.experiments.choice import ByDefault
+from dualgap.problems import RBF, Linear, SoftMarginDual
+from dualgap.solvers import solve
+from dualgap.solvers.running import defaults
 
 
 @pytest.mark.parametrize(

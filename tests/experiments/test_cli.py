@@ -5,16 +5,15 @@ import signal
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
-from pathlib import Path
 
 import psutil
 import pytest
-
-from experiments import load_results
-from experiments.cases.records import failed
-from experiments.store import disk
 from tests.experiments.functions import Failing, in_this_process, posing, run_case, wait_for
 from tests.experiments.rows import run, stored
+
+from dualgap.experiments import load_results
+from dualgap.experiments.cases.records import failed
+from dualgap.experiments.store import disk
 
 GRID = posing(C=[1, 2, 4])
 HEAVY = ["numba", "scipy", "pandas", "cvxpy", "numpy", "sklearn", "matplotlib", "rich", "pydantic"]
@@ -23,7 +22,7 @@ HEAVY = ["numba", "scipy", "pandas", "cvxpy", "numpy", "sklearn", "matplotlib", 
 def test_help_imports_nothing_heavy():
     code = f"""
 import sys
-from experiments.cli import main
+from dualgap.experiments.cli import main
 main(["--help"], standalone_mode=False)
 heavy = [name for name in {HEAVY} if name in sys.modules]
 assert not heavy, heavy
@@ -95,8 +94,8 @@ def test_a_command_that_is_interrupted_says_so(command, monkeypatch, arguments):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("experiments.report.write_report", interrupted)
-    monkeypatch.setattr("experiments.selftest.try_solver", interrupted)
+    monkeypatch.setattr("dualgap.experiments.report.write_report", interrupted)
+    monkeypatch.setattr("dualgap.experiments.selftest.try_solver", interrupted)
     assert command(*arguments, code=130).output == "interrupted\n"
 
 
@@ -196,7 +195,7 @@ def test_tables_that_cannot_be_written_fail_the_run(command, write, tmp_path):
     ],
 )
 def test_output_that_cannot_be_printed_is_told_in_a_sentence(output, words):
-    line = [sys.executable, "-m", "experiments.cli", "list", "columns"]
+    line = [sys.executable, "-m", "dualgap.experiments.cli", "list", "columns"]
     read, written = os.pipe()
     os.close(read)
     if output:
@@ -265,7 +264,7 @@ def test_doctor_names_the_extra_that_brings_a_package(command, monkeypatch):
             raise PackageNotFoundError(name)
         return "1.0"
 
-    monkeypatch.setattr("experiments.commands.doctor.version", version)
+    monkeypatch.setattr("dualgap.experiments.commands.doctor.version", version)
     told = " ".join(command("doctor").output.split())
     for name, extra in (("clarabel", "qp"), ("snapml", "peers")):
         absent = rf"{name} absent \(optional, of the extra {extra}: \S+ -m pip install {name}\)"
@@ -285,7 +284,7 @@ def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
 ):
     solvers, out = ["smo", f"'{strange('time.sleep(600); yield')}'"], tmp_path / "out"
     path = write(posing(solvers=solvers))
-    arguments = [sys.executable, "-m", "experiments.cli", "run", path, "--out", out]
+    arguments = [sys.executable, "-m", "dualgap.experiments.cli", "run", path, "--out", out]
     arguments += ["--workers", "2"]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
         wait_for(lambda: (out / "runs.jsonl").exists() and (out / "runs.jsonl").stat().st_size)
@@ -313,7 +312,7 @@ def test_a_run_needs_nobody_who_reads_what_it_prints(command, tmp_path, write, h
     with in_this_process():
         command("run", write(), "--out", "x")
     (tmp_path / "x/summary.md").unlink()
-    line = f'{how}; "{sys.executable}" -m experiments.cli run small.yaml --out x --resume'
+    line = f'{how}; "{sys.executable}" -m dualgap.experiments.cli run small.yaml --out x --resume'
     done = subprocess.run(
         ["/bin/sh", "-c", line], capture_output=True, check=False, env=os.environ | variables
     )
@@ -325,13 +324,20 @@ def test_a_run_needs_nobody_who_reads_what_it_prints(command, tmp_path, write, h
 def test_a_folder_that_was_removed_is_told_in_a_line(tmp_path, write):
     (tmp_path / "gone").mkdir()
     line = f'cd "{tmp_path}/gone"; rmdir "{tmp_path}/gone"; exec "$0" "$@"'
-    root = str(Path(__file__).parents[2])
     done = subprocess.run(
-        ["/bin/sh", "-c", line, sys.executable, "-m", "experiments.cli", "run", str(write())],
+        [
+            "/bin/sh",
+            "-c",
+            line,
+            sys.executable,
+            "-m",
+            "dualgap.experiments.cli",
+            "run",
+            str(write()),
+        ],
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": root},
     )
     assert done.returncode == 2
     assert done.stderr.strip() == "the current folder has been removed; change to another one"
@@ -348,7 +354,7 @@ def test_two_experiments_of_one_name_are_refused_before_any_is_run(command, tmp_
 
 INTERRUPTED = """
 import os, signal, sys
-from experiments.commands.terminal import Commands
+from dualgap.experiments.commands.terminal import Commands
 
 main = Commands("main")
 

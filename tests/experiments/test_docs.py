@@ -10,12 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
-
-from experiments.analysis.times import labelled
-from experiments.cli import main
-from experiments.store.reading import load_results
-from experiments.tables.claims import claims
 from tests.shown import README
+
+from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.cli import main
+from dualgap.experiments.store.reading import load_results
+from dualgap.experiments.tables.claims import claims
 
 DOCS = Path(__file__).parents[2] / "experiments" / "docs"
 

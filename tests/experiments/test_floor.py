@@ -2,10 +2,10 @@
 
 import pytest
 
-from experiments.floor import KernelFloor
-from problems import RBF, Linear, SoftMarginDual, SVRDual, datasets, reduce
-from problems.forms import BoxQP
-from solvers import solve
+from dualgap.experiments.floor import KernelFloor
+from dualgap.problems import RBF, Linear, SoftMarginDual, SVRDual, datasets, reduce
+from dualgap.problems.forms import BoxQP
+from dualgap.solvers import solve
 
 
 def test_the_floor_counts_its_values_and_gives_no_answer():

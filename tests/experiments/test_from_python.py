@@ -1,12 +1,12 @@
 """Experiments run from Python: what the command does, says and refuses."""
 
 import pytest
-
-import experiments
-from experiments import from_python
-from experiments.records import Refusal
-from experiments.store.manifest import read_manifest
 from tests.experiments.functions import posing
+
+from dualgap import experiments
+from dualgap.experiments import from_python
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.store.manifest import read_manifest
 
 GRID = {
     "name": "small",

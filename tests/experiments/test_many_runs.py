@@ -6,10 +6,10 @@ import sys
 from dataclasses import replace
 
 import pytest
-
-from experiments import load_results
-from experiments.cases.records import blank_record
 from tests.experiments.functions import in_this_process, posing, run_case
+
+from dualgap.experiments import load_results
+from dualgap.experiments.cases.records import blank_record
 
 SMO = "{name: smo, tol: [1e-1, 1e-3, 1e-6]}"
 MANY = {"C": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100], "seeds": [1, 2, 3, 4]}

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 from flint import fmpq, fmpq_mat
 
-from problems import ConvexQP
+from dualgap.problems import ConvexQP
 
 KINDS = ("plain", "degenerate", "unbounded", "infeasible", "rank_deficient", "badly_scaled")
 

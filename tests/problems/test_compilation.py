@@ -10,8 +10,8 @@ import numba
 import pytest
 from numba.core.event import Listener, install_listener
 
-from problems import compilation
-from problems.compilation import compiled_apart, compiling, pausing
+from dualgap.problems import compilation
+from dualgap.problems.compilation import compiled_apart, compiling, pausing
 
 FUNCTION = "import numba\n\n@numba.njit(cache=True)\ndef doubled(x):\n    return x + x\n"
 MOVED = b"cproblems.where_it_was\nRows\n."  # the pickle of a class in a module that is not there
@@ -36,7 +36,9 @@ def folder(request, tmp_path, monkeypatch):
     assert (tmp_path / "kept").exists() == request.param
 
 
-@pytest.mark.parametrize("name", ["problems.compiled_once", "solvers.compiled_once"])
+@pytest.mark.parametrize(
+    "name", ["dualgap.problems.compiled_once", "dualgap.solvers.compiled_once"]
+)
 def test_a_function_whose_index_cannot_be_read_is_compiled_again(name, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, name, module := module_of(name, folder))
     assert module.doubled(2) == 4
@@ -81,7 +83,7 @@ def test_what_is_compiled_apart_is_read_again_there_and_nowhere_else(folder, mon
 
 
 @pytest.mark.parametrize(("seconds", "times"), [(-1.0, 1), (1e9, 0)], ids=["long", "short"])
-@pytest.mark.parametrize(("name", "ours"), [("problems.compiled_once", 1), ("other", 0)])
+@pytest.mark.parametrize(("name", "ours"), [("dualgap.problems.compiled_once", 1), ("other", 0)])
 def test_it_is_said_once_and_only_while_functions_of_ours_are_compiled(
     seconds, times, name, ours, folder, monkeypatch
 ):
@@ -101,9 +103,9 @@ def test_it_is_said_once_and_only_while_functions_of_ours_are_compiled(
 
 
 SCRIPT = """
-from problems import compilation
-from problems.kernels.gaussian import _fill_exponents
-from problems.projection import _multiplier
+from dualgap.problems import compilation
+from dualgap.problems.kernels.gaussian import _fill_exponents
+from dualgap.problems.projection import _multiplier
 compilation._SILENT_SECONDS = -1.0
 for function, arguments in ((_fill_exponents, "f8[:,::1], f8[::1], f8[::1], f8"),
                             (_multiplier, ", ".join(6 * ["f8[::1]"]) + ", i8[::1], f8")):

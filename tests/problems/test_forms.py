@@ -4,11 +4,11 @@ import cvxopt
 import numpy as np
 import pytest
 
-from problems import BoxQP
-from problems.box_gap import best_multiplier, gap_terms, kkt_violation, violating_pair
-from problems.gram.gram import Gram, SignedGram
-from problems.kernels import Linear
-from problems.projection import members_of, project
+from dualgap.problems import BoxQP
+from dualgap.problems.box_gap import best_multiplier, gap_terms, kkt_violation, violating_pair
+from dualgap.problems.gram.gram import Gram, SignedGram
+from dualgap.problems.kernels import Linear
+from dualgap.problems.projection import members_of, project
 
 
 def grouped(seed: int, n: int = 12) -> BoxQP:

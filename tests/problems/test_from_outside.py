@@ -6,8 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from tests.differential.grouped import Grouped, Pinball
+from tests.problems.blocks.files import in_blocks
+from tests.shown import in_tutorial
+from tests.small_problems import two_classes
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Formulation,
     Kernel,
@@ -19,15 +23,17 @@ from problems import (
     SVRDual,
     certify,
 )
-from problems.arithmetic import entropy
-from problems.blocks import ArraySource, Blocks
-from problems.losses import EpsilonInsensitive, Piece, PiecewiseLinear, ScalarLoss, SquaredHinge
-from solvers import Status, solve
-from solvers.near_rows import NearRows
-from tests.differential.grouped import Grouped, Pinball
-from tests.problems.blocks.files import in_blocks
-from tests.shown import in_tutorial
-from tests.small_problems import two_classes
+from dualgap.problems.arithmetic import entropy
+from dualgap.problems.blocks import ArraySource, Blocks
+from dualgap.problems.losses import (
+    EpsilonInsensitive,
+    Piece,
+    PiecewiseLinear,
+    ScalarLoss,
+    SquaredHinge,
+)
+from dualgap.solvers import Status, solve
+from dualgap.solvers.near_rows import NearRows
 
 X, Y = two_classes(n=40, d=2)
 

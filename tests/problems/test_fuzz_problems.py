@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Formulation,
     HardMarginDual,

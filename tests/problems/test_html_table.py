@@ -3,8 +3,9 @@
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from solvers import SMO, Pegasos, solve, solve_path
 from tests.small_problems import PROBLEMS
+
+from dualgap.solvers import SMO, Pegasos, solve, solve_path
 
 
 class _Texts(HTMLParser):

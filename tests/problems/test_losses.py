@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from problems.arithmetic import Balls, Intervals
-from problems.losses import (
+from dualgap.problems.arithmetic import Balls, Intervals
+from dualgap.problems.losses import (
     LOSSES,
     EpsilonInsensitive,
     Hinge,

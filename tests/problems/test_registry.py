@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments import load_results
-from problems.registry import Registry
-from solvers import Solver
+from dualgap.experiments import load_results
+from dualgap.problems.registry import Registry
+from dualgap.solvers import Solver
 
 MODULE = '''
 from dataclasses import dataclass
 
-from problems import SoftMarginDual
-from problems.datasets import TwoMoons
-from solvers import SMO
+from dualgap.problems import SoftMarginDual
+from dualgap.problems.datasets import TwoMoons
+from dualgap.solvers import SMO
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,17 @@ def installed(tmp_path):
 def registry(installed, monkeypatch):
     """Return the solvers as a process finds them that begins with the package installed."""
     monkeypatch.syspath_prepend(installed)
-    yield Registry("solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")
+    yield Registry("dualgap.solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")
     sys.modules.pop("helpful", None)
 
 
 def test_the_code_of_a_plug_in_is_imported_when_its_class_is_asked_for(registry):
-    assert registry["libsvm"].__module__ == "solvers.external.libsvm"
+    assert registry["libsvm"].__module__ == "dualgap.solvers.external.libsvm"
     assert "nothing" not in registry
     assert "helpful" not in sys.modules
     assert registry.find("quick").__module__ == "helpful"
     assert list(registry)[-1] == "quick"
-    assert registry["smo"].__module__ == "solvers.smo"
+    assert registry["smo"].__module__ == "dualgap.solvers.smo"
 
 
 def test_what_is_broken_costs_one_line_that_names_it(registry, caplog):

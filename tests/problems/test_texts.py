@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from experiments.plots.style import figure, plain, shortened, style
-from problems.texts import html, latex, markdown, one_line, printable
+from dualgap.experiments.plots.style import figure, plain, shortened, style
+from dualgap.problems.texts import html, latex, markdown, one_line, printable
 
 HOSTILE = [
     *(

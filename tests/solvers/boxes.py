@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from problems import BoxQP, Linear
-from problems.gram.gram import Gram, SignedGram
+from dualgap.problems import BoxQP, Linear
+from dualgap.problems.gram.gram import Gram, SignedGram
 
 SHAPES = (
     "no equality",

@@ -1,10 +1,10 @@
 """Every small problem in turn: one of each kind in `make test`, fewer of the slowest solvers."""
 
 import pytest
-
-from problems import Formulation
 from tests.halves import quick
 from tests.small_problems import KINDS, PROBLEMS
+
+from dualgap.problems import Formulation
 
 BLACK_BOXES = ("scipy_minimize", "mystic")  # slow, and each problem is a box QP to them
 OF_BLACK_BOXES = ("hard_dual_rbf", "soft_primal_sparse", "soft_dual_rbf", "svr_dual_rbf", "softmax")

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.halves import quick
+from tests.small_problems import two_classes
+from tests.solvers.boxes import SHAPES, shifted_box
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     FormPoint,
@@ -16,8 +19,8 @@ from problems import (
     SoftMarginDual,
     reduce,
 )
-from problems.gram.gram import Gram, SignedGram
-from solvers import (
+from dualgap.problems.gram.gram import Gram, SignedGram
+from dualgap.solvers import (
     SCG,
     SMO,
     CoordinateDescent,
@@ -31,11 +34,8 @@ from solvers import (
     Status,
     solve,
 )
-from solvers.smo import active, state
-from solvers.smo.newton import policy
-from tests.halves import quick
-from tests.small_problems import two_classes
-from tests.solvers.boxes import SHAPES, shifted_box
+from dualgap.solvers.smo import active, state
+from dualgap.solvers.smo.newton import policy
 
 
 def nu_svc(n: int, kernel: Kernel) -> BoxQP:

@@ -8,9 +8,18 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVR, LinearSVC, LinearSVR
 
-from problems import ERM, Point, RegularizedERM, Sigmoid, SoftmaxERM, certify, datasets, reduce
-from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
-from solvers import (
+from dualgap.problems import (
+    ERM,
+    Point,
+    RegularizedERM,
+    Sigmoid,
+    SoftmaxERM,
+    certify,
+    datasets,
+    reduce,
+)
+from dualgap.problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from dualgap.solvers import (
     LBFGS,
     SDCA,
     CvxpyERM,

@@ -2,20 +2,21 @@
 
 import ast
 import inspect
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.halves import quick
+from tests.small_problems import BINARY, KINDS, PROBLEMS, X
+from tests.solvers.conftest import BLACK_BOXES
 
-from problems import RBF, Formulation, HardMarginDual, HingeERM, SoftMarginDual
-from solvers import (
+from dualgap.problems import RBF, Formulation, HardMarginDual, HingeERM, SoftMarginDual
+from dualgap.solvers import (
     LBFGS,
     SCG,
     SDCA,
@@ -47,9 +48,6 @@ from solvers import (
     all_solvers,
     solve,
 )
-from tests.halves import quick
-from tests.small_problems import BINARY, KINDS, PROBLEMS, X
-from tests.solvers.conftest import BLACK_BOXES
 
 UNSET = {"program"}  # needs settings that name one
 NAMES = [name for name in all_solvers() if name not in UNSET]
@@ -251,11 +249,9 @@ def test_a_setting_that_cannot_be_used_is_refused_by_its_name(
 
 
 def test_baselines_are_not_imported_before_they_are_prepared() -> None:
-    code = "import solvers, sys; solvers.all_solvers(); print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    given = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    ).stdout.split()
+    code = "import sys, dualgap; dualgap.all_solvers(); print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    given = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     baselines = {
         "sklearn",
         "sklearnex",

@@ -13,10 +13,10 @@ import pytest
 import scipy.sparse as sp
 from numba.core.event import Listener, install_listener
 from numba.core.registry import CPUDispatcher
+from tests.small_problems import PROBLEMS, two_classes
 
-import problems
-import solvers
-from problems import (
+from dualgap import problems, solvers
+from dualgap.problems import (
     RBF,
     Formulation,
     HardMarginDual,
@@ -27,14 +27,13 @@ from problems import (
     SoftMarginDual,
     SVRDual,
 )
-from solvers import Solver, Status, all_solvers, near_rows, solve
-from solvers.numerics import warm_up
-from tests.small_problems import PROBLEMS, two_classes
+from dualgap.solvers import Solver, Status, all_solvers, near_rows, solve
+from dualgap.solvers.numerics import warm_up
 
 OURS = [
     name
     for name, cls in all_solvers().items()
-    if cls.__module__.startswith("solvers.") and ".external." not in cls.__module__
+    if cls.__module__.startswith("dualgap.solvers.") and ".external." not in cls.__module__
 ]
 SLOW = ("cvxpy_qp", "cvxpy_erm")  # which compile nothing but kernels, as the others do
 MOST_STEPS = {"simplified_smo": 20, "platt_smo": 2000, "pegasos": 2000, "scg": 500}
@@ -61,7 +60,8 @@ def functions_of_ours() -> list[CPUDispatcher]:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".external" not in module.name:
                 importlib.import_module(module.name)
-    modules = [m for name, m in sys.modules.items() if name.startswith(("problems.", "solvers."))]
+    packages = "dualgap.problems.", "dualgap.solvers."
+    modules = [module for name, module in sys.modules.items() if name.startswith(packages)]
     found = {id(f): f for m in modules for f in vars(m).values() if isinstance(f, CPUDispatcher)}
     return list(found.values())
 

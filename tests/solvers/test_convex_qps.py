@@ -6,13 +6,13 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from problems import ConvexQP, Point, certify
-from solvers import Status, solve
-from solvers.cvxopt_qp import CvxoptQP
-from solvers.cvxpy_qp import CvxpyQP
-from solvers.external.qpsolvers_qp import QPSolversQP
-from solvers.interior_point import InteriorPoint
-from solvers.running.modelled import certify_cvxpy
+from dualgap.problems import ConvexQP, Point, certify
+from dualgap.solvers import Status, solve
+from dualgap.solvers.cvxopt_qp import CvxoptQP
+from dualgap.solvers.cvxpy_qp import CvxpyQP
+from dualgap.solvers.external.qpsolvers_qp import QPSolversQP
+from dualgap.solvers.interior_point import InteriorPoint
+from dualgap.solvers.running.modelled import certify_cvxpy
 
 PROBLEM = ConvexQP(
     P=[[2.0, 0.5], [0.5, 1.0]],

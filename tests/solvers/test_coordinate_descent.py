@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from problems import (
+from dualgap.problems import (
     RBF,
     SoftMarginDual,
     datasets,
 )
-from solvers import CoordinateDescent, solve
-from solvers.coordinate_descent import minimise
+from dualgap.solvers import CoordinateDescent, solve
+from dualgap.solvers.coordinate_descent import minimise
 
 
 def quadratic(d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

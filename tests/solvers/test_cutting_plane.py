@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from problems import ChainMargin, HingeERM, datasets
-from solvers import SMO, CuttingPlane, Status, solve
+from dualgap.problems import ChainMargin, HingeERM, datasets
+from dualgap.solvers import SMO, CuttingPlane, Status, solve
 
 
 def small(C: float = 1.0) -> ChainMargin:

@@ -3,10 +3,10 @@
 import sys
 
 import pytest
-
-from problems import SoftMarginDual, SoftMarginPrimal
-from solvers import CvxpyQP, Status, solve
 from tests.small_problems import two_classes
+
+from dualgap.problems import SoftMarginDual, SoftMarginPrimal
+from dualgap.solvers import CvxpyQP, Status, solve
 
 VIEWS = [SoftMarginDual, SoftMarginPrimal]
 

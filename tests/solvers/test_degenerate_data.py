@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.halves import quick
 
-from problems import (
+from dualgap.problems import (
     RBF,
     HardMarginDual,
     HingeERM,
@@ -20,7 +21,7 @@ from problems import (
     SoftMarginDual,
     SVRDual,
 )
-from solvers import (
+from dualgap.solvers import (
     SMO,
     CvxoptQP,
     DualCoordinateDescent,
@@ -32,7 +33,6 @@ from solvers import (
     default_solver,
     solve,
 )
-from tests.halves import quick
 
 rng = np.random.default_rng(0)
 Y = np.where(np.arange(24) % 2 == 0, 1.0, -1.0)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Gram,
     HardMarginDual,
@@ -18,7 +18,7 @@ from problems import (
     SVRDual,
     datasets,
 )
-from solvers import (
+from dualgap.solvers import (
     DualCoordinateDescent,
     Nystroem,
     RandomFourier,

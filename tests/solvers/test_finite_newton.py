@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from problems import RBF, Point, RegularizedERM, certify
-from problems.formulations.erm import WeightedERM
-from problems.losses import Hinge, Squared, SquaredEpsilonInsensitive, SquaredHinge
-from solvers import solve
-from solvers.finite_newton import FiniteNewton, minimise_squares
+from dualgap.problems import RBF, Point, RegularizedERM, certify
+from dualgap.problems.formulations.erm import WeightedERM
+from dualgap.problems.losses import Hinge, Squared, SquaredEpsilonInsensitive, SquaredHinge
+from dualgap.solvers import solve
+from dualgap.solvers.finite_newton import FiniteNewton, minimise_squares
 
 
 def cancer():

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.small_problems import BINARY, NU
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     HardMarginDual,
@@ -14,12 +15,11 @@ from problems import (
     SoftMarginDual,
     reduce,
 )
-from problems.gram.gram import Gram, SignedGram
-from solvers import InteriorPoint, Status, solve
-from solvers.interior_point import Program
-from solvers.numerics.claims import NO_MARGIN
-from solvers.numerics.shifted import Dense, shifted_gram
-from tests.small_problems import BINARY, NU
+from dualgap.problems.gram.gram import Gram, SignedGram
+from dualgap.solvers import InteriorPoint, Status, solve
+from dualgap.solvers.interior_point import Program
+from dualgap.solvers.numerics.claims import NO_MARGIN
+from dualgap.solvers.numerics.shifted import Dense, shifted_gram
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((40, 3))

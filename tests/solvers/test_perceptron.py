@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from problems import RBF, HardMarginDual, HardMarginPrimal, Linear, SoftMarginDual
-from solvers import CvxoptQP, Perceptron, Status, solve
-from solvers.perceptron import mistake_bound
+from dualgap.problems import RBF, HardMarginDual, HardMarginPrimal, Linear, SoftMarginDual
+from dualgap.solvers import CvxoptQP, Perceptron, Status, solve
+from dualgap.solvers.perceptron import mistake_bound
 
 
 def separable(seed: int, gap: float = 0.5) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     HingeERM,
@@ -24,7 +24,7 @@ from problems import (
     certify,
     reduce,
 )
-from solvers import (
+from dualgap.solvers import (
     SMO,
     DualCoordinateDescent,
     InteriorPoint,

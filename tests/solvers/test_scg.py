@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers.scg import minimise
+from dualgap.solvers.scg import minimise
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems import RBF, Polynomial, RegularizedERM, datasets
-from solvers import LBFGS, NewtonCG, solve
+from dualgap.problems import RBF, Polynomial, RegularizedERM, datasets
+from dualgap.solvers import LBFGS, NewtonCG, solve
 
 CANCER = datasets.load("breast_cancer", standardize=True, limit=200, seed=0)
 

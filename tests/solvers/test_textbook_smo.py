@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-from problems import RBF, BoxQP, SoftMarginDual, reduce
-from solvers import PlattSMO, SimplifiedSMO, solve
 from tests.small_problems import PROBLEMS, two_classes
+
+from dualgap.problems import RBF, BoxQP, SoftMarginDual, reduce
+from dualgap.solvers import PlattSMO, SimplifiedSMO, solve
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from problems import (
+from dualgap.problems import (
     RBF,
     SVDD,
     Certificate,
@@ -33,25 +33,25 @@ from problems import (
     SVRPrimal,
     certify,
 )
-from problems.formulations.erm import WeightedERM
-from problems.losses import (
+from dualgap.problems.formulations.erm import WeightedERM
+from dualgap.problems.losses import (
     EpsilonInsensitive,
     Logistic,
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from solvers import Status, estimators, solve
-from solvers.cvxopt_qp import CvxoptQP
-from solvers.cvxpy_erm import CvxpyERM
-from solvers.dual_coordinate_descent import DualCoordinateDescent
-from solvers.external.libsvm import LibSVM
-from solvers.interior_point import InteriorPoint
-from solvers.near_rows import NearRows
-from solvers.sdca import SDCA
-from solvers.semismooth_newton import SemismoothNewton
-from solvers.smo import SMO
-from solvers.smooth_primal import LBFGS, NewtonCG
+from dualgap.solvers import Status, estimators, solve
+from dualgap.solvers.cvxopt_qp import CvxoptQP
+from dualgap.solvers.cvxpy_erm import CvxpyERM
+from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
+from dualgap.solvers.external.libsvm import LibSVM
+from dualgap.solvers.interior_point import InteriorPoint
+from dualgap.solvers.near_rows import NearRows
+from dualgap.solvers.sdca import SDCA
+from dualgap.solvers.semismooth_newton import SemismoothNewton
+from dualgap.solvers.smo import SMO
+from dualgap.solvers.smooth_primal import LBFGS, NewtonCG
 
 SOLVERS = [SMO, DualCoordinateDescent, SemismoothNewton, InteriorPoint, CvxoptQP, NearRows]
 SOLVERS += [LBFGS, NewtonCG, SDCA, CvxpyERM, LibSVM]

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-
-from solvers import solve
-from solvers.cvxopt_qp import CvxoptQP
-from solvers.cvxpy_qp import CvxpyQP
-from solvers.external.qpsolvers_qp import QPSolversQP
-from solvers.numerics.quadratic import BACKENDS
 from tests.halves import quick
 from tests.problems.convex_qps import drawn, problem_of
+
+from dualgap.solvers import solve
+from dualgap.solvers.cvxopt_qp import CvxoptQP
+from dualgap.solvers.cvxpy_qp import CvxpyQP
+from dualgap.solvers.external.qpsolvers_qp import QPSolversQP
+from dualgap.solvers.numerics.quadratic import BACKENDS
 
 
 def back_ends():

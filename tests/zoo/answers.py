@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from problems import FormPoint
-from problems.projection import project
-from solvers import SMO
+from dualgap.problems import FormPoint
+from dualgap.problems.projection import project
+from dualgap.solvers import SMO
 
 _SMALL = 1e-6  # far above what a step is where the features are 1e8
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-import problems
-import solvers.running.solution
-from problems import Certificate, FormPoint
-from solvers import SMO
+import dualgap.solvers.running.solution
+from dualgap import problems
+from dualgap.problems import Certificate, FormPoint
+from dualgap.solvers import SMO
 
 
 class _Cheat(SMO):
@@ -76,7 +76,7 @@ class CertifiesItself(_Cheat, expected="global state", words="problems.certify")
     """It replaces what certifies it."""
 
     def iterates(self, state):
-        problems.certify = solvers.running.solution.certify = lambda *_: Certificate(
+        problems.certify = dualgap.solvers.running.solution.certify = lambda *_: Certificate(
             1.0, 1.0, 0.0, 0.0
         )
         yield FormPoint(np.zeros(state.n), claim="optimal")

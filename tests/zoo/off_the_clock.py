@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import solvers.running.loop
-from problems import FormPoint
-from solvers import SMO
+import dualgap.solvers.running.loop
+from dualgap.problems import FormPoint
+from dualgap.solvers import SMO
 
 WORK = 0.5  # seconds
 
@@ -80,12 +80,12 @@ class DividesItsTime(_Patient):
     """It replaces what the loop returns by one that took a hundredth of the time."""
 
     def iterates(self, state):
-        honest = solvers.running.loop.Solution
+        honest = dualgap.solvers.running.loop.Solution
 
         def quick(*fields, time_solve, **others):
             return honest(*fields, time_solve=time_solve / 100, **others)
 
-        solvers.running.loop.Solution = quick
+        dualgap.solvers.running.loop.Solution = quick
         yield FormPoint(_solved(state), claim="optimal")
 
 
@@ -114,7 +114,7 @@ class ClockForOneStep(_Patient):
         places = [
             (time, "perf_counter"),
             (time, "process_time"),
-            (solvers.running.loop, "perf_counter"),
+            (dualgap.solvers.running.loop, "perf_counter"),
         ]
         clocks = [getattr(module, name) for module, name in places]
         stopped = time.perf_counter()
@@ -187,7 +187,7 @@ class HonestWhenWatched(_Patient, shown="wrong"):
     """It solves where the selftest is loaded, and claims that it solved elsewhere."""
 
     def iterates(self, form):
-        if "experiments.selftest.bench" in sys.modules:
+        if "dualgap.experiments.selftest.bench" in sys.modules:
             yield from super().iterates(form)
         else:
             yield FormPoint(np.zeros(form.n), claim="optimal")

@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-from solvers import SMO
+from dualgap.solvers import SMO
 
 
 class _Deadly(SMO):

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from problems import FormPoint
-from solvers import SMO
+from dualgap.problems import FormPoint
+from dualgap.solvers import SMO
 
 
 class _Careless(SMO):

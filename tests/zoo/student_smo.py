@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems import BoxQP, FormPoint
-from solvers import Solver
+from dualgap.problems import BoxQP, FormPoint
+from dualgap.solvers import Solver
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from problems import Linear, Polynomial
-from problems.gram.gram import Gram, SignedGram
-from solvers import SMO, Pegasos
+from dualgap.problems import Linear, Polynomial
+from dualgap.problems.gram.gram import Gram, SignedGram
+from dualgap.solvers import SMO, Pegasos
 
 
 class _Other(SMO):

@@ -52,8 +52,8 @@ def _process(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines:
 
 def _is_foreign(_app: Any, _what: str, _name: str, obj: Any, *_: Any) -> bool | None:
     """Leave out what a module has from other packages, and methods that they add to classes."""
-    module = str(getattr(obj, "__module__", None) or "problems")
-    return None if module.startswith(("problems", "solvers", "experiments")) else True
+    module = str(getattr(obj, "__module__", None) or "dualgap")
+    return None if module.startswith("dualgap.") else True
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from experiments.gallery import FIGURES, write
+from dualgap.experiments.gallery import FIGURES, write
 
 
 class CourseOrder:

@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from solvers import estimators
+from dualgap.solvers import estimators
 
 _CLASSES = {
     name: getattr(datasets, f"load_{name}")(return_X_y=True)

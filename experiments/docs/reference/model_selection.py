@@ -16,8 +16,8 @@ import pandas as pd
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
-from problems import RBF, Point, SoftMarginDual, certify, datasets
-from solvers import cross_validate
+from dualgap.problems import RBF, Point, SoftMarginDual, certify, datasets
+from dualgap.solvers import cross_validate
 
 LOW, HIGH, FOLDS = 0.01, 100.0, 10
 GRID = np.geomspace(LOW, HIGH, 50)

@@ -18,9 +18,9 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from experiments.cases.plan import Case
-from experiments.cases.records import Outcome
-from experiments.executors.base import Executor, ExecutorError
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.executors.base import Executor, ExecutorError
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class DaskExecutor(Executor):
             If it cannot be reached within a few seconds, or does not have this package.
         """
         try:
-            from experiments.executors.dask.tasks import check_address  # noqa: PLC0415 - optional
+            from dualgap.experiments.executors.dask.tasks import check_address  # noqa: PLC0415 - optional
         except ModuleNotFoundError as error:
             raise ExecutorError(
                 f"--executor dask: {error}; install it with: pip install 'dualgap[dask]'"
@@ -65,6 +65,6 @@ class DaskExecutor(Executor):
         ExecutorError
             If the scheduler cannot be reached or is lost; cases without an outcome are not run.
         """
-        from experiments.executors.dask.tasks import run_tasks  # noqa: PLC0415 - optional
+        from dualgap.experiments.executors.dask.tasks import run_tasks  # noqa: PLC0415 - optional
 
         yield from run_tasks(cases, self.grace, self.workers or 1, self.address)

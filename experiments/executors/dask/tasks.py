@@ -14,11 +14,11 @@ from distributed import CancelledError, Client, Future, KilledWorker, LocalClust
 from distributed.comm.core import connect
 from distributed.utils import silence_logging_cmgr
 
-from experiments.cases.plan import Case
-from experiments.cases.records import Outcome, failed, read_outcome, versions
-from experiments.executors.base import ExecutorError
-from experiments.executors.dask.worker import Isolation, run_beside
-from experiments.workers.wire import Malformed
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Outcome, failed, read_outcome, versions
+from dualgap.experiments.executors.base import ExecutorError
+from dualgap.experiments.executors.dask.worker import Isolation, run_beside
+from dualgap.experiments.workers.wire import Malformed
 
 _REACHED = 5.0  # seconds
 _AHEAD = 2  # cases known to Dask, over those that it runs at once

@@ -15,10 +15,10 @@ from distributed import Worker, WorkerPlugin, get_worker, sync
 from distributed.comm.addressing import get_address_host
 from tornado.ioloop import PeriodicCallback
 
-from experiments.cases.plan import Case
-from experiments.cases.records import Outcome, packed
-from experiments.executors.slot import WorkerSlot
-from experiments.workers.machine import cores
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Outcome, packed
+from dualgap.experiments.executors.slot import WorkerSlot
+from dualgap.experiments.workers.machine import cores
 
 _IDLE = 60.0  # seconds after which a process without a case is ended
 _POLL = 0.05  # seconds

@@ -21,12 +21,12 @@ from importlib.util import find_spec
 from shutil import which
 from typing import ClassVar
 
-from experiments.cases.plan import Case
-from experiments.cases.records import Outcome
-from experiments.cases.search import Waiting
-from experiments.executors.base import Executor, ExecutorError
-from experiments.executors.slurm import queue
-from experiments.executors.slurm.slots import Slots
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.cases.search import Waiting
+from dualgap.experiments.executors.base import Executor, ExecutorError
+from dualgap.experiments.executors.slurm import queue
+from dualgap.experiments.executors.slurm.slots import Slots
 
 AGAIN = 2  # times a run whose job was ended is begun again
 SLOTS = 16  # of one array

@@ -12,7 +12,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from experiments.executors.base import ExecutorError
+from dualgap.experiments.executors.base import ExecutorError
 
 _COLUMNS = "%F|%K|%T|%r"  # of squeue: the array, the place in it, the state, the reason
 _ENDED = ("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY")

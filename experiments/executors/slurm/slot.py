@@ -14,17 +14,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments.cases.plan import Case
-from experiments.cases.records import Row, failed
-from experiments.cases.search import Record, Waiting
-from experiments.executors.local import LocalExecutor
-from experiments.records import Refusal
-from experiments.store import disk
-from experiments.store.folder import Store
-from experiments.store.inputs import input_files
-from experiments.store.manifest import read_manifest, write_manifest
-from experiments.store.reading import RunFolder, load_answer
-from experiments.workers.wire import Layout, pack
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Row, failed
+from dualgap.experiments.cases.search import Record, Waiting
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.folder import Store
+from dualgap.experiments.store.inputs import input_files
+from dualgap.experiments.store.manifest import read_manifest, write_manifest
+from dualgap.experiments.store.reading import RunFolder, load_answer
+from dualgap.experiments.workers.wire import Layout, pack
 
 _Told = tuple[list[Case], dict[str, Row]]
 _LAYOUT = Layout[_Told](_Told)

@@ -13,21 +13,23 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from experiments.cases.plan import Case, search_of
-from experiments.cases.records import Outcome
-from experiments.cases.search import Waiting
-from experiments.executors.base import ExecutorError
-from experiments.executors.slurm import queue
-from experiments.executors.slurm.slot import Slot
-from experiments.store import disk
-from experiments.store.log import LOG
-from experiments.store.manifest import read_manifest
-from experiments.store.reading import RunFolder
-from experiments.workers.capture import last_words
+from dualgap.experiments.cases.plan import Case, search_of
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.cases.search import Waiting
+from dualgap.experiments.executors.base import ExecutorError
+from dualgap.experiments.executors.slurm import queue
+from dualgap.experiments.executors.slurm.slot import Slot
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.log import LOG
+from dualgap.experiments.store.manifest import read_manifest
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.workers.capture import last_words
 
 _JOBS = "jobs.json"
 # no module, which the processes of its runs would import, with NumPy, before their environment is set
-_START = "import sys; from experiments.executors.slurm.slot import fill; fill(*sys.argv[1:])"
+_START = (
+    "import sys; from dualgap.experiments.executors.slurm.slot import fill; fill(*sys.argv[1:])"
+)
 
 
 class Job(BaseModel):

@@ -20,9 +20,17 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLUE, GREY, VERMILION, key, label_outside, legend, panels
-from problems import RBF, Formulation, NuSVC, NuSVR, OneClassSVM, Vector, datasets
-from solvers import solve
+from dualgap.experiments.plots.style import (
+    BLUE,
+    GREY,
+    VERMILION,
+    key,
+    label_outside,
+    legend,
+    panels,
+)
+from dualgap.problems import RBF, Formulation, NuSVC, NuSVR, OneClassSVM, Vector, datasets
+from dualgap.solvers import solve
 
 NU = np.linspace(0.04, 1.0, 25)
 _CLEAR = 1e-6  # slacks below it are rounding

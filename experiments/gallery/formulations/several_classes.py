@@ -11,10 +11,10 @@ From M. Straka's NPFL129 notes (after Bishop 2006, figure 4.2) and P. Gori's not
 
 from matplotlib.figure import Figure
 
-from experiments.plots.figures.regions.voting_regions import voting_regions
-from experiments.plots.solved import answer_of
-from problems import OneVsOne, OneVsRest, datasets
-from solvers import Solution, solve
+from dualgap.experiments.plots.figures.regions.voting_regions import voting_regions
+from dualgap.experiments.plots.solved import answer_of
+from dualgap.problems import OneVsOne, OneVsRest, datasets
+from dualgap.solvers import Solution, solve
 
 
 def compute() -> list[Solution]:

@@ -14,9 +14,18 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, label_outside, legend, panels
-from problems import RBF, Linear, SVRDual
-from solvers import Solution, solve
+from dualgap.experiments.plots.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    VERMILION,
+    key,
+    label_outside,
+    legend,
+    panels,
+)
+from dualgap.problems import RBF, Linear, SVRDual
+from dualgap.solvers import Solution, solve
 
 EPSILON, C = 0.3, 5.0
 STYLES: dict[str, tuple[str, dict[str, Any]]] = {

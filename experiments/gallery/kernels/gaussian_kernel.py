@@ -13,10 +13,10 @@ From P. Gori's notes on support vector machines, figure 4, and M. Straka's NPFL1
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import draw_regions, region_keys
-from experiments.plots.style import GREY, figure, legend
-from problems import RBF, HardMarginDual, datasets
-from solvers import Solution, solve
+from dualgap.experiments.plots.plane import draw_regions, region_keys
+from dualgap.experiments.plots.style import GREY, figure, legend
+from dualgap.problems import RBF, HardMarginDual, datasets
+from dualgap.solvers import Solution, solve
 
 
 def compute() -> Solution:

@@ -11,10 +11,10 @@ From C. Anderson's notebook on support vector machines and gradient ascent: its 
 
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import draw_regions, region_keys
-from experiments.plots.style import label_outside, legend, panels
-from problems import RBF, Linear, Polynomial, SoftMarginDual, datasets
-from solvers import Solution, solve
+from dualgap.experiments.plots.plane import draw_regions, region_keys
+from dualgap.experiments.plots.style import label_outside, legend, panels
+from dualgap.problems import RBF, Linear, Polynomial, SoftMarginDual, datasets
+from dualgap.solvers import Solution, solve
 
 KERNELS = {"linear": Linear(), "polynomial, degree 4": Polynomial(4), "Gaussian": RBF(1 / 20)}
 

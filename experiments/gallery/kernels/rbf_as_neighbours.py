@@ -13,10 +13,10 @@ From M. Straka's NPFL129 notes, "SVM With RBF".
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import CLASSES, draw_samples, region_keys
-from experiments.plots.style import BLACK, GREY, legend, panels
-from problems import RBF, SoftMarginDual, Vector, datasets
-from solvers import Solution, solve
+from dualgap.experiments.plots.plane import CLASSES, draw_samples, region_keys
+from dualgap.experiments.plots.style import BLACK, GREY, legend, panels
+from dualgap.problems import RBF, SoftMarginDual, Vector, datasets
+from dualgap.solvers import Solution, solve
 
 QUERY = np.array([[0.45, 0.35]])
 

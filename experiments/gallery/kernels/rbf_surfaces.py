@@ -12,10 +12,10 @@ From M. Straka's NPFL129 notes and P. Gori's notes on the Gaussian kernel.
 
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import draw_regions, region_keys
-from experiments.plots.style import label_outside, legend, panels
-from problems import RBF, SoftMarginDual, datasets
-from solvers import Solution, solve
+from dualgap.experiments.plots.plane import draw_regions, region_keys
+from dualgap.experiments.plots.style import label_outside, legend, panels
+from dualgap.problems import RBF, SoftMarginDual, datasets
+from dualgap.solvers import Solution, solve
 
 GAMMAS = (0.1, 1.0, 20.0)
 CS = (0.3, 100.0)

@@ -13,11 +13,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import draw_samples, region_keys
-from experiments.plots.solved import line_of
-from experiments.plots.style import BLACK, GREEN, key, label_outside, legend, panels
-from problems import SoftMarginPrimal, datasets
-from solvers import LDA, Solution, solve
+from dualgap.experiments.plots.plane import draw_samples, region_keys
+from dualgap.experiments.plots.solved import line_of
+from dualgap.experiments.plots.style import BLACK, GREEN, key, label_outside, legend, panels
+from dualgap.problems import SoftMarginPrimal, datasets
+from dualgap.solvers import LDA, Solution, solve
 
 STYLES = {"linear SVM": (BLACK, "-"), "LDA": (GREEN, "--")}
 

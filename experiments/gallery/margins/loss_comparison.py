@@ -17,9 +17,9 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, figure, legend
-from problems import Vector
-from problems.losses import Hinge, Logistic, Perceptron, Squared, SquaredHinge
+from dualgap.experiments.plots.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, figure, legend
+from dualgap.problems import Vector
+from dualgap.problems.losses import Hinge, Logistic, Perceptron, Squared, SquaredHinge
 
 STYLES: list[dict[str, Any]] = [
     {"color": "#BBBBBB", "linewidth": 4},

@@ -12,11 +12,11 @@ From P. Gori's notes on support vector machines, figure 2; the COMP 790-125 and 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import draw_regions, region_keys
-from experiments.plots.solved import line_of
-from experiments.plots.style import figure, legend
-from problems import HardMarginDual, datasets
-from solvers import Solution, solve
+from dualgap.experiments.plots.plane import draw_regions, region_keys
+from dualgap.experiments.plots.solved import line_of
+from dualgap.experiments.plots.style import figure, legend
+from dualgap.problems import HardMarginDual, datasets
+from dualgap.solvers import Solution, solve
 
 
 def compute() -> Solution:

@@ -15,12 +15,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import draw_samples, region_keys
-from experiments.plots.solved import line_of
-from experiments.plots.style import GREEN, PURPLE, VERMILION, key, label_outside, legend, panels
-from problems import HardMarginPrimal, datasets
-from solvers import Perceptron, Solution, solve
-from solvers.perceptron import mistake_bound
+from dualgap.experiments.plots.plane import draw_samples, region_keys
+from dualgap.experiments.plots.solved import line_of
+from dualgap.experiments.plots.style import (
+    GREEN,
+    PURPLE,
+    VERMILION,
+    key,
+    label_outside,
+    legend,
+    panels,
+)
+from dualgap.problems import HardMarginPrimal, datasets
+from dualgap.solvers import Perceptron, Solution, solve
+from dualgap.solvers.perceptron import mistake_bound
 
 ORDERS = 3  # of the samples
 

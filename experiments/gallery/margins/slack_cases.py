@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import draw_regions, region_keys
-from experiments.plots.solved import line_of
-from experiments.plots.style import figure, legend
-from problems import SoftMarginPrimal, datasets
-from solvers import Solution, solve
+from dualgap.experiments.plots.plane import draw_regions, region_keys
+from dualgap.experiments.plots.solved import line_of
+from dualgap.experiments.plots.style import figure, legend
+from dualgap.problems import SoftMarginPrimal, datasets
+from dualgap.solvers import Solution, solve
 
 
 def compute() -> Solution:

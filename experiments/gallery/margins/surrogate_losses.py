@@ -12,9 +12,9 @@ From P. Gori's notes on support vector machines, figure 6 (after Ben-David et al
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLACK, BLUE, GREEN, VERMILION, figure
-from problems import Vector
-from problems.losses import Hinge, Logistic, Squared
+from dualgap.experiments.plots.style import BLACK, BLUE, GREEN, VERMILION, figure
+from dualgap.problems import Vector
+from dualgap.problems.losses import Hinge, Logistic, Squared
 
 
 def compute() -> tuple[Vector, dict[str, Vector]]:

@@ -13,10 +13,10 @@ loop.
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, figure
-from problems import Vector
-from problems.kernels import Block
-from solvers.coordinate_descent import minimise
+from dualgap.experiments.plots.style import BLACK, BLUE, GREY, VERMILION, figure
+from dualgap.problems import Vector
+from dualgap.problems.kernels import Block
+from dualgap.solvers.coordinate_descent import minimise
 
 
 def f(x: Vector) -> float:

@@ -13,10 +13,10 @@ From C. Anderson's notebook on dual gradient ascent, with the box of a soft marg
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLACK, BLUE, GREY, SKY, VERMILION, panels
-from problems import RBF, BoxQP, Point, SoftMarginDual, Vector, certify, datasets, reduce
-from problems.kernels import Block
-from solvers import ProjectedGradient
+from dualgap.experiments.plots.style import BLACK, BLUE, GREY, SKY, VERMILION, panels
+from dualgap.problems import RBF, BoxQP, Point, SoftMarginDual, Vector, certify, datasets, reduce
+from dualgap.problems.kernels import Block
+from dualgap.solvers import ProjectedGradient
 
 C = 0.45
 TWO = SoftMarginDual(np.array([[1.0, 0.4], [0.5, -1.5]]), np.array([1.0, -1.0]), C, intercept=False)

@@ -14,12 +14,21 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from experiments.plots.solved import line_of
-from experiments.plots.style import BLACK, BLUE, GREY, ORANGE, VERMILION, figure, key, legend
-from problems import HingeERM, Vector, datasets
-from problems.kernels import Block
-from problems.losses import Hinge
-from solvers import Pegasos, solve
+from dualgap.experiments.plots.solved import line_of
+from dualgap.experiments.plots.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    VERMILION,
+    figure,
+    key,
+    legend,
+)
+from dualgap.problems import HingeERM, Vector, datasets
+from dualgap.problems.kernels import Block
+from dualgap.problems.losses import Hinge
+from dualgap.solvers import Pegasos, solve
 
 LAM, STEPS = 0.1, 120
 DATA = {"n": 60, "distance": 2.0, "seed": 1}

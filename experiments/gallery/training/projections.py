@@ -13,9 +13,9 @@ the exact projection after Kiwiel 2008.
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLACK, BLUE, GREY, SKY, label_outside, panels
-from problems.kernels import Block
-from problems.projection import project
+from dualgap.experiments.plots.style import BLACK, BLUE, GREY, SKY, label_outside, panels
+from dualgap.problems.kernels import Block
+from dualgap.problems.projection import project
 
 C, A, DELTA = 1.0, np.array([1.0, -1.0]), 0.3
 SETS = {

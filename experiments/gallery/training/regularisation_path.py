@@ -17,9 +17,9 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLUE, GREY, VERMILION, decades, key, legend, panels
-from problems import RBF, SoftMarginDual, datasets
-from solvers import Selection, select, solve_path
+from dualgap.experiments.plots.style import BLUE, GREY, VERMILION, decades, key, legend, panels
+from dualgap.problems import RBF, SoftMarginDual, datasets
+from dualgap.solvers import Selection, select, solve_path
 
 SHOWN = 6
 

@@ -16,7 +16,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, legend, panels
+from dualgap.experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, legend, panels
 
 C = 1.0
 STARTS = {BLUE: (0.35, 0.15, 0.9), VERMILION: (0.55, 0.8, 1.3)}  # aᵢ, aⱼ, and the best aⱼ

@@ -11,10 +11,10 @@ From C. Anderson's notebook on dual gradient ascent, whose loop draws it while i
 
 from matplotlib.figure import Figure
 
-from experiments.plots.figures.regions.training import training
-from experiments.plots.solved import answer_of, runs_of
-from problems import RBF, SoftMarginDual, datasets
-from solvers import ProjectedGradient, Solution, solve
+from dualgap.experiments.plots.figures.regions.training import training
+from dualgap.experiments.plots.solved import answer_of, runs_of
+from dualgap.problems import RBF, SoftMarginDual, datasets
+from dualgap.solvers import ProjectedGradient, Solution, solve
 
 
 def compute() -> Solution:

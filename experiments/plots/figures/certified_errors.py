@@ -12,12 +12,12 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.analysis.labels import names_of
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Runs
-from experiments.plots.style import decades, key, legend, line_styles, panels
-from experiments.tables.formats import file_name
-from solvers.paths.cross_validation import Bands, summed
+from dualgap.experiments.analysis.labels import names_of
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import decades, key, legend, line_styles, panels
+from dualgap.experiments.tables.formats import file_name
+from dualgap.solvers.paths.cross_validation import Bands, summed
 
 _COLUMNS = ["error", "least_error", "most_error"]
 

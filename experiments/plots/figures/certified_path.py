@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Runs
-from experiments.plots.style import decades, key, legend, panels, wrap
-from experiments.tables.formats import file_name
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import decades, key, legend, panels, wrap
+from dualgap.experiments.tables.formats import file_name
 
 
 class CertifiedPath(Drawing):

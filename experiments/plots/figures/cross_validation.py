@@ -6,10 +6,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.analysis.cross_validation import CHOICE, mean_scores
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Runs
-from experiments.plots.style import (
+from dualgap.experiments.analysis.cross_validation import CHOICE, mean_scores
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import (
     BLACK,
     PANELS,
     key,
@@ -19,7 +19,7 @@ from experiments.plots.style import (
     panels,
     solver_keys,
 )
-from experiments.tables.table import Cell, Table
+from dualgap.experiments.tables.table import Cell, Table
 
 _RING: dict[str, Any] = {
     "color": BLACK,

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Runs
-from experiments.plots.style import BLUE, GREY, TEXT_WIDTH, VERMILION, figure
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import BLUE, GREY, TEXT_WIDTH, VERMILION, figure
 
 
 class Differences(Drawing):

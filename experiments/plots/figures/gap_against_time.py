@@ -16,10 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from experiments.analysis.profiles import LEAST_GAP
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Curve, Runs, Unit
-from experiments.plots.style import (
+from dualgap.experiments.analysis.profiles import LEAST_GAP
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.runs import Curve, Runs, Unit
+from dualgap.experiments.plots.style import (
     decades,
     key,
     label_outside,
@@ -29,7 +29,7 @@ from experiments.plots.style import (
     plain,
     solver_keys,
 )
-from problems import Vector
+from dualgap.problems import Vector
 
 _LEGIBLE = 8  # solvers of a legend
 _LABEL = 0.115  # inches between names beside a panel

@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from experiments.plots.drawing import Drawing, Named, numbered
-from experiments.plots.runs import Runs
-from experiments.plots.style import chunks, figure, legend, wrap
-from experiments.records.outcomes import OUTCOMES, OutcomeKind, outcome_of, worst
-from experiments.tables.formats import duration
+from dualgap.experiments.plots.drawing import Drawing, Named, numbered
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import chunks, figure, legend, wrap
+from dualgap.experiments.records.outcomes import OUTCOMES, OutcomeKind, outcome_of, worst
+from dualgap.experiments.tables.formats import duration
 
 ROWS, COLUMNS = 40, 8  # at most, in one figure
 _NAME = 64  # characters of a problem's name

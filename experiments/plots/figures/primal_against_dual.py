@@ -16,9 +16,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Runs
-from experiments.plots.style import label_sizes, legend, line_styles, panels, solver_keys
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import label_sizes, legend, line_styles, panels, solver_keys
 
 _MEASURES = {
     "variables": "variables",

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.analysis.rates import Approach, approach
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Runs
-from experiments.plots.style import (
+from dualgap.experiments.analysis.rates import Approach, approach
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import (
     decades,
     key,
     label_outside,
@@ -19,7 +19,7 @@ from experiments.plots.style import (
     panels,
     solver_keys,
 )
-from experiments.tables.table import Table
+from dualgap.experiments.tables.table import Table
 
 _FIT: dict[str, Any] = {"color": "#555555", "linewidth": 3.2, "alpha": 0.35, "linestyle": "-"}
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 1.2)), "marker": "", "linewidth": 1.1}

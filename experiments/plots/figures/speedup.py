@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from experiments.analysis.times import tried_in_vain
-from experiments.plots.solver_styles import solver_styles
-from experiments.plots.style import (
+from dualgap.experiments.analysis.times import tried_in_vain
+from dualgap.experiments.plots.solver_styles import solver_styles
+from dualgap.experiments.plots.style import (
     GREY,
     TEXT_WIDTH,
     figure,
@@ -25,7 +25,7 @@ from experiments.plots.style import (
     solver_keys,
     wrap,
 )
-from experiments.records.names import distinct_names, gap_text
+from dualgap.experiments.records.names import distinct_names, gap_text
 
 _ROW_INCHES = 0.34
 _NAME = 30  # characters of a problem's name in a line, of which there are two

@@ -8,12 +8,12 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
-from experiments.analysis.growth import exponent, growing
-from experiments.analysis.labels import SIZES, names_of
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Runs
-from experiments.plots.style import TEXT_WIDTH, figure, key, label_sizes, plain, wrap
-from experiments.tables.formats import file_name
+from dualgap.experiments.analysis.growth import exponent, growing
+from dualgap.experiments.analysis.labels import SIZES, names_of
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import TEXT_WIDTH, figure, key, label_sizes, plain, wrap
+from dualgap.experiments.tables.formats import file_name
 
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.store.manifest import read_manifest
+from dualgap.experiments.store.manifest import read_manifest
 
 PUBLISHED_IN = "published_in.txt"
 _SHOWN = 10  # characters of a hash

@@ -13,25 +13,25 @@ from typing import Any
 import pandas as pd
 from scipy.stats import gmean
 
-from experiments.analysis.hosts import split_by_host
-from experiments.analysis.noise import MARK, Comparison, without_repeats
-from experiments.analysis.profiles import penalty_of, shifted_means
-from experiments.analysis.scores import PAR2, SGM10
-from experiments.analysis.times import READINGS, labelled, times, tried_in_vain
-from experiments.files.experiment import purpose
-from experiments.records.names import gap_text
-from experiments.report.sections import shifted_means_table
-from experiments.store import disk
-from experiments.store.manifest import NAME, StoreError
-from experiments.store.reading import RunFolder, load_results
-from experiments.tables.at_gap import bold
-from experiments.tables.claims import CLAIMS, claims
-from experiments.tables.formats import SINGLE, precise_duration, precision_text
-from experiments.tables.summary import summarise
-from experiments.tables.table import Table
-from problems.texts import markdown
+from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.noise import MARK, Comparison, without_repeats
+from dualgap.experiments.analysis.profiles import penalty_of, shifted_means
+from dualgap.experiments.analysis.scores import PAR2, SGM10
+from dualgap.experiments.analysis.times import READINGS, labelled, times, tried_in_vain
+from dualgap.experiments.files.experiment import purpose
+from dualgap.experiments.records.names import gap_text
+from dualgap.experiments.report.sections import shifted_means_table
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.manifest import NAME, StoreError
+from dualgap.experiments.store.reading import RunFolder, load_results
+from dualgap.experiments.tables.at_gap import bold
+from dualgap.experiments.tables.claims import CLAIMS, claims
+from dualgap.experiments.tables.formats import SINGLE, precise_duration, precision_text
+from dualgap.experiments.tables.summary import summarise
+from dualgap.experiments.tables.table import Table
+from dualgap.problems.texts import markdown
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).resolve().parents[3]
 _DOCUMENTS = ("README.md", "results/README.md")
 _PERFORMANCE = {
     "bench_kernel_svc": "kernel, 5,000 samples and more",

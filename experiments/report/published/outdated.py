@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis.hosts import split_by_host
-from experiments.analysis.means import Benchmark
-from experiments.analysis.verify import compare
-from experiments.report.benchmark import tables_of
-from experiments.report.published.commits import PUBLISHED_IN, history, unknown_commits
-from experiments.report.published.documents import ROOT, documents, folders_in, renewed
-from experiments.store import disk
-from experiments.store.manifest import EXPERIMENT, NAME, StoreError
-from experiments.store.reading import RunFolder
-from experiments.tables.verification import CHECKS, to_frame
+from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.means import Benchmark
+from dualgap.experiments.analysis.verify import compare
+from dualgap.experiments.report.benchmark import tables_of
+from dualgap.experiments.report.published.commits import PUBLISHED_IN, history, unknown_commits
+from dualgap.experiments.report.published.documents import ROOT, documents, folders_in, renewed
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.manifest import EXPERIMENT, NAME, StoreError
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.tables.verification import CHECKS, to_frame
 
 DIGESTS = "digests.json"
 _RECORDS = ("runs.csv", "traces.csv", "paths.csv", NAME, EXPERIMENT)

@@ -1,6 +1,6 @@
 """Publish finished runs into `results/`: their records, tables and figures.
 
-    python -m experiments.report.published.publish [DIR] | --check
+    python -m dualgap.experiments.report.published.publish [DIR] | --check
 
 `publish` copies the records of a run, draws the figures, writes the tables, and renews the tables of
 `README.md` and `results/README.md`. A folder of several runs,
@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from os.path import relpath
 from pathlib import Path
 
-from experiments.analysis.verify import compare
-from experiments.files.experiment import CONFIGS, purpose
-from experiments.plots import plot_all
-from experiments.report.benchmark import write_benchmark
-from experiments.report.published.commits import commit_text, history
-from experiments.report.published.documents import (
+from dualgap.experiments.analysis.verify import compare
+from dualgap.experiments.files.experiment import CONFIGS, purpose
+from dualgap.experiments.plots import plot_all
+from dualgap.experiments.report.benchmark import write_benchmark
+from dualgap.experiments.report.published.commits import commit_text, history
+from dualgap.experiments.report.published.documents import (
     RATIOS,
     ROOT,
     TABLES,
@@ -31,12 +31,12 @@ from experiments.report.published.documents import (
     rewrite,
     verified_table,
 )
-from experiments.report.published.outdated import broken_seals, outdated, seal
-from experiments.store.manifest import NAME, StoreError, write_manifest
-from experiments.store.reading import RunFolder
-from experiments.store.schema import safe_name
-from experiments.tables.summary import summarise, to_markdown
-from experiments.tables.verification import CHECKS, verification_texts
+from dualgap.experiments.report.published.outdated import broken_seals, outdated, seal
+from dualgap.experiments.store.manifest import NAME, StoreError, write_manifest
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.schema import safe_name
+from dualgap.experiments.tables.summary import summarise, to_markdown
+from dualgap.experiments.tables.verification import CHECKS, verification_texts
 
 # what is not published of figures: training has a page a run, and what further pages show is in tables
 _TOO_MANY = re.compile(r"training|gap_against_time-(?!1$)\d+$")

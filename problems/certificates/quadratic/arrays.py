@@ -10,14 +10,14 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 import scipy
 
-from problems.arithmetic.binary_scaling import (
+from dualgap.problems.arithmetic.binary_scaling import (
     column_exponents,
     exponent_to_one,
     row_exponents,
     scaled_columns,
     scaled_rows,
 )
-from problems.dataset import Indices, Vector
+from dualgap.problems.dataset import Indices, Vector
 
 AnyProgram = TypeVar("AnyProgram")
 

@@ -25,18 +25,18 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import products
-from problems.certificates.quadratic.arrays import QPArrays
-from problems.certificates.quadratic.eigenvalues import curvature, is_dense, sparse_lu
-from problems.certificates.quadratic.enclosures import (
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import products
+from dualgap.problems.certificates.quadratic.arrays import QPArrays
+from dualgap.problems.certificates.quadratic.eigenvalues import curvature, is_dense, sparse_lu
+from dualgap.problems.certificates.quadratic.enclosures import (
     Constraints,
     Interior,
     least_squares,
     linear_program,
 )
-from problems.certificates.quadratic.exact_rows import residuals
-from problems.dataset import Vector
+from dualgap.problems.certificates.quadratic.exact_rows import residuals
+from dualgap.problems.dataset import Vector
 
 _ACTIVE = 1e-7  # distance to a limit, relative to the terms, that counts as none
 _FAR = 1e3  # times the largest entry of x: a bound farther away is hardly one

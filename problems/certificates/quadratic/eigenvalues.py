@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.arithmetic.rational import is_semidefinite
-from problems.arithmetic.rounding import gamma, products
-from problems.dataset import Indices, Vector
+from dualgap.problems.arithmetic.rational import is_semidefinite
+from dualgap.problems.arithmetic.rounding import gamma, products
+from dualgap.problems.dataset import Indices, Vector
 
 _RATIONAL_SIZE = 60  # rows up to which a matrix that may be singular is examined in rationals
 _DENSE_SIZE, _DENSE_SHARE = 100, 0.2  # of rows and of entries, from which LAPACK is quicker

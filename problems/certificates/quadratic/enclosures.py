@@ -27,12 +27,16 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.arithmetic import Intervals
-from problems.arithmetic.binary_scaling import exponent_to_one
-from problems.arithmetic.rounding import gamma, products, terms
-from problems.certificates.quadratic.eigenvalues import factored, smallest_eigenvalue, sparse_lu
-from problems.certificates.quadratic.exact_rows import exact_row, exact_signs, residuals
-from problems.dataset import Indices, Vector
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.binary_scaling import exponent_to_one
+from dualgap.problems.arithmetic.rounding import gamma, products, terms
+from dualgap.problems.certificates.quadratic.eigenvalues import (
+    factored,
+    smallest_eigenvalue,
+    sparse_lu,
+)
+from dualgap.problems.certificates.quadratic.exact_rows import exact_row, exact_signs, residuals
+from dualgap.problems.dataset import Indices, Vector
 
 _EPS = 2.0**-52
 _REGULAR = 1e-13  # of the diagonal, that is added before dependent rows are known

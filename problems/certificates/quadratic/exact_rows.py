@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import UNIT, lost_to_underflow
-from problems.dataset import Vector
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import UNIT, lost_to_underflow
+from dualgap.problems.dataset import Vector
 
 _SPLITTER = 2.0**27 + 1
 _SAFE = 1e-250  # above it, and below its inverse, the product of two numbers is a sum of two

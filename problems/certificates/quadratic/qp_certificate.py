@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from problems.certificates.certificate import Bounds, Certificate, assembled
-from problems.certificates.quadratic.arrays import Normalised
-from problems.certificates.quadratic.convex_qp import ACCURATE_GAP, Program, Sides
-from problems.certificates.quadratic.eigenvalues import NotConvex
-from problems.dataset import Vector
-from problems.forms import Point
+from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled
+from dualgap.problems.certificates.quadratic.arrays import Normalised
+from dualgap.problems.certificates.quadratic.convex_qp import ACCURATE_GAP, Program, Sides
+from dualgap.problems.certificates.quadratic.eigenvalues import NotConvex
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import Point
 
 Multipliers = tuple[Vector, Vector]  # y of Ax = b (k,), z ≥ 0 of Gx ≤ h (m,)
 

@@ -26,10 +26,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.dataset import Matrix, Vector, check_samples, check_targets
-from problems.datasets.steps import by_density, pad_features
-from problems.labels import is_word_missing
-from problems.validation import DAMAGE, decoded
+from dualgap.problems.dataset import Matrix, Vector, check_samples, check_targets
+from dualgap.problems.datasets.steps import by_density, pad_features
+from dualgap.problems.labels import is_word_missing
+from dualgap.problems.validation import DAMAGE, decoded
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _LONGEST = 200  # characters of what is said of a line

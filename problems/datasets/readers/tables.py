@@ -13,12 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from problems.datasets.readers.formats import check_readable, checked_words, endings_of, read_text
-from problems.datasets.source import Raw
-from problems.datasets.steps import by_density
-from problems.labels import as_numbers
-from problems.registry import unknown
-from problems.validation import DAMAGE, shown
+from dualgap.problems.datasets.readers.formats import (
+    check_readable,
+    checked_words,
+    endings_of,
+    read_text,
+)
+from dualgap.problems.datasets.source import Raw
+from dualgap.problems.datasets.steps import by_density
+from dualgap.problems.labels import as_numbers
+from dualgap.problems.registry import unknown
+from dualgap.problems.validation import DAMAGE, shown
 
 Place = Callable[[int], str]
 _SEPARATORS = (",", ";", "\t", "|", " ")  # in which a first line is looked for more columns

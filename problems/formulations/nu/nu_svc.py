@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Indices, Matrix, Vector
-from problems.formulations.formulation import Formulation
-from problems.formulations.nu.one_class import sum_below
-from problems.kernels import Kernel, Linear
-from problems.losses import Perceptron
-from problems.validation import NoSuchProblem
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.nu.one_class import sum_below
+from dualgap.problems.kernels import Kernel, Linear
+from dualgap.problems.losses import Perceptron
+from dualgap.problems.validation import NoSuchProblem
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,16 +22,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.box_gap import middle
-from problems.certificates.certificate import Certificate, assembled
-from problems.dataset import Matrix, Vector
-from problems.dual_problem.offsets import best_offsets
-from problems.forms import BoxQP, Point, Reduction
-from problems.formulations.formulation import Formulation
-from problems.formulations.svr import SVRDual
-from problems.gram.gram import Gram
-from problems.kernels import Kernel, Linear
-from problems.losses import EpsilonInsensitive
+from dualgap.problems.box_gap import middle
+from dualgap.problems.certificates.certificate import Certificate, assembled
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dual_problem.offsets import best_offsets
+from dualgap.problems.forms import BoxQP, Point, Reduction
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.svr import SVRDual
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import Kernel, Linear
+from dualgap.problems.losses import EpsilonInsensitive
 
 _BUDGET_ROUNDING = 1e-12  # of the budget, that a sum of float64 may be off
 

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from problems.dataset import Matrix, Vector, check_labels
-from problems.formulations.formulation import Formulation
-from problems.formulations.task import LABELS, Task
-from problems.kernels import Kernel, Linear
-from problems.losses import Perceptron
+from dualgap.problems.dataset import Matrix, Vector, check_labels
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.task import LABELS, Task
+from dualgap.problems.kernels import Kernel, Linear
+from dualgap.problems.losses import Perceptron
 
 
 def sum_below(values: Vector) -> float:

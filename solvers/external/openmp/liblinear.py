@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.forms import ERM, FormPoint
-from problems.losses import Hinge
-from solvers.external.linear import LinearBaseline
-from solvers.external.openmp import call_and_listen
+from dualgap.problems.forms import ERM, FormPoint
+from dualgap.problems.losses import Hinge
+from dualgap.solvers.external.linear import LinearBaseline
+from dualgap.solvers.external.openmp import call_and_listen
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,16 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.forms import FormPoint
-from problems.formulations.formulation import Formulation
-from solvers.external.duals import (
+from dualgap.problems.forms import FormPoint
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.solvers.external.duals import (
     SINGLE_PRECISION,
     Dual,
     DualBaseline,
     dual_of,
     kernel_settings,
 )
-from solvers.external.openmp import call_and_listen
+from dualgap.solvers.external.openmp import call_and_listen
 
 _TYPES = {
     "SVC": "C_SVC",

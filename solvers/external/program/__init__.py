@@ -22,16 +22,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from problems import FORMULATIONS
-from problems.exchange.answers import read_answer, significant_digits
-from problems.exchange.samples import WRITERS, refusal, write
-from problems.forms import AsPosed, FormPoint
-from problems.formulations.formulation import Formulation
-from problems.kernels import KERNELS, Precomputed
-from problems.registry import unknown
-from problems.validation import check_choice, check_positive
-from solvers.base import NotInstalled, Solver
-from solvers.external.program.child import Child, remove
+from dualgap.problems import FORMULATIONS
+from dualgap.problems.exchange.answers import read_answer, significant_digits
+from dualgap.problems.exchange.samples import WRITERS, refusal, write
+from dualgap.problems.forms import AsPosed, FormPoint
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.kernels import KERNELS, Precomputed
+from dualgap.problems.registry import unknown
+from dualgap.problems.validation import check_choice, check_positive
+from dualgap.solvers.base import NotInstalled, Solver
+from dualgap.solvers.external.program.child import Child, remove
 
 _ANSWERS = {  # the ending of each format's files
     **{"libsvm_model": ".model", "liblinear_model": ".model"},

@@ -19,11 +19,11 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from problems.dataset import Indices, Vector
-from problems.kernels import Block
-from problems.projection import project
-from solvers.numerics.projected_cg import Apply, conjugate_gradients, on_plane
-from solvers.smo.matrix import Matrix
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.kernels import Block
+from dualgap.problems.projection import project
+from dualgap.solvers.numerics.projected_cg import Apply, conjugate_gradients, on_plane
+from dualgap.solvers.smo.matrix import Matrix
 
 MOST_FACTORED = 3000  # variables: above, rounds take less time than K and its factor
 MOST_PRODUCTS = 60  # with K in a step

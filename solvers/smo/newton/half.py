@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
-from problems.dataset import Indices, Vector
-from problems.gram.tiles import Tile
-from solvers.numerics.projected_cg import Apply
-from solvers.smo.matrix import Matrix
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.tiles import Tile
+from dualgap.solvers.numerics.projected_cg import Apply
+from dualgap.solvers.smo.matrix import Matrix
 
 _WIDTH = 512  # columns of a strip: their parts of two vectors stay in the first-level cache
 _HEIGHT = 1024  # rows of a strip at a time: their values, 2 MiB, are in the cache when shortened

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from problems.dataset import Indices
-from solvers.smo.newton import MOST_FACTORED
+from dualgap.problems.dataset import Indices
+from dualgap.solvers.smo.newton import MOST_FACTORED
 
 _PATIENCE = 20  # rounds without halving the violation, before a step in float64 is thought of
 _SETTLED = 4  # rounds in which the same variables are free, once scores are refined

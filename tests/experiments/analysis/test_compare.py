@@ -5,11 +5,11 @@ import json
 import pandas as pd
 import pytest
 from rich.console import Console
-
-from experiments.analysis.compare import regressed, set_side_by_side
-from experiments.cases.records import COLUMNS
-from experiments.tables.comparison import to_terminal
 from tests.experiments.rows import repeated, stored
+
+from dualgap.experiments.analysis.compare import regressed, set_side_by_side
+from dualgap.experiments.cases.records import COLUMNS
+from dualgap.experiments.tables.comparison import to_terminal
 
 QUIET = (1.0, 1.01, 0.99, 1.0)
 SLOW = (2.0, 2.02, 1.98, 2.0)

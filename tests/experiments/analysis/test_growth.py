@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from experiments.analysis.growth import exponent, growth
-from experiments.analysis.means import compared
 from tests.experiments.rows import posed, table_of, timed
+
+from dualgap.experiments.analysis.growth import exponent, growth
+from dualgap.experiments.analysis.means import compared
 
 
 def test_the_exponent_is_that_of_a_power_law():

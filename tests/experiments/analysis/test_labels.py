@@ -4,13 +4,13 @@ import json
 
 import pandas as pd
 import pytest
-
-from experiments.analysis.labels import kind_of, solver_labels
-from experiments.analysis.noise import is_repeat, without_repeats
-from experiments.cases.records import COLUMNS, blank_record
-from experiments.cases.search import step
-from experiments.records.names import AA_REPEAT
 from tests.experiments.functions import posing
+
+from dualgap.experiments.analysis.labels import kind_of, solver_labels
+from dualgap.experiments.analysis.noise import is_repeat, without_repeats
+from dualgap.experiments.cases.records import COLUMNS, blank_record
+from dualgap.experiments.cases.search import step
+from dualgap.experiments.records.names import AA_REPEAT
 
 
 def test_solvers_are_ours_or_baselines():

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-
-from experiments.analysis.means import compared, intercepts, means, passes
 from tests.experiments.rows import posed, table_of, timed
+
+from dualgap.experiments.analysis.means import compared, intercepts, means, passes
 
 
 def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed():

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.experiments.rows import repeated, scattered
 
-from experiments.analysis.noise import (
+from dualgap.experiments.analysis.noise import (
     Comparison,
     aa_pairs,
     compare,
@@ -14,7 +15,6 @@ from experiments.analysis.noise import (
     ranks,
     winners,
 )
-from tests.experiments.rows import repeated, scattered
 
 
 @pytest.mark.parametrize("problems", [1, 5])

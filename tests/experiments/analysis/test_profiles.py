@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.experiments.rows import crashed, run, stored
 
-from experiments.analysis.profiles import (
+from dualgap.experiments.analysis.profiles import (
     LEAST_GAP,
     data_profile,
     partly_asked,
@@ -13,8 +14,7 @@ from experiments.analysis.profiles import (
     quality_profile,
     shifted_means,
 )
-from experiments.store.reading import load_results
-from tests.experiments.rows import crashed, run, stored
+from dualgap.experiments.store.reading import load_results
 
 NAN = float("nan")
 

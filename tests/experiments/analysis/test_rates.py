@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.analysis.rates import approach, fitted
-from experiments.cases.description import described
-from problems import HingeERM
-from problems.datasets import TwoGaussians
-from solvers import SMO, ProjectedGradient, solve
+from dualgap.experiments.analysis.rates import approach, fitted
+from dualgap.experiments.cases.description import described
+from dualgap.problems import HingeERM
+from dualgap.problems.datasets import TwoGaussians
+from dualgap.solvers import SMO, ProjectedGradient, solve
 
 FOLLOWING_THEORY = {
     "plain": {"variant": "plain"},

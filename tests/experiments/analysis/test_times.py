@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.experiments.rows import crashed, looked_at, run, stored, table_of, timed
 
-from experiments.analysis.means import compared, reference_times
-from experiments.analysis.times import (
+from dualgap.experiments.analysis.means import compared, reference_times
+from dualgap.experiments.analysis.times import (
     configurations,
     missed,
     relative_suboptimality,
     times,
     tried_in_vain,
 )
-from experiments.records.columns import FULL_TRACES
-from experiments.store.reading import RunFolder
-from tests.experiments.rows import crashed, looked_at, run, stored, table_of, timed
+from dualgap.experiments.records.columns import FULL_TRACES
+from dualgap.experiments.store.reading import RunFolder
 
 NAN = float("nan")
 FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"

@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from experiments.analysis.verify import compare
-from experiments.tables.verification import to_markdown
+from dualgap.experiments.analysis.verify import compare
+from dualgap.experiments.tables.verification import to_markdown
 
 ROW = {
     "run_id": "r",

@@ -5,15 +5,15 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 import pytest
-
-from experiments.executors.local import LocalExecutor
-from experiments.records.columns import COLUMNS, COUNTED
-from experiments.workers.isolation import call_in_copy
-from problems import SVRPrimal, certify
-from problems.datasets import open_blocks
-from solvers import solve
-from solvers.near_rows import NearRows
 from tests.experiments.functions import posing, run_case
+
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.records.columns import COLUMNS, COUNTED
+from dualgap.experiments.workers.isolation import call_in_copy
+from dualgap.problems import SVRPrimal, certify
+from dualgap.problems.datasets import open_blocks
+from dualgap.solvers import solve
+from dualgap.solvers.near_rows import NearRows
 
 COUNTERS = [own.name for own in COUNTED if not own.name.startswith("time_")]
 GENERATED = "{name: generated_blocks, n: 90, d: 3, rows: 40, task: %s}"

@@ -10,14 +10,14 @@ import numpy as np
 import psutil
 import pytest
 from scipy.io import savemat
-
-from experiments.cases.solving import posed
-from experiments.executors.local import LocalExecutor
-from experiments.files.specs import SolverSpec
-from experiments.records.columns import COLUMNS
-from solvers import SMO, solve
-from solvers.external.program.child import Child
 from tests.experiments.functions import run_case
+
+from dualgap.experiments.cases.solving import posed
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.files.specs import SolverSpec
+from dualgap.experiments.records.columns import COLUMNS
+from dualgap.solvers import SMO, solve
+from dualgap.solvers.external.program.child import Child
 
 SCRIPT = Path(__file__).parents[2] / "solvers/external/broken_program.py"
 MARK = str(10**8 + os.getpid())  # seconds

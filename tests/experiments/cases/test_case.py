@@ -9,14 +9,14 @@ from io import BytesIO
 import numpy as np
 import pandas as pd
 import pytest
-
-from experiments.cases import solving
-from experiments.records.columns import COLUMNS
-from experiments.workers.isolation import Returned
-from problems import RBF, SoftMarginDual
-from problems.datasets import load
-from solvers import SMO, solve
 from tests.experiments.functions import posing, run_case
+
+from dualgap.experiments.cases import solving
+from dualgap.experiments.records.columns import COLUMNS
+from dualgap.experiments.workers.isolation import Returned
+from dualgap.problems import RBF, SoftMarginDual
+from dualgap.problems.datasets import load
+from dualgap.solvers import SMO, solve
 
 LINE = posing(
     formulation="svr_dual",

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-
-from experiments.commands.dry_run import impossible
-from experiments.files.experiment import ConfigError
-from experiments.files.settings import options_of
-from problems import ConvexQP
 from tests.experiments.functions import posing, run_case
+
+from dualgap.experiments.commands.dry_run import impossible
+from dualgap.experiments.files.experiment import ConfigError
+from dualgap.experiments.files.settings import options_of
+from dualgap.problems import ConvexQP
 
 TEXT = posing(
     formulation="convex_qp",

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from experiments.cases.description import at_optimum, described, distinct, spectrum
-from problems import RBF, Precomputed, SoftMarginDual
-from problems.datasets import TwoGaussians
-from solvers import SMO, solve
+from dualgap.experiments.cases.description import at_optimum, described, distinct, spectrum
+from dualgap.problems import RBF, Precomputed, SoftMarginDual
+from dualgap.problems.datasets import TwoGaussians
+from dualgap.solvers import SMO, solve
 
 
 def test_the_optimum_of_a_small_problem_is_described_as_matrices_say():

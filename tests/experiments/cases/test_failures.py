@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from experiments.cases.answer import Failure
+from dualgap.experiments.cases.answer import Failure
 
 SOURCE = """
 import json
-from problems import SoftMarginDual
+from dualgap.problems import SoftMarginDual
 
 def several_lines():
     raise RuntimeError("out of memory\\nreported later\\nCompile with DSA to see them.")

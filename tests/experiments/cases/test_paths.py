@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 
 import pytest
-
-from experiments.cases import paths
-from experiments.cases.records import failed
-from experiments.records.columns import COLUMNS, PATHS
-from experiments.store.reading import load_paths
 from tests.experiments.functions import posing, run_case
 from tests.experiments.rows import recorded
+
+from dualgap.experiments.cases import paths
+from dualgap.experiments.cases.records import failed
+from dualgap.experiments.records.columns import COLUMNS, PATHS
+from dualgap.experiments.store.reading import load_paths
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.cases.plan import digest
-from experiments.cases.records import blank_record
-from experiments.files.experiment import ConfigError
+from dualgap.experiments.cases.plan import digest
+from dualgap.experiments.cases.records import blank_record
+from dualgap.experiments.files.experiment import ConfigError
 
 TEXT = """\
 name: plan

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from experiments.cases.plan import search_of
-from experiments.cases.search import Waiting, is_followed, is_over, next_of, step
-from experiments.files.experiment import ConfigError
-from experiments.files.schema import experiment_schema
-from experiments.store.reading import RunFolder, load_results
 from tests.experiments.functions import posing, run_case
+
+from dualgap.experiments.cases.plan import search_of
+from dualgap.experiments.cases.search import Waiting, is_followed, is_over, next_of, step
+from dualgap.experiments.files.experiment import ConfigError
+from dualgap.experiments.files.schema import experiment_schema
+from dualgap.experiments.store.reading import RunFolder, load_results
 
 NAN = float("nan")
 

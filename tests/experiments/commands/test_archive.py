@@ -8,11 +8,11 @@ from importlib.metadata import metadata
 from zipfile import ZipFile
 
 import pytest
-
-from experiments.commands import archive
-from experiments.store import disk
-from experiments.store.reading import RunFolder
 from tests.experiments.functions import Failing, posing
+
+from dualgap.experiments.commands import archive
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.reading import RunFolder
 
 TABLE = "a,b,label\n1,2,1\n2,1.5,1\n0.3,1,1\n-1,-1,-1\n-2,-1.3,-1\n-0.3,-0.2,-1\n"
 

@@ -1,10 +1,10 @@
 import os
 
 import pytest
-
-from experiments import load_results
-from experiments.commands.defaults import Defaults, take_defaults
 from tests.experiments.functions import posing
+
+from dualgap.experiments import load_results
+from dualgap.experiments.commands.defaults import Defaults, take_defaults
 
 
 @pytest.fixture

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
-
-from experiments.cases.plan import plan
-from experiments.cases.records import Outcome, blank_record
-from experiments.commands.dry_run import impossible, time_text
-from experiments.files.experiment import read_experiment
-from experiments.store.reading import load_results
-from problems.datasets import ENTRIES
 from tests.experiments.functions import posing
 from tests.experiments.rows import recorded
+
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.cases.records import Outcome, blank_record
+from dualgap.experiments.commands.dry_run import impossible, time_text
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.store.reading import load_results
+from dualgap.problems.datasets import ENTRIES
 
 ROOT = Path(__file__).parents[3]
 PAIRS = posing(C=[1, 2], solvers=["smo", "pegasos"], repetitions=2)

@@ -10,7 +10,7 @@ from scipy.sparse import load_npz
 from sklearn.datasets import load_svmlight_file
 from sklearn.svm import SVC, SVR, NuSVC
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     Linear,
@@ -21,8 +21,8 @@ from problems import (
     certify,
     reduce,
 )
-from problems.datasets import load
-from problems.exchange.samples import write
+from dualgap.problems.datasets import load
+from dualgap.problems.exchange.samples import write
 
 DATA = load("breast_cancer", limit=120, standardize=True)
 TARGETS = load("diabetes", limit=60, standardize=True)

@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from experiments.cases.judging import answered
-from experiments.commands.exchange import judgement
-from problems import (
+from dualgap.experiments.cases.judging import answered
+from dualgap.experiments.commands.exchange import judgement
+from dualgap.problems import (
     RBF,
     ChainMargin,
     HardMarginDual,
@@ -26,8 +26,8 @@ from problems import (
     SoftmaxERM,
     SVRDual,
 )
-from problems.exchange.samples import write_libsvm
-from solvers import solve
+from dualgap.problems.exchange.samples import write_libsvm
+from dualgap.solvers import solve
 
 LOCAL = np.random.default_rng(7)
 X = np.round(LOCAL.standard_normal((8, 2)), 3)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import commands
+from dualgap.experiments import commands
 
 FILES = sorted(Path(commands.__file__).parent.glob("*.py"))
 

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 from sklearn.svm import SVC, LinearSVC
 
-from experiments import load_results
-from experiments.cli import main
-from problems.datasets.quadratic_programs import read_qp
+from dualgap.experiments import load_results
+from dualgap.experiments.cli import main
+from dualgap.problems.datasets.quadratic_programs import read_qp
 
 SMALL = """name: small
 problems:

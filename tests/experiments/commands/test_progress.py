@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.commands.progress import progress
+from dualgap.experiments.commands.progress import progress
 
 
 class Terminal(io.StringIO):
@@ -49,8 +49,10 @@ def test_a_notebook_shows_a_bar_that_moves_and_text_from_outside_is_no_tag(monke
     display = SimpleNamespace(HTML=str, display=lambda bar, display_id: shown.append(bar) or handle)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    monkeypatch.setattr("experiments.commands.progress.Console.is_jupyter", True, raising=False)
-    monkeypatch.setattr("experiments.commands.progress.Console.__init__", lambda self: None)
+    monkeypatch.setattr(
+        "dualgap.experiments.commands.progress.Console.is_jupyter", True, raising=False
+    )
+    monkeypatch.setattr("dualgap.experiments.commands.progress.Console.__init__", lambda self: None)
     with progress(2) as advance:
         advance("solved: <b>")
     assert [re.findall(r'value="(\d)" max="(\d)"', bar) for bar in shown] == [
@@ -64,7 +66,7 @@ def test_a_run_goes_on_when_the_reader_of_its_progress_has_ended(monkeypatch):
     def ended(*_, **__):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("experiments.commands.progress.say", ended)
+    monkeypatch.setattr("dualgap.experiments.commands.progress.say", ended)
     with progress(2) as advance:
         advance.begin("compiling smo")
         advance("solved")

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
-from experiments import load_results
-from experiments.cli import main
-from experiments.files.experiment import read_experiment
-from experiments.selftest import PROPERTIES, Limits
-from experiments.selftest.bench import Bench, load
-from experiments.selftest.outcome import Report
-from experiments.selftest.report import to_terminal
-from experiments.store.reading import RunFolder
-from solvers import SOLVERS
 from tests.experiments.functions import in_this_process, run_case
 from tests.halves import quick
+
+from dualgap.experiments import load_results
+from dualgap.experiments.cli import main
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.selftest import PROPERTIES, Limits
+from dualgap.experiments.selftest.bench import Bench, load
+from dualgap.experiments.selftest.outcome import Report
+from dualgap.experiments.selftest.report import to_terminal
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.solvers import SOLVERS
 
 STUDENT = Path(__file__).parents[2] / "zoo" / "student_smo.py"
 BUGS = ["WrongEnds", "OneEnds", "SwappedEnds", "SwappedClip", "WrongCurvature", "ForgottenPartner"]

@@ -4,13 +4,13 @@ import json
 
 import jsonschema
 import pytest
-
-from experiments import load_results
-from experiments.files.experiment import read_experiment
-from experiments.files.template import SCHEMA_FILE
-from experiments.files.yamlfile import parse
-from experiments.tables.chosen import VALUES
 from tests.experiments.rows import run, stored
+
+from dualgap.experiments import load_results
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.files.template import SCHEMA_FILE
+from dualgap.experiments.files.yamlfile import parse
+from dualgap.experiments.tables.chosen import VALUES
 
 
 @pytest.mark.usefixtures("in_process")

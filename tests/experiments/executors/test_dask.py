@@ -13,12 +13,13 @@ import pytest
 
 pytest.importorskip("distributed", reason="dask is not installed")
 
-from experiments import load_results
-from experiments.executors.base import ExecutorError
-from experiments.executors.dask import DaskExecutor
-from experiments.executors.local import LocalExecutor
-from experiments.files.specs import SolverSpec
 from tests.experiments.functions import posing, wait_for, workers_left
+
+from dualgap.experiments import load_results
+from dualgap.experiments.executors.base import ExecutorError
+from dualgap.experiments.executors.dask import DaskExecutor
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.files.specs import SolverSpec
 
 GRID = posing(
     kernel="{name: rbf, gamma: 0.05}",
@@ -171,13 +172,13 @@ def test_a_scheduler_is_looked_for_where_a_loop_is_running_too(cases):
 
 def test_without_dask_the_command_tells_how_to_install_it(command, write, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.delitem(sys.modules, "experiments.executors.dask.tasks", raising=False)
+    monkeypatch.delitem(sys.modules, "dualgap.experiments.executors.dask.tasks", raising=False)
     result = command("run", write(GRID), "--executor", "dask", code=2)
     assert "pip install 'dualgap[dask]'" in result.output
 
 
 def _start(path, out, *arguments):
-    command = [sys.executable, "-m", "experiments.cli", "run", path, "--out", out]
+    command = [sys.executable, "-m", "dualgap.experiments.cli", "run", path, "--out", out]
     return subprocess.Popen(
         [*command, "--executor", "dask", *arguments],
         stdout=subprocess.DEVNULL,

@@ -2,12 +2,12 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-
-from experiments.executors.base import EXECUTORS, limit_of
-from experiments.executors.local import LocalExecutor
-from experiments.files.specs import SolverSpec
-from experiments.records.columns import COLUMNS
 from tests.experiments.functions import posing, wait_for, wait_until_gone, workers_left
+
+from dualgap.experiments.executors.base import EXECUTORS, limit_of
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.files.specs import SolverSpec
+from dualgap.experiments.records.columns import COLUMNS
 
 STUCK = "import itertools; sum(itertools.repeat(0))\nyield"  # and holds the GIL
 THREAD = (
@@ -117,7 +117,7 @@ def test_a_number_of_workers_below_1_is_refused(executor):
 def test_an_executor_is_found_in_its_folder_or_from_outside(command, write, tmp_path):
     assert {"local", "dask"} <= set(EXECUTORS)
     (tmp_path / "mine.py").write_text(
-        "from experiments.executors.local import LocalExecutor\n"
+        "from dualgap.experiments.executors.local import LocalExecutor\n"
         "class Counting(LocalExecutor):\n"
         "    def run(self, cases):\n"
         "        open('mark', 'w').close()\n"

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-from experiments.executors.local import LocalExecutor
-from experiments.executors.slot import WorkerSlot
-from solvers import SOLVERS
 from tests.experiments.functions import posing, run_case, wait_for, wait_until_gone
+
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.executors.slot import WorkerSlot
+from dualgap.solvers import SOLVERS
 
 ZOO = Path(__file__).parents[2] / "zoo"
 # starts processes in the group of the solver and in a session of their own, and leaves their numbers
@@ -87,7 +87,7 @@ def test_setting_up_does_not_count_as_solving_and_has_a_limit_of_its_own(
     record = slot.run(case_of(solver, time_limit=0.1)).record  # killed after 1.15 s of solving
     assert record["status"] == "finished", record["reason"]
     assert record["time_setup"] >= 2.0 > record["time_solve"]
-    monkeypatch.setattr("experiments.executors.base._SETTING_UP", 0.5)
+    monkeypatch.setattr("dualgap.experiments.executors.base._SETTING_UP", 0.5)
     record = slot.run(case_of(solver, time_limit=0.1)).record
     assert record["status"] == "crashed"
     assert " s of setting up " in record["reason"]
@@ -152,8 +152,8 @@ def test_a_solver_that_closes_its_streams_does_not_harm_the_next(slot, case_of, 
 
 
 FORGES = """
-from experiments.cases.answer import Answer, Found
-from experiments.workers.wire import pack
+from dualgap.experiments.cases.answer import Answer, Found
+from dualgap.experiments.workers.wire import pack
 time.sleep({seconds})
 x = np.zeros(form.n)
 found = dict(status="finished", claimed="optimal", note="", time_solve=1e-9, time_setup=0.0)
@@ -225,7 +225,7 @@ KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"
 
 
 def test_a_kill_that_the_kernel_counts_is_out_of_memory(slot, case_of, strange, monkeypatch):
-    monkeypatch.setattr("experiments.executors.slot.oom_kills", itertools.count(7).__next__)
+    monkeypatch.setattr("dualgap.experiments.executors.slot.oom_kills", itertools.count(7).__next__)
     record = slot.run(case_of(strange(KILLED))).record
     assert (record["status"], record["signal"]) == ("out_of_memory", "SIGKILL")
     assert "by the kernel: the memory was full" in record["reason"]
@@ -235,10 +235,10 @@ def test_a_kill_that_the_kernel_counts_is_out_of_memory(slot, case_of, strange, 
 
 GRANDPARENT = """
 import sys
-from experiments.files.experiment import read_experiment
-from experiments.executors.local import LocalExecutor
-from experiments.executors.slot import WorkerSlot
-from experiments.cases.plan import plan
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.executors.slot import WorkerSlot
+from dualgap.experiments.cases.plan import plan
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -272,7 +272,7 @@ DAMAGE = {
     "clock": "time.monotonic = lambda: -1e9",
     "sparse products": "import scipy.sparse as sp\nsp.csr_array.__matmul__ = lambda *_: np.zeros(0)",
     "dense products": "np.matmul = np.dot = np.zeros",
-    "certificates": "import problems\nfor n in dir(problems):\n    setattr(problems, n, None)",
+    "certificates": "p = sys.modules['dualgap.problems']\nfor n in dir(p):\n    setattr(p, n, None)",
     "samples": "X = form.gram.X\nX.flags.writeable = True\nX[:] = 3",
     "channels": "for file in range(3, 50):\n    try:\n        os.write(file, b'x' * 100)\n"
     "    except OSError:\n        pass",

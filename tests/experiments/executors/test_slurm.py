@@ -6,18 +6,18 @@ import sys
 from shutil import which
 
 import pytest
-
-from experiments import load_results
-from experiments.executors.base import ExecutorError
-from experiments.executors.local import LocalExecutor
-from experiments.executors.slurm import queue
-from experiments.executors.slurm.slot import Slot
-from experiments.executors.slurm.slots import Slots
-from experiments.records.columns import COLUMNS
-from experiments.store.manifest import read_manifest
 from tests.experiments.executors.one_node import PROGRAMS, one_node
 from tests.experiments.functions import posing, run_case, wait_for
 from tests.halves import quick
+
+from dualgap.experiments import load_results
+from dualgap.experiments.executors.base import ExecutorError
+from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.executors.slurm import queue
+from dualgap.experiments.executors.slurm.slot import Slot
+from dualgap.experiments.executors.slurm.slots import Slots
+from dualgap.experiments.records.columns import COLUMNS
+from dualgap.experiments.store.manifest import read_manifest
 
 DATA = "{name: two_gaussians, n: 20}"
 SMO = "{name: smo, tol: [1e-3, 1e-6]}"
@@ -77,7 +77,7 @@ def line(tmp_path, monkeypatch, in_process):
     monkeypatch.setattr(queue, "submit", own.submit)
     monkeypatch.setattr(queue, "states", lambda: own.alive)
     monkeypatch.setattr(queue, "cancel", own.cancelled.extend)
-    monkeypatch.setattr("experiments.executors.slurm.which", lambda _: "sbatch")
+    monkeypatch.setattr("dualgap.experiments.executors.slurm.which", lambda _: "sbatch")
     return own
 
 
@@ -193,9 +193,9 @@ def test_what_is_not_there_is_told(line, command, write, monkeypatch):
     assert "add --executor dask" in told
     command("run", file, "--out", "alone")
     assert "begin with: dualgap submit FILE --out" in command("collect", "alone", code=2).output
-    monkeypatch.setattr("experiments.executors.slurm.which", lambda _: None)
+    monkeypatch.setattr("dualgap.experiments.executors.slurm.which", lambda _: None)
     assert "there is no sbatch on PATH" in command("submit", file, code=2).output
-    monkeypatch.setattr("experiments.executors.slurm.find_spec", lambda _: None)
+    monkeypatch.setattr("dualgap.experiments.executors.slurm.find_spec", lambda _: None)
     assert "pip install 'dualgap[slurm]'" in command("submit", file, code=2).output
 
 
@@ -262,7 +262,16 @@ def test_an_interrupted_command_leaves_no_job(cluster, command, strange, write, 
     mark = tmp_path / "mark"
     waits = strange(f"if not os.path.exists({str(mark)!r}): time.sleep(600)\nyield FormPoint(x)")
     file = write(GRID.replace("1e-6]}]", f"1e-6]}}, '{waits}']"))
-    arguments = ["-m", "experiments.cli", "run", file, "--out", "out", "--executor", "slurm"]
+    arguments = [
+        "-m",
+        "dualgap.experiments.cli",
+        "run",
+        file,
+        "--out",
+        "out",
+        "--executor",
+        "slurm",
+    ]
     process = subprocess.Popen([sys.executable, *arguments], cwd=tmp_path, start_new_session=True)
     log = tmp_path / "out" / "runs.jsonl"
     wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) == 4)

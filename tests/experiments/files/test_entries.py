@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import pytest
-
-from experiments.cases.plan import plan
-from experiments.commands.dry_run import impossible
-from experiments.files.experiment import ConfigError, read_experiment
-from experiments.files.specs import build_kernel
-from experiments.store.inputs import input_files
-from experiments.store.reading import load_model
 from tests.experiments.functions import run_case, yaml
 from tests.experiments.rows import recorded
 from tests.halves import quick
 from tests.shown import in_tutorial
+
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.commands.dry_run import impossible
+from dualgap.experiments.files.experiment import ConfigError, read_experiment
+from dualgap.experiments.files.specs import build_kernel
+from dualgap.experiments.store.inputs import input_files
+from dualgap.experiments.store.reading import load_model
 
 QUANTILE_SVR = in_tutorial("add_a_problem", "quantile_svr.py")
 OURS = f'''{QUANTILE_SVR}
@@ -22,9 +22,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems import Kernel
-from problems.datasets.source import Raw, Source
-from problems.losses import IntervalLoss
+from dualgap.problems import Kernel
+from dualgap.problems.datasets.source import Raw, Source
+from dualgap.problems.losses import IntervalLoss
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ def test_a_fault_of_an_entry_from_outside_is_told_at_its_line(tmp_path: Path) ->
 
 FORGING = """
 import os, pickle, socket
-from experiments.files.specs import ProblemSpec
-from experiments.workers.wire import frame, pack
+from dualgap.experiments.files.specs import ProblemSpec
+from dualgap.experiments.workers.wire import frame, pack
 
 class Code:
     def __reduce__(self):

@@ -1,14 +1,14 @@
 import pytest
 
-from experiments.cases.plan import plan
-from experiments.files.experiment import (
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.files.experiment import (
     ConfigError,
     experiment_names,
     find_experiments,
     read_experiment,
 )
-from experiments.files.specs import build_source
-from problems.datasets import Published
+from dualgap.experiments.files.specs import build_source
+from dualgap.problems.datasets import Published
 
 PROBLEMS = """\
 problems:
@@ -55,7 +55,7 @@ def test_unusable_data_of_a_file_are_told_once_and_before_the_first_run(write, c
 SOLVER_FILES = {
     "broken.py": "class A\n",
     "two.py": "class A: pass\nclass B: pass\n",
-    "formless.py": "from solvers import Solver\n"
+    "formless.py": "from dualgap.solvers import Solver\n"
     "class Formless(Solver):\n    def iterates(self, form):\n        yield\n",
 }
 UNUSABLE = [  # an entry of `solvers`, and what is said of it

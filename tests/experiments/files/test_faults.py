@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.files.experiment import ConfigError, read_experiment
+from dualgap.experiments.files.experiment import ConfigError, read_experiment
 
 HEAD = "name: small\n"
 PROBLEMS = """\

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from experiments.cases.plan import plan
-from experiments.cli import main
-from experiments.files.experiment import Experiment
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.cli import main
+from dualgap.experiments.files.experiment import Experiment
 
 VALID = """\
 name: small

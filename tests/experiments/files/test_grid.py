@@ -1,9 +1,9 @@
 """The interval of a path is a value, and stands in the place of its parameter."""
 
 import pytest
-
-from experiments.files.experiment import ConfigError, read_experiment, read_problem
 from tests.experiments.functions import posing
+
+from dualgap.experiments.files.experiment import ConfigError, read_experiment, read_problem
 
 
 def test_lists_of_intervals_and_gaps_are_axes_and_one_interval_is_not(planned):

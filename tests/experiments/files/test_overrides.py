@@ -1,10 +1,10 @@
 """What the command line changes in an experiment file is checked like the file, and kept in it."""
 
 import pytest
-
-from experiments.cases.plan import plan
-from experiments.files.experiment import ConfigError, read_experiment
 from tests.experiments.functions import posing
+
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.files.experiment import ConfigError, read_experiment
 
 KERNEL = "{name: rbf, gamma: 0.1}"
 SOLVERS = "[smo, {name: cvxopt_qp, label: ip}]"

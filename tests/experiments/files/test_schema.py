@@ -6,14 +6,14 @@ from typing import get_args
 
 import jsonschema
 import pytest
-
-from experiments.analysis.labels import kind_of
-from experiments.files.experiment import CONFIGS, ConfigError, read_experiment
-from experiments.files.schema import experiment_schema
-from experiments.files.yamlfile import parse
-from solvers import all_solvers
-from solvers.base import Precision
 from tests.halves import quick
+
+from dualgap.experiments.analysis.labels import kind_of
+from dualgap.experiments.files.experiment import CONFIGS, ConfigError, read_experiment
+from dualgap.experiments.files.schema import experiment_schema
+from dualgap.experiments.files.yamlfile import parse
+from dualgap.solvers import all_solvers
+from dualgap.solvers.base import Precision
 
 FILES = sorted(CONFIGS.rglob("*.yaml"))
 BENCHMARKS = [file for file in FILES if file.stem.startswith("bench_")]

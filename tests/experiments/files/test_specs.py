@@ -3,10 +3,10 @@
 import json
 
 import pytest
-
-from experiments.files.specs import build_kernel
-from problems.kernels import KERNELS
 from tests.experiments.functions import posing, run_case
+
+from dualgap.experiments.files.specs import build_kernel
+from dualgap.problems.kernels import KERNELS
 
 MOONS = "{name: two_moons, n: 60, test_size: 0.25}"
 SETS, STRINGS, GRAPHS = (

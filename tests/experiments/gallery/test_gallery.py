@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
-from experiments import gallery
-from experiments.cli import main
-from experiments.gallery.kernels import rbf_as_neighbours
-from experiments.gallery.training import dual_ascent_trajectory, smo_clipping_box
-from experiments.gallery.training.coordinate_descent_path import f as smooth
-from experiments.gallery.training.pegasos_trajectory import LAM, risk
-from experiments.gallery.training.projections import DELTA, SETS, A, C
-from problems import Vector
-from solvers import Solution
 from tests.halves import quick
+
+from dualgap.experiments import gallery
+from dualgap.experiments.cli import main
+from dualgap.experiments.gallery.kernels import rbf_as_neighbours
+from dualgap.experiments.gallery.training import dual_ascent_trajectory, smo_clipping_box
+from dualgap.experiments.gallery.training.coordinate_descent_path import f as smooth
+from dualgap.experiments.gallery.training.pegasos_trajectory import LAM, risk
+from dualgap.experiments.gallery.training.projections import DELTA, SETS, A, C
+from dualgap.problems import Vector
+from dualgap.solvers import Solution
 
 SCRIPTS = sorted(path for path in Path(gallery.__file__).parent.glob("*/[!_]*.py"))
 FEW = ("svr_tube", "rbf_as_neighbours", "slack_cases", "coordinate_descent_path")  # of each folder
@@ -28,7 +28,7 @@ MOST_LINES = 60  # of code: a script is read in class
 
 
 def script_of(name: str) -> Any:
-    return importlib.import_module(f"experiments.gallery.{gallery.FIGURES[name]}.{name}")
+    return importlib.import_module(f"dualgap.experiments.gallery.{gallery.FIGURES[name]}.{name}")
 
 
 @cache

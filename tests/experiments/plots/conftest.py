@@ -2,14 +2,14 @@
 
 import pandas as pd
 import pytest
-
-from experiments.analysis.noise import without_repeats
-from experiments.analysis.times import labelled
-from experiments.plots.runs import Runs
-from experiments.plots.style import style
-from problems import RBF, SoftMarginDual
-from problems.datasets import TwoMoons
 from tests.experiments.rows import run
+
+from dualgap.experiments.analysis.noise import without_repeats
+from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import style
+from dualgap.problems import RBF, SoftMarginDual
+from dualgap.problems.datasets import TwoMoons
 
 NAN = float("nan")
 

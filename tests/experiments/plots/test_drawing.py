@@ -1,14 +1,14 @@
 """Kinds of figures are found by themselves, or loaded from a file."""
 
 import pytest
-
-from experiments.plots import plot_all
-from experiments.plots.drawing import drawings
 from tests.experiments.rows import run, stored
+
+from dualgap.experiments.plots import plot_all
+from dualgap.experiments.plots.drawing import drawings
 
 OUTSIDE = """\
 from matplotlib.figure import Figure
-from experiments.plots.drawing import Drawing
+from dualgap.experiments.plots.drawing import Drawing
 
 
 class Counts(Drawing):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from experiments.plots.plane import decision
-from problems import RBF, HingeERM, NuSVC
-from solvers import SMO, solve
+from dualgap.experiments.plots.plane import decision
+from dualgap.problems import RBF, HingeERM, NuSVC
+from dualgap.solvers import SMO, solve
 
 
 def test_regions_are_the_solutions_own_decision_function(moons):

@@ -7,12 +7,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image
-
-from experiments.cases.records import Outcome
-from experiments.plots import plot_all, plot_runs
-from solvers import SMO, solve
 from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
 from tests.experiments.rows import crashed, posed, recorded, run
+
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.plots import plot_all, plot_runs
+from dualgap.solvers import SMO, solve
 
 NAN = float("nan")
 

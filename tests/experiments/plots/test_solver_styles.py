@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from experiments.plots.solver_styles import solver_styles
-from experiments.plots.style import BLUE, LOOKS
-from solvers import all_solvers
+from dualgap.experiments.plots.solver_styles import solver_styles
+from dualgap.experiments.plots.style import BLUE, LOOKS
+from dualgap.solvers import all_solvers
 
 COMPARED = ("smo", "libsvm", "dual_coordinate_descent", "liblinear", "cvxopt_qp")
 COMPARED += ("projected_gradient", "pegasos", "cvxpy_qp")

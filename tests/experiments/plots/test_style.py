@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.plots.style import chunks, key, legend, line_styles, panels, style, wrap
+from dualgap.experiments.plots.style import chunks, key, legend, line_styles, panels, style, wrap
 
 
 def test_no_two_of_32_solvers_look_alike():

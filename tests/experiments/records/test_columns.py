@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from experiments.records.columns import csv_of
+from dualgap.experiments.records.columns import csv_of
 
 
 def test_whole_numbers_have_no_point_and_those_beyond_64_bits_are_written_too():

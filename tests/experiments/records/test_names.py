@@ -2,10 +2,15 @@
 
 import pandas as pd
 import pytest
-
-from experiments.analysis.labels import words_of
-from experiments.records.names import common_words, distinct_names, problem_names, problem_words
 from tests.experiments.rows import posed, run
+
+from dualgap.experiments.analysis.labels import words_of
+from dualgap.experiments.records.names import (
+    common_words,
+    distinct_names,
+    problem_names,
+    problem_words,
+)
 
 
 def test_names_leave_out_what_all_problems_have_in_common():

@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from experiments.records.outcomes import OUTCOMES, outcome_of, worst
-from solvers import Status
-from solvers.running.solution import Verdict
+from dualgap.experiments.records.outcomes import OUTCOMES, outcome_of, worst
+from dualgap.solvers import Status
+from dualgap.solvers.running.solution import Verdict
 
 
 @pytest.mark.parametrize(

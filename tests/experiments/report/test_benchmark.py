@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-
-from experiments.analysis.labels import kind_of
-from experiments.cli import main
-from experiments.report.published.publish import publish
-from experiments.store.reading import load_results
 from tests.experiments.functions import in_this_process, posing
+
+from dualgap.experiments.analysis.labels import kind_of
+from dualgap.experiments.cli import main
+from dualgap.experiments.report.published.publish import publish
+from dualgap.experiments.store.reading import load_results
 
 FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"
 EXPERIMENT = posing(

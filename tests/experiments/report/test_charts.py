@@ -1,6 +1,6 @@
 """What the charts show."""
 
-from experiments.report.charts import thinned
+from dualgap.experiments.report.charts import thinned
 
 
 def test_thinning_keeps_both_ends():

@@ -1,9 +1,9 @@
 """The page lets no name act, and can be used by everybody; looked at in a browser."""
 
 import pytest
-
-from experiments.report import write_report
 from tests.experiments.rows import crashed, looked_at, run, stored
+
+from dualgap.experiments.report import write_report
 
 HOSTILE = (
     "</script><script>document.title='hacked'</script><img src=x onerror=alert(1)>\"'`{{7*7}} $$x$$"

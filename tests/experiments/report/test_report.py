@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 from markupsafe import escape
-
-from experiments.analysis.times import READINGS
-from experiments.report import report, write_report
-from experiments.tables.chosen import paper_table
-from experiments.tables.formats import SETUP
 from tests.experiments.rows import looked_at, repeated, run, stored
+
+from dualgap.experiments.analysis.times import READINGS
+from dualgap.experiments.report import report, write_report
+from dualgap.experiments.tables.chosen import paper_table
+from dualgap.experiments.tables.formats import SETUP
 
 
 def test_missing_runs_are_told(tmp_path):

@@ -1,9 +1,10 @@
 """The tables of a report."""
 
-from experiments.analysis.times import labelled
-from experiments.report.sections import all_runs, failures, outcomes
-from experiments.store.reading import load_results
 from tests.experiments.rows import crashed, run, stored
+
+from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.report.sections import all_runs, failures, outcomes
+from dualgap.experiments.store.reading import load_results
 
 
 def judged(folder):

@@ -13,23 +13,23 @@ import numpy as np
 import psutil
 import pytest
 from click.testing import CliRunner
-from threadpoolctl import threadpool_limits
-
-import problems
-from experiments import selftest
-from experiments.cli import main
-from experiments.selftest import PROPERTIES, Limits, check_name, try_solver
-from experiments.selftest.bench import Bench, load
-from experiments.selftest.families import with_unsupported, without_families
-from experiments.selftest.limits import PATIENCE, WorkClock
-from experiments.selftest.outcome import Outcome, Report
-from experiments.selftest.problems import PROBLEMS
-from experiments.selftest.theory import disjoint
-from problems import Certificate
-from problems.registry import module_from
-from solvers.running import solution
 from tests.halves import quick
 from tests.shown import right_solvers
+from threadpoolctl import threadpool_limits
+
+from dualgap import problems
+from dualgap.experiments import selftest
+from dualgap.experiments.cli import main
+from dualgap.experiments.selftest import PROPERTIES, Limits, check_name, try_solver
+from dualgap.experiments.selftest.bench import Bench, load
+from dualgap.experiments.selftest.families import with_unsupported, without_families
+from dualgap.experiments.selftest.limits import PATIENCE, WorkClock
+from dualgap.experiments.selftest.outcome import Outcome, Report
+from dualgap.experiments.selftest.problems import PROBLEMS
+from dualgap.experiments.selftest.theory import disjoint
+from dualgap.problems import Certificate
+from dualgap.problems.registry import module_from
+from dualgap.solvers.running import solution
 
 ZOO = Path(__file__).parents[2] / "zoo"
 BY_NAME = {item.name: item for item in PROPERTIES}

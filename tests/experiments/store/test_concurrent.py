@@ -13,14 +13,14 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-
-from experiments.cases.records import Outcome, blank_record
-from experiments.cli import main
-from experiments.store import disk
-from experiments.store.reading import RunFolder
 from tests.experiments import rows
 from tests.experiments.functions import in_this_process, posing
 from tests.experiments.store.test_sequences import BESIDE
+
+from dualgap.experiments.cases.records import Outcome, blank_record
+from dualgap.experiments.cli import main
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.reading import RunFolder
 
 FILE, SMALL, GROWN = "small.yaml", {(1.0, "smo"), (2.0, "smo")}, {(4.0, "smo")}
 COMMANDS = {  # by what they do; {out} is a new folder of a command, or one for both
@@ -98,7 +98,7 @@ def folders(tmp_path, monkeypatch):
     """Two folders of runs, x and y, which commands find in the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    monkeypatch.setattr("experiments.report.report", lambda folder: f"{times_of(folder)}")
+    monkeypatch.setattr("dualgap.experiments.report.report", lambda folder: f"{times_of(folder)}")
     for name, value in BESIDE.items():
         monkeypatch.setattr(f"experiments.{name}", lambda *_, value=value: value)
     Path(FILE).write_text(posing(C=[1, 2], solvers=["smo"]))

@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from experiments import load_results, load_traces
-from experiments.cases.plan import plan
-from experiments.cases.records import failed
-from experiments.files.experiment import read_experiment
-from experiments.store import disk
-from experiments.store.folder import Store, write_tables
-from experiments.store.manifest import Growth, StoreError
-from experiments.store.reading import RunFolder, load_answer, load_model
-from experiments.tables.summary import summarise, to_markdown
-from problems import RBF
 from tests.experiments.functions import Failing, posing, run_case
 from tests.experiments.rows import recorded
+
+from dualgap.experiments import load_results, load_traces
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.cases.records import failed
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.folder import Store, write_tables
+from dualgap.experiments.store.manifest import Growth, StoreError
+from dualgap.experiments.store.reading import RunFolder, load_answer, load_model
+from dualgap.experiments.tables.summary import summarise, to_markdown
+from dualgap.problems import RBF
 
 CONTRACT = (  # what scripts outside of the repository read: never change it without them
     "run_id, problem_id, problem_hash, family_hash, formulation, dataset, n, d, kernel, C, epsilon, "

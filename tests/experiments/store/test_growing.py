@@ -5,12 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
-
-from experiments import load_results
-from experiments.store.log import LOG, Session
-from experiments.store.manifest import read_manifest
-from experiments.store.reading import RunFolder
 from tests.experiments.functions import posing
+
+from dualgap.experiments import load_results
+from dualgap.experiments.store.log import LOG, Session
+from dualgap.experiments.store.manifest import read_manifest
+from dualgap.experiments.store.reading import RunFolder
 
 TEXT = posing(C=[1, 2], solvers=["smo", "cvxopt_qp"])
 pytestmark = pytest.mark.usefixtures("in_process")

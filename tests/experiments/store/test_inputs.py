@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
-from experiments import load_results
-from experiments.cli import main
-from experiments.files.specs import SolverSpec
-from experiments.store.inputs import input_files
 from tests.experiments.functions import in_this_process, posing
+
+from dualgap.experiments import load_results
+from dualgap.experiments.cli import main
+from dualgap.experiments.files.specs import SolverSpec
+from dualgap.experiments.store.inputs import input_files
 
 TEXT = """\
 name: files
@@ -83,7 +83,7 @@ def test_runs_of_changed_data_are_missing_until_they_ran_again(
     command, killed, tmp_path, monkeypatch
 ):
     write_table(tmp_path, factor=2.0)
-    monkeypatch.setattr("experiments.commands.run._run", lambda *_: "interrupted")
+    monkeypatch.setattr("dualgap.experiments.commands.run._run", lambda *_: "interrupted")
     command("run", killed, "--out", "out", "--resume", "--force", code=130)
     assert set(load_results(tmp_path / "out")["dataset"]) == {"four_gaussians"}
 

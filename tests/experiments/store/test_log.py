@@ -6,12 +6,12 @@ import signal
 from dataclasses import replace
 
 import pytest
-
-from experiments import load_results
-from experiments.cases.records import failed
-from experiments.store.folder import Store
-from experiments.store.reading import RunFolder
 from tests.experiments.functions import in_this_process, posing, run_case
+
+from dualgap.experiments import load_results
+from dualgap.experiments.cases.records import failed
+from dualgap.experiments.store.folder import Store
+from dualgap.experiments.store.reading import RunFolder
 
 TEXT = posing(C=[1, 2, 3])
 FORGED = "x"
@@ -146,7 +146,7 @@ def test_a_session_whose_end_is_not_on_a_full_disk_keeps_its_runs(store, cases, 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("experiments.store.disk.replace", full)
+    monkeypatch.setattr("dualgap.experiments.store.disk.replace", full)
     store.close()
     assert len(RunFolder(store.folder).lines) == 2
 

@@ -6,13 +6,13 @@ from functools import partial
 
 import pandas as pd
 import pytest
-
-from experiments import load_results
-from experiments.records.columns import COLUMNS, RESULTS
-from experiments.store.folder import Store
-from experiments.store.manifest import Growth, StoreError
-from experiments.store.reading import RunFolder
 from tests.experiments.functions import posing
+
+from dualgap.experiments import load_results
+from dualgap.experiments.records.columns import COLUMNS, RESULTS
+from dualgap.experiments.store.folder import Store
+from dualgap.experiments.store.manifest import Growth, StoreError
+from dualgap.experiments.store.reading import RunFolder
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ from click.testing import CliRunner
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
-
-from experiments.cases.records import Outcome, blank_record
-from experiments.cli import main
-from experiments.store import disk
-from experiments.store.manifest import NAME
-from experiments.store.reading import RunFolder
 from tests.experiments import rows
 from tests.experiments.functions import in_this_process, posing
+
+from dualgap.experiments.cases.records import Outcome, blank_record
+from dualgap.experiments.cli import main
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.manifest import NAME
+from dualgap.experiments.store.reading import RunFolder
 
 C, SOLVERS = (1.0, 2.0, 4.0), ("smo", "cvxopt_qp")
 PARTS = st.tuples(
@@ -91,7 +91,7 @@ class Folders(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(os, "fsync", lambda _: None)
         for name, value in BESIDE.items():
-            self.patch.setattr(f"experiments.{name}", lambda *_, value=value: value)
+            self.patch.setattr(f"dualgap.experiments.{name}", lambda *_, value=value: value)
         self.here = in_this_process(self.executed)
         self.here.__enter__()
 

@@ -15,12 +15,12 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
-from experiments.cli import main
-from experiments.commands import archive
-from experiments.store.log import LOG, Session
-from experiments.store.reading import RunFolder
 from tests.experiments.functions import posing
+
+from dualgap.experiments.cli import main
+from dualgap.experiments.commands import archive
+from dualgap.experiments.store.log import LOG, Session
+from dualgap.experiments.store.reading import RunFolder
 
 NUMBERS = [0, 1, -1, 5, 2**70, 0.5, -1e308, 1e9, float("nan"), float("inf")]
 TEXTS = [

@@ -4,10 +4,10 @@ import json
 
 import pandas as pd
 import pytest
-
-from experiments.cases.records import COLUMNS
-from experiments.store.manifest import SCHEMA
 from tests.experiments.rows import run
+
+from dualgap.experiments.cases.records import COLUMNS
+from dualgap.experiments.store.manifest import SCHEMA
 
 
 def times(problem, solver, times, relative_gap=1e-9, **more):

@@ -4,12 +4,12 @@ import json
 from typing import get_args
 
 import pandas as pd
-
-from experiments.analysis.means import Benchmark, compared, means
-from experiments.tables.at_gap import to_markdown
-from experiments.tables.formats import SETUP, machine_text, precision_text
-from solvers.base import Precision
 from tests.experiments.rows import noisy_results, table_of, timed
+
+from dualgap.experiments.analysis.means import Benchmark, compared, means
+from dualgap.experiments.tables.at_gap import to_markdown
+from dualgap.experiments.tables.formats import SETUP, machine_text, precision_text
+from dualgap.solvers.base import Precision
 
 NAN = float("nan")
 PRECISIONS = get_args(Precision)

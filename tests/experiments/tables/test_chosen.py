@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
-
-from experiments.analysis.noise import FEWEST
-from experiments.store.reading import load_results
-from experiments.tables.chosen import paper_table
-from experiments.tables.summary import summarise, to_markdown
 from tests.experiments.rows import posed
 from tests.experiments.tables.conftest import times
+
+from dualgap.experiments.analysis.noise import FEWEST
+from dualgap.experiments.store.reading import load_results
+from dualgap.experiments.tables.chosen import paper_table
+from dualgap.experiments.tables.summary import summarise, to_markdown
 
 EASY, HARD = (
     posed(name, params={"kernel": {"name": "linear"}, "C": 1.0}) for name in ("moons", "rings")

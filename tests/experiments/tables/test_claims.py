@@ -1,8 +1,9 @@
 """Claims are counted beside what is verified of them, and refuted by what any run has shown."""
 
-from experiments.analysis.times import labelled
-from experiments.tables.claims import claims
 from tests.experiments.rows import run, table_of
+
+from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.tables.claims import claims
 
 
 def rows(results):

@@ -4,8 +4,8 @@ import string
 
 import pytest
 
-from experiments.records.names import gap_text, missed_gap_text
-from experiments.tables.formats import duration, file_name, precise_duration, rounded
+from dualgap.experiments.records.names import gap_text, missed_gap_text
+from dualgap.experiments.tables.formats import duration, file_name, precise_duration, rounded
 
 
 def test_times_have_two_or_three_digits_and_a_unit():

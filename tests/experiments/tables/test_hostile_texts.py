@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-
-from experiments.commands import terminal
-from experiments.plots import plot_all
 from tests.experiments.functions import posing
 from tests.experiments.rows import crashed, run
 from tests.problems.test_texts import HOSTILE, Texts, kinds_of
+
+from dualgap.experiments.commands import terminal
+from dualgap.experiments.plots import plot_all
 
 EVERYTHING = " ".join(HOSTILE).replace("\ud800", "")
 MARKUP = {"html_inline", "html_block", "link_open", "image", "code_inline", "em_open", "s_open"}
@@ -110,7 +110,7 @@ def test_a_path_that_is_refused_steers_no_terminal(command, text):
 
 
 def test_only_one_module_prints():
-    own = Path(terminal.__file__)
+    own = Path(terminal.__file__).resolve()
     for file in (Path(__file__).parents[3] / "experiments").rglob("*.py"):
         if file != own and "docs" not in file.parts:
             calls = re.findall(r"click\.s?echo\((?!made\(main)|(?<![\w.])print\(", file.read_text())

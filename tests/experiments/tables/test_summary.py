@@ -5,12 +5,12 @@ import re
 import pandas as pd
 import pytest
 from rich.console import Console
-
-from experiments.analysis.hosts import split_by_host
-from experiments.analysis.labels import words_of
-from experiments.tables.formats import SETUP
-from experiments.tables.summary import summarise, to_markdown, to_terminal
 from tests.experiments.rows import noisy_results, repeated, run
+
+from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.labels import words_of
+from dualgap.experiments.tables.formats import SETUP
+from dualgap.experiments.tables.summary import summarise, to_markdown, to_terminal
 
 
 def printed(summary):

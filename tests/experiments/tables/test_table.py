@@ -8,11 +8,11 @@ import subprocess
 
 import pytest
 from rich.console import Console
-
-from experiments.tables.chosen import paper_table
-from experiments.tables.table import Cell, Column, Table
-from problems.texts import latex
 from tests.experiments.tables.conftest import times
+
+from dualgap.experiments.tables.chosen import paper_table
+from dualgap.experiments.tables.table import Cell, Column, Table
+from dualgap.problems.texts import latex
 
 HOSTILE = r"a_b & 50% of $x^2$ {#1} ~ \input{secret} <|> α 中 é"
 NUMBERS = (Cell("1.50", 1.5, bold=True), Cell("1.0e-07", 1e-7), Cell("≈ 2e-03"), Cell("–", 2))

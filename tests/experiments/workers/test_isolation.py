@@ -8,8 +8,8 @@ import numpy as np
 import psutil
 import pytest
 
-from experiments.workers.isolation import call_in_copy
-from experiments.workers.supervision import Worker
+from dualgap.experiments.workers.isolation import call_in_copy
+from dualgap.experiments.workers.supervision import Worker
 
 CYCLE_BYTES = 2**23  # large enough for 20 of them to be half of what a worker with NumPy takes
 

@@ -1,6 +1,6 @@
 import pytest
 
-from experiments.workers.processes import oom_kills
+from dualgap.experiments.workers.processes import oom_kills
 
 
 @pytest.mark.parametrize(

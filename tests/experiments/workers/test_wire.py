@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.workers.wire import Frames, Layout, Malformed, frame, pack
+from dualgap.experiments.workers.wire import Frames, Layout, Malformed, frame, pack
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ import scipy.sparse as sp
 from cvxopt import matrix, solvers
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import small_problems as small
+from tests.small_problems import HARD, N, X, Y
 
-from problems import (
+from dualgap.problems import (
     RBF,
     HardMarginDual,
     Linear,
@@ -21,9 +23,7 @@ from problems import (
     SVRDual,
     certify,
 )
-from solvers import SMO, solve
-from tests import small_problems as small
-from tests.small_problems import HARD, N, X, Y
+from dualgap.solvers import SMO, solve
 
 SOFT = {k: p for k, p in {**small.SOFT, **small.TUBES}.items() if not k.startswith("risk")}
 EVERY = {**SOFT, **HARD}

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from problems import (
+from dualgap.problems import (
     RBF,
     HardMarginDual,
     Linear,
@@ -20,8 +20,8 @@ from problems import (
     certify,
     datasets,
 )
-from problems.answers.diagnosis import Diagnosis, diagnose, most_frequent
-from solvers import SMO, solve
+from dualgap.problems.answers.diagnosis import Diagnosis, diagnose, most_frequent
+from dualgap.solvers import SMO, solve
 
 DATA = datasets.load("two_gaussians", n=60, d=3, distance=2.0)
 PROBLEM = SoftMarginDual(DATA.X, DATA.y, 1.0)

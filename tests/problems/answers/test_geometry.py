@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import (
+from dualgap.problems import (
     RBF,
     HardMarginDual,
     Linear,
@@ -15,7 +15,7 @@ from problems import (
     certify,
     describe,
 )
-from solvers import solve
+from dualgap.solvers import solve
 
 # The widest strip between (±2, ·) is |x₁| ≤ 2: w = (½, 0), b = 0, margin 4.
 X = np.array([[2.0, 0.0], [2.0, 4.0], [5.0, 1.0], [-2.0, 2.0], [-6.0, 0.0]])

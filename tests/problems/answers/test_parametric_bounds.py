@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from problems import RBF, HingeERM, Point, SoftMarginDual, SVRDual, certify
-from problems.answers.parametric_bounds import Along, with_value
-from solvers import SMO, solve
+from dualgap.problems import RBF, HingeERM, Point, SoftMarginDual, SVRDual, certify
+from dualgap.problems.answers.parametric_bounds import Along, with_value
+from dualgap.solvers import SMO, solve
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((40, 3))

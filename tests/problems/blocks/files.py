@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from problems.blocks import Blocks, BlockSource
+from dualgap.problems.blocks import Blocks, BlockSource
 
 
 @dataclass(frozen=True)

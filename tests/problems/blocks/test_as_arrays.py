@@ -5,15 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-
-from problems import RegularizedERM, SoftMarginPrimal, SVRPrimal
-from problems.blocks import ArraySource, Blocks
-from problems.datasets import open_blocks
-from problems.formulations.erm import WeightedERM
-from problems.losses.base import Piece, PiecewiseLinear
-from solvers import solve
-from solvers.near_rows import NearRows
 from tests.small_problems import two_classes
+
+from dualgap.problems import RegularizedERM, SoftMarginPrimal, SVRPrimal
+from dualgap.problems.blocks import ArraySource, Blocks
+from dualgap.problems.datasets import open_blocks
+from dualgap.problems.formulations.erm import WeightedERM
+from dualgap.problems.losses.base import Piece, PiecewiseLinear
+from dualgap.solvers import solve
+from dualgap.solvers.near_rows import NearRows
 
 X, Y = two_classes(n=90, d=3)
 ONES, ZEROS = np.ones(90), np.zeros(90)
@@ -106,7 +106,7 @@ def test_extreme_scales_are_refused_or_have_a_reason():
 
 def test_boolean_labels_of_dask_arrays_are_numbers():
     da = pytest.importorskip("dask.array")
-    from problems.datasets.block_sources import dask_blocks
+    from dualgap.problems.datasets.block_sources import dask_blocks
 
     arrays = (da.from_array(own, chunks=40) for own in (X, Y > 0))
     blocks = dask_blocks(*arrays, positive=True)

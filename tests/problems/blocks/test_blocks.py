@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.small_problems import two_classes
 
-from problems import (
+from dualgap.problems import (
     RBF,
     NuSVC,
     OneClassSVM,
@@ -12,11 +13,10 @@ from problems import (
     SoftMarginPrimal,
     certify,
 )
-from problems.blocks import ChangedBlock
-from problems.datasets import open_blocks
-from problems.losses import Hinge
-from solvers import SMO, solve, solve_path
-from tests.small_problems import two_classes
+from dualgap.problems.blocks import ChangedBlock
+from dualgap.problems.datasets import open_blocks
+from dualgap.problems.losses import Hinge
+from dualgap.solvers import SMO, solve, solve_path
 
 X, Y = two_classes(n=90, d=3)
 

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.differential.grouped import Pinball
+from tests.problems.blocks.files import in_blocks
+from tests.small_problems import two_classes
 
-from problems import (
+from dualgap.problems import (
     HingeERM,
     Point,
     RegularizedERM,
@@ -14,14 +17,11 @@ from problems import (
     SVRDual,
     certify,
 )
-from problems.blocks import ArraySource, Blocks, DualRule
-from problems.formulations.erm import WeightedERM
-from problems.losses import Logistic, SquaredHinge
-from solvers import Status, solve
-from solvers.near_rows import NearRows
-from tests.differential.grouped import Pinball
-from tests.problems.blocks.files import in_blocks
-from tests.small_problems import two_classes
+from dualgap.problems.blocks import ArraySource, Blocks, DualRule
+from dualgap.problems.formulations.erm import WeightedERM
+from dualgap.problems.losses import Logistic, SquaredHinge
+from dualgap.solvers import Status, solve
+from dualgap.solvers.near_rows import NearRows
 
 X, Y = two_classes(n=300, d=5)
 TARGETS = X @ [1.0, -2.0, 0.5, 0.0, 1.0] + 0.5 * np.sin(np.arange(300))

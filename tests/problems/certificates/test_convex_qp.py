@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy
-
-from problems import ConvexQP, Point, certify
-from problems.certificates.quadratic.eigenvalues import curvature
-from problems.certificates.quadratic.enclosures import Constraints
-from problems.certificates.quadratic.exact_rows import exact_signs, residuals
-from solvers import CvxoptQP, solve
 from tests.halves import quick
 from tests.problems.convex_qps import drawn, optimum, problem_of, rational
+
+from dualgap.problems import ConvexQP, Point, certify
+from dualgap.problems.certificates.quadratic.eigenvalues import curvature
+from dualgap.problems.certificates.quadratic.enclosures import Constraints
+from dualgap.problems.certificates.quadratic.exact_rows import exact_signs, residuals
+from dualgap.solvers import CvxoptQP, solve
 
 ROWS, ONES = np.random.default_rng(0).standard_normal((5, 3)), [[1.0, 1.0]]
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from flint import fmpq
 from sklearn.datasets import load_breast_cancer
 
-from problems import (
+from dualgap.problems import (
     RBF,
     HardMarginDual,
     HardMarginPrimal,
@@ -21,8 +21,8 @@ from problems import (
     SoftMarginDual,
     certify,
 )
-from problems.certificates.infeasibility import Proof, prove_infeasible
-from solvers import solve
+from dualgap.problems.certificates.infeasibility import Proof, prove_infeasible
+from dualgap.solvers import solve
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 XOR_LABELS = np.array([1.0, 1.0, -1.0, -1.0])

@@ -12,8 +12,11 @@ import pytest
 from flint import arb, arb_mat, ctx, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.differential.reference import exact_reference
+from tests.halves import quick
+from tests.small_problems import BINARY, KINDS, PROBLEMS, TARGETS, N, X, Y
 
-from problems import (
+from dualgap.problems import (
     RBF,
     HardMarginDual,
     HardMarginPrimal,
@@ -29,18 +32,15 @@ from problems import (
     SVRPrimal,
     certify,
 )
-from problems.arithmetic import Balls
-from problems.arithmetic.balls import Unprovable
-from problems.certificates.arb import Arb, combination, gram_scores
-from problems.certificates.bounds import exactly_feasible
-from problems.certificates.certificate import Bounds
-from problems.certificates.proof import proven_bounds
-from problems.gram.semidefinite import smallest_eigenvalue_bound
-from problems.losses import Squared
-from solvers import SMO, solve
-from tests.differential.reference import exact_reference
-from tests.halves import quick
-from tests.small_problems import BINARY, KINDS, PROBLEMS, TARGETS, N, X, Y
+from dualgap.problems.arithmetic import Balls
+from dualgap.problems.arithmetic.balls import Unprovable
+from dualgap.problems.certificates.arb import Arb, combination, gram_scores
+from dualgap.problems.certificates.bounds import exactly_feasible
+from dualgap.problems.certificates.certificate import Bounds
+from dualgap.problems.certificates.proof import proven_bounds
+from dualgap.problems.gram.semidefinite import smallest_eigenvalue_bound
+from dualgap.problems.losses import Squared
+from dualgap.solvers import SMO, solve
 
 
 @pytest.mark.parametrize("name", quick(PROBLEMS, KINDS))

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from flint import arb, ctx
+from tests.differential.reference import exact_reference
 
-from problems import (
+from dualgap.problems import (
     RBF,
     HardMarginDual,
     HardMarginPrimal,
@@ -22,12 +23,11 @@ from problems import (
     SVRDual,
     certify,
 )
-from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import EXPONENTIAL, UNIT, products, transposed_products
-from problems.gram.products import gram_products
-from problems.kernels import inner_products
-from solvers import SMO, Solution, Status, solve
-from tests.differential.reference import exact_reference
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import EXPONENTIAL, UNIT, products, transposed_products
+from dualgap.problems.gram.products import gram_products
+from dualgap.problems.kernels import inner_products
+from dualgap.solvers import SMO, Solution, Status, solve
 
 
 def drawn(seed=0):
@@ -175,7 +175,7 @@ def test_a_kernel_from_outside_says_how_far_its_values_may_be_off():
 
 
 def test_what_float64_cannot_resolve_is_said_and_not_solved(monkeypatch):
-    monkeypatch.setattr("problems.answers.certify._MOST_SECONDS", 0.0)  # for a proof
+    monkeypatch.setattr("dualgap.problems.answers.certify._MOST_SECONDS", 0.0)  # for a proof
     X, _ = seconds(40, 1e6)
     y = drawn().standard_normal(40)
     problem = RegularizedERM(X, y, 1000.0, "squared", Polynomial(2), intercept=True)

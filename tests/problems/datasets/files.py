@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from problems import Dataset, datasets
+from dualgap.problems import Dataset, datasets
 
 TEXT = "+1 1:0.5 3:-2 # first\n\n-1 2:1e-3\n-1 1:1\n"
 SAMPLES = np.array([[0.5, 0, -2], [0, 1e-3, 0], [1, 0, 0]])

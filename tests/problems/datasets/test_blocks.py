@@ -8,8 +8,8 @@ import pytest
 import scipy
 from sklearn.datasets import dump_svmlight_file
 
-from problems import datasets
-from problems.datasets import dask_blocks, open_blocks
+from dualgap.problems import datasets
+from dualgap.problems.datasets import dask_blocks, open_blocks
 
 N = 60
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from problems import datasets
-from problems.dataset import check_labels
+from dualgap.problems import datasets
+from dualgap.problems.dataset import check_labels
 
 BUNDLED = [name for name in datasets.names() if ": bundled" in datasets.describe(name)]
 POSITIVE = {"digits": 3, "wine": 0, "iris": "virginica"}

@@ -20,8 +20,8 @@ import pytest
 import scipy
 from pyarrow import parquet
 
-from problems import datasets
-from problems.datasets import open_blocks
+from dualgap.problems import datasets
+from dualgap.problems.datasets import open_blocks
 
 X, Y = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, -1.0])
 CSV, SVM = "a,b,y\n1,2,1\n3,4,-1\n", "1 1:1 2:2\n-1 1:3 2:4\n"

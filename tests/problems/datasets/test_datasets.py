@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from problems import datasets
-from problems.dataset import Dataset
+from dualgap.problems import datasets
+from dualgap.problems.dataset import Dataset
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,7 @@ def test_load_gives_a_data_set_that_is_read_only():
 
 
 def test_importing_stays_light():
-    code = "import sys, problems.datasets; print({'sklearn', 'pooch', 'requests'} & {*sys.modules})"
+    heavy = "{'sklearn', 'pooch', 'requests'}"
+    code = f"import sys, dualgap.problems.datasets; print({heavy} & sys.modules.keys())"
     command = [sys.executable, "-W", "error", "-c", code]
     assert subprocess.run(command, check=True, capture_output=True).stdout.strip() == b"set()"

@@ -6,12 +6,12 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-from problems import SoftMarginDual
-from problems.datasets.readers import formats
-from problems.exchange.samples import WRITERS as WRITERS_OF_PROBLEMS
-from problems.exchange.samples import write as write_problem
 from tests.problems.datasets.files import SAMPLES, TEXT, WRITERS, load
+
+from dualgap.problems import SoftMarginDual
+from dualgap.problems.datasets.readers import formats
+from dualgap.problems.exchange.samples import WRITERS as WRITERS_OF_PROBLEMS
+from dualgap.problems.exchange.samples import write as write_problem
 
 BOMBS = {
     "one endless line": b"1" * 2**18,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from problems import Dataset, datasets
+from dualgap.problems import Dataset, datasets
 
 VALID = "+1 1:0.5 3:-2 # first\n-1 2:1e-3\n\n-1 qid:3 1:1 2:0\n+1\n"
 bounded = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -99,7 +99,7 @@ def test_what_differs_in_form_alone_is_equal(path, text, same):
 
 
 def test_the_largest_index_allocates_nothing(path):
-    from problems import RBF, SoftMarginDual
+    from dualgap.problems import RBF, SoftMarginDual
 
     data = outcome(path, b"1 2147483647:2\n-1 1:1\n")
     problem = SoftMarginDual(data.X, data.y, 1.0, RBF(0.5))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import datasets
-from problems.dataset import check_labels
-from problems.datasets.source import Generator
+from dualgap.problems import datasets
+from dualgap.problems.dataset import check_labels
+from dualgap.problems.datasets.source import Generator
 
 GENERATORS = [name for name, cls in datasets.SOURCES.items() if issubclass(cls, Generator)]
 REGRESSION = {"regression", "friedman"}

@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-
-from problems import datasets
 from tests.problems.datasets.files import SAMPLES, TEXT, WRITERS, load
+
+from dualgap.problems import datasets
 
 
 @pytest.mark.parametrize("ending", WRITERS)
@@ -85,7 +85,7 @@ def test_check_finds_what_is_missing_or_unusable(write, tmp_path):
 
 
 def test_a_large_file_is_parsed_by_its_runs_only(write, monkeypatch):
-    monkeypatch.setattr("problems.datasets.libsvm._MOST_CHECKED_BYTES", 4)
+    monkeypatch.setattr("dualgap.problems.datasets.libsvm._MOST_CHECKED_BYTES", 4)
     datasets.make("libsvm_file", path=write("spam\n")).check()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sklearn.datasets._openml as client
 
-from problems import datasets
+from dualgap.problems import datasets
 
 ARFF = """\
 @RELATION small

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from problems import datasets
-from problems.dataset import Dataset
-from problems.datasets.published import ENTRIES, Entry, locate
+from dualgap.problems import datasets
+from dualgap.problems.dataset import Dataset
+from dualgap.problems.datasets.published import ENTRIES, Entry, locate
 
 REAL = os.environ.get("DUALGAP_DATA")
 TEXT = b"1 1:0.1 2:0.25\n2 1:-3\n2 2:0.7\n"

@@ -8,10 +8,10 @@ import pooch
 import pytest
 import scipy
 
-from problems import ConvexQP, datasets
-from problems.datasets import quadratic_programs
-from problems.datasets.quadratic_programs import read_qp
-from problems.exchange.samples import WRITERS, write
+from dualgap.problems import ConvexQP, datasets
+from dualgap.problems.datasets import quadratic_programs
+from dualgap.problems.datasets.quadratic_programs import read_qp
+from dualgap.problems.exchange.samples import WRITERS, write
 
 QPS = """NAME          SMALL
 ROWS

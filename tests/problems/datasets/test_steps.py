@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import datasets
-from problems.datasets.steps import fold_rows, standardized, to_signs
+from dualgap.problems import datasets
+from dualgap.problems.datasets.steps import fold_rows, standardized, to_signs
 
 OPTIONS = {"n": 60, "imbalance": 5, "seed": 3}
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from problems import (
+from dualgap.problems import (
     SetIntersection,
     SoftMarginDual,
     Spectrum,
@@ -11,7 +11,7 @@ from problems import (
     WeisfeilerLehman,
     datasets,
 )
-from solvers import SMO, CvxoptQP, ProjectedGradient, solve
+from dualgap.solvers import SMO, CvxoptQP, ProjectedGradient, solve
 
 DATA = {
     "set_intersection": ("planted_sets", SetIntersection(normalize=True)),

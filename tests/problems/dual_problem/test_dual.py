@@ -11,8 +11,10 @@ from typing import Any
 import cvxopt
 import numpy as np
 import pytest
+from tests.differential.grouped import Grouped
+from tests.shown import in_tutorial
 
-from problems import (
+from dualgap.problems import (
     ERM,
     QP,
     RBF,
@@ -29,10 +31,8 @@ from problems import (
     certify,
     reduce,
 )
-from problems.losses import Perceptron
-from solvers import SMO, solve
-from tests.differential.grouped import Grouped
-from tests.shown import in_tutorial
+from dualgap.problems.losses import Perceptron
+from dualgap.solvers import SMO, solve
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 2))

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-from problems import Point, SoftMarginPrimal, certify
-from solvers import SMO, DualCoordinateDescent, solve
 from tests.small_problems import BINARY
+
+from dualgap.problems import Point, SoftMarginPrimal, certify
+from dualgap.solvers import SMO, DualCoordinateDescent, solve
 
 LINEAR = {name: problem for name, problem in BINARY.items() if problem.is_linear}
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.small_problems import BINARY, HARD
 
-from problems import (
+from dualgap.problems import (
     ERM,
     QP,
     BoxQP,
@@ -15,7 +16,6 @@ from problems import (
     certify,
     reduce,
 )
-from tests.small_problems import BINARY, HARD
 
 EVERY = {name: problem for name, problem in BINARY.items() if not name.startswith("risk")}
 SOFT = {name: problem for name, problem in EVERY.items() if name not in HARD}

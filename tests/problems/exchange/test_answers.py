@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from problems import ConvexQP, Linear, SoftMarginDual
-from problems.exchange.answers import read_answer
+from dualgap.problems import ConvexQP, Linear, SoftMarginDual
+from dualgap.problems.exchange.answers import read_answer
 
 X, Y = np.array([[1.0, 0], [0, 1], [1, 1], [2, 0]]), np.array([1.0, -1, 1, -1])
 PROBLEM = SoftMarginDual(X, Y, C=1e4, kernel=Linear())

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems import ConvexQP
-from problems.datasets.quadratic_programs import read_qp
-from problems.exchange.qps import read_qps
-from problems.exchange.samples import write
+from dualgap.problems import ConvexQP
+from dualgap.problems.datasets.quadratic_programs import read_qp
+from dualgap.problems.exchange.qps import read_qps
+from dualgap.problems.exchange.samples import write
 
 TEXT = """NAME T
 ROWS

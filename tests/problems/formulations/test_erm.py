@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import small_problems as small
+from tests.small_problems import TARGETS, N, X, Y
 
-from problems import (
+from dualgap.problems import (
     ERM,
     QP,
     RBF,
@@ -25,10 +27,8 @@ from problems import (
     certify,
     reduce,
 )
-from problems.formulations.softmax import Softmax
-from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
-from tests import small_problems as small
-from tests.small_problems import TARGETS, N, X, Y
+from dualgap.problems.formulations.softmax import Softmax
+from dualgap.problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 
 LAM = 0.05
 C = 1 / (N * LAM)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Formulation,
     HardMarginDual,

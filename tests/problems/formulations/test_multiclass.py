@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Fisher,
     Linear,
@@ -19,7 +19,7 @@ from problems import (
     datasets,
     reduce,
 )
-from problems.forms import BoxQP
+from dualgap.problems.forms import BoxQP
 
 IRIS = datasets.load("iris", standardize=True, multiclass=True)
 STRATEGIES = (OneVsRest, OneVsOne)

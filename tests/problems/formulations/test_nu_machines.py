@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import svm
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     Formulation,
@@ -22,7 +22,7 @@ from problems import (
     certify,
     reduce,
 )
-from solvers import SMO, CvxoptQP, LibSVM, Pegasos, Status, solve
+from dualgap.solvers import SMO, CvxoptQP, LibSVM, Pegasos, Status, solve
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (80, 2))

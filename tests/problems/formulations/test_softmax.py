@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems import ERM, Point, SoftmaxERM, certify, describe, reduce
-from problems.formulations.softmax import Softmax, probabilities, project_to_simplex
-from problems.losses import Logistic
+from dualgap.problems import ERM, Point, SoftmaxERM, certify, describe, reduce
+from dualgap.problems.formulations.softmax import Softmax, probabilities, project_to_simplex
+from dualgap.problems.losses import Logistic
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((30, 3))

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from problems import ChainMargin, Point, certify
-from problems.chains import Chains, best_path
+from dualgap.problems import ChainMargin, Point, certify
+from dualgap.problems.chains import Chains, best_path
 
 M, L, K, D = 4, 3, 3, 2
 ALL = np.array(list(product(range(K), repeat=L)))

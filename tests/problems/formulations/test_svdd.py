@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from problems import RBF, SVDD, Linear, OneClassSVM, Polynomial, certify
-from solvers import SMO, LibSVM, Status, solve
+from dualgap.problems import RBF, SVDD, Linear, OneClassSVM, Polynomial, certify
+from dualgap.solvers import SMO, LibSVM, Status, solve
 
 X = np.random.default_rng(0).standard_normal((60, 2)) + 1.0
 

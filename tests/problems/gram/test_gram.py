@@ -7,9 +7,9 @@ import weakref
 import numpy as np
 import pytest
 
-from problems import RBF, Gram, Linear, Precomputed, Sigmoid
-from problems.gram.gram import SignedGram
-from problems.gram.semidefinite import is_positive_semidefinite
+from dualgap.problems import RBF, Gram, Linear, Precomputed, Sigmoid
+from dualgap.problems.gram.gram import SignedGram
+from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 3))
@@ -91,7 +91,7 @@ def test_semidefiniteness_is_tested_where_it_is_not_declared():
 
 @pytest.mark.parametrize("limit", [0, 5000], ids=["Lanczos", "Cholesky"])
 def test_a_larger_gram_matrix_is_tested_in_time(monkeypatch, limit):
-    monkeypatch.setattr("problems.gram.semidefinite._MOST_FACTORED", limit)
+    monkeypatch.setattr("dualgap.problems.gram.semidefinite._MOST_FACTORED", limit)
     samples = rng.standard_normal((300, 5))
     linear = samples @ samples.T
     assert is_positive_semidefinite(Gram(linear, Precomputed()))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import RBF, Gram, Precomputed
-from problems.arithmetic.rounding import UNIT
-from problems.gram import products
-from problems.gram.products import gram_products
+from dualgap.problems import RBF, Gram, Precomputed
+from dualgap.problems.arithmetic.rounding import UNIT
+from dualgap.problems.gram import products
+from dualgap.problems.gram.products import gram_products
 
 
 def drawn(kind):

@@ -6,8 +6,8 @@ import sys
 
 from threadpoolctl import threadpool_limits
 
-from problems.forms import FormPoint
-from problems.gram.threads import Threads
+from dualgap.problems.forms import FormPoint
+from dualgap.problems.gram.threads import Threads
 
 
 def test_linear_algebra_gets_its_threads_back_between_blocks_of_work() -> None:
@@ -36,7 +36,7 @@ def test_limits_that_overlap_leave_what_was_before_them() -> None:
 
 def test_every_library_of_linear_algebra_is_limited_whenever_it_is_loaded():
     code = """
-from problems.gram.threads import Threads
+from dualgap.problems.gram.threads import Threads
 with Threads().limited(1):
     import scipy.linalg
     from threadpoolctl import threadpool_info

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import RBF, Linear, Polynomial, Precomputed, Sigmoid
-from problems.gram.exponential import exponentials
-from problems.gram.gram import Gram
-from problems.gram.panels import HEIGHT, WIDTH, fill, pack
-from problems.gram.tiles import Tiles
-from problems.kernels import Kernel
+from dualgap.problems import RBF, Linear, Polynomial, Precomputed, Sigmoid
+from dualgap.problems.gram.exponential import exponentials
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.problems.kernels import Kernel
 
 KERNELS: dict[str, Kernel] = {
     "linear": Linear(),

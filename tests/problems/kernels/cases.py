@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Exponential,
     Fisher,

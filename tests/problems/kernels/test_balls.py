@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse as sp
 from flint import arb, ctx, fmpq
 from scipy.spatial.distance import cdist
+from tests.problems.kernels.cases import CASES
+from tests.shown import in_tutorial
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Exponential,
     Fisher,
@@ -24,13 +26,11 @@ from problems import (
     SoftMarginDual,
     certify,
 )
-from problems.arithmetic.balls import Balls, Unprovable
-from problems.gram.gram import Gram
-from problems.gram.semidefinite import psd_shift
-from problems.kernels import KERNELS, Kernel, as_dense, kernels_in
-from solvers import SMO, solve
-from tests.problems.kernels.cases import CASES
-from tests.shown import in_tutorial
+from dualgap.problems.arithmetic.balls import Balls, Unprovable
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.semidefinite import psd_shift
+from dualgap.problems.kernels import KERNELS, Kernel, as_dense, kernels_in
+from dualgap.solvers import SMO, solve
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((12, 3))
@@ -208,7 +208,7 @@ def test_a_sigmoid_is_proven_where_its_matrix_is_semidefinite():
 
 
 def test_too_many_samples_for_a_test_are_refused(monkeypatch):
-    monkeypatch.setattr("problems.gram.semidefinite._MOST_TESTED", 11)
+    monkeypatch.setattr("dualgap.problems.gram.semidefinite._MOST_TESTED", 11)
     with pytest.raises(Unprovable, match="12 are too many to test it"):
         psd_shift(Gram(X, Sigmoid(0.5, 0.0)), proven=True)
 
@@ -228,7 +228,7 @@ def test_values_made_of_an_indefinite_kernel_are_as_wrong_as_is_said(make):
 
 
 def test_a_large_form_is_proven_without_rationals(monkeypatch):
-    monkeypatch.setattr("problems.gram.semidefinite.is_semidefinite", None)  # it would take hours
+    monkeypatch.setattr("dualgap.problems.gram.semidefinite.is_semidefinite", None)  # takes hours
     kernel = QuadraticForm(2.0 * np.eye(150))
     samples = np.random.default_rng(0).standard_normal((20, 150))
     assert psd_shift(Gram(samples, kernel), proven=True) == 0.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems.kernels.expansion import exact_type, products_with
+from dualgap.problems.kernels.expansion import exact_type, products_with
 
 
 @pytest.mark.parametrize("density", [0.1, 0.9])

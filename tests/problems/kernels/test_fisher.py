@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from problems import Fisher, FittedFisher, SoftMarginDual, Subset, datasets
-from solvers import SMO, solve
+from dualgap.problems import Fisher, FittedFisher, SoftMarginDual, Subset, datasets
+from dualgap.solvers import SMO, solve
 
 rng = np.random.default_rng(4)
 

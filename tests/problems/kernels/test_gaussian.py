@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import RBF, Subset
+from dualgap.problems import RBF, Subset
 
 rng = np.random.default_rng(0)
 X, Z = rng.standard_normal((12, 3)), rng.standard_normal((7, 3))

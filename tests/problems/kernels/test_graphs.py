@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from problems import WeisfeilerLehman, encode_graphs
+from dualgap.problems import WeisfeilerLehman, encode_graphs
 
 rng = np.random.default_rng(4)
 

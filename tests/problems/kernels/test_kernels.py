@@ -5,8 +5,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.problems.kernels.cases import CASES, CLOSED, MATRIX, ROOM, X, Z
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Exponential,
     Gram,
@@ -24,10 +25,9 @@ from problems import (
     Subset,
     certify,
 )
-from problems.gram.tiles import Tiles
-from problems.kernels import KERNELS, Sum, as_dense, kernels_in
-from solvers import SMO, solve
-from tests.problems.kernels.cases import CASES, CLOSED, MATRIX, ROOM, X, Z
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.problems.kernels import KERNELS, Sum, as_dense, kernels_in
+from dualgap.solvers import SMO, solve
 
 Y = np.where(X[:, 0] * X[:, 1] > 0.1, 1.0, -1.0)
 each = pytest.mark.parametrize("name", CASES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems.kernels.samples import distinct
+from dualgap.problems.kernels.samples import distinct
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 import pytest
 
-from problems import RBF, SetIntersection, encode_sets
+from dualgap.problems import RBF, SetIntersection, encode_sets
 
 rng = np.random.default_rng(4)
 FRUIT = ["apple", "cherry", "fig", "lime", "pear", "plum", "quince"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import Spectrum, encode_strings
+from dualgap.problems import Spectrum, encode_strings
 
 rng = np.random.default_rng(4)
 STRINGS = ["".join(rng.choice(list("ACGT"), rng.integers(0, 25))) for _ in range(20)] + [

@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.small_problems import two_classes
 
-from problems import (
+from dualgap.problems import (
     BoxQP,
     HardMarginDual,
     SoftMarginDual,
     SVRDual,
     reduce,
 )
-from problems.gram.threads import Pool
-from solvers import SMO, DualCoordinateDescent, Status, solve
-from solvers.dual_coordinate_descent import descent, proximal
-from solvers.dual_coordinate_descent.blocks import (
+from dualgap.problems.gram.threads import Pool
+from dualgap.solvers import SMO, DualCoordinateDescent, Status, solve
+from dualgap.solvers.dual_coordinate_descent import descent, proximal
+from dualgap.solvers.dual_coordinate_descent.blocks import (
     combine,
     dense_normal_matrix,
     normal_matrix,
@@ -22,7 +23,6 @@ from solvers.dual_coordinate_descent.blocks import (
     scores,
     whole,
 )
-from tests.small_problems import two_classes
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
 

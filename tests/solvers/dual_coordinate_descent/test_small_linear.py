@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from problems import Point, SoftMarginDual, SVRDual, certify
-from solvers.dual_coordinate_descent.small import minimise_linear
+from dualgap.problems import Point, SoftMarginDual, SVRDual, certify
+from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
 
 RNG = np.random.default_rng(5)
 X = np.vstack(

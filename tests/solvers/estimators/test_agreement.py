@@ -12,8 +12,8 @@ import pytest
 from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 
-from solvers import estimators
-from solvers.estimators.certified import SMALL
+from dualgap.solvers import estimators
+from dualgap.solvers.estimators.certified import SMALL
 
 KERNELS = ("rbf", "poly", "linear")
 CLASS_WEIGHTS = (None, "balanced", {0: 2.0})

@@ -7,10 +7,10 @@ from sklearn import svm
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
-
-from problems import RBF
-from solvers.estimators import CertifiedSVCCV
 from tests.halves import quick
+
+from dualgap.problems import RBF
+from dualgap.solvers.estimators import CertifiedSVCCV
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:150, :6]

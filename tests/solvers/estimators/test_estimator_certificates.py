@@ -12,7 +12,7 @@ from sklearn import datasets
 from sklearn.model_selection import cross_validate
 from sklearn.preprocessing import scale
 
-from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR
+from dualgap.solvers.estimators import SVC, SVR, LinearSVC, LinearSVR
 
 X_IRIS, Y_IRIS = datasets.load_iris(return_X_y=True)
 X_DIABETES, Y_DIABETES = datasets.load_diabetes(return_X_y=True)

@@ -5,8 +5,8 @@ import pytest
 from sklearn import datasets, svm
 from sklearn.model_selection import cross_val_score
 
-from solvers import estimators
-from solvers.estimators import SVC
+from dualgap.solvers import estimators
+from dualgap.solvers.estimators import SVC
 
 
 def test_example_plot_custom_kernel():

@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import scale
 
-from problems import RBF, Precomputed, SoftMarginDual, describe
-from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+from dualgap.problems import RBF, Precomputed, SoftMarginDual, describe
+from dualgap.solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 X_IRIS, Y_IRIS = datasets.load_iris(return_X_y=True)
 X_IRIS = scale(X_IRIS)

@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from problems import RBF, Linear
-from solvers import find_solver
-from solvers.estimators import (
+from dualgap.problems import RBF, Linear
+from dualgap.solvers import find_solver
+from dualgap.solvers.estimators import (
     SVC,
     SVR,
     CertifiedSVCCV,
@@ -27,7 +27,7 @@ from solvers.estimators import (
     NuSVR,
     OneClassSVM,
 )
-from solvers.smo import SMO
+from dualgap.solvers.smo import SMO
 
 CHECKED = [SVC(), SVR(), OneClassSVM(), LinearSVC()]
 VARIANTS = [
@@ -266,7 +266,7 @@ def test_too_few_iterations_warn_and_set_fit_status():
 
 
 def test_verbose_logs_each_problem(caplog):
-    with caplog.at_level(logging.INFO, logger="solvers"):
+    with caplog.at_level(logging.INFO, logger="dualgap.solvers"):
         SVC(verbose=True).fit(*IRIS)
     sizes = [record.args[0] for record in caplog.records if "certified relative gap" in record.msg]
     assert len(sizes) >= 3  # of each pair of classes

@@ -10,7 +10,7 @@ FITS = """
 from collections import Counter
 import numpy as np
 from numba.core.event import install_recorder
-from solvers.estimators import SVC, SVR, NuSVC, OneClassSVM
+from dualgap.solvers.estimators import SVC, SVR, NuSVC, OneClassSVM
 
 X = np.random.default_rng(0).standard_normal((100, 3))
 with install_recorder("numba:compile") as compiled:
@@ -19,7 +19,7 @@ with install_recorder("numba:compile") as compiled:
     SVR().fit(X, X[:, 0])
     OneClassSVM().fit(X)
 functions = [event.data["dispatcher"].py_func for _, event in compiled.buffer if event.is_start]
-ours = Counter(f.__qualname__ for f in functions if f.__module__.startswith(("problems", "solvers")))
+ours = Counter(f.__qualname__ for f in functions if f.__module__.startswith("dualgap."))
 print(len(functions), max(ours.values()))
 """
 

@@ -6,9 +6,9 @@ import pytest
 import scipy
 from sklearn.datasets import dump_svmlight_file
 
-from problems.datasets import open_blocks
-from solvers.estimators import LinearSVC, LinearSVR
-from solvers.near_rows import NearRows
+from dualgap.problems.datasets import open_blocks
+from dualgap.solvers.estimators import LinearSVC, LinearSVR
+from dualgap.solvers.near_rows import NearRows
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((300, 4))

@@ -15,8 +15,8 @@ from unittest import mock
 import pytest
 import sklearn.svm
 
-import experiments
-from solvers import estimators
+from dualgap import experiments
+from dualgap.solvers import estimators
 
 MODULES = ("test_svm", "test_sparse", "test_bounds")
 LIST = Path(experiments.__file__).parent / "docs" / "reference" / "scikit_learn_tests.csv"

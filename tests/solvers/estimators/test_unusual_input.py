@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from problems import RBF
-from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, OneClassSVM
+from dualgap.problems import RBF
+from dualgap.solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, OneClassSVM
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((30, 3)), np.arange(30) % 2

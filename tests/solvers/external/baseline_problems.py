@@ -1,8 +1,9 @@
 """The small problems that every baseline is tried on, and what an answer to one is worth."""
 
-from problems import RBF, Formulation, SoftMarginDual, SVRDual
-from solvers import SMO, Solution, solve
 from tests.small_problems import PROBLEMS, X, Y
+
+from dualgap.problems import RBF, Formulation, SoftMarginDual, SVRDual
+from dualgap.solvers import SMO, Solution, solve
 
 LINEAR = {
     "one C": PROBLEMS["soft_primal_no_intercept"],

@@ -4,8 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from tests.small_problems import NU, X, Y
+from tests.solvers.external.baseline_problems import KERNEL, LINEAR, excess
 
-from problems import (
+from dualgap.problems import (
     RBF,
     SVDD,
     Formulation,
@@ -18,7 +20,7 @@ from problems import (
     SoftMarginPrimal,
     datasets,
 )
-from solvers import (
+from dualgap.solvers import (
     LDA,
     SGD,
     LibLinear,
@@ -34,8 +36,6 @@ from solvers import (
     Status,
     solve,
 )
-from tests.small_problems import NU, X, Y
-from tests.solvers.external.baseline_problems import KERNEL, LINEAR, excess
 
 ONES = np.ones(Y.size)
 MANY = datasets.load("four_gaussians", n=1200, seed=0)

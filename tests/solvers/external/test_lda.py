@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from problems import SoftMarginPrimal
-from solvers import LDA, SMO, solve
+from dualgap.problems import SoftMarginPrimal
+from dualgap.solvers import LDA, SMO, solve
 
 
 def classes(outliers: int = 0) -> tuple[np.ndarray, np.ndarray]:

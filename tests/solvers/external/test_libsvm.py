@@ -1,16 +1,16 @@
 """LIBSVM as a baseline: it must be given the same problem, weights, kernel and all."""
 
 import numpy as np
+from tests.small_problems import two_classes
 
-from problems import (
+from dualgap.problems import (
     RBF,
     SVDD,
     HingeERM,
     Sigmoid,
     SoftMarginDual,
 )
-from solvers import LibSVM, Solution, solve
-from tests.small_problems import two_classes
+from dualgap.solvers import LibSVM, Solution, solve
 
 
 def reachable(solution: Solution, tol: float) -> float:

@@ -6,11 +6,11 @@ from typing import get_args
 
 import numpy as np
 import pytest
-
-from problems import Formulation
-from solvers import OneDAL, solve
-from solvers.base import Precision
 from tests.solvers.external.baseline_problems import KERNEL
+
+from dualgap.problems import Formulation
+from dualgap.solvers import OneDAL, solve
+from dualgap.solvers.base import Precision
 
 PRECISIONS = get_args(Precision)
 NEEDED = pytest.mark.skipif(

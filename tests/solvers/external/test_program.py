@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-
-from problems import RBF, ConvexQP, NuSVC, SoftMarginDual, SoftMarginPrimal, SVRDual
-from problems.exchange.samples import write_qps
-from solvers import SMO, Program, Status, solve
 from tests.halves import quick
 from tests.small_problems import SPARSE, TARGETS, X, Y
+
+from dualgap.problems import RBF, ConvexQP, NuSVC, SoftMarginDual, SoftMarginPrimal, SVRDual
+from dualgap.problems.exchange.samples import write_qps
+from dualgap.solvers import SMO, Program, Status, solve
 
 KERNEL = SoftMarginDual(X, Y, 2.0, RBF(0.3))
 FLIPPED = replace(KERNEL, y=-Y)  # the first sample has another label

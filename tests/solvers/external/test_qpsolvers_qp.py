@@ -4,10 +4,10 @@ import importlib.util
 
 import numpy as np
 import pytest
-
-from problems import ConvexQP, Formulation, HardMarginDual, HardMarginPrimal
-from solvers import QPSolversQP, Status, solve
 from tests.solvers.external.baseline_problems import KERNEL, QUADRATIC
+
+from dualgap.problems import ConvexQP, Formulation, HardMarginDual, HardMarginPrimal
+from dualgap.solvers import QPSolversQP, Status, solve
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("qpsolvers") is None, reason="qpsolvers is not installed"

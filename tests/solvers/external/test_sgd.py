@@ -5,10 +5,10 @@ from typing import get_args
 
 import numpy as np
 import pytest
-
-from solvers import SGD, solve
-from solvers.base import Precision
 from tests.solvers.external.baseline_problems import LINEAR
+
+from dualgap.solvers import SGD, solve
+from dualgap.solvers.base import Precision
 
 
 def test_sgd_visits_the_samples_in_a_new_order_each_epoch() -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from solvers import SnapML, solve
 from tests.solvers.external.baseline_problems import LINEAR
+
+from dualgap.solvers import SnapML, solve
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("snapml") is None, reason="snapml is not installed"

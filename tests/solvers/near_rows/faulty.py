@@ -5,7 +5,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from problems.datasets.block_sources import GeneratedSource
+from dualgap.problems.datasets.block_sources import GeneratedSource
 
 
 @dataclass(frozen=True)

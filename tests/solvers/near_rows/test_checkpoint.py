@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
-
-from problems.blocks import ArraySource, Blocks
-from problems.forms import Sharded
-from problems.losses import Hinge, Logistic
-from solvers.near_rows import NearRows
 from tests.small_problems import two_classes
+
+from dualgap.problems.blocks import ArraySource, Blocks
+from dualgap.problems.forms import Sharded
+from dualgap.problems.losses import Hinge, Logistic
+from dualgap.solvers.near_rows import NearRows
 
 X, Y = two_classes(n=300, d=5)
 
@@ -72,7 +72,7 @@ def test_a_killed_driver_is_gone_on_from_by_resume(tmp_path):
         "    dataset: {name: generated_blocks, n: 100000, d: 20, rows: 20000}\n    C: 1\n"
         "solvers:\n  - {name: near_rows, near: 200, tol: 1e-8}\n"
     )
-    command = [sys.executable, "-m", "experiments.cli", "run", "here.yaml", "--out", "out"]
+    command = [sys.executable, "-m", "dualgap.experiments.cli", "run", "here.yaml", "--out", "out"]
     run = subprocess.Popen(command, cwd=tmp_path, env=os.environ, start_new_session=True)
     while run.poll() is None and not list(tmp_path.glob("out/checkpoints/*/*.npz")):
         pass

@@ -13,19 +13,19 @@ import pytest
 pytest.importorskip("distributed", reason="dask is not installed")
 
 from distributed import LocalCluster
-
-from problems import Point, SoftMarginPrimal, certify
-from problems.blocks import Blocks, ChangedBlock
-from problems.datasets import open_blocks
-from problems.datasets.block_sources import GeneratedSource
-from problems.forms import Sharded
-from problems.losses import Hinge
-from solvers import solve
-from solvers.near_rows import NearRows, engines
-from solvers.near_rows.engines import EngineError
 from tests.problems.blocks.files import in_blocks, written
 from tests.small_problems import two_classes
 from tests.solvers.near_rows.faulty import DeadlySource
+
+from dualgap.problems import Point, SoftMarginPrimal, certify
+from dualgap.problems.blocks import Blocks, ChangedBlock
+from dualgap.problems.datasets import open_blocks
+from dualgap.problems.datasets.block_sources import GeneratedSource
+from dualgap.problems.forms import Sharded
+from dualgap.problems.losses import Hinge
+from dualgap.solvers import solve
+from dualgap.solvers.near_rows import NearRows, engines
+from dualgap.solvers.near_rows.engines import EngineError
 
 DRAWN = {"n": 400, "d": 3, "rows": 100, "seed": 0, "noise": 0.5, "task": "classification"}
 FEW = {"near": 20, "tol": 1e-9}

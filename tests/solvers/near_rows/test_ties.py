@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy
 
-from problems import SoftMarginDual
-from problems.blocks import ArraySource, Blocks, DualRule
-from solvers import solve
-from solvers.near_rows import NearRows
+from dualgap.problems import SoftMarginDual
+from dualgap.problems.blocks import ArraySource, Blocks, DualRule
+from dualgap.solvers import solve
+from dualgap.solvers.near_rows import NearRows
 
 N = 6000
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from solvers.numerics.memory import available
+from dualgap.solvers.numerics.memory import available
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

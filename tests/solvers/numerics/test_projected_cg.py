@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers.numerics.projected_cg import conjugate_gradients, on_plane
+from dualgap.solvers.numerics.projected_cg import conjugate_gradients, on_plane
 
 
 @pytest.mark.parametrize("count", [1, 2])

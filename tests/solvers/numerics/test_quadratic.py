@@ -4,8 +4,9 @@ import cvxopt
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.small_problems import two_classes
 
-from problems import (
+from dualgap.problems import (
     QP,
     RBF,
     HardMarginDual,
@@ -16,10 +17,9 @@ from problems import (
     SVRPrimal,
     reduce,
 )
-from solvers import CvxoptQP, CvxpyQP, InteriorPoint, Solver, Status, solve
-from solvers.cvxopt_qp import inequality_rows, to_cvxopt
-from solvers.numerics.quadratic import scaled
-from tests.small_problems import two_classes
+from dualgap.solvers import CvxoptQP, CvxpyQP, InteriorPoint, Solver, Status, solve
+from dualgap.solvers.cvxopt_qp import inequality_rows, to_cvxopt
+from dualgap.solvers.numerics.quadratic import scaled
 
 ALL = [CvxoptQP(tol=1e-9), InteriorPoint(tol=1e-9), CvxpyQP(tol=1e-10)]
 VIEWS = [SoftMarginDual, SoftMarginPrimal]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers.numerics.subspace import minimise_on_subspaces
+from dualgap.solvers.numerics.subspace import minimise_on_subspaces
 
 RNG = np.random.default_rng(0)
 

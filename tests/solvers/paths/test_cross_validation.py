@@ -5,10 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from problems import RBF, HingeERM, Linear, Precomputed, RegularizedERM, SoftMarginDual, SVRDual
-from problems.answers.parametric_bounds import with_value
-from problems.datasets.steps import fold_rows
-from solvers import NoPath, cross_validate, select, solve, solve_path
+from dualgap.problems import (
+    RBF,
+    HingeERM,
+    Linear,
+    Precomputed,
+    RegularizedERM,
+    SoftMarginDual,
+    SVRDual,
+)
+from dualgap.problems.answers.parametric_bounds import with_value
+from dualgap.problems.datasets.steps import fold_rows
+from dualgap.solvers import NoPath, cross_validate, select, solve, solve_path
 
 RNG = np.random.default_rng(3)
 N = 60

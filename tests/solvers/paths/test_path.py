@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.halves import quick
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Formulation,
     HardMarginDual,
@@ -21,10 +22,9 @@ from problems import (
     SVRDual,
     certify,
 )
-from problems.answers.parametric_bounds import with_value
-from problems.losses import SquaredEpsilonInsensitive
-from solvers import SMO, InteriorPoint, NoPath, Path, Pegasos, solve, solve_path
-from tests.halves import quick
+from dualgap.problems.answers.parametric_bounds import with_value
+from dualgap.problems.losses import SquaredEpsilonInsensitive
+from dualgap.solvers import SMO, InteriorPoint, NoPath, Path, Pegasos, solve, solve_path
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from problems import RBF, HingeERM, Precomputed, RegularizedERM, SoftMarginDual, SVRDual
-from solvers import select, solve, solve_path
+from dualgap.problems import RBF, HingeERM, Precomputed, RegularizedERM, SoftMarginDual, SVRDual
+from dualgap.solvers import select, solve, solve_path
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((160, 3))

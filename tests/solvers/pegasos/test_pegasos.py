@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
+from tests.small_problems import PROBLEMS, TARGETS, X
 
-from problems import (
+from dualgap.problems import (
     ERM,
     RBF,
     HingeERM,
@@ -16,10 +17,9 @@ from problems import (
     certify,
     reduce,
 )
-from problems.gram.gram import Gram
-from solvers import solve
-from solvers.pegasos import Pegasos
-from tests.small_problems import PROBLEMS, TARGETS, X
+from dualgap.problems.gram.gram import Gram
+from dualgap.solvers import solve
+from dualgap.solvers.pegasos import Pegasos
 
 
 def samples(n=200, d=8, seed=0):
@@ -102,7 +102,7 @@ def test_linear_and_precomputed_kernels_take_the_same_path(sampling, project, av
 
 
 def test_rows_computed_in_chunks_give_the_path_of_the_whole_gram_matrix(monkeypatch):
-    monkeypatch.setattr("solvers.pegasos._BLOCK_ENTRIES", 3000)
+    monkeypatch.setattr("dualgap.solvers.pegasos._BLOCK_ENTRIES", 3000)
     form = reduce(LARGER, ERM).form
     small = ERM(Gram(form.gram.X, form.gram.kernel, 10_000), form.y, form.C, form.loss, False)
     solver = Pegasos(epochs=2, batch_size=4)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.small_problems import BINARY, two_classes
+from tests.solvers.boxes import shifted_box
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     FormPoint,
@@ -15,10 +17,8 @@ from problems import (
     certify,
     reduce,
 )
-from problems.box_gap import violating_pair
-from solvers import ProjectedGradient, Status, projected_gradient, solve
-from tests.small_problems import BINARY, two_classes
-from tests.solvers.boxes import shifted_box
+from dualgap.problems.box_gap import violating_pair
+from dualgap.solvers import ProjectedGradient, Status, projected_gradient, solve
 
 EXACT = ["plain", "accelerated", "barzilai_borwein"]
 FAST = ["accelerated", "barzilai_borwein"]

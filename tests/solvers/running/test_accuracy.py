@@ -4,10 +4,12 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from tests.halves import quick
+from tests.small_problems import SEPARABLE, TARGETS, X, Y
 
-from problems import RBF, HardMarginDual, HingeERM, RegularizedERM, SoftMarginDual, SVRDual
-from problems.losses import Logistic
-from solvers import (
+from dualgap.problems import RBF, HardMarginDual, HingeERM, RegularizedERM, SoftMarginDual, SVRDual
+from dualgap.problems.losses import Logistic
+from dualgap.solvers import (
     LBFGS,
     SDCA,
     SMO,
@@ -24,8 +26,6 @@ from solvers import (
     find_solver,
     solve,
 )
-from tests.halves import quick
-from tests.small_problems import SEPARABLE, TARGETS, X, Y
 
 KERNEL = SoftMarginDual(X, Y, 10.0, RBF(0.5))
 LINEAR = HingeERM(X, Y, 0.01)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     FormPoint,
@@ -23,10 +23,10 @@ from problems import (
     Unsupported,
     datasets,
 )
-from problems.arithmetic import entropy
-from problems.blocks import ArraySource, Blocks
-from problems.losses import LOSSES, Hinge, ScalarLoss
-from solvers import (
+from dualgap.problems.arithmetic import entropy
+from dualgap.problems.blocks import ArraySource, Blocks
+from dualgap.problems.losses import LOSSES, Hinge, ScalarLoss
+from dualgap.solvers import (
     LBFGS,
     SDCA,
     SMO,
@@ -41,8 +41,8 @@ from solvers import (
     default_solver,
     solve,
 )
-from solvers.estimators import SVC, certified
-from solvers.running import defaults, loop
+from dualgap.solvers.estimators import SVC, certified
+from dualgap.solvers.running import defaults, loop
 
 N = 40
 X = np.random.default_rng(0).standard_normal((N, 3))

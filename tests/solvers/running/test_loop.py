@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba.core.event import Listener, install_listener
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     ChainMargin,
@@ -22,8 +22,8 @@ from problems import (
     SoftMarginDual,
     SoftMarginPrimal,
 )
-from problems.forms import QP, Claim
-from solvers import (
+from dualgap.problems.forms import QP, Claim
+from dualgap.solvers import (
     SMO,
     NotInstalled,
     Solution,

@@ -9,9 +9,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
-from problems import RBF, BoxQP, FormPoint, Linear, OneVsOne, OneVsRest, Point, certify, datasets
-from problems.forms import Claim
-from solvers import (
+from dualgap.problems import (
+    RBF,
+    BoxQP,
+    FormPoint,
+    Linear,
+    OneVsOne,
+    OneVsRest,
+    Point,
+    certify,
+    datasets,
+)
+from dualgap.problems.forms import Claim
+from dualgap.solvers import (
     LBFGS,
     SMO,
     CvxoptQP,

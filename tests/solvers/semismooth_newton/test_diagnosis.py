@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from problems import RBF, BoxQP, SoftMarginDual, reduce
-from solvers.semismooth_newton import diagnose
+from dualgap.problems import RBF, BoxQP, SoftMarginDual, reduce
+from dualgap.solvers.semismooth_newton import diagnose
 
 
 def form_of(gamma: float, C: float = 1.0, copies: int = 1) -> BoxQP:

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import RBF, Formulation, HardMarginDual, NuSVC, Sigmoid, SoftMarginDual, SVRDual
-from solvers import SMO, SemismoothNewton, Status, default_solver, semismooth_newton, solve
+from dualgap.problems import (
+    RBF,
+    Formulation,
+    HardMarginDual,
+    NuSVC,
+    Sigmoid,
+    SoftMarginDual,
+    SVRDual,
+)
+from dualgap.solvers import SMO, SemismoothNewton, Status, default_solver, semismooth_newton, solve
 
 TARGET = 1e-9
 

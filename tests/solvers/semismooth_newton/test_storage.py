@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import RBF
-from problems.gram.gram import Gram
-from problems.gram.tiles import Tiles
-from solvers.semismooth_newton import storage
-from solvers.semismooth_newton.storage import LargeEntries
+from dualgap.problems import RBF
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.semismooth_newton import storage
+from dualgap.solvers.semismooth_newton.storage import LargeEntries
 
 
 @pytest.mark.parametrize("sparse", [False, True])

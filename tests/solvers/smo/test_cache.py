@@ -6,7 +6,7 @@ from itertools import zip_longest
 import numpy as np
 import pytest
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     FormPoint,
@@ -18,11 +18,11 @@ from problems import (
     certify,
     reduce,
 )
-from problems.gram.tiles import Tiles
-from solvers import SMO, solve
-from solvers.smo import cache
-from solvers.smo.cache import RowCache, add_row
-from solvers.smo.state import State
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers import SMO, solve
+from dualgap.solvers.smo import cache
+from dualgap.solvers.smo.cache import RowCache, add_row
+from dualgap.solvers.smo.state import State
 
 N = 1500
 X = np.random.default_rng(0).standard_normal((N, 5))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from problems import (
+from dualgap.problems import (
     RBF,
     Linear,
     Point,
@@ -14,13 +14,13 @@ from problems import (
     certify,
     reduce,
 )
-from problems.forms import BoxQP
-from problems.gram.tiles import Tiles
-from solvers import SMO, solve
-from solvers.smo import decomposition, state
-from solvers.smo.active import Active
-from solvers.smo.conditions import free_variables, multipliers, slopes
-from solvers.smo.pairs import minimise_by_pairs
+from dualgap.problems.forms import BoxQP
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers import SMO, solve
+from dualgap.solvers.smo import decomposition, state
+from dualgap.solvers.smo.active import Active
+from dualgap.solvers.smo.conditions import free_variables, multipliers, slopes
+from dualgap.solvers.smo.pairs import minimise_by_pairs
 
 
 def classes(n: int) -> tuple[np.ndarray, np.ndarray]:

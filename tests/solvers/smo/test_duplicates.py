@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import RBF, BoxQP, HardMarginDual, SoftMarginDual, SVRDual, reduce
-from solvers import SMO, solve
-from solvers.smo import duplicates
-from solvers.smo.duplicates import merge
-from solvers.smo.variables import from_form
+from dualgap.problems import RBF, BoxQP, HardMarginDual, SoftMarginDual, SVRDual, reduce
+from dualgap.solvers import SMO, solve
+from dualgap.solvers.smo import duplicates
+from dualgap.solvers.smo.duplicates import merge
+from dualgap.solvers.smo.variables import from_form
 
 
 def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from problems import RBF, BoxQP, Kernel, Linear, Polynomial, SoftMarginDual, reduce
-from problems.gram.tiles import Tiles
-from solvers.numerics.projected_cg import conjugate_gradients
-from solvers.smo.matrix import Matrix
-from solvers.smo.newton.half import HalfMatrix
-from solvers.smo.variables import from_form
+from dualgap.problems import RBF, BoxQP, Kernel, Linear, Polynomial, SoftMarginDual, reduce
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.numerics.projected_cg import conjugate_gradients
+from dualgap.solvers.smo.matrix import Matrix
+from dualgap.solvers.smo.newton.half import HalfMatrix
+from dualgap.solvers.smo.variables import from_form
 
 N = 1500
 X = np.random.default_rng(0).standard_normal((N, 5))

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from problems import RBF, BoxQP, SoftMarginDual, reduce
-from problems.gram.tiles import Tiles
-from solvers.numerics.shifted import inverse_in_place
-from solvers.smo import newton
-from solvers.smo.matrix import Matrix
-from solvers.smo.variables import from_form
+from dualgap.problems import RBF, BoxQP, SoftMarginDual, reduce
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.numerics.shifted import inverse_in_place
+from dualgap.solvers.smo import newton
+from dualgap.solvers.smo.matrix import Matrix
+from dualgap.solvers.smo.variables import from_form
 
 N = 60
 X = np.random.default_rng(4).standard_normal((N, 4))

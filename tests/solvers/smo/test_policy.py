@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from problems import RBF, BoxQP, NuSVC, reduce
-from problems.gram.tiles import Tiles
-from solvers.smo.active import Active
-from solvers.smo.newton.policy import NewtonPolicy
-from solvers.smo.pairs import minimise_by_pairs
-from solvers.smo.state import State
+from dualgap.problems import RBF, BoxQP, NuSVC, reduce
+from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.smo.active import Active
+from dualgap.solvers.smo.newton.policy import NewtonPolicy
+from dualgap.solvers.smo.pairs import minimise_by_pairs
+from dualgap.solvers.smo.state import State
 
 FREE, N = np.arange(4000), 20_000
 

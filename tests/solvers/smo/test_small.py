@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.small_problems import two_classes
 
-from problems import (
+from dualgap.problems import (
     RBF,
     BoxQP,
     Gram,
@@ -14,9 +15,8 @@ from problems import (
     certify,
     reduce,
 )
-from solvers import SMO, solve
-from solvers.smo.small import is_small, solve_small
-from tests.small_problems import two_classes
+from dualgap.solvers import SMO, solve
+from dualgap.solvers.smo.small import is_small, solve_small
 
 X, Y = two_classes(80, 5)
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-
-from problems import RBF, BoxQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
-from solvers import SMO, solve
-from solvers.smo.newton import policy
 from tests.small_problems import two_classes
+
+from dualgap.problems import RBF, BoxQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
+from dualgap.solvers import SMO, solve
+from dualgap.solvers.smo.newton import policy
 
 _LARGE = 1100  # variables, from which rows are in float32
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.plane import (
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.plane import (
     Answer,
     binary_answers,
     decision,
@@ -17,9 +17,9 @@ from experiments.plots.plane import (
     grid,
     region_keys,
 )
-from experiments.plots.runs import Runs
-from experiments.plots.style import PANELS, label_outside, legend, panels, wrap
-from experiments.tables.formats import file_name
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import PANELS, label_outside, legend, panels, wrap
+from dualgap.experiments.tables.formats import file_name
 
 _POINTS = 40  # a side of the grid on which answers are compared
 _SAME = (

@@ -12,12 +12,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys
-from experiments.plots.runs import Runs
-from experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
-from experiments.tables.formats import file_name
-from problems import Geometry
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
+from dualgap.experiments.tables.formats import file_name
+from dualgap.problems import Geometry
 
 
 class Training(Drawing):

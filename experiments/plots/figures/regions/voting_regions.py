@@ -15,11 +15,11 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.analysis.labels import words_of
-from experiments.plots.drawing import Drawing, Named
-from experiments.plots.plane import Answer, contour, decision, grid, planar
-from experiments.plots.runs import Runs
-from experiments.plots.style import (
+from dualgap.experiments.analysis.labels import words_of
+from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.plane import Answer, contour, decision, grid, planar
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import (
     BLACK,
     GREY,
     LineStyle,
@@ -30,10 +30,10 @@ from experiments.plots.style import (
     panels,
     wrap,
 )
-from experiments.tables.formats import file_name
-from problems import FORMULATIONS, Multiclass, Vector
-from problems.formulations.multiclass import Voting
-from problems.kernels import Block
+from dualgap.experiments.tables.formats import file_name
+from dualgap.problems import FORMULATIONS, Multiclass, Vector
+from dualgap.problems.formulations.multiclass import Voting
+from dualgap.problems.kernels import Block
 
 _GRID = 320  # points a side
 _TINT = 0.3  # share of a class's colour, mixed with white

@@ -3,16 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.experiments.functions import posing, run_case
+from tests.experiments.plots.conftest import drawn
 
-from experiments.plots.figures.certified_errors import (
+from dualgap.experiments.plots.figures.certified_errors import (
     CertifiedErrors,
     certified_errors,
     mean_errors,
 )
-from problems import RBF, SoftMarginDual, datasets
-from solvers import cross_validate
-from tests.experiments.functions import posing, run_case
-from tests.experiments.plots.conftest import drawn
+from dualgap.problems import RBF, SoftMarginDual, datasets
+from dualgap.solvers import cross_validate
 
 FOLDS = [{"name": "two_moons", "n": 40, "noise": 0.3, "folds": 2, "fold": k} for k in (0, 1)]
 

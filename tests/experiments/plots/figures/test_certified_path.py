@@ -2,11 +2,11 @@
 
 import pandas as pd
 import pytest
-
-from experiments.plots.figures.certified_path import CertifiedPath
-from problems import SoftMarginDual, datasets
-from solvers import solve_path
 from tests.experiments.plots.conftest import drawn, row_of
+
+from dualgap.experiments.plots.figures.certified_path import CertifiedPath
+from dualgap.problems import SoftMarginDual, datasets
+from dualgap.solvers import solve_path
 
 
 @pytest.fixture(scope="module")

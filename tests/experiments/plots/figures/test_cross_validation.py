@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
-
-from experiments.analysis.cross_validation import mean_scores
-from experiments.analysis.hosts import split_by_host
-from experiments.plots.figures.cross_validation import CrossValidation
 from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import posed, results_of_folds, run
+
+from dualgap.experiments.analysis.cross_validation import mean_scores
+from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.plots.figures.cross_validation import CrossValidation
 
 
 def test_the_best_model_is_the_best_of_those_solved_on_every_fold():

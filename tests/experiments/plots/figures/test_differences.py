@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from experiments.plots.figures.differences import Differences
-from experiments.plots.runs import Runs
+from dualgap.experiments.plots.figures.differences import Differences
+from dualgap.experiments.plots.runs import Runs
 
 NAN = float("nan")
 

@@ -1,15 +1,15 @@
 """Lines of gaps hold what the traces say."""
 
 import numpy as np
+from tests.experiments.plots.conftest import named, runs_of
+from tests.experiments.rows import crashed, run
 
-from experiments.analysis.profiles import LEAST_GAP
-from experiments.plots.figures.gap_against_time import (
+from dualgap.experiments.analysis.profiles import LEAST_GAP
+from dualgap.experiments.plots.figures.gap_against_time import (
     GapAgainstRounds,
     gap_against_time,
     spread,
 )
-from tests.experiments.plots.conftest import named, runs_of
-from tests.experiments.rows import crashed, run
 
 NAN = float("nan")
 

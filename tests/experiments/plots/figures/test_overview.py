@@ -1,8 +1,9 @@
 """A cell for each problem and solver, with its worst outcome."""
 
-from experiments.plots.figures.overview import Overview, overview
 from tests.experiments.plots.conftest import runs_of
 from tests.experiments.rows import crashed, run
+
+from dualgap.experiments.plots.figures.overview import Overview, overview
 
 
 def test_the_overview_has_a_cell_for_each_problem_and_solver_that_was_run():

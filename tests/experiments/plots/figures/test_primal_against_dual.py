@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from experiments.plots.figures.primal_against_dual import PrimalAgainstDual, costs
-from experiments.plots.runs import Runs
+from dualgap.experiments.plots.figures.primal_against_dual import PrimalAgainstDual, costs
+from dualgap.experiments.plots.runs import Runs
 
 
 def results() -> pd.DataFrame:

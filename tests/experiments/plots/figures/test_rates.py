@@ -1,11 +1,11 @@
 """Distances, fitted lines and published bounds are drawn as they were measured."""
 
 import numpy as np
-
-from experiments.plots.figures.rates import Rates
-from experiments.records.columns import DESCRIBED
 from tests.experiments.plots.conftest import named, runs_of
 from tests.experiments.rows import run
+
+from dualgap.experiments.plots.figures.rates import Rates
+from dualgap.experiments.records.columns import DESCRIBED
 
 NAMES = [own.name for own in DESCRIBED]
 

@@ -1,9 +1,10 @@
 """Times relative to our fastest solver, drawn."""
 
-from experiments.analysis.labels import words_of
-from experiments.analysis.means import compared
-from experiments.plots.figures.speedup import speedup
 from tests.experiments.rows import posed, table_of, timed
+
+from dualgap.experiments.analysis.labels import words_of
+from dualgap.experiments.analysis.means import compared
+from dualgap.experiments.plots.figures.speedup import speedup
 
 
 def drawn_of(results):

@@ -1,10 +1,10 @@
 """Times by n, and the exponent that is fitted to them."""
 
 import numpy as np
-
-from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from tests.experiments.plots.conftest import runs_of
 from tests.experiments.rows import crashed, posed, run
+
+from dualgap.experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 
 
 def test_growth_needs_three_sizes_of_an_otherwise_equal_problem():

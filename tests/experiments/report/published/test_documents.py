@@ -1,16 +1,16 @@
 """Tables of the documents, from what is published."""
 
 import pandas as pd
+from tests.experiments.rows import run, stored
 
-from experiments.report.published import documents
-from experiments.report.published.documents import (
+from dualgap.experiments.report.published import documents
+from dualgap.experiments.report.published.documents import (
     benchmarks_table,
     first_problem_table,
     performance_table,
     verified_table,
 )
-from experiments.store.reading import RunFolder
-from tests.experiments.rows import run, stored
+from dualgap.experiments.store.reading import RunFolder
 
 NAN = float("nan")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.report.published.commits import PUBLISHED_IN, commit_text, history
-from experiments.report.published.outdated import outdated, seal
-from experiments.store.manifest import read_manifest
+from dualgap.experiments.report.published.commits import PUBLISHED_IN, commit_text, history
+from dualgap.experiments.report.published.outdated import outdated, seal
+from dualgap.experiments.store.manifest import read_manifest
 
 ROOT = Path(__file__).parents[4]
 

@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
-
-from experiments.report import report
-from experiments.report.published.outdated import outdated
-from experiments.report.published.publish import publish
 from tests.experiments.functions import posing
 from tests.experiments.rows import run, stored
+
+from dualgap.experiments.report import report
+from dualgap.experiments.report.published.outdated import outdated
+from dualgap.experiments.report.published.publish import publish
 
 TINY = {"name": "tiny", "dataset": "{name: two_gaussians, n: 30}"}
 REFERENCES = ["cvxopt_qp", "cvxpy_qp", "{name: smo, tol: 1e-8}"]

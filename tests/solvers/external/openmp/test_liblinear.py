@@ -4,10 +4,10 @@ import importlib
 import importlib.util
 
 import pytest
-
-from problems import Formulation
-from solvers import LibLinear, LibLinearMulticore, Solution, solve
 from tests.solvers.external.baseline_problems import LINEAR, excess
+
+from dualgap.problems import Formulation
+from dualgap.solvers import LibLinear, LibLinearMulticore, Solution, solve
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("liblinear") is None, reason="liblinear-multicore is not installed"

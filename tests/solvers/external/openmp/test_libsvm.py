@@ -3,10 +3,10 @@
 import importlib.util
 
 import pytest
-
-from problems import RBF, Sigmoid, SoftMarginDual
-from solvers import LibSVM, LibSVMOpenMP, solve
 from tests.solvers.external.baseline_problems import KERNEL
+
+from dualgap.problems import RBF, Sigmoid, SoftMarginDual
+from dualgap.solvers import LibSVM, LibSVMOpenMP, solve
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("libsvm") is None, reason="libsvm-official is not installed"

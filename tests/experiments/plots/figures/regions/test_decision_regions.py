@@ -3,13 +3,13 @@
 import json
 
 import numpy as np
-
-from experiments.plots.figures.regions.decision_regions import alike, decision_regions
-from experiments.plots.figures.regions.training import training
-from experiments.plots.plane import planar
-from problems import Geometry, Point
-from solvers import SMO, solve
 from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
+
+from dualgap.experiments.plots.figures.regions.decision_regions import alike, decision_regions
+from dualgap.experiments.plots.figures.regions.training import training
+from dualgap.experiments.plots.plane import planar
+from dualgap.problems import Geometry, Point
+from dualgap.solvers import SMO, solve
 
 
 def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_first(moons):

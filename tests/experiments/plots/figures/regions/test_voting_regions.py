@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-
-from experiments.cases.plan import plan
-from experiments.files.experiment import read_experiment
-from experiments.plots import plot_runs
-from experiments.plots.figures.regions.voting_regions import voted, voting_regions
-from experiments.store.reading import RunFolder, load_model, load_results
 from tests.experiments.functions import posing, run_case
 from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import recorded
+
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.plots import plot_runs
+from dualgap.experiments.plots.figures.regions.voting_regions import voted, voting_regions
+from dualgap.experiments.store.reading import RunFolder, load_model, load_results
 
 TEXT = posing(
     formulation="[one_vs_rest, one_vs_one]",

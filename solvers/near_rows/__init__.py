@@ -204,6 +204,10 @@ class NearRows(Solver):
             c, j = np.unravel_index(int(values.argmin()), values.shape)
             t, best = float(STEPS[j]), models[c]
             known = rules[c]
+            if not form.intercept:  # where it is one, `bounded` balances the near variables
+                sums, near = total([a[1][c] for a in answers]), near._replace(x=best.x)
+                (refit,) = self._models(form, near, sums, 0.0 * H, w, 0.0, accuracy * state.primal)
+                state.bounded(known, near._replace(x=refit.x), sums)
             if t == 0.0:
                 gamma = min(10.0 * gamma, _LARGEST_GAMMA)
             else:

@@ -64,6 +64,17 @@ def test_ties_are_solved_in_25_rounds(made, intercept):
     assert found.certificate.primal_objective >= optimum.dual_objective
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_distinct_samples_on_the_kink_without_an_intercept_are_solved_in_25_rounds(seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.eye(10)[rng.integers(10, size=N)], rng.standard_normal((N, 5))])
+    y = np.where(rng.random(N) < 0.1, 1.0, -1.0)
+    blocks = Blocks.checked(ArraySource(X, y, None, N // 4))
+    answer = solve(SoftMarginDual(blocks, None, intercept=False), NearRows(near=200))
+    assert answer.verdict == "solved"
+    assert answer.iterations <= 25
+
+
 def test_equal_samples_have_shares_of_their_weights():
     X, y = np.ones((6, 1)), np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     weight = np.array([1.0, 2.0, 3.0, 1.0, 1.0, 1.0])

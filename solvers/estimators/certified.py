@@ -251,6 +251,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             if is_flat and self.solver is None:  # its margin may be less than `tol`
                 solution = solve(problem, **known)
                 is_flat = solution.certificate.primal_objective >= 0
+        is_flat = is_flat and solution.verdict == "solved"  # else more steps may find a margin
         solver = solution.solver
         if problem.in_blocks and solution.point.w is not None:
             converged = solution.claimed == "optimal"

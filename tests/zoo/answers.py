@@ -10,10 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from dualgap.problems import FormPoint
-from dualgap.problems.projection import project
 from dualgap.solvers import SMO
-
-_SMALL = 1e-6  # far above what a step is where the features are 1e8
 
 
 class _Faulty(SMO):
@@ -216,22 +213,3 @@ class Impatient(_Faulty, expected="large C", words="on C=1e12: linear: claims op
     def iterates(self, form):
         for point in SMO(max_iter=20 * form.n).iterates(form):
             yield replace(point, claim="optimal" if point.claim == "stopped" else point.claim)
-
-
-class AbsoluteTolerance(_Faulty, expected="large features", words="claims optimal"):
-    """It ends where no variable moves by more than 1e-6 in a step, in whatever unit the features are."""
-
-    def prepare(self, form):
-        return form
-
-    def iterates(self, form):
-        Q, x = form.Q.dense(), np.zeros(form.n)
-        step = 1.0 / max(1.0, float(np.trace(Q)))
-        for count in range(1, 5_000):
-            moved = project(x - step * (Q @ x + form.p), form.lb, form.ub, form.a)
-            ended = float(np.abs(moved - x).max()) < _SMALL
-            x = moved
-            if ended:
-                yield FormPoint(x, iterations=count, claim="optimal")
-                return
-        yield FormPoint(x, iterations=count, claim="stopped")

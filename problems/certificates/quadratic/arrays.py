@@ -116,8 +116,9 @@ class Normalised(Generic[AnyProgram]):
         return np.ldexp(x, -self.columns)
 
     def original_x(self, x: Vector) -> Vector:
-        """Return what x is in the original."""
-        return np.ldexp(x, self.columns)
+        """Return what x is in the original, infinite where a back end's x is beyond float64 there."""
+        with np.errstate(over="ignore"):
+            return np.ldexp(x, self.columns)
 
     def multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Return what y and z of the original are here."""

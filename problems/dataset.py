@@ -75,19 +75,19 @@ class Dataset:
 def check_samples(X: Any, name: str = "X") -> Matrix:
     """Return `X` as a read-only float64 array or canonical CSR matrix of finite numbers."""
     matrix: Any = as_samples(X, name)
-    arrays = [matrix]
-    if scipy.sparse.issparse(matrix):
-        arrays = [matrix.data, matrix.indices, matrix.indptr]
-    _check_finite(arrays[0], name)
-    if len(arrays) == 1:
+    if not scipy.sparse.issparse(matrix):
+        _check_finite(matrix, name)
         return _read_only(matrix)
-    for array in arrays:
-        array.flags.writeable = False
+    _check_finite(matrix.data, name)
+    for array in ("data", "indices", "indptr"):
+        setattr(matrix, array, _read_only(getattr(matrix, array)))
     return matrix
 
 
 def as_samples(X: Any, name: str, empty: bool = False) -> Matrix:
     """Return `X` as a float64 matrix, dense in C order or canonical CSR; entries may be infinite or NaN.
+
+    It shares memory with X where X is such a matrix already.
 
     Raises
     ------
@@ -110,9 +110,7 @@ def as_samples(X: Any, name: str, empty: bool = False) -> Matrix:
     if not sparse:
         return np.ascontiguousarray(matrix)
     with np.errstate(over="ignore"):
-        matrix = scipy.sparse.csr_array(as_canonical_csr(matrix, name))
-    matrix.eliminate_zeros()
-    return matrix
+        return scipy.sparse.csr_array(as_canonical_csr(matrix, name))
 
 
 def check_labels(y: Any, n: int, name: str = "y") -> Vector:
@@ -197,7 +195,6 @@ def content_hash(*parts: Any) -> str:
     for part in parts:
         if scipy.sparse.issparse(part):
             csr = as_canonical_csr(part, "X")
-            csr.eliminate_zeros()
             pieces = [np.array(csr.shape), csr.indptr, csr.indices, csr.data]
         else:
             pieces = [part]
@@ -228,7 +225,7 @@ def as_floats(values: Any, name: str, empty: bool = False) -> NDArray[np.float64
         return array.astype(np.float64, copy=False)
 
 
-def check_indices(X: Any, name: str) -> None:
+def _check_indices(X: Any, name: str) -> None:
     """Raise ValueError for a sparse matrix whose indices are outside it: memory would be read there."""
     try:
         if X.format in ("csr", "csc", "bsr"):
@@ -238,16 +235,22 @@ def check_indices(X: Any, name: str) -> None:
 
 
 def as_canonical_csr(X: Any, name: str) -> Any:
-    """Return a copy of a sparse matrix of real numbers as float64 CSR, of the same interface.
+    """Return a sparse matrix of real numbers as float64 CSR, of the same interface.
 
-    Each entry is stored once, in order of its column, with 32-bit indices where they suffice.
+    Each entry that is not 0 is stored once, in order of its column, with 32-bit indices where they
+    suffice. Arrays that are so already are shared.
     """
-    check_indices(X, name)
-    matrix = X.astype(np.float64).tocsr()
-    matrix.sum_duplicates()
+    _check_indices(X, name)
+    matrix = X.tocsr().astype(np.float64, copy=False)
+    # without the flags of X, which say what it once was
+    matrix = type(matrix)((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    if not (matrix.has_canonical_format and matrix.data.all()):
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
     if max(*matrix.shape, matrix.nnz) <= np.iinfo(np.int32).max:  # what scikit-learn accepts
-        matrix.indices = matrix.indices.astype(np.int32)
-        matrix.indptr = matrix.indptr.astype(np.int32)
+        matrix.indices = matrix.indices.astype(np.int32, copy=False)
+        matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
     return matrix
 
 
@@ -261,7 +264,7 @@ def _check_finite(array: NDArray[Any], name: str) -> None:
         )
 
 
-def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Copy what a caller could still write to, so that a problem never changes."""
     if array.flags.writeable or array.base is not None:
         array = array.copy()

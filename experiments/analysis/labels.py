@@ -13,6 +13,7 @@ import pandas as pd
 from dualgap.experiments.analysis.noise import is_repeat
 from dualgap.experiments.records.labels import SolverEntry, labels_of
 from dualgap.experiments.records.names import problem_words
+from dualgap.problems.registry import is_ours
 from dualgap.solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
@@ -25,10 +26,7 @@ def kind_of(solver: str) -> str:
     if solver.endswith(f":{REFERENCE_TIME}"):
         return "floor"
     cls = SOLVERS.get(solver)
-    module = cls.__module__ if cls else ""  # of a plug-in or a file it is another
-    ours = module.startswith("dualgap.solvers.") and not module.startswith(
-        "dualgap.solvers.external."
-    )
+    ours = cls is not None and is_ours(cls) and ".external." not in cls.__module__
     return "ours" if ours else "peer"
 
 

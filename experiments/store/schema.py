@@ -51,7 +51,6 @@ def safe_name(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(safe_name)]
-RelativePath = Annotated[str, AfterValidator(lambda text: str(safe_path(text)) and text)]
 
 _Versions = dict[str, Annotated[str, Field(max_length=100)]]  # a message quotes them
 

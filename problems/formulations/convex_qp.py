@@ -13,7 +13,7 @@ import scipy
 from dualgap.problems.certificates.certificate import Certificate
 from dualgap.problems.certificates.quadratic.convex_qp import Program
 from dualgap.problems.certificates.quadratic.qp_certificate import qp_bounds, without_point
-from dualgap.problems.dataset import Vector, check_indices, content_hash
+from dualgap.problems.dataset import Vector, as_canonical_csr, content_hash
 from dualgap.problems.dual_problem.dual import View
 from dualgap.problems.forms import QP, FormPoint, Point, Reduction, Unsupported
 from dualgap.problems.formulations.formulation import Formulation
@@ -271,11 +271,8 @@ def _matrix(values: Any, name: str, n: int, rows: int | None = None) -> Any:
     if values.shape[1] != n or (rows is not None and values.shape[0] != rows):
         wanted = f"({'m' if rows is None else rows}, {n})"
         raise ValueError(f"{name}: must have shape {wanted}, got {values.shape}")
-    if scipy.sparse.issparse(values):
-        check_indices(values, name)
-    matrix = scipy.sparse.csr_array(values, dtype=np.float64, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
+    sparse = values if scipy.sparse.issparse(values) else scipy.sparse.csr_array(values)
+    matrix = scipy.sparse.csr_array(as_canonical_csr(sparse, name), copy=True)
     if not np.isfinite(matrix.data).all():
         raise ValueError(f"{name}: has NaN or infinite entries; give finite numbers")
     matrix.data.flags.writeable = False

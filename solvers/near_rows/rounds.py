@@ -119,7 +119,7 @@ def nearest(
 
     losses = _map(look, block, threads)
     taken = min(u.size, int(np.ceil(share * u.size)))
-    one, chosen, kind = _distinct(block, k, distance, taken)
+    key, one, chosen, kind = _distinct(block, k, distance, taken)
     far = np.ones((count, m), bool)
     far.ravel()[chosen] = False
 
@@ -136,7 +136,6 @@ def nearest(
     for own, part in _map(add, block, threads):
         sums, H = sums + own, H if part is None else H + part
     pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(one, max(1, m))
-    key = _keys(block, k, one)
     C: Any = np.bincount(kind, form.weights(block)[chosen % max(1, m)], one.size)
     sign, cost = (
         np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
@@ -151,18 +150,22 @@ def nearest(
     return rows, sums, H, sum(losses)
 
 
-def _distinct(block: Block, k: int, distance: Any, taken: int) -> tuple[Indices, Indices, Indices]:
+def _distinct(
+    block: Block, k: int, distance: Any, taken: int
+) -> tuple[Vector, Indices, Indices, Indices]:
     """Return the variables nearest to their kink: so many distinct ones, and all that are equal to them.
 
-    The first array has one of each kind, the second all of them, the third their kinds.
+    The first array has the key of each kind, the second one variable of each, the third all of them,
+    the fourth their kinds.
     """
     count, near, first, kind = taken, np.arange(0), np.arange(0), np.arange(0)
+    keys = np.zeros(0)
     reach = np.inf
     while near.size < distance.size and 2 * first.size <= taken:
         whole = count >= distance.size
         reach = np.inf if whole else float(np.partition(distance, count, axis=None)[count])
         near = np.flatnonzero(distance <= reach * (1.0 + 2 * _ROUNDING))
-        _, first, kind = np.unique(_keys(block, k, near), return_index=True, return_inverse=True)
+        keys, first, kind = np.unique(_keys(block, k, near), return_index=True, return_inverse=True)
         count *= _MORE
     away = distance.ravel()[near[first]]
     complete = int(np.count_nonzero(away <= reach * (1.0 + _ROUNDING)))
@@ -170,7 +173,7 @@ def _distinct(block: Block, k: int, distance: Any, taken: int) -> tuple[Indices,
     place = np.full(first.size, -1)
     place[kept] = np.arange(kept.size)
     inside = place[kind] >= 0
-    return near[first[kept]], near[inside], place[kind[inside]]
+    return keys[kept], near[first[kept]], near[inside], place[kind[inside]]
 
 
 def _keys(block: Block, k: int, variables: Indices) -> Vector:

@@ -1,10 +1,10 @@
-"""What bounds ask of an arithmetic, in balls of any precision, with which they are theorems.
+"""The arithmetic of `bounds` in balls of any precision, which turns the bounds into theorems.
 
-The stored float64 samples enter exactly; the precision of `flint.ctx` only decides how wide the balls
-are. Their order in a sum does not matter.
+The stored float64 samples enter exactly; the precision of `flint.ctx` affects only the radii of the
+balls. The order of a sum does not matter.
 
-Cost: for each kernel value some 0.8 µs, and 2 to 6 ns for each feature of its inner product; K is
-symmetric, so that each pair of support vectors counts once.
+Cost: about 0.8 µs per kernel value, plus 2 to 6 ns per feature of its inner product; K is symmetric, so
+each pair of support vectors counts once.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,16 @@ from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.recovery import Weights
 
-_ROUNDED = 2.0**-50  # of a limit, that float64 may have it wrong by
-_BLOCK = 512  # rows and columns of kernel values held as balls at a time
-_ENTRIES = 2**17  # numbers held as balls at a time, of some 100 bytes each
+_LIMIT_RTOL = 2.0**-50  # rounding error of a limit in float64
+_TILE_SIZE = 512  # rows and columns of kernel values held as balls at a time
+_BATCH_ENTRIES = 2**17  # held as balls at a time: about 100 bytes each
 
 
 class Arb:
-    """Arithmetic of balls, at the precision that it is made at; attributes as of `Float64`."""
+    """Arithmetic of balls at the precision it is created with; attributes as in `Float64`."""
 
     array = Balls
-    worth = 0.0
+    min_improvement = 0.0
 
     def __init__(self, problem: DualProblem) -> None:
         self.y: Any = problem.targets(Balls)
@@ -38,16 +38,15 @@ class Arb:
         self.costs = Balls(problem.costs)
 
     def coefficients(self, problem: DualProblem, alpha: Vector) -> Balls:
-        """Return β for `alpha`, within exact limits: float64 has rounded them, and C = 1/(n·lam)."""
+        """Return β for `alpha`, clipped to exact limits, which float64 has rounded, as C = 1/(n·lam)."""
         beta = problem.beta(alpha)
         values = Balls(beta).entries
-        for end, share in zip(
-            map(problem.beta, problem.limits), problem.loss.dual_range, strict=True
-        ):
-            at_end = (beta * np.sign(end) >= (1.0 - _ROUNDED) * np.abs(end)) & (end != 0)
+        ends = map(problem.beta, problem.limits)
+        for end, factor in zip(ends, problem.loss.dual_range, strict=True):
+            at_end = (beta * np.sign(end) >= (1.0 - _LIMIT_RTOL) * np.abs(end)) & (end != 0)
             for at in zip(*np.nonzero(at_end), strict=True):
-                most = self.C.entries[at[0]] * abs(share)
-                values[at] = float(np.sign(end[at])) * abs(values[at]).min(most.lower())
+                limit = self.C.entries[at[0]] * abs(factor)
+                values[at] = float(np.sign(end[at])) * abs(values[at]).min(limit.lower())
         return Balls(values)
 
     def norm2(self, problem: DualProblem, at: Any, moves: Balls) -> Balls:
@@ -57,22 +56,22 @@ class Arb:
 
 
 def combination(problem: DualProblem, beta: Balls) -> Weights:
-    """Return what a bound takes of w = Σ βᵢφ(xᵢ) for balls β."""
+    """Return the weights w = Σ βᵢφ(xᵢ) for balls β."""
 
     def scores(column: Balls) -> Balls:
         if not problem.is_linear:
-            return gram_scores(problem.kernel.bind(problem.X).balls, column, _BLOCK)
+            return gram_scores(problem.kernel.bind(problem.X).balls, column, _TILE_SIZE)
         support = column.nonzero()
         transposed: Any = problem.X[support].T
         rows = transposed if isinstance(transposed, np.ndarray) else transposed.tocsr()
         return linear_scores(problem.X, linear_scores(rows, column[support]))
 
-    found = _each_output(scores, beta)
-    return Weights(found, (beta * found).sum())
+    f = _each_output(scores, beta)
+    return Weights(f, (beta * f).sum())
 
 
 def weights_of(problem: DualProblem, w: Vector) -> Weights:
-    """Return what a primal bound takes of float64 weights of the features."""
+    """Return the weights of a linear kernel for float64 `w` (d,) or (d, K)."""
     exact = Balls(w.reshape(problem.d, -1) if problem.outputs > 1 else w.ravel())
     scores = _each_output(lambda column: linear_scores(problem.X, column), exact)
     return Weights(scores, (exact * exact).sum(), w)
@@ -90,7 +89,7 @@ def linear_scores(X: Matrix, w: Balls) -> Balls:
     if not isinstance(X, np.ndarray):
         terms = Balls(X.data).entries * w.entries[X.indices]
         return Balls([sum(terms[i:j], arb(0)) for i, j in pairwise(X.indptr.tolist())])
-    size, column = max(1, _ENTRIES // max(1, w.size)), w.reshape(-1, 1)
+    size, column = max(1, _BATCH_ENTRIES // max(1, w.size)), w.reshape(-1, 1)
     parts = [Balls(X[k : k + size]) @ column for k in range(0, X.shape[0], size)]
     return np.concatenate(parts).reshape(-1)  # type: ignore[call-overload]
 
@@ -101,20 +100,20 @@ def gram_scores(values: Any, beta: Balls, size: int) -> Balls:
     Parameters
     ----------
     values : (rows, cols) ↦ the Gram matrix restricted to them, in balls.
-    size : rows and columns of kernel values that are held at a time.
+    size : the number of rows and columns held at a time.
     """
     support = beta.nonzero()
-    own = _parts(support, size)
-    parts = own + _parts(np.setdiff1d(np.arange(beta.size), support), size)
-    columns = [beta[part].reshape(-1, 1).matrix() for part in own]
+    with_beta = _parts(support, size)
+    parts = with_beta + _parts(np.setdiff1d(np.arange(beta.size), support), size)
+    columns = [beta[part].reshape(-1, 1).matrix() for part in with_beta]
     totals = [arb_mat(part.size, 1) for part in parts]
     for i, rows in enumerate(parts):
-        # K is symmetric: a block among the support stands for its mirror image too
-        for j in range(i if i < len(own) else 0, len(own)):
-            block = values(rows, parts[j])
-            totals[i] += block * columns[j]
+        # K is symmetric: a tile of the support also serves as its mirror image
+        for j in range(i if i < len(with_beta) else 0, len(with_beta)):
+            tile = values(rows, parts[j])
+            totals[i] += tile * columns[j]
             if i < j:
-                totals[j] += block.transpose() * columns[i]
+                totals[j] += tile.transpose() * columns[i]
     scores = np.array([arb(0)] * beta.size, object)
     for part, total in zip(parts, totals, strict=True):
         scores[part] = total.entries()

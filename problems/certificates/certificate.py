@@ -1,4 +1,4 @@
-"""What a point is worth: bounds on the optimum, and how far the point is from optimal."""
+"""The certificate of a point: bounds on the optimum, and how far the point is from optimal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from dualgap.problems.forms import Point
 from dualgap.problems.html_table import html_table, shown
 
-_LARGEST = [
+_MAXIMA = [  # of a sum of problems: the largest of the parts
     "kkt_violation",
     "violating_pair",
     "primal_residual",
@@ -25,12 +25,12 @@ WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wro
 
 
 class Bounds(NamedTuple):
-    """Bounds on an optimum: lower ≤ optimum ≤ upper, NaN where one is not known.
+    """Bounds on an optimum, lower ≤ optimum ≤ upper; an unknown bound is NaN.
 
     Attributes
     ----------
-    rounding : the part of their gap that may be float64's rounding error alone.
-    proven : whether they are theorems about the stored data.
+    rounding : the part of the gap that may be float64 rounding error alone.
+    proven : whether the bounds are theorems about the stored data.
     """
 
     lower: float
@@ -40,22 +40,22 @@ class Bounds(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """A float64 that is at least upper − lower; NaN where they cross, which no true ones do."""
+        """upper − lower, rounded up; NaN if the bounds cross, which true bounds never do."""
         if not self.upper >= self.lower:
             return nan
         gap = self.upper - self.lower
         short = isfinite(gap) and fsum((self.upper, -self.lower, -gap)) > 0
         return nextafter(gap, inf) if short else gap
 
-    def relative(self, amount: float, unit: float = 0.0) -> float:
-        """Return amount / max(|upper|, |lower|, unit), infinite where that is 0, and 0 for 0."""
+    def relative(self, amount: float, scale: float = 0.0) -> float:
+        """Return amount / max(|upper|, |lower|, scale); 0 for 0, infinite if only the divisor is 0."""
         if amount == 0 or not isfinite(amount):
             return amount
-        size = max(abs(self.upper), abs(self.lower), unit)
+        size = max(abs(self.upper), abs(self.lower), scale)
         return amount / size if size else inf
 
     def __add__(self, other: Bounds) -> Bounds:  # type: ignore[override]
-        """Return the bounds of a sum of two problems, rounded outwards."""
+        """Return bounds on the optimum of the sum of two problems, rounded outwards."""
         sums = Bounds(self.lower + other.lower, self.upper + other.upper)
         ends = nextafter(sums.lower, -inf), nextafter(sums.upper, inf)
         rounding = self.rounding + other.rounding
@@ -68,31 +68,30 @@ class Certificate:
 
     Attributes
     ----------
-    primal_objective, dual_objective : dual ≤ optimum ≤ primal, in the scale ½‖w‖² + Σ Cᵢ·lossᵢ.
-    gap : primal − dual; relative_gap : gap / max(|primal|, |dual|), 0 when the gap is 0.
+    primal_objective, dual_objective : dual ≤ optimum ≤ primal, scaled as ½‖w‖² + Σ Cᵢ·lossᵢ.
+    gap : primal − dual; relative_gap : gap / max(|primal|, |dual|, unit), 0 when the gap is 0.
     kkt_violation : the natural residual, see `box_gap.kkt_violation`.
     violating_pair : the maximal violating pair, see `box_gap.violating_pair`.
-    primal_residual : largest violation of α's box and equalities before it was projected.
-    dual_residual : largest violation of a margin that no slack may absorb (hard margin; else 0).
+    primal_residual : largest violation of α's box and equalities before projection.
+    dual_residual : largest violation of a margin constraint without slack (hard margin; else 0).
     complementarity : largest product of a variable's distance to a bound and that bound's multiplier.
     projection_distance : ‖α − projection of α‖.
-    bound_source : "alpha" (both bounds from α), "alpha and w" (the primal at the solver's own w),
-        "recovered from w" (no α was given), "none"; "proven: ..." where the bounds are theorems.
-    point : the point that is certified: α feasible, w for linear kernels, b the best one.
-    b_interval : all best b for that w.
-    offsets : the best offset of each group, whose mean b is.
-    norm2 : an enclosure of ‖w‖², for the w of both bounds; NaN where these have two.
-    unit : what a gap is relative to where the optimum may be 0 itself; else 0.
-    scale : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
-    resolution : the part of the relative gap that may be float64's rounding error alone; 0 of proven
-        bounds.
-    infeasible : True if there is no optimum, proven: no point separates the samples, or is feasible
-        (both bounds are ∞), or a convex QP is unbounded below (both are −∞).
-    nearby : of a convex QP, where no upper bound is proven as no feasible point is: the bounds of the
-        problem whose sides are moved so that the point is feasible, with `backward_error`, the most that
-        a side is moved by, relative to the terms of its row.
+    bound_source : "alpha" (both bounds from α), "alpha and w" (primal bound at the solver's w),
+        "recovered from w" (no α was given), "none"; "proven: ..." if the bounds are theorems.
+    point : the certified point: a feasible α, w for linear kernels, and the best b.
+    b_interval : the interval of all optimal b for that w.
+    offsets : the best offset of each group; b is their mean.
+    norm2 : an enclosure of ‖w‖² for the w of both bounds; NaN if the bounds use different w.
+    unit : the gap scale, a lower bound on what the gap is divided by if the optimum may be 0; else 0.
+    scale : the primal's w as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 up to rounding.
+    resolution : the part of the relative gap that may be float64 rounding error alone; 0 if proven.
+    infeasible : whether it is proven that there is no optimum: no point separates the samples or is
+        feasible (both bounds are ∞), or a convex QP is unbounded below (both are −∞).
+    nearby : for a convex QP without a provably feasible point near x: the bounds of the problem whose
+        right-hand sides are perturbed so that the point is feasible.
+    backward_error : the largest such perturbation, relative to the terms of its row.
     reason : why a bound is missing, or empty.
-    parts : for several binary problems the certificate of each; this one is their sum.
+    parts : the certificates of several binary problems, of which this one is the sum.
     """
 
     primal_objective: float = nan
@@ -121,27 +120,27 @@ class Certificate:
 
     @property
     def bounds(self) -> Bounds:
-        """Both bounds as numbers to reckon with."""
+        """Both bounds as a `Bounds`, which has arithmetic."""
         lower, upper = self.dual_objective, self.primal_objective
         rounding = self.resolution * max(abs(upper), abs(lower), self.unit)
         return Bounds(lower, upper, rounding, self.bound_source.startswith("proven"))
 
     def is_undecided(self, gap: float) -> bool:
-        """Return whether only float64's rounding may put the relative gap above `gap`."""
+        """Whether the relative gap may exceed `gap` through float64 rounding alone."""
         if not np.isfinite(self.resolution):
             return self.relative_gap > gap
         return self.relative_gap - self.resolution <= gap < self.relative_gap
 
     @property
     def as_nearby(self) -> str:
-        """The bounds in words, of the problem whose sides are moved."""
+        """A sentence with the bounds of the perturbed problem."""
         return (
             f"within a backward error of {self.backward_error:.2g} the bounds are "
             f"{self.dual_objective:.10g} ≤ optimum ≤ {self.primal_objective:.10g}"
         )
 
     def __repr__(self) -> str:
-        """Say on one line between which bounds the optimum is, and what they come from."""
+        """Return one line with the bounds, their relative gap and their source."""
         if self.infeasible:
             unbounded = self.primal_objective < 0
             nearby = f"; {self.nearby.as_nearby}" if self.nearby else ""
@@ -162,7 +161,7 @@ class Certificate:
             "gap": shown(self.gap),
             "relative gap": shown(self.relative_gap),
             "KKT violation": shown(self.kkt_violation),
-            "distance of the projection": shown(self.projection_distance),
+            "projection distance": shown(self.projection_distance),
             "bounds from": self.bound_source,
             "reason": self.reason,
         }
@@ -170,71 +169,75 @@ class Certificate:
 
 
 def assembled(
-    bounds: Bounds, unit: float = 0.0, known: Certificate | None = None, **rest: Any
+    bounds: Bounds, gap_scale: float = 0.0, base: Certificate | None = None, **changes: Any
 ) -> Certificate:
-    """Return the certificate of bounds, with what else is known of a point.
+    """Return a certificate with these bounds and the gaps that follow from them.
 
     Parameters
     ----------
-    unit : what the gap is relative to where the optimum is 0 itself.
-    known : a certificate with other bounds, by default an empty one.
-    rest : attributes to replace in it.
+    gap_scale : becomes `Certificate.unit`.
+    base : the certificate to copy, by default an empty one.
+    changes : further attributes to replace in the copy.
     """
     gap = bounds.gap
     return replace(
-        known or Certificate(),
-        **rest,
+        base or Certificate(),
+        **changes,
         primal_objective=bounds.upper,
         dual_objective=bounds.lower,
         gap=gap,
-        relative_gap=bounds.relative(gap, unit),
-        resolution=bounds.relative(bounds.rounding, unit),
-        unit=unit,
+        relative_gap=bounds.relative(gap, gap_scale),
+        resolution=bounds.relative(bounds.rounding, gap_scale),
+        unit=gap_scale,
     )
 
 
-def unit_beside(bounds: Bounds, unit: float) -> float:
-    """Return the unit of a gap: none where the optimum is below 0, whose own size counts."""
-    return 0.0 if bounds.upper < 0 else unit
+def gap_scale_for(bounds: Bounds, gap_scale: float) -> float:
+    """Return the gap scale, or 0 if the optimum is negative: its magnitude then suffices."""
+    return 0.0 if bounds.upper < 0 else gap_scale
 
 
 def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Certificate:
-    """Return the certificate of a sum of problems; it has no point.
+    """Return the certificate of the sum of several problems, without a point.
 
-    `names` say in its reason which problem lacks a bound; by default their numbers do.
+    `names` identify the problems in its reason; by default they are numbered.
     """
     names = names or [f"problem {number}" for number in range(1, len(certificates) + 1)]
     pairs = zip(names, certificates, strict=True)
     largest: dict[str, Any] = {
-        n: float(np.max([getattr(own, n) for own in certificates])) for n in _LARGEST
+        n: float(np.max([getattr(c, n) for c in certificates])) for n in _MAXIMA
     }
-    # NaN counts as the largest
-    worst = certificates[int(np.argmax([own.relative_gap for own in certificates]))]
-    distances = [own.projection_distance for own in certificates]
+    # argmax treats NaN as the largest
+    worst = certificates[int(np.argmax([c.relative_gap for c in certificates]))]
+    distances = [c.projection_distance for c in certificates]
     return assembled(
-        reduce(add, [own.bounds for own in certificates]),
-        sum(own.unit for own in certificates),
+        reduce(add, [c.bounds for c in certificates]),
+        sum(c.unit for c in certificates),
         **largest,
         projection_distance=float(np.linalg.norm(distances)),
         bound_source=worst.bound_source,
-        reason=next((f"{name}: {own.reason}" for name, own in pairs if own.reason), ""),
+        reason=next((f"{name}: {c.reason}" for name, c in pairs if c.reason), ""),
         parts=tuple(certificates),
     )
 
 
-def not_proven(known: Certificate, why: object) -> Certificate:
-    """Return a certificate without bounds, as there is no proof of them."""
-    reason = "; ".join(filter(None, (known.reason, f"not proven: {why}")))
-    unknown = assembled(Bounds(nan, nan), known.unit, known, reason=reason)
-    return replace(unknown, resolution=known.resolution)
+def not_proven(certificate: Certificate, cause: object) -> Certificate:
+    """Return the certificate without its bounds, with the cause of the failed proof as a reason."""
+    reason = "; ".join(filter(None, (certificate.reason, f"not proven: {cause}")))
+    unproven = assembled(Bounds(nan, nan), certificate.unit, certificate, reason=reason)
+    return replace(unproven, resolution=certificate.resolution)
 
 
 def missing_bound(problem: Any, bounds: Bounds) -> str:
-    """Return why there is no gap between bounds, or an empty string."""
+    """Return why the gap between the bounds is undefined, or an empty string."""
     if not problem.is_psd:
-        return "indefinite kernel, stationarity only"
+        return "the kernel is indefinite: only stationarity can be checked"
     if bounds.gap == inf:
-        return "the primal value is beyond float64's range"
+        return "the primal value overflows float64"
     if isnan(bounds.lower) or isnan(bounds.upper):
-        return "the bounds are beyond float64's range"
-    return "the bounds cross: float64 is not enough here" if isnan(bounds.gap) else ""
+        return "the bounds overflow float64"
+    return (
+        "the bounds cross: float64 is not accurate enough for this problem"
+        if isnan(bounds.gap)
+        else ""
+    )

@@ -22,8 +22,8 @@ from dualgap.problems.certificates.certificate import (
     Bounds,
     Certificate,
     assembled,
+    gap_scale_for,
     missing_bound,
-    unit_beside,
 )
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
@@ -31,22 +31,22 @@ from dualgap.problems.dual_problem.recovery import DualPoint, Weights, dual_poin
 from dualgap.problems.forms import Point
 from dualgap.problems.losses import ScalarLoss
 
-# Of both bounds, that weights may be wrong by: C = 1/(n·lam) and its inverse are four operations. The
-# optimum rises with C, at most as fast.
-_OF_WEIGHTS = 2.0**-50
-_MEASURED = 256  # samples
-_FEW_DIGITS = 2.0**-30  # of a target: of a loss as small, float64 has about six digits
-_UNSEEN = 1e-12  # of the mean squared length of the samples, what their variance may be wrong by
+# Error of both bounds from rounded weights: C = 1/(n·lam) and its inverse take four operations, and the
+# optimum grows at most in proportion to C.
+_WEIGHT_RTOL = 2.0**-50
+_VARIANCE_SAMPLES = 256
+_LOSS_RTOL = 2.0**-30  # relative to the target: float64 resolves a smaller loss to under six digits
+_VARIANCE_RTOL = 1e-12  # rounding error of the variance, relative to the mean squared length
 
 
-def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
-    """Return the certificate of dual variables, weights or both, made feasible first.
+def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
+    """Return the certificate of dual variables, weights or both, after making them feasible.
 
-    Without `alpha` it is recovered from `w`. With both the primal bound is taken at `w`.
+    A missing `alpha` is recovered from `w`. If both are given, the primal bound is taken at `w`.
     """
-    problem, shift, y = near_zero(given)
+    problem, shift, y = near_zero(original)
     A = Float64(problem, y)
-    own_w = point.w if problem.is_linear else None
+    solver_w = point.w if problem.is_linear else None
     dual, source = dual_point(problem, point)
     beta = Intervals(problem.beta(dual.alpha))
     try:
@@ -56,8 +56,8 @@ def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
     except ArithmeticError as error:
         lower, norm2, missing = Intervals(-inf), Intervals(nan), str(error)
     delta = problem.psd_shift if problem.is_bounded else 0.0
-    weights = dual.rounded if own_w is None else weights_of(problem, own_w)
-    if delta and own_w is None:
+    weights = dual.rounded if solver_w is None else weights_of(problem, solver_w)
+    if delta and solver_w is None:
         weights = shifted(weights, beta, delta)
     intervals = corrections(problem, A, weights.scores)
     choices = problem.offset_choices(middles(intervals), weights.scores.mid)
@@ -66,31 +66,30 @@ def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
     rounding = _rounding(problem, A, dual, weights, primal, delta)
     rounding += spare + (0.0 if missing else 2 * float(lower.mid - lower.low))
     low, high = float(lower.low), float(primal.value.high) + spare
-    low, high = low - _OF_WEIGHTS * abs(low), high + _OF_WEIGHTS * abs(high)
-    bounds = Bounds(low, high if given.is_psd else nan, rounding)
-    unit, reason = unit_of_gaps(given, problem, A)
-    unit = unit_beside(bounds, unit)
+    low, high = low - _WEIGHT_RTOL * abs(low), high + _WEIGHT_RTOL * abs(high)
+    bounds = Bounds(low, high if original.is_psd else nan, rounding)
+    scale_of_gap, reason = gap_scale(original, problem, A)
     scale = primal.scale
     squares = norm2, stretched(weights, scale).norm2
-    least, most = (min(v.low for v in squares), max(v.high for v in squares))
+    smallest, largest = (min(v.low for v in squares), max(v.high for v in squares))
     ends = scale * np.reshape(intervals, (-1, 2)).T + shift
     offsets = tuple(float(u) + shift for u in primal.offsets)
     w = weights.w if scale == 1.0 or weights.w is None else scale * weights.w
-    own = intervals if own_w is None else corrections(problem, A, dual.exact.scores)
+    dual_intervals = intervals if solver_w is None else corrections(problem, A, dual.exact.scores)
     return assembled(
         bounds,
-        unit,
-        **_conditions(problem, dual, middles(own)),
+        gap_scale_for(bounds, scale_of_gap),
+        **_conditions(problem, dual, middles(dual_intervals)),
         primal_residual=dual.primal_residual,
         dual_residual=0.0,
         projection_distance=dual.projection_distance,
         bound_source=source,
-        point=Point(dual.alpha, w, given.decision_offset(offsets)),
-        b_interval=(given.decision_offset(ends[0]), given.decision_offset(ends[1])),
+        point=Point(dual.alpha, w, original.decision_offset(offsets)),
+        b_interval=(original.decision_offset(ends[0]), original.decision_offset(ends[1])),
         offsets=offsets,
-        norm2=(max(0.0, float(least)), float(most)) if own_w is None else (nan, nan),
+        norm2=(max(0.0, float(smallest)), float(largest)) if solver_w is None else (nan, nan),
         scale=scale,
-        reason=missing or missing_bound(given, bounds) or reason,
+        reason=missing or missing_bound(original, bounds) or reason,
     )
 
 
@@ -102,10 +101,9 @@ def _rounding(
     primal: Primal,
     delta: float,
 ) -> float:
-    """Return how much of the primal value is rounding.
+    """Return how much of the primal value may be rounding error.
 
-    No point is better than a float64 sum of α's samples can be, where w is one, nor than one that knows
-    of eigenvalues no more than K + δI ⪰ 0.
+    It includes the rounding of w as a float64 sum of samples, and δ if only K + δI ⪰ 0 is known.
     """
     beta = problem.beta(dual.alpha)
     blur = dual.exact.scores.rad if problem.is_linear else 0.0
@@ -120,13 +118,13 @@ def _rounding(
 
 
 def _conditions(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[str, Any]:
-    """Return how far a dual point is from optimal, at some offsets, in the terms of `Certificate`.
+    """Return the optimality measures of `Certificate` for a dual point and offsets.
 
-    A loss with pieces (hinge, tube) has a box QP as its dual, whose gap is a sum of products that are
-    not negative, so that no two large numbers are subtracted (`box_gap`). For any convex loss the gap is
-    the sum of Cᵢℓ(yᵢ, fᵢ) + Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) + βᵢfᵢ ≥ 0 (Fenchel and Young; Rockafellar 1970, theorem
-    31.3), and the natural residual is |β − step(β)|, where step(β) maximises the dual plus −½(β' − β)²
-    in each coefficient; with several scores it is |β + Cℓ'(f)|.
+    The dual of a piecewise linear loss (hinge, tube) is a box QP, whose gap is a sum of nonnegative
+    products, without cancellation (`box_gap`). For any convex loss the gap is the sum of
+    Cᵢℓ(yᵢ, fᵢ) + Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) + βᵢfᵢ ≥ 0 (Fenchel–Young; Rockafellar 1970, theorem 31.3), and the
+    natural residual is |β − step(β)|, where step(β) maximises the dual plus −½(β' − β)² in each
+    coefficient; with several outputs it is |β + Cℓ'(f)|.
     """
     if problem.pieces is not None:
         box, x = problem.box, problem.to_box_variables(dual.alpha)
@@ -150,52 +148,52 @@ def _conditions(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[
 
 
 def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Any]:
-    """Return the problem with its targets moved to 0, by how much, and these with their errors.
+    """Return the problem with targets shifted towards 0, the shift, and the targets with their errors.
 
-    Offsets whose costs add up to 0 take what is taken off all targets, for losses that see differences
-    only. The error is that of one subtraction, known exactly (Knuth 1998, section 4.2.2, theorem B).
+    For losses of y − f alone, offsets without a total cost absorb a shift of all targets. The error of
+    one subtraction is computed exactly (Knuth 1998, section 4.2.2, theorem B).
     """
     y = problem.y
     unmoved = problem, 0.0, problem.targets(Intervals)
     if not _takes_shifts(problem):
         return unmoved
     shift = float(np.partition(y, problem.n // 2)[problem.n // 2])
-    left = y - shift
-    if 2 * np.abs(left).max() > np.abs(y).max():
+    centred = y - shift
+    if 2 * np.abs(centred).max() > np.abs(y).max():
         return unmoved
-    back = left - y
-    errors = np.abs((y - (left - back)) + (-shift - back))
-    moved = problem.changed(y=left)
-    # a formulation from outside may make its weights, or its loss, of the targets
+    back = centred - y
+    errors = np.abs((y - (centred - back)) + (-shift - back))
+    moved = problem.changed(y=centred)
+    # a user-defined formulation may derive its weights or its loss from the targets
     with np.errstate(all="ignore"):
         same = moved.loss == problem.loss and np.array_equal(moved.weight, problem.weight)
-    return (moved, shift, Intervals(left, errors)) if same else unmoved
+    return (moved, shift, Intervals(centred, errors)) if same else unmoved
 
 
 def _takes_shifts(problem: DualProblem) -> bool:
-    """Whether offsets without a cost take what is added to all targets."""
+    """Whether offsets without a total cost absorb a constant added to all targets."""
     all_alike = problem.groups is None and problem.costs.size and not problem.costs.sum()
     return bool(all_alike) and getattr(problem.loss, "sees_differences", False)
 
 
-def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[float, str]:
-    """Return what a gap is relative to where the optimum has no size, else 0; and a reason.
+def gap_scale(original: DualProblem, problem: DualProblem, A: Float64) -> tuple[float, str]:
+    """Return the least divisor of gaps, 0 if none is needed, and a reason to report.
 
-    A relative gap is relative to the larger of both bounds, or to this unit where that is larger. Where
-    w = 0 is optimal and has no loss but for rounding of the targets, it is the objective at w = 0
-    without an offset; where there is none, or an offset takes what is added to all targets and a tube
-    has a width, the weights' sum times that. Where each loss is a share of target and tube of which
-    float64 has few digits, it is that share of these. Of offsets with costs see `_size_of_offsets`.
+    A relative gap is relative to the larger bound or, if that is larger, to this scale. If w = 0 is
+    optimal, without a loss beyond rounding of the targets, the scale is the objective at w = 0 without
+    an offset; if that is 0, or an offset absorbs a constant added to all targets and the tube has a
+    width, it is the sum of the weights times the tube (or 1). If every loss is below `_LOSS_RTOL` times
+    target plus tube, it is that. For offsets with costs see `_gap_scale_with_costs`.
 
     Parameters
     ----------
-    problem : the one that is given, with targets near 0. A : its arithmetic.
+    problem : the original problem with targets near 0. A : its arithmetic.
     """
     if problem.costs.any():
-        return _size_of_offsets(problem), ""
+        return _gap_scale_with_costs(problem), ""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
     best = middles(corrections(problem, A, Intervals(zero)))
-    size, share = np.abs(problem.y) + given.tube, 0.0
+    size, rtol = np.abs(problem.y) + original.tube, 0.0
     for offsets in (best, 0.0 * best):
         decision = zero + problem.shifts(offsets)
         if problem.pieces is None:
@@ -203,38 +201,39 @@ def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[
                 break
             continue
         # targets, tube and offsets are rounded
-        rounding = np.spacing(np.abs(decision)) + 2 * np.spacing(np.abs(given.y) + given.tube)
+        rounding = np.spacing(np.abs(decision)) + 2 * np.spacing(np.abs(original.y) + original.tube)
         losses = problem.loss.value(problem.y, Intervals(decision, rounding)).low
         if not np.any(losses > 0):
             break
-        if given.is_regression and np.all(losses <= _FEW_DIGITS * size):
-            share = _FEW_DIGITS
+        if original.is_regression and np.all(losses <= _LOSS_RTOL * size):
+            rtol = _LOSS_RTOL
     else:
-        return share * float(given.weight @ size), ""
-    in_tube = _takes_shifts(given) and given.tube
-    without = 0.0 if in_tube else float(given.weight @ given.loss.value(given.y, zero))
-    unit = without or float(given.weight.sum()) * (given.tube or 1.0)
-    return unit, "" if problem.pieces else "w = 0 is optimal: no sample has a loss there"
+        return rtol * float(original.weight @ size), ""
+    in_tube = _takes_shifts(original) and original.tube
+    without = 0.0 if in_tube else float(original.weight @ original.loss.value(original.y, zero))
+    scale = without or float(original.weight.sum()) * (original.tube or 1.0)
+    return scale, "" if problem.pieces else "w = 0 is optimal: no sample has a loss there"
 
 
-def _size_of_offsets(problem: DualProblem) -> float:
-    """Return the least that a gap is relative to where offsets have costs.
+def _gap_scale_with_costs(problem: DualProblem) -> float:
+    """Return the gap scale of a problem whose offsets have costs.
 
-    Where the losses are 0 at w = 0 and u = 0, as of ν-SVC and the one-class machine, the optimum −½‖w‖²
-    may be 0, and no scale is left but this: ½‖w‖² of orthogonal samples of their variance in feature
-    space that share Σ|c| equally, ½(Σ|c|)²/n times the mean squared distance to their mean. No constant
-    feature changes it. It is measured on a few samples, and less what rounding may have added.
+    If the losses are 0 at w = 0 and u = 0 (ν-SVC, one-class SVM), the optimum −½‖w‖² may be 0. The scale
+    is then ½‖w‖² for orthogonal samples with the variance of the data that share Σ|c| equally:
+    ½(Σ|c|)²/n times the mean squared distance to the mean in feature space, which constant features do
+    not change. It is estimated from a subsample, minus its possible rounding error.
 
-    Where they are not, as of SVDD, it is 0; but for samples that are all alike, whose ball is a point
-    and whose gap is rounding, a share of the objective at w = 0.
+    Otherwise (SVDD) it is 0, except for identical samples: their ball is a point and the gap is
+    rounding, so a fraction of the objective at w = 0 is used.
     """
     without = float(problem.weight @ problem.loss.value(problem.y, np.zeros(problem.n)))
     if without:
         X = problem.X
-        alike = isinstance(X, np.ndarray) and bool((X[0] == X).all())
-        return _UNSEEN**3 * without if alike else 0.0
-    few = np.unique(np.linspace(0, problem.n - 1, min(problem.n, _MEASURED)).astype(np.intp))
-    K = problem.kernel.bind(problem.X).block(few, few)
+        identical = isinstance(X, np.ndarray) and bool((X[0] == X).all())
+        return _VARIANCE_RTOL**3 * without if identical else 0.0
+    count = min(problem.n, _VARIANCE_SAMPLES)
+    subset = np.unique(np.linspace(0, problem.n - 1, count).astype(np.intp))
+    K = problem.kernel.bind(problem.X).block(subset, subset)
     length2 = float(np.mean(np.diag(K)))
-    variance = max(0.0, length2 - float(np.mean(K)) - _UNSEEN * abs(length2))
+    variance = max(0.0, length2 - float(np.mean(K)) - _VARIANCE_RTOL * abs(length2))
     return 0.5 * float(np.abs(problem.costs).sum()) ** 2 / problem.n * variance

@@ -2,11 +2,11 @@
 
 By Gordan's theorem either some (w, b) has yᵢ(wᵀφ(xᵢ) + b) > 0 for every i, or there are weights with
     α ≥ 0,  1ᵀα = 1,  Σ αᵢyᵢφ(xᵢ) = 0,  and yᵀα = 0 with an intercept.
-Two equal samples with opposite labels are such weights for any kernel. Else, for a finite feature map,
-Σ αᵢyᵢm(xᵢ) = 0 is asked for every monomial m of it. A linear program in floating point says which
-samples and about which weights; as many weights as there are equations are then solved for in
-rationals, and every equation is verified on the stored numbers (Dhiflaoui et al. 2003, "Certifying
-and repairing solutions to large LPs").
+Two equal samples with opposite labels give such weights for any kernel. Otherwise, for a finite feature
+map, Σ αᵢyᵢm(xᵢ) = 0 must hold for each of its monomials m. A floating-point linear program selects the
+samples and approximate weights; as many weights as there are equations are then solved for in rational
+arithmetic, and every equation is verified on the stored numbers (Dhiflaoui et al. 2003, "Certifying and
+repairing solutions to large LPs").
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,39 +24,39 @@ from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
 
 Exact = NDArray[np.object_]
-_MOST_MONOMIALS = 600  # an exact solution of so many equations takes some seconds
-_MOST_ENTRIES = 10**7  # samples times monomials
-_LP_SECONDS = 30.0
-_PRIME = 2**61 - 1  # ranks modulo this are right but for a chance of about 1e-18
-_DEPENDENT = 1e-6  # a row this close to the span of others is treated as dependent in float64
-_ROUNDS = 8  # of 60 bits each
-_SHIFT = 60
-_NEGLIGIBLE = 1e-9  # relative weight below which a sample is left out
-_CACHE = "_infeasibility_proof"
+_MAX_MONOMIALS = 600  # solving this many equations exactly takes a few seconds
+_MAX_ENTRIES = 10**7  # samples times monomials
+_LP_TIME_LIMIT_S = 30.0
+_PRIME = 2**61 - 1  # ranks modulo this prime are wrong with probability 1e-18
+_DEPENDENCE_RTOL = 1e-6  # a row this close to the span of the others counts as dependent
+_MAX_REFINEMENTS = 8
+_SHIFT_BITS = 60  # precision gained per refinement
+_NEGLIGIBLE_WEIGHT = 1e-9  # relative to the largest
+_PROOF_ATTRIBUTE = "_infeasibility_proof"  # of a problem, where its proof is cached
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Exact convex weights of samples that no hyperplane separates.
+    """Exact convex weights that prove that no hyperplane separates the samples.
 
     Attributes
     ----------
-    indices : the samples with a weight above 0.
-    weights : their weights, exact rationals that sum to one.
+    indices : the samples with positive weights.
+    weights : their weights, exact rationals that sum to 1.
     """
 
     indices: tuple[int, ...]
     weights: tuple[fmpq, ...]
 
     def check(self, problem: DualProblem) -> bool:
-        """Return whether the weights hold exactly over the problem's stored numbers."""
+        """Whether the weights meet all equations exactly on the problem's stored numbers."""
         if any(w <= 0 for w in self.weights) or sum(self.weights, fmpq(0)) != 1:
             return False
         signed = [w * int(problem.y[i]) for i, w in zip(self.indices, self.weights, strict=True)]
         rows, totals = problem.X[np.array(self.indices)], dict[bytes, fmpq]()
         for key, value in zip(_row_keys(rows), signed, strict=True):
             totals[key] = totals.get(key, fmpq(0)) + value
-        # where the weights of equal samples cancel, no function of the samples undoes it
+        # if the weights of equal samples cancel, they do so for every feature map
         if all(v == 0 for v in totals.values()) and _are_one_sample(problem, self.indices):
             return True
         degrees = _degrees(problem)
@@ -71,34 +71,35 @@ class Proof:
 
 
 def prove_infeasible(problem: DualProblem) -> Proof | None:
-    """Return exact weights showing that no hyperplane separates the samples, None if not found.
+    """Return exact weights proving that no hyperplane separates the samples, None if not found.
 
-    None is no proof of the opposite. The answer is remembered with the problem.
+    None does not prove the opposite. The result is cached in the problem.
 
     Parameters
     ----------
-    problem : any formulation; only those of the hard margin can be infeasible.
+    problem : any formulation; only hard margins can be infeasible.
     """
     if not problem.may_be_infeasible:
         return None
-    if not hasattr(problem, _CACHE):
-        object.__setattr__(problem, _CACHE, _duplicates(problem) or _balanced(problem))
-    return getattr(problem, _CACHE)
+    if not hasattr(problem, _PROOF_ATTRIBUTE):
+        proof = _proof_by_duplicates(problem) or _proof_by_equations(problem)
+        object.__setattr__(problem, _PROOF_ATTRIBUTE, proof)
+    return getattr(problem, _PROOF_ATTRIBUTE)
 
 
-def _duplicates(problem: DualProblem) -> Proof | None:
-    seen: dict[tuple[bytes, bool], int] = {}
+def _proof_by_duplicates(problem: DualProblem) -> Proof | None:
+    first_index: dict[tuple[bytes, bool], int] = {}
     for i, key in enumerate(_row_keys(problem.X)):
         positive = bool(problem.y[i] > 0)
-        other = seen.get((key, not positive))
-        if other is not None and _are_one_sample(problem, (other, i)):
-            return Proof((other, i), (fmpq(1, 2), fmpq(1, 2)))
-        seen.setdefault((key, positive), i)
+        opposite = first_index.get((key, not positive))
+        if opposite is not None and _are_one_sample(problem, (opposite, i)):
+            return Proof((opposite, i), (fmpq(1, 2), fmpq(1, 2)))
+        first_index.setdefault((key, positive), i)
     return None
 
 
 def _row_keys(X: Matrix) -> Iterator[bytes]:
-    """Yield bytes that are equal exactly for equal rows (-0.0 is 0.0; CSR is canonical)."""
+    """Yield bytes per row that are equal if and only if rows are (-0.0 is 0.0; CSR is canonical)."""
     if isinstance(X, np.ndarray):
         yield from (row.tobytes() for row in X + 0.0)
         return
@@ -107,7 +108,7 @@ def _row_keys(X: Matrix) -> Iterator[bytes]:
 
 
 def _are_one_sample(problem: DualProblem, indices: Iterable[int]) -> bool:
-    """Whether equal rows are equal samples: rows of a Gram matrix need equal entries here too."""
+    """Whether equal rows are equal samples; in a Gram matrix their mutual entries must be equal too."""
     if not uses_gram_matrix(problem.kernel):
         return True
     chosen = np.array(list(indices))
@@ -115,26 +116,26 @@ def _are_one_sample(problem: DualProblem, indices: Iterable[int]) -> bool:
 
 
 def _degrees(problem: DualProblem) -> frozenset[int] | None:
-    """Return the degrees of the monomials that must cancel; the intercept's is 0."""
+    """Return the degrees of the monomials that must cancel; degree 0 is the intercept."""
     degrees = problem.kernel.monomials
     return None if degrees is None else degrees | ({0} if problem.intercept else frozenset())
 
 
 def _monomials(features: Exact, degrees: Iterable[int]) -> Iterator[Exact]:
-    """Yield the values (n,) of every monomial of these degrees, from exact `features` (d, n)."""
+    """Yield the values (n,) of every monomial of these degrees in the exact `features` (d, n)."""
     one = features[0] * 0 + 1
     for degree in sorted(degrees):
         for chosen in combinations_with_replacement(range(len(features)), degree):
             yield reduce(np.multiply, [features[j] for j in chosen], one)
 
 
-def _balanced(problem: DualProblem) -> Proof | None:
+def _proof_by_equations(problem: DualProblem) -> Proof | None:
     degrees = _degrees(problem) or frozenset()
     count = sum(comb(problem.d + k - 1, k) for k in degrees)
-    if not 0 < count <= min(_MOST_MONOMIALS, _MOST_ENTRIES / problem.n):
+    if not 0 < count <= min(_MAX_MONOMIALS, _MAX_ENTRIES / problem.n):
         return None
-    # exactly independent rows yᵢm(xᵢ), each a multiple of a monomial's in whole numbers
-    features = np.array([_whole_numbers(x) for x in as_dense(problem.X).T])
+    # exactly independent rows yᵢm(xᵢ), each scaled to integers
+    features = np.array([_integers(x) for x in as_dense(problem.X).T])
     labels = problem.y.astype(np.int64).astype(object)
     equations = np.array([m * labels for m in _monomials(features, degrees)])
     equations = equations[_pivots(fmpz_mat(equations.T.tolist()))]
@@ -144,7 +145,7 @@ def _balanced(problem: DualProblem) -> Proof | None:
     rows = _well_conditioned(equations)
     if rows is None:
         return None
-    # about α ≥ 0, 1ᵀα = 1 with rows·α = 0 and few entries above 0
+    # α ≥ 0, 1ᵀα = 1, rows·α = 0 approximately, with few positive entries
     target, free = np.append(np.zeros(len(rows)), 1.0), np.full(problem.n, np.inf)
     both = np.vstack([rows, np.ones(problem.n)])
     vertex = _linear_program(np.zeros(problem.n), both, target, free)
@@ -153,28 +154,28 @@ def _balanced(problem: DualProblem) -> Proof | None:
     proof = _exact_proof(problem, equations, rows, vertex)
     if proof is not None:
         return proof
-    interior = _interior(rows, vertex)  # the vertex had a weight that may be 0 but for rounding
+    interior = _interior(rows, vertex)  # a weight of the vertex may be 0 up to rounding
     return None if interior is None else _exact_proof(problem, equations, rows, interior)
 
 
-def _whole_numbers(x: Vector) -> Exact:
-    """Return `x` (n,) times a power of two, in whole numbers."""
+def _integers(x: Vector) -> Exact:
+    """Return `x` (n,) scaled to coprime integers."""
     mantissa, exponent = np.frexp(x)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    lowest = exponent[whole != 0].min(initial=2000)
-    shift = np.where(whole != 0, exponent - lowest, 0)
+    integers = (mantissa * 2.0**53).astype(np.int64)
+    lowest = exponent[integers != 0].min(initial=2000)
+    shift = np.where(integers != 0, exponent - lowest, 0)
     return _reduced(
-        np.array([v << s for v, s in zip(whole.tolist(), shift.tolist(), strict=True)], object)
+        np.array([v << s for v, s in zip(integers.tolist(), shift.tolist(), strict=True)], object)
     )
 
 
-def _reduced(whole: Exact) -> Exact:
-    divisor = np.gcd.reduce(whole)
-    return whole // divisor if divisor > 1 else whole
+def _reduced(integers: Exact) -> Exact:
+    divisor = np.gcd.reduce(integers)
+    return integers // divisor if divisor > 1 else integers
 
 
 def _pivots(M: fmpz_mat) -> list[int]:
-    """Return the first independent columns of `M`, found modulo a prime."""
+    """Return the first independent columns of `M`, computed modulo a prime."""
     echelon, rank = nmod_mat(M, _PRIME).rref()
     pivots, column = list[int](), 0
     for row in range(rank):
@@ -185,36 +186,36 @@ def _pivots(M: fmpz_mat) -> list[int]:
 
 
 def _well_conditioned(equations: Exact) -> Block | None:
-    """Return float64 rows that span what the equations do, and are far from dependent.
+    """Return float64 rows with the span of the equations that are far from dependent.
 
-    Rows that differ by rounding only (collinear features after standardising) are replaced by
-    their exact difference to the others, so that what is left of them counts fully.
+    Rows that depend on others up to rounding (collinear features after standardising) are replaced by
+    their exact residual.
     """
     from scipy.linalg import qr, solve_triangular  # noqa: PLC0415 - slow to import, rarely used
 
     exact = equations.copy()
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_REFINEMENTS):
         bits = [max(int(v).bit_length() for v in row) for row in exact]
         rows = np.array([row / (1 << b) for row, b in zip(exact, bits, strict=True)], np.float64)
         _, R, order = qr(rows.T, mode="economic", pivoting=True, check_finite=False)
         diagonal = np.abs(np.diagonal(R))
-        rank = int((diagonal > _DEPENDENT * diagonal[0]).sum())
+        rank = int((diagonal > _DEPENDENCE_RTOL * diagonal[0]).sum())
         if rank == len(rows):
             return rows
-        basis, rest = order[:rank], order[rank:]
-        shares = solve_triangular(R[:rank, :rank], R[:rank, rank:])
+        basis, dependent = order[:rank], order[rank:]
+        combinations = solve_triangular(R[:rank, :rank], R[:rank, rank:])
         top = max(bits)
         scaled = np.array([exact[j] << (top - bits[j]) for j in basis])
-        for k, share in zip(rest, shares.T, strict=True):
-            whole = np.array([round(s * 2.0**_SHIFT) for s in share.tolist()], object)
-            exact[k] = _reduced((exact[k] << (_SHIFT + top - bits[k])) - whole @ scaled)
+        for k, combination in zip(dependent, combinations.T, strict=True):
+            factors = np.array([round(s * 2.0**_SHIFT_BITS) for s in combination.tolist()], object)
+            exact[k] = _reduced((exact[k] << (_SHIFT_BITS + top - bits[k])) - factors @ scaled)
     return None
 
 
 def _interior(rows: Block, vertex: Vector) -> Vector | None:
-    """Return about α ≥ 0 with rows·α = 0 and as many of some hundred samples at 1 or above as can be.
+    """Return approximately α ≥ 0 with rows·α = 0 and as many αᵢ ≥ 1 as possible among some samples.
 
-    With α = s + t, 0 ≤ s ≤ 1, t ≥ 0 that is the largest Σ s.
+    That maximises Σ s with α = s + t, 0 ≤ s ≤ 1, t ≥ 0; a few hundred samples are drawn.
     """
     count, n = rows.shape
     drawn = np.random.default_rng(0).permutation(n)[: 4 * count + 100]
@@ -234,44 +235,44 @@ def _linear_program(cost: Vector, rows: Block, target: Vector, upper: Vector) ->
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, rarely used
 
     bounds = np.column_stack([np.zeros(cost.size), upper])
-    options = {"time_limit": _LP_SECONDS}
+    options = {"time_limit": _LP_TIME_LIMIT_S}
     result = linprog(cost, None, None, rows, target, bounds, method="highs-ds", options=options)
     return np.maximum(result.x, 0.0) if result.status == 0 else None
 
 
 def _exact_proof(
-    problem: DualProblem, equations: Exact, rows: Block, about: Vector
+    problem: DualProblem, equations: Exact, rows: Block, guess: Vector
 ) -> Proof | None:
-    """Return the proof with weights near `about`, or None if none of them is one.
+    """Return a proof with weights near `guess`, or None if there is none.
 
-    The weights of an independent set of samples, large ones first, are solved for exactly; the rest
-    keep theirs. The equations then hold as far as they depend on these samples at all.
+    The weights of an independent set of samples, large ones first, are solved for exactly; the others
+    stay fixed. Equations that do not depend on these samples may fail, so the proof is checked.
     """
     from scipy.linalg import qr  # noqa: PLC0415 - slow to import, rarely used
 
-    support = np.flatnonzero(about > _NEGLIGIBLE * about.max(initial=0.0))
+    support = np.flatnonzero(guess > _NEGLIGIBLE_WEIGHT * guess.max(initial=0.0))
     if support.size == 0:
         return None
-    order = qr(rows[:, support] * about[support], mode="r", pivoting=True)[1]
+    order = qr(rows[:, support] * guess[support], mode="r", pivoting=True)[1]
     support = support[order]
     columns = equations[:, support]
     solved = np.array(_pivots(fmpz_mat(columns.tolist())))
-    kept = np.setdiff1d(np.arange(support.size), solved)
-    if kept.size == 0:
+    fixed = np.setdiff1d(np.arange(support.size), solved)
+    if fixed.size == 0:
         return None
     used = _pivots(fmpz_mat(columns[:, solved].T.tolist()))
-    scale = 2.0**_SHIFT / about.max()
-    fixed = np.array([round(v) for v in (about[support[kept]] * scale).tolist()], object)
-    residual = columns[used][:, kept] @ fixed
+    scale = 2.0**_SHIFT_BITS / guess.max()
+    fixed_weights = np.array([round(v) for v in (guess[support[fixed]] * scale).tolist()], object)
+    residual = columns[used][:, fixed] @ fixed_weights
     matrix = fmpz_mat(columns[used][:, solved].tolist())
     exact = matrix.solve(fmpz_mat([[-v] for v in residual])).entries()
     if any(v < 0 for v in exact):
         return None
-    weights = [*exact, *map(fmpq, fixed)]
+    weights = [*exact, *map(fmpq, fixed_weights)]
     total = sum(weights, fmpq(0))
     if total <= 0:
         return None
-    indices = support[np.append(solved, kept)].tolist()
+    indices = support[np.append(solved, fixed)].tolist()
     used = sorted((i, w / total) for i, w in zip(indices, weights, strict=True) if w > 0)
     proof = Proof(tuple(i for i, _ in used), tuple(w for _, w in used))
     return proof if proof.check(problem) else None

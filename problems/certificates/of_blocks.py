@@ -1,12 +1,12 @@
-"""The certificate of an answer on samples in blocks: both bounds are sums of a part for each block.
+"""The certificate of an answer on samples in blocks: both bounds are sums over the blocks.
 
-Every block is read from where it was given, not from what solvers or workers keep of it, and compared
-with its checksum; one that is missing or has changed leaves no bound, and the reason names it. Of block
-k the sums
+Every block is read from its original source, not from copies of solvers or workers, and compared with
+its checksum; if one is missing or has changed there is no bound, and the reason names it. Each block
+contributes
     v± = Σ β±ᵢxᵢ,   s± = Σ β±ᵢ,   D± = −Σ Cᵢℓ*(yᵢ, −β±ᵢ/Cᵢ),   R = Σ Cᵢℓ(yᵢ, wᵀxᵢ + b)
-are added, as numbers that know their rounding, where β₊ and β₋ are what is above and below 0 of β. With
-an intercept s₊ + s₋ = 0 holds exactly for r₊β₊ + r₋β₋ with a factor r± ≤ 1 next to 1; as D is concave
-and −ℓ*(y, 0) = min ℓ = 0,
+as numbers that track their rounding, where β₊ and β₋ are the positive and negative parts of β. With an
+intercept, r₊s₊ + r₋s₋ = 0 holds exactly for factors r± ≤ 1 near 1; as D is concave and
+−ℓ*(y, 0) = min ℓ = 0,
     r₊D₊ + r₋D₋ − ½‖r₊v₊ + r₋v₋‖²  ≤  optimum  ≤  ½‖w‖² + R
 """
 
@@ -20,19 +20,19 @@ from dualgap.problems.arithmetic.rounding import UNIT, products, transposed_prod
 from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
 from dualgap.problems.certificates.bounds import Float64
 from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
-from dualgap.problems.certificates.fenchel import near_zero, unit_of_gaps
+from dualgap.problems.certificates.fenchel import gap_scale, near_zero
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.forms import Point, Sharded
 from dualgap.problems.losses.base import check_pieces
 
-_OF_WEIGHTS = 2.0**-49  # of both bounds, that a product C·cᵢ, or βᵢ at its limit, may be wrong by
+_WEIGHT_RTOL = 2.0**-49  # error of both bounds from rounding the product C·cᵢ, or βᵢ at its limit
 
 
 def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Certificate:
-    """Return the certificate of weights `point.w` (d,) and an intercept, and of dual variables.
+    """Return the certificate of weights `point.w` (d,), an intercept, and dual variables.
 
-    Without `point.rule` these are −C·ℓ' at the weights.
+    Without `point.rule` the dual variables are −C·ℓ' at the weights.
     """
     assert point.w is not None
     b = float(point.b or 0.0) if problem.intercept else 0.0
@@ -49,13 +49,13 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
     low, high = sums.lower(problem.intercept), sums.upper(point.w)
     ends = float(low.low), float(high.high)
     bounds = Bounds(
-        ends[0] - _OF_WEIGHTS * abs(ends[0]),
-        ends[1] + _OF_WEIGHTS * abs(ends[1]),
+        ends[0] - _WEIGHT_RTOL * abs(ends[0]),
+        ends[1] + _WEIGHT_RTOL * abs(ends[1]),
         2 * float(low.mid - low.low) + 2 * float(high.high - high.mid),
     )
     return assembled(
         bounds,
-        sums.unit_of_gaps(problem),
+        sums.gap_scale(problem),
         bound_source=source,
         primal_residual=0.0,
         dual_residual=0.0,
@@ -68,36 +68,36 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
 
 
 class _Sums:
-    """The sums over all blocks; the first of two is of β₊, the second of β₋."""
+    """The sums over all blocks; in pairs the first is of β₊, the second of β₋."""
 
     def __init__(self, d: int) -> None:
         self.v = [Intervals(np.zeros(d)), Intervals(np.zeros(d))]
         self.total = [Intervals(0.0), Intervals(0.0)]
         self.linear = [Intervals(0.0), Intervals(0.0)]
         self.risk = Intervals(0.0)
-        self.weight, self.ends = 0.0, (inf, -inf)  # Σ Cᵢ, and the least and the largest y
+        self.weight, self.ends = 0.0, (inf, -inf)  # Σ Cᵢ; smallest and largest y
 
-    def unit_of_gaps(self, problem: DualProblem) -> float:
-        """Return what a gap is relative to where the optimum is 0, as of arrays with the same y and ΣC.
+    def gap_scale(self, problem: DualProblem) -> float:
+        """Return `fenchel.gap_scale` of these samples.
 
-        Whether some offset leaves no loss at w = 0 follows from the least and the largest y.
+        Two samples with the extreme y suffice: they decide whether an offset alone leaves no loss.
         """
         two = problem.changed(X=np.zeros((2, 1)), y=np.array(self.ends))
         moved, _, y = near_zero(two)
-        unit, _ = unit_of_gaps(two, moved, Float64(moved, y))
-        return unit * self.weight / float(two.weight.sum())
+        scale, _ = gap_scale(two, moved, Float64(moved, y))
+        return scale * self.weight / float(two.weight.sum())
 
     def lower(self, equality: bool) -> Any:
-        """Return the dual objective of a feasible point next to β."""
+        """Return the dual objective at a feasible point next to β."""
         factors = [Intervals(1.0), Intervals(1.0)]
         if equality:
             above, below = self.total[0], -self.total[1]
             larger = 0 if above.mid >= below.mid else 1
             sides = (below, above) if larger == 0 else (above, below)
             if not sides[0].low > 0:
-                return Intervals(0.0)  # β = 0 alone is feasible
+                return Intervals(0.0)  # only β = 0 is feasible
             ratio = sides[0] / sides[1]
-            # where the sums are equal but for rounding, the ratio may be above 1: both are lowered
+            # for sums that are equal up to rounding the ratio may exceed 1: scale both factors down
             spare = 1.0 / max(1.0, float(ratio.high))
             factors[larger], factors[1 - larger] = ratio * spare, Intervals(spare)
         v = factors[0] * self.v[0] + factors[1] * self.v[1]
@@ -113,7 +113,7 @@ class _Sums:
 
 
 def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, at: Vector) -> None:
-    """Add a block to the sums, a part of its rows at a time."""
+    """Add a block to the sums, some of its rows at a time."""
     blocks, loss = form.blocks, form.loss
     block: Block = blocks.read(k, verify=True)
     for rows in block.pieces():
@@ -123,17 +123,17 @@ def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, at: Vector) -
         beta = rule.beta(loss, k, part, C)
         if np.any(loss.conjugate(part.y, 0.0 * C)):
             raise ValueError(
-                f"no bound on samples in blocks: the loss {loss.name} has another least value than 0"
+                f"no bound for samples in blocks: the minimum of the loss {loss.name} is not 0"
             )
-        # but for rounding, which the bounds are moved for
+        # up to rounding, by which the bounds are widened
         if not loss.in_domain(part.y, -(1 - 4 * UNIT) * beta / C).all():
             raise ValueError(
-                f"no bound on samples in blocks: the loss {loss.name} has dual variables with other "
-                "limits than 0 and C"
+                f"no bound for samples in blocks: the dual variables of the loss {loss.name} are not "
+                "limited to [0, C]"
             )
-        for side, own in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
-            exact, width = Intervals(own), Intervals(C)
-            sums.v[side] += transposed_products(part.X, own)
+        for side, signed in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
+            exact, width = Intervals(signed), Intervals(C)
+            sums.v[side] += transposed_products(part.X, signed)
             sums.total[side] += exact.sum()
             sums.linear[side] += -(width * loss.conjugate(part.y, -(exact / width))).sum()
         sums.weight += float(C.sum())

@@ -1,1 +1,1 @@
-"""Bounds on the optimum of a convex QP that are theorems, from a point and the data alone."""
+"""Proven bounds on the optimum of a convex QP, from a point and the data alone."""

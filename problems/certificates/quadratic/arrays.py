@@ -1,4 +1,4 @@
-"""The arrays of a convex QP, and the same in units of its own, which powers of two change exactly."""
+"""The arrays of a convex QP, and their exact rescaling by powers of two."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AnyProgram = TypeVar("AnyProgram")
 
 @dataclass(frozen=True, eq=False)
 class QPArrays:
-    """The arrays of a convex QP: P, G and A are CSR, with 0 rows for none; infinite bounds are none."""
+    """The arrays of a convex QP: P, G and A are CSR, possibly with 0 rows; bounds may be infinite."""
 
     P: Any
     q: Vector
@@ -37,7 +37,7 @@ class QPArrays:
 
     @cached_property
     def normalised(self) -> Normalised[Self]:
-        """The same program with variables, P, q and each row brought to a size of about 1."""
+        """The same program with variables, P, q and each row scaled to magnitude 1."""
         columns = column_exponents(
             self.P.diagonal(),
             self.q,
@@ -54,18 +54,18 @@ class QPArrays:
         return program._with_unit_rows(columns)
 
     def _in_units(self, columns: Indices) -> Self:
-        """Return the program in u = 2^−columns x."""
+        """Return the program in the variables u = 2^−columns x."""
         P = scaled_columns(scaled_rows(self.P, columns), columns)
         G, A = scaled_columns(self.G, columns), scaled_columns(self.A, columns)
         q, lb, ub = np.ldexp((self.q, self.lb, self.ub), (columns, -columns, -columns))
         return replace(self, P=P, q=q, G=G, A=A, lb=lb, ub=ub)
 
     def _numbers(self) -> tuple[Vector, ...]:
-        """Return what the units of variables change."""
+        """Return the arrays that depend on the units of the variables."""
         return self.P.data, self.q, self.G.data, self.A.data, self.lb, self.ub
 
     def _with_unit_rows(self, columns: Indices) -> Normalised[Self]:
-        """Return the program with P, q and each row brought to a size of about 1."""
+        """Return the program with P, q and each row scaled to magnitude 1."""
         largest = max(float(np.abs(v).max(initial=0.0)) for v in (self.P.data, self.q))
         cost = exponent_to_one(largest, self.P.data, self.q)
         of_G, of_A = row_exponents(self.G, self.h), row_exponents(self.A, self.b)
@@ -82,7 +82,7 @@ class QPArrays:
 
     @cached_property
     def with_bounds(self) -> Self:
-        """The same with rows ±½xⱼ ≤ hᵢ of G as bounds, which is exact; the rows become 0ᵀx ≤ 1."""
+        """The same with rows ±½xⱼ ≤ hᵢ of G turned into bounds, exactly; the rows become 0ᵀx ≤ 1."""
         rows = np.flatnonzero(np.diff(self.G.indptr) == 1)
         at = self.G.indptr[rows]
         with np.errstate(over="ignore"):
@@ -94,16 +94,16 @@ class QPArrays:
         np.maximum.at(lb, self.G.indices[at[~above]], limits[~above])
         if not rows.size or (lb > ub).any():
             return self
-        left, h = np.ones(self.h.size), self.h.copy()
-        left[rows], h[rows] = 0.0, 1.0
-        G = scipy.sparse.csr_array(scipy.sparse.diags_array(left) @ self.G)
+        mask, h = np.ones(self.h.size), self.h.copy()
+        mask[rows], h[rows] = 0.0, 1.0
+        G = scipy.sparse.csr_array(scipy.sparse.diags_array(mask) @ self.G)
         G.eliminate_zeros()
         return replace(self, G=G, h=h, lb=lb, ub=ub)
 
 
 @dataclass(frozen=True, eq=False)
 class Normalised(Generic[AnyProgram]):
-    """A program in 2^−columns x, with f times 2^cost and its rows times 2^of_G and 2^of_A, exactly."""
+    """A program in 2^−columns x, with f scaled by 2^cost and rows by 2^of_G and 2^of_A, exactly."""
 
     program: AnyProgram
     cost: int
@@ -112,24 +112,24 @@ class Normalised(Generic[AnyProgram]):
     columns: Indices
 
     def x(self, x: Vector) -> Vector:
-        """Return what x of the original is here."""
+        """Return `x` of the original program in the units of this one."""
         return np.ldexp(x, -self.columns)
 
     def original_x(self, x: Vector) -> Vector:
-        """Return what x is in the original, infinite where a back end's x is beyond float64 there."""
+        """Return `x` in the units of the original program, infinite where it overflows."""
         with np.errstate(over="ignore"):
             return np.ldexp(x, self.columns)
 
     def multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """Return what y and z of the original are here."""
+        """Return `y` and `z` of the original program in the units of this one."""
         return np.ldexp(y, self.cost - self.of_A), np.ldexp(z, self.cost - self.of_G)
 
     def original_multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """Return what y and z are in the original."""
+        """Return `y` and `z` in the units of the original program."""
         return np.ldexp(y, self.of_A - self.cost), np.ldexp(z, self.of_G - self.cost)
 
     def original_value(self, value: float, outward: float) -> float:
-        """Return a value of f in the original's unit, rounded `outward`: to −inf or inf."""
+        """Return a value of f in the original units, rounded towards `outward`: −inf or inf."""
         with np.errstate(over="ignore", under="ignore"):
             original = float(np.ldexp(value, -self.cost))
             exact = float(np.ldexp(original, self.cost)) == value

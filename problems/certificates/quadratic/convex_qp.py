@@ -1,15 +1,15 @@
-"""Bounds on the optimum of a convex QP, from x and multipliers alone; all are theorems.
+"""Proven bounds on the optimum of a convex QP, from x and multipliers alone.
 
     min f(x) = ½xᵀPx + qᵀx   s.t.  Gx ≤ h,  Ax = b,  lb ≤ x ≤ ub,        P ⪰ 0
 
-Above: f at an exactly feasible x* near x. With any y, and x* within ε of x',
+Upper bound: f at an exactly feasible x* near x. With any y, and x* within ε of x',
     f(x*) = L(x*) ≤ f(x') + yᵀ(Ax' − b) + Σ|Px' + q + Aᵀy|ⱼ εⱼ + ½εᵀ|P|ε.
-Below: for any x̄, y and z ≥ 0, with r = Px̄ + q + Aᵀy + Gᵀz and any ξ in the box,
+Lower bound: for any x̄, y and z ≥ 0, with r = Px̄ + q + Aᵀy + Gᵀz and any ξ in the box,
     f ≥ f(ξ) − ½(x̄ − ξ)ᵀP(x̄ − ξ) + yᵀ(Aξ − b) − zᵀ(h − Gξ) − Σ max(r, 0)(ξ − lb) + max(−r, 0)(ub − ξ),
-where r must have the right sign exactly for a variable that lacks a bound, and be 0 for a free one:
-(x̄, y, z) is moved to where it does, as x is moved to where Ax = b (see `enclosures`).
-No feasible point: the bound below of min 0 is above 0, for y and z of the least violation (Farkas).
-No finite optimum: a direction d with Pd = 0, Ad = 0, Gd ≤ 0, no bound met, and qᵀd < 0.
+where r must have exactly the right sign for a variable without one bound, and be 0 for a free one:
+(x̄, y, z) is moved to satisfy this, as x is moved to satisfy Ax = b (see `enclosures`).
+Infeasible: the lower bound of min 0 is positive, for y and z of the least violation (Farkas).
+Unbounded: a direction d with Pd = 0, Ad = 0, Gd ≤ 0, no finite bound in its way, and qᵀd < 0.
 
 Jansson 2004, "Rigorous lower and upper bounds in linear programming"; Jansson, Chaykin & Keil 2008.
 """
@@ -38,16 +38,16 @@ from dualgap.problems.certificates.quadratic.enclosures import (
 from dualgap.problems.certificates.quadratic.exact_rows import residuals
 from dualgap.problems.dataset import Vector
 
-_ACTIVE = 1e-7  # distance to a limit, relative to the terms, that counts as none
-_FAR = 1e3  # times the largest entry of x: a bound farther away is hardly one
-_RIDGE = 1e-12  # added to P's diagonal, relative: P may be singular along the variables that move
-_ROUNDS = 3  # of leaving out rows whose multipliers would be below 0
-ACCURATE_GAP = 1e-9  # relative gap from which on no better point or multipliers are sought
+_ACTIVE_RTOL = 1e-7  # a smaller distance to a limit, relative to the terms, counts as 0
+_FAR_BOUND_FACTOR = 1e3  # times the largest entry of x: a bound farther away hardly matters
+_RIDGE_RTOL = 1e-12  # added to P's diagonal, as P may be singular in the variables that move
+_MAX_FITS = 3  # of multipliers, each without the rows whose multipliers were negative
+ACCURATE_GAP = 1e-9  # relative gap below which no better point or multipliers are sought
 
 
 @dataclass(frozen=True, eq=False)
 class Program(QPArrays):
-    """A convex QP, and the bounds that follow from its arrays."""
+    """A convex QP with proven bounds on its optimum."""
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -56,12 +56,12 @@ class Program(QPArrays):
 
     @cached_property
     def interior(self) -> Interior | None:
-        """A feasible point with room."""
+        """A feasible point in the relative interior."""
         return self.constraints.interior()
 
     @cached_property
     def dual_constraints(self) -> Constraints:
-        """What (x̄, y, z) must meet for r = Px̄ + q + Aᵀy + Gᵀz to have its signs."""
+        """The constraints on (x̄, y, z) under which r = Px̄ + q + Aᵀy + Gᵀz has the right signs."""
         lower, upper, flat = np.isfinite(self.lb), np.isfinite(self.ub), self.curvature <= 0
         free, below, above = (
             self._gradient_rows(flat & has_sign)
@@ -76,17 +76,17 @@ class Program(QPArrays):
             np.concatenate([self.q[flat & lower & ~upper], -self.q[flat & upper & ~lower]]),
             low,
             np.full(low.size, inf),
-            first=self.q.size,  # along x̄ alone no matrix is denser than P
+            first=self.q.size,  # moving x̄ alone needs no matrix denser than P
         )
 
-    def _gradient_rows(self, which: NDArray[np.bool_]) -> Any:
-        """Return the rows of (P, Aᵀ, Gᵀ) of some variables."""
-        parts = self.P[which], self.A[:, which].T, self.G[:, which].T
+    def _gradient_rows(self, selected: NDArray[np.bool_]) -> Any:
+        """Return the rows of (P, Aᵀ, Gᵀ) for the selected variables."""
+        parts = self.P[selected], self.A[:, selected].T, self.G[:, selected].T
         return scipy.sparse.csr_array(scipy.sparse.hstack(parts))
 
     @cached_property
     def dual_interior(self) -> Interior | None:
-        """Multipliers with room."""
+        """A point (x̄, y, z) in the relative interior of `dual_constraints`."""
         return self.dual_constraints.interior()
 
     @cached_property
@@ -99,59 +99,63 @@ class Program(QPArrays):
         return 0.5 * (products(self.P, x) * x).sum() + (Intervals(self.q) * x).sum()
 
     def upper(self, x: Vector, y: Vector) -> tuple[float, Vector] | None:
-        """Return f at an exactly feasible point near `x` (n,), and that point to float64."""
+        """Return an upper bound on f at an exactly feasible point near `x` (n,), and that point."""
         if self.constraints.contains(x):
             return float(self.value(x).high), x
-        here, best = float(self.value(x).low), None
+        at_x, best = float(self.value(x).low), None
         for ball in self.constraints.enclosures(x, lambda: self.interior):
-            found = self._above(ball, y)
-            best = found if best is None or found[0] < best[0] else best
-            if best[0] - here <= ACCURATE_GAP * abs(here):
+            candidate = self._upper_in(ball, y)
+            best = candidate if best is None or candidate[0] < best[0] else best
+            if best[0] - at_x <= ACCURATE_GAP * abs(at_x):
                 break
         return best
 
-    def _above(self, ball: Intervals, y: Vector) -> tuple[float, Vector]:
-        """Return a bound above f at the exact solution in a ball, and the ball's centre."""
-        near, radius = ball.mid, np.broadcast_to(ball.rad, ball.mid.shape)
-        value = self.value(near)
+    def _upper_in(self, ball: Intervals, y: Vector) -> tuple[float, Vector]:
+        """Return an upper bound on f at the exact solution in a ball, and the ball's centre."""
+        centre, radius = ball.mid, np.broadcast_to(ball.rad, ball.mid.shape)
+        value = self.value(centre)
         if radius.any():
-            gradient = products(self.P, near) + self.q + products(self.A.T.tocsr(), y)
-            steep = np.maximum(np.abs(gradient.low), np.abs(gradient.high))
-            lost = (Intervals(steep) * radius).sum()
+            gradient = products(self.P, centre) + self.q + products(self.A.T.tocsr(), y)
+            slopes = np.maximum(np.abs(gradient.low), np.abs(gradient.high))
+            lost = (Intervals(slopes) * radius).sum()
             lost = lost + 0.5 * (products(abs(self.P), radius) * radius).sum()
-            value = value + (Intervals(y) * (products(self.A, near) - self.b)).sum() + lost
-        return float(value.high), near
+            value = value + (Intervals(y) * (products(self.A, centre) - self.b)).sum() + lost
+        return float(value.high), centre
 
-    def moved_sides(self, x: Vector) -> Sides:
-        """Return the sides that `x` (n,) meets exactly, and by how much they are moved at most.
+    def perturbed_sides(self, x: Vector) -> PerturbedSides:
+        """Return right-hand sides that `x` (n,) satisfies exactly, and their largest perturbation.
 
-        That is |Ax − b| relative to |A||x| + |b| in each row, and as much for Gx ≤ h; `x` is within lb
-        and ub.
+        That is |Ax − b| relative to |A||x| + |b| in each row, likewise for Gx ≤ h; lb ≤ x ≤ ub.
         """
-        lacking, room = residuals(self.A, x, self.b), residuals(self.G, x, self.h)
-        excess: Any = np.maximum(-room, Intervals(np.zeros(self.h.size)))
-        moves = [np.zeros(1)]
-        for M, move, side in (self.A, abs(lacking), self.b), (self.G, excess, self.h):
+        residual, slack = residuals(self.A, x, self.b), residuals(self.G, x, self.h)
+        excess: Any = np.maximum(-slack, Intervals(np.zeros(self.h.size)))
+        perturbations = [np.zeros(1)]
+        for M, perturbation, side in (self.A, abs(residual), self.b), (self.G, excess, self.h):
             terms = (abs(M) @ np.abs(x) + np.abs(side)) * (1 - 1e-9)
             with np.errstate(divide="ignore", invalid="ignore"):
-                moves.append(np.where(move.high > 0, move.high / terms, 0.0))
-        return Sides(
-            Intervals(self.b) - lacking, excess + self.h, float(np.concatenate(moves).max())
+                perturbations.append(
+                    np.where(perturbation.high > 0, perturbation.high / terms, 0.0)
+                )
+        return PerturbedSides(
+            Intervals(self.b) - residual,
+            excess + self.h,
+            float(np.concatenate(perturbations).max()),
         )
 
     def nearest(self, x: Vector) -> Vector:
-        """Return the point within bounds, near `x` (n,), for which sides need be moved least."""
+        """Return the point within bounds near `x` (n,) that needs the smallest perturbation of sides."""
         points = np.clip(x, self.lb, self.ub), self.constraints.nearest(x)
         usable = [v for v in points if np.isfinite(v).all()]
-        return min(usable, key=lambda v: np.nan_to_num(self.moved_sides(v).move, nan=inf))
+        errors = [np.nan_to_num(self.perturbed_sides(v).backward_error, nan=inf) for v in usable]
+        return usable[int(np.argmin(errors))]
 
-    def lower(self, x: Vector, y: Vector, z: Vector, sides: Sides | None = None) -> float:
-        """Return a bound below the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none.
+    def lower(self, x: Vector, y: Vector, z: Vector, sides: PerturbedSides | None = None) -> float:
+        """Return a lower bound on the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none.
 
-        Of the program with other `sides`, if they are given.
+        `sides` replace the right-hand sides b and h.
 
-        A variable of which P has its diagonal entry alone is where L is least within its bounds: what y
-        was moved by costs a square then, and not a multiple.
+        A variable that occurs in P only on the diagonal is set to the minimiser of L within its bounds:
+        the cost of moving y is then quadratic in the move, not linear.
         """
         n, me = self.q.size, self.b.size
         start = np.concatenate([x, y, np.maximum(z, 0.0)])
@@ -161,38 +165,40 @@ class Program(QPArrays):
         x_ball, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
         slope = products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball) + self.q
         diagonal, entries = self.P.diagonal(), np.diff(self.P.indptr)
-        alone = (diagonal > 0) & (entries == 1)
-        with np.errstate(over="ignore"):  # of an entry that is all but 0
-            least = np.where(alone, -slope.mid / np.where(alone, diagonal, 1.0), x)
-        xi = np.clip(least, self.lb, self.ub)
-        x_ball = Intervals(np.where(alone, xi, x_ball.mid), np.where(alone, 0.0, x_ball.rad))
+        separable = (diagonal > 0) & (entries == 1)
+        with np.errstate(over="ignore"):  # if the diagonal entry is tiny
+            minimiser = np.where(separable, -slope.mid / np.where(separable, diagonal, 1.0), x)
+        xi = np.clip(minimiser, self.lb, self.ub)
+        x_ball = Intervals(
+            np.where(separable, xi, x_ball.mid), np.where(separable, 0.0, x_ball.rad)
+        )
         r = products(self.P, x_ball) + slope
         if not np.isfinite(r.mid + r.rad).all():
             return -inf
-        with np.errstate(over="ignore"):  # then ξ is at the end at which r costs nothing
-            vast = np.isinf(self.ub - self.lb) & np.isfinite(self.lb) & np.isfinite(self.ub)
-        xi = np.where(vast & (entries == 0), np.where(r.mid > 0, self.lb, self.ub), xi)
-        off = x_ball - xi
-        off = Intervals(np.where(entries, off.mid, 0.0), np.where(entries, off.rad, 0.0))
-        value = self.value(xi) - 0.5 * (products(self.P, off) * off).sum()
+        with np.errstate(over="ignore"):  # then ξ is at the bound where r costs nothing
+            unlimited = np.isinf(self.ub - self.lb) & np.isfinite(self.lb) & np.isfinite(self.ub)
+        xi = np.where(unlimited & (entries == 0), np.where(r.mid > 0, self.lb, self.ub), xi)
+        offset = x_ball - xi
+        offset = Intervals(np.where(entries, offset.mid, 0.0), np.where(entries, offset.rad, 0.0))
+        value = self.value(xi) - 0.5 * (products(self.P, offset) * offset).sum()
         b, h = (self.b, self.h) if sides is None else sides[:2]
         value = value + (y_ball * (products(self.A, xi) - b)).sum()
         value = value + (z_ball * (products(self.G, xi) - h)).sum()
-        value = value - Intervals(self._most_lost(r, xi, off)).sum()
-        if (bent := np.flatnonzero(self.curvature < 0)).size:
+        value = value - Intervals(self._box_cost(r, xi, offset)).sum()
+        if (nonconvex := np.flatnonzero(self.curvature < 0)).size:
             ends = np.abs(self.lb - x_ball.mid), np.abs(self.ub - x_ball.mid)
-            width = (np.maximum(*ends) + x_ball.rad)[bent]
+            width = (np.maximum(*ends) + x_ball.rad)[nonconvex]
             if not np.isfinite(width).all():
                 return -inf
-            lost = (Intervals(-self.curvature[bent]) * width * width).sum()
-            value = value - 0.5 * lost * (1 + 1e-12)
+            cost = (Intervals(-self.curvature[nonconvex]) * width * width).sum()
+            value = value - 0.5 * cost * (1 + 1e-12)
         return float(value.low) if np.isfinite(value.low) else -inf
 
-    def _most_lost(self, r: Intervals, xi: Vector, off: Intervals) -> Vector:
-        """Return how far r(ξ − x) − ½μ(x − x̄)² is above 0 at most, for each x within its bounds.
+    def _box_cost(self, r: Intervals, xi: Vector, offset: Intervals) -> Vector:
+        """Return an upper bound on max(0, r(ξ − x) − ½μ(x − x̄)²) over the x within bounds, per variable.
 
-        That is max(r, 0)(ξ − lb) + max(−r, 0)(ub − ξ) without the square; and r²/(2μ) + r(ξ − x̄) for any
-        x at all, if μ > 0. Else r has the right sign where a bound is missing, in all that is enclosed.
+        That is max(r, 0)(ξ − lb) + max(−r, 0)(ub − ξ) without the square and, if μ > 0,
+        r²/(2μ) + r(ξ − x̄) for any x. If μ ≤ 0, r has the right sign wherever a bound is missing.
         """
         curved, linear = self.curvature > 0, np.zeros(xi.size)
         sides = (
@@ -200,116 +206,116 @@ class Program(QPArrays):
             (-r.low, Intervals(self.ub) - xi, self.ub),
         )
         with np.errstate(all="ignore"):
-            for amount, room, bound in sides:
+            for amount, width, bound in sides:
                 counted = np.flatnonzero((amount > 0) & (curved | np.isfinite(bound)))
-                lost = (Intervals(amount[counted]) * room[counted]).high
-                lost = np.where(np.isnan(lost), inf, lost)
-                total = linear[counted] + lost
-                inexact = (linear[counted] != 0) & (lost != 0)
+                cost = (Intervals(amount[counted]) * width[counted]).high
+                cost = np.where(np.isnan(cost), inf, cost)
+                total = linear[counted] + cost
+                inexact = (linear[counted] != 0) & (cost != 0)
                 linear[counted] = np.where(inexact, np.nextafter(total, inf), total)
-            square = r * r / (2 * np.where(curved, self.curvature, 1.0)) - r * off
+            square = r * r / (2 * np.where(curved, self.curvature, 1.0)) - r * offset
         return np.fmin(linear, np.where(curved, square.high, inf))
 
     def without_far_bounds(self, x: Vector) -> Program | None:
-        """Return the program without bounds far from `x` (n,), which is bounded below by no more.
+        """Return the relaxation without bounds far from `x` (n,), or None if there are none.
 
-        Only of variables along which f is straight as far as is proven, and if there are such bounds:
-        rounding of r costs the distance to a bound, however far it is, and none without one.
+        Only variables without proven curvature are affected: there the rounding of r costs the distance
+        to a bound, however far away, and nothing if there is no bound.
         """
-        reach, straight = _FAR * float(np.abs(x).max(initial=0.0)), self.curvature <= 0
+        reach, flat = _FAR_BOUND_FACTOR * float(np.abs(x).max(initial=0.0)), self.curvature <= 0
         with np.errstate(over="ignore"):
-            low = straight & np.isfinite(self.lb) & (x - self.lb > reach)
-            up = straight & np.isfinite(self.ub) & (self.ub - x > reach)
+            low = flat & np.isfinite(self.lb) & (x - self.lb > reach)
+            up = flat & np.isfinite(self.ub) & (self.ub - x > reach)
         if not (low.any() or up.any()):
             return None
         lb, ub = np.where(low, -inf, self.lb), np.where(up, inf, self.ub)
         return replace(self, lb=lb, ub=ub)
 
     def stationary(self, x: Vector, y: Vector, z: Vector) -> Vector | None:
-        """Return x̄ near `x` (n,) with about r = 0 for the variables within their bounds, if P allows."""
+        """Return x̄ near `x` (n,) with r ≈ 0 for the variables strictly within bounds, if P allows it."""
         inside = self._inside(x) & (self.P.diagonal() > 0)
         if not inside.any():
             return None
         r = (self.P @ x + self.q + self.A.T @ y + self.G.T @ z)[inside]
         block = scipy.sparse.csc_array(self.P[inside][:, inside])
-        block = block + _RIDGE * scipy.sparse.diags_array(block.diagonal())
+        block = block + _RIDGE_RTOL * scipy.sparse.diags_array(block.diagonal())
         moved = x.copy()
         try:
             if is_dense(block):
                 moved[inside] -= scipy.linalg.cho_solve(scipy.linalg.cho_factor(block.toarray()), r)
             else:
                 moved[inside] -= sparse_lu(block).solve(r)
-        except (RuntimeError, ValueError, np.linalg.LinAlgError):  # ValueError of r that overflows
+        except (RuntimeError, ValueError, np.linalg.LinAlgError):  # ValueError: r overflows
             return None
         return moved if np.isfinite(moved).all() else None
 
     def _inside(self, x: Vector) -> NDArray[np.bool_]:
-        """Return which variables are away from their bounds at `x` (n,)."""
-        near = _ACTIVE * float(np.abs(x).max(initial=0.0))
-        return (x - self.lb > near) & (self.ub - x > near)
+        """Return which variables are strictly within their bounds at `x` (n,)."""
+        tolerance = _ACTIVE_RTOL * float(np.abs(x).max(initial=0.0))
+        return (x - self.lb > tolerance) & (self.ub - x > tolerance)
 
     def fitted_multipliers(self, x: Vector) -> tuple[Vector, Vector]:
-        """Return y and z for which r is about 0 within bounds, by least squares.
+        """Return y and z for which r ≈ 0 strictly within bounds, by least squares.
 
-        z are those of the rows that `x` (n,) is at the limits of, without what would be below 0.
+        Only the rows of G that are active at `x` (n,) get multipliers, clipped to z ≥ 0.
         """
         inside = self._inside(x)
         terms = abs(self.G) @ np.abs(x) + np.abs(self.h)
-        active = np.flatnonzero(self.G @ x >= self.h - _ACTIVE * terms)
+        active = np.flatnonzero(self.G @ x >= self.h - _ACTIVE_RTOL * terms)
         gradient = (self.P @ x + self.q)[inside]
         y, z = np.zeros(self.b.size), np.zeros(self.h.size)
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_FITS):
             rows = scipy.sparse.vstack([self.A, self.G[active]], format="csr")
-            found = least_squares(rows[:, inside], -gradient)
-            y, z[:] = found[: y.size], 0.0
-            z[active] = found[y.size :]
+            solution = least_squares(rows[:, inside], -gradient)
+            y, z[:] = solution[: y.size], 0.0
+            z[active] = solution[y.size :]
             if (z >= 0).all():
                 break
             active = active[z[active] > 0]
         return y, np.maximum(z, 0.0)
 
     def multipliers(self, x: Vector) -> tuple[Vector, Vector] | None:
-        """Return y and z that suit x: those of the linear program min ∇f(x)ᵀu near x."""
+        """Return the multipliers y and z of the linear program min ∇f(x)ᵀu near x."""
         reach = np.maximum(1.0, np.abs(x))
-        near = replace(
+        neighbourhood = replace(
             self.constraints, low=np.maximum(self.lb, x - reach), up=np.minimum(self.ub, x + reach)
         )
-        found = linear_program(self.P @ x + self.q, near)
-        return None if found is None else _of(found, self)
+        solution = linear_program(self.P @ x + self.q, neighbourhood)
+        return None if solution is None else _multipliers_of(solution, self)
 
     @cached_property
     def is_infeasible(self) -> bool:
-        """Return whether no point is feasible, proven."""
-        found = self._least_violation()
-        if found is None:
+        """Whether it is proven that no point is feasible."""
+        multipliers = self._least_violation()
+        if multipliers is None:
             return False
         n = self.q.size
         empty = scipy.sparse.csr_array((n, n))
         feasibility = replace(self, P=empty, q=np.zeros(n))
         x = np.clip(np.zeros(n), self.lb, self.ub)
-        return feasibility.lower(x, *found) > 0
+        return feasibility.lower(x, *multipliers) > 0
 
     def _least_violation(self) -> tuple[Vector, Vector] | None:
-        """Return the multipliers of min Σ|violation| in which bounds hold; None if that is 0."""
+        """Return the multipliers of min Σ|violation| within the bounds; None if that is 0."""
         n, me, mi = self.q.size, self.b.size, self.h.size
-        eye, none = scipy.sparse.eye_array, scipy.sparse.csr_array
-        E = scipy.sparse.hstack([self.A, eye(me), -eye(me), none((me, mi))])
-        I = scipy.sparse.hstack([self.G, none((mi, 2 * me)), -eye(mi)])  # noqa: E741
+        eye, csr = scipy.sparse.eye_array, scipy.sparse.csr_array
+        E = scipy.sparse.hstack([self.A, eye(me), -eye(me), csr((me, mi))])
+        I = scipy.sparse.hstack([self.G, csr((mi, 2 * me)), -eye(mi)])  # noqa: E741
         slack = 2 * me + mi
         elastic = Constraints(
-            none(E),
+            csr(E),
             self.b,
-            none(I),
+            csr(I),
             self.h,
             np.concatenate([self.lb, np.zeros(slack)]),
             np.concatenate([self.ub, np.full(slack, inf)]),
         )
-        found = linear_program(np.concatenate([np.zeros(n), np.ones(slack)]), elastic)
-        return None if found is None or not found.fun > 0 else _of(found, self)
+        solution = linear_program(np.concatenate([np.zeros(n), np.ones(slack)]), elastic)
+        return None if solution is None or not solution.fun > 0 else _multipliers_of(solution, self)
 
     @cached_property
     def is_unbounded(self) -> bool:
-        """Return whether f falls without end along a direction from any feasible point, proven."""
+        """Whether it is proven that f is unbounded below along a direction from any feasible point."""
         n = self.q.size
         zeros = np.zeros(n)
         low, up = (
@@ -318,25 +324,25 @@ class Program(QPArrays):
         )
         E = scipy.sparse.csr_array(scipy.sparse.vstack([self.P, self.A]))
         cone = Constraints(E, np.zeros(E.shape[0]), self.G, np.zeros(self.h.size), low, up)
-        found = linear_program(self.q, cone)
-        if found is None or not found.fun < 0:
+        solution = linear_program(self.q, cone)
+        if solution is None or not solution.fun < 0:
             return False
-        # without the ends of the cube, which no direction need keep to
+        # without the limits ±1, which only normalise the direction
         cone = replace(cone, low=np.where(low, -inf, zeros), up=np.where(up, inf, zeros))
-        ball = cone.enclosure(found.x, cone.interior)
+        ball = cone.enclosure(solution.x, cone.interior)
         return ball is not None and float((ball * self.q).sum().high) < 0
 
 
-def _of(found: Any, program: Program) -> tuple[Vector, Vector]:
-    """Return y and z of SciPy's answer to a linear program."""
-    y = -found.eqlin.marginals if program.b.size else np.zeros(0)
-    z = -found.ineqlin.marginals if program.h.size else np.zeros(0)
+def _multipliers_of(solution: Any, program: Program) -> tuple[Vector, Vector]:
+    """Return y and z from SciPy's solution of a linear program."""
+    y = -solution.eqlin.marginals if program.b.size else np.zeros(0)
+    z = -solution.ineqlin.marginals if program.h.size else np.zeros(0)
     return np.asarray(y), np.maximum(z, 0.0)
 
 
-class Sides(NamedTuple):
-    """Enclosures of sides of rows, and how far from the program's own they are, relative to terms."""
+class PerturbedSides(NamedTuple):
+    """Enclosures of perturbed right-hand sides, and the perturbation relative to the rows' terms."""
 
     b: Intervals
     h: Intervals
-    move: float
+    backward_error: float

@@ -1,8 +1,8 @@
-"""Proven bounds below the eigenvalues of a symmetric matrix, and how convex a quadratic form is.
+"""Proven lower bounds on the eigenvalues of a symmetric matrix, and the curvature of a quadratic form.
 
-For T = S − s the factors that are computed are exact ones of T − R, with R their residual: L D Lᵀ is
-semidefinite if D is, whatever L, so that λ_min(S) ≥ s − ‖R‖. Of a dense matrix ‖R‖ ≤ γ‖|L||L|ᵀ‖ is
-known beforehand, and R is computed only where that is not enough.
+The factors computed for T = S − sI are exact factors of T − R, with R their residual: L D Lᵀ is
+semidefinite if D is, for any L, so that λ_min(S) ≥ s − ‖R‖. For a dense matrix ‖R‖ ≤ γ‖|L||L|ᵀ‖ holds a
+priori, and R is computed only if that is not enough.
 
 Rump 2006, "Verification of positive definiteness"; Higham 2002, theorem 10.3.
 """
@@ -21,27 +21,28 @@ from dualgap.problems.arithmetic.rational import is_semidefinite
 from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import Indices, Vector
 
-_RATIONAL_SIZE = 60  # rows up to which a matrix that may be singular is examined in rationals
-_DENSE_SIZE, _DENSE_SHARE = 100, 0.2  # of rows and of entries, from which LAPACK is quicker
-_TINY = 1e-290  # below which μ may have lost digits
-_SMALL_SHIFTS = (-1e-13, -1e-10)  # of the matrix: what rounding of FᵀF may make it indefinite by
+_MAX_RATIONAL_ROWS = 60  # of a possibly singular matrix that is tested in rational arithmetic
+_MIN_DENSE_ROWS = 100  # with at least this size and density LAPACK is faster than SuperLU
+_MIN_DENSITY = 0.2
+_MIN_CURVATURE = 1e-290  # a smaller |μ| may have lost digits to underflow
+_SHIFTS_RTOL = (-1e-13, -1e-10)  # tolerated negative eigenvalues: rounding of P = FᵀF
 
 
 class NotConvex(ValueError):
-    """P has a negative eigenvalue, or none of the proofs that it has none succeeds."""
+    """P has a negative eigenvalue, or every proof that it has none fails."""
 
 
 def curvature(P: Any) -> Vector:
     """Return numbers μ (n,) with P − diag(μ) ⪰ 0, proven, for a symmetric CSR matrix `P` (n, n).
 
-    Each block of P is examined by itself, with variables in units that make its diagonal about 1: μ is
-    above 0 where a block is definite, the diagonal entry of a block of one. Where rounding made a block
-    indefinite μ is below 0, by at most 1e-10 of its diagonal.
+    Each diagonal block of P is treated by itself, scaled to a diagonal of about 1. μ is positive where a
+    block is definite; for a block of one variable it is the entry. If rounding made a block indefinite,
+    μ is negative, down to −1e-10 times its diagonal.
 
     Raises
     ------
     NotConvex
-        If P has a smaller eigenvalue; or has none as far as is known, which is not proven.
+        If P has a smaller eigenvalue, or if that can be neither proven nor excluded.
     """
     diagonal = P.diagonal()
     if (diagonal < 0).any():
@@ -53,21 +54,22 @@ def curvature(P: Any) -> Vector:
         part = P if inside.size == diagonal.size else P[inside][:, inside]
         scale = scipy.sparse.diags_array(np.ldexp(1.0, exponents[inside]))
         unit = scipy.sparse.csc_array(scale @ part @ scale)
-        least = smallest_eigenvalue(unit)
-        small = inside.size <= _RATIONAL_SIZE
-        if least <= 0 and small and is_semidefinite(part.toarray()):
-            least = 0.0
-        if not np.isfinite(least):
-            if small or _is_indefinite(unit):
-                raise NotConvex("P is indefinite: it has a negative eigenvalue, proven")
-            raise NotConvex("P ⪰ 0 is not proven: its smallest eigenvalue is not resolved")
-        mu = np.ldexp(least, -2 * exponents[inside])
-        result[inside] = np.where(np.abs(mu) > _TINY, mu, -_TINY if least < 0 else 0.0)
+        smallest = smallest_eigenvalue(unit)
+        is_small = inside.size <= _MAX_RATIONAL_ROWS
+        if smallest <= 0 and is_small and is_semidefinite(part.toarray()):
+            smallest = 0.0
+        if not np.isfinite(smallest):
+            if is_small or _is_indefinite(unit):
+                raise NotConvex("P is indefinite: it provably has a negative eigenvalue")
+            raise NotConvex("P ⪰ 0 is not proven: float64 does not resolve its smallest eigenvalue")
+        mu = np.ldexp(smallest, -2 * exponents[inside])
+        tiny = -_MIN_CURVATURE if smallest < 0 else 0.0
+        result[inside] = np.where(np.abs(mu) > _MIN_CURVATURE, mu, tiny)
     return result
 
 
 def _blocks(P: Any) -> Iterator[Indices]:
-    """Yield the variables of each block of P that has more than one."""
+    """Yield the variables of each diagonal block of P with more than one."""
     count, label = scipy.sparse.csgraph.connected_components(P, directed=False)
     sizes = np.bincount(label, minlength=count)
     order, ends = np.argsort(label, kind="stable"), np.cumsum(sizes)
@@ -76,7 +78,7 @@ def _blocks(P: Any) -> Iterator[Indices]:
 
 
 def _is_indefinite(block: Any) -> bool:
-    """Return whether a vector is found with vᵀPv < 0 in all of its rounding."""
+    """Whether some vector provably has vᵀPv < 0, rounding included."""
     from scipy.sparse.linalg import ArpackError, eigsh  # noqa: PLC0415 - slow to import
 
     try:
@@ -91,20 +93,20 @@ def _is_indefinite(block: Any) -> bool:
 
 
 def is_dense(S: Any) -> bool:
-    """Whether LAPACK factors a sparse square matrix faster."""
+    """Whether LAPACK factors a sparse square matrix faster than SuperLU."""
     n = S.shape[0]
-    return n >= _DENSE_SIZE and S.nnz >= _DENSE_SHARE * n * n
+    return n >= _MIN_DENSE_ROWS and S.nnz >= _MIN_DENSITY * n * n
 
 
 def smallest_eigenvalue(S: Any) -> float:
-    """Return a proven lower bound of a symmetric CSC matrix's eigenvalues; −inf if none is known."""
+    """Return a proven lower bound on the eigenvalues of a symmetric CSC matrix; −inf if none."""
     size = float(abs(S).sum(axis=1).max())
     if not 0 < size < inf:
         return 0.0 if size == 0 else -inf
     if is_dense(S):
         S = S.toarray()
     guess = _inverse_iteration(S, size)
-    shifts = [share * guess for share in (0.5, 0.1, 0.01)] + [c * size for c in _SMALL_SHIFTS]
+    shifts = [c * guess for c in (0.5, 0.1, 0.01)] + [c * size for c in _SHIFTS_RTOL]
     for shift in dict.fromkeys(shifts):
         residual = _dense_residual if isinstance(S, np.ndarray) else _sparse_residual
         if (norm := residual(S, shift)) is not None:
@@ -113,7 +115,7 @@ def smallest_eigenvalue(S: Any) -> float:
 
 
 def _sparse_residual(S: Any, shift: float) -> float | None:
-    """Return a bound of ‖R‖ for the factors of S − shift; None if they show that it is not definite."""
+    """Return a bound on ‖R‖ for the factors of S − shift·I; None if these are not definite."""
     T = S - shift * scipy.sparse.eye_array(S.shape[0], format="csc")
     factors = factored(T)
     if factors is None:
@@ -128,7 +130,7 @@ def _sparse_residual(S: Any, shift: float) -> float | None:
 
 
 def _dense_residual(S: Any, shift: float) -> float | None:
-    """Return the same for a dense matrix."""
+    """Return the same as `_sparse_residual` for a dense matrix."""
     T = S.copy()
     np.fill_diagonal(T, T.diagonal() - shift)
     try:
@@ -137,16 +139,16 @@ def _dense_residual(S: Any, shift: float) -> float | None:
         return None
     n, size = L.shape[0], np.abs(L)
     magnitude = size @ size.sum(axis=0)
-    known = gamma(2 * n + 16) * min(float(magnitude.max()), float((size * size).sum()))
-    if known <= 0.5 * shift:
-        return known
+    a_priori = gamma(2 * n + 16) * min(float(magnitude.max()), float((size * size).sum()))
+    if a_priori <= 0.5 * shift:
+        return a_priori
     T -= L @ L.T
     rounding = gamma(n + 4) * (magnitude + np.abs(S).sum(axis=1) + abs(shift))
     return float((np.abs(T).sum(axis=1) + rounding).max())
 
 
 def factored(T: Any) -> tuple[Any, Vector, Indices] | None:
-    """Return L, pivots above 0 and the order of T's rows with T ≈ L D Lᵀ; None if there are none."""
+    """Return L, positive pivots and the row order of T with T ≈ L D Lᵀ; None if T is not definite."""
     try:
         lu = sparse_lu(scipy.sparse.csc_array(T))
     except RuntimeError:  # exactly singular
@@ -166,7 +168,7 @@ def sparse_lu(S: Any) -> Any:
 
 
 def _inverse_iteration(S: Any, size: float) -> float:
-    """Return about the smallest eigenvalue of a semidefinite matrix."""
+    """Return an estimate of the smallest eigenvalue of a semidefinite matrix."""
     solve: Callable[[Vector], Vector]
     try:
         if isinstance(S, np.ndarray):

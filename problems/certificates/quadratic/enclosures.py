@@ -2,13 +2,13 @@
 
     E u = e,   I u ≤ i,   low ≤ u ≤ up
 
-A float64 point meets equations but for rounding, and a bound needs a point that meets them exactly.
-With M the independent rows of E, D = diag(0 or 1) the variables that may move, and ρ = e − E v,
+A float64 point satisfies equations only up to rounding, but a bound needs a point that satisfies them
+exactly. With M the independent rows of E, D = diag(0 or 1) the variables that may move, and ρ = e − E v,
     u* = v + δ + D Mᵀ (M D Mᵀ)⁻¹ (ρ − M δ)   has   E u* = e   for any δ of those that move, and
     |u* − v|ⱼ ≤ |δⱼ| + Dⱼ ‖M eⱼ‖ ‖ρ − M δ‖ / λ_min(M D Mᵀ),
-so that one bound of a smallest eigenvalue proves that it exists and says where it is. ρ is rounded once,
-and δ is about the shortest with M δ = ρ: what is divided by λ_min is rounding of rounding. Rows of E
-that depend on others must do so exactly, in rational numbers. Inequalities hold in all of the enclosure.
+so that a bound on one smallest eigenvalue proves that u* exists and encloses it. ρ is rounded once and
+δ is approximately the shortest with M δ = ρ: only rounding of rounding is divided by λ_min. Dependent
+rows of E must be so exactly, in rational arithmetic. Inequalities hold in the entire enclosure.
 
 Krawczyk 1969; Jansson 2004, "Rigorous lower and upper bounds in linear programming".
 """
@@ -38,25 +38,24 @@ from dualgap.problems.certificates.quadratic.eigenvalues import (
 from dualgap.problems.certificates.quadratic.exact_rows import exact_row, exact_signs, residuals
 from dualgap.problems.dataset import Indices, Vector
 
-_EPS = 2.0**-52
-_REGULAR = 1e-13  # of the diagonal, that is added before dependent rows are known
-_DEPENDENT = (1e-9, 1e-13)  # pivots of dependent rows, of rows of length 1
-_DENOMINATOR = 10_000  # the largest of the factors between dependent rows
-_ROUNDS = 30  # of moving and holding what would be violated
-_HELD = 1e-7  # slack below which an inequality is held, relative to its terms
-_SHARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
-_SCALE = 1e-7  # cost of α: room below it counts as none
-_SECONDS = 30.0  # of a linear program
+_RIDGE_RTOL = 1e-13  # added to the diagonal, as dependent rows are not known yet
+_PIVOTS_ATOL = (1e-9, 1e-13)  # pivots of rows of length 1 below which they count as dependent
+_MAX_DENOMINATOR = 10_000  # of a factor between dependent rows
+_MAX_ACTIVE_SET_CHANGES = 30
+_ACTIVE_SLACK_RTOL = 1e-7  # relative slack below which an inequality is treated as active
+_INTERIOR_MIX = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # weights to try
+_MIN_SLACK = 1e-7  # cost of α in the LP: a smaller slack counts as 0
+_LP_TIME_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """E u = e, I u ≤ i, low ≤ u ≤ up; matrices are CSR, with 0 rows for none.
+    """E u = e, I u ≤ i, low ≤ u ≤ up; matrices are CSR, possibly with 0 rows.
 
     Attributes
     ----------
-    equations : how many rows of E are equations; where others depend on them, u need only meet ≤.
-    first : how many variables are moved first, alone.
+    equations : number of leading rows of E that are equations; the others, if dependent, need only ≤.
+    first : number of leading variables to try moving alone.
     """
 
     E: Any
@@ -69,14 +68,14 @@ class Constraints:
     first: int | None = None
 
     def contains(self, u: Vector) -> bool:
-        """Return whether `u` (n,) meets all constraints exactly, in the numbers that are stored."""
+        """Whether `u` (n,) satisfies all constraints exactly as stored."""
         if not ((u >= self.low) & (u <= self.up)).all():
             return False
         equal = not exact_signs(self.E, u, self.e).any()
         return equal and bool((exact_signs(self.I, u, self.i) <= 0).all())
 
     def nearest(self, u: Vector) -> Vector:
-        """Return about the point nearest to `u` (n,) that meets the constraints but for rounding."""
+        """Return approximately the nearest point to `u` (n,) that is feasible up to rounding."""
         with suppress(MemoryError):
             return self._moved(np.clip(u, self.low, self.up), np.ones(u.size, bool))
         return np.clip(u, self.low, self.up)
@@ -86,13 +85,13 @@ class Constraints:
         return next(self.enclosures(u, interior), None)
 
     def enclosures(self, u: Vector, interior: Callable[[], Interior | None]) -> Iterator[Intervals]:
-        """Yield balls around exact solutions near `u` (n,), three at most.
+        """Yield at most three balls around exact solutions near `u` (n,).
 
-        First of what is moved as little as can be; then on the way from `u`, and from there, to an inner
-        point, see `interior`, which takes long. If there is none the same is tried for variables in
-        whose units each has a column of length about 1: λ_min may be larger by many digits.
+        The first moves as little as possible; the others lie between `u`, or its nearest point, and an
+        `interior` point, which is slow to compute. If there is none, variables are rescaled to columns
+        of length about 1, which may increase λ_min by many orders of magnitude.
         """
-        with suppress(MemoryError):  # of factors that a dense column makes dense
+        with suppress(MemoryError):  # a dense column makes the factors dense
             balls = self._enclosures(u, interior)
             if (first := next(balls, None)) is not None:
                 yield first
@@ -109,13 +108,13 @@ class Constraints:
                 yield Intervals(ball.mid * unit, ball.rad * unit)
 
     def _in_units(self, unit: Vector) -> Constraints:
-        """Return the constraints of u/unit, for powers of two: the same ones exactly."""
+        """Return the same constraints on u/unit; exact for powers of two."""
         scale = scipy.sparse.diags_array(unit)
         E, I = (scipy.sparse.csr_array(M @ scale) for M in (self.E, self.I))  # noqa: E741
         return replace(self, E=E, I=I, low=self.low / unit, up=self.up / unit)
 
     def _equals(self, other: Constraints) -> bool:
-        """Whether matrices and bounds are the same."""
+        """Whether the matrices and bounds are equal."""
         bounds = (self.low == other.low).all() and (self.up == other.up).all()
         return bool(bounds) and not ((self.E != other.E).nnz or (self.I != other.I).nnz)
 
@@ -125,29 +124,29 @@ class Constraints:
         n, start = u.size, np.clip(u, self.low, self.up)
         point = start
         tries = [(self.first, (1e-9,))] if self.first else []
-        for count, rooms in [*tries, (n, (1e-6, 1e-9, 0.0))]:
+        for count, margins in [*tries, (n, (1e-6, 1e-9, 0.0))]:
             may_move = np.arange(n) < count
             point = self._moved(start, may_move)
-            balls = (self._enclosed(point, may_move, room) for room in rooms)
-            if (found := next((ball for ball in balls if ball is not None), None)) is not None:
-                yield found
+            balls = (self._enclosed(point, may_move, margin) for margin in margins)
+            if (result := next((ball for ball in balls if ball is not None), None)) is not None:
+                yield result
                 break
         if (inner := interior()) is None:
             return
-        inside, every = inner.within, np.ones(n, bool)
-        for near in (start, point):
-            for share in _SHARES:
-                mixed = (1 - share) * np.clip(near, inside.low, inside.up) + share * inner.point
-                if (found := inside._enclosed(mixed, every, 0.0)) is not None:
-                    yield found
+        inside, all_free = inner.within, np.ones(n, bool)
+        for origin in (start, point):
+            for mix in _INTERIOR_MIX:
+                mixed = (1 - mix) * np.clip(origin, inside.low, inside.up) + mix * inner.point
+                if (result := inside._enclosed(mixed, all_free, 0.0)) is not None:
+                    yield result
                     break
 
     def interior(self) -> Interior | None:
-        """Return a point with room, and the constraints with those as equations that leave none.
+        """Return a relative interior point, and the constraints with implicit equations made explicit.
 
         One linear program finds both: max Σ s over u, α ≥ 1 and 0 ≤ s ≤ 1 with E u = α e,
-        I u + s ≤ α i, α low + s ≤ u ≤ α up − s. At its end s is 1 for each inequality that u/α has
-        room in, and 0 for those that have none anywhere (Freund, Roundy & Todd 1985).
+        I u + s ≤ α i, α low + s ≤ u ≤ α up − s. At the optimum s is 1 for each inequality in which u/α
+        has slack, and 0 for those in which no point has (Freund, Roundy & Todd 1985).
         """
         n, rows = self.low.size, self.i.size
         bounded = np.flatnonzero(
@@ -156,35 +155,37 @@ class Constraints:
         identity = scipy.sparse.eye_array(n, format="csr")
         lower = bounded[np.isfinite(self.low[bounded])]
         upper = bounded[np.isfinite(self.up[bounded])]
-        same = np.flatnonzero(self.low == self.up)
-        left = scipy.sparse.vstack([self.I, -identity[lower], identity[upper]])
+        equal = np.flatnonzero(self.low == self.up)
+        inequalities = scipy.sparse.vstack([self.I, -identity[lower], identity[upper]])
         limits = np.concatenate([self.i, -self.low[lower], self.up[upper]])
-        of_room = np.concatenate(
+        slack_index = np.concatenate(
             [np.arange(rows), *(rows + np.searchsorted(bounded, at) for at in (lower, upper))]
         )
-        room = scipy.sparse.eye_array(rows + bounded.size, format="csr")[of_room]
-        fixed = scipy.sparse.vstack([self.E, identity[same]])
-        ends = np.concatenate([self.e, self.low[same]])
-        none = scipy.sparse.csr_array((ends.size, room.shape[1]))
+        slack = scipy.sparse.eye_array(rows + bounded.size, format="csr")[slack_index]
+        fixed = scipy.sparse.vstack([self.E, identity[equal]])
+        sides = np.concatenate([self.e, self.low[equal]])
+        empty = scipy.sparse.csr_array((sides.size, slack.shape[1]))
         infinite = np.full(n, inf)
-        found = linear_program(
-            np.concatenate([np.zeros(n), -np.ones(room.shape[1]), [_SCALE]]),
+        solution = linear_program(
+            np.concatenate([np.zeros(n), -np.ones(slack.shape[1]), [_MIN_SLACK]]),
             Constraints(
-                scipy.sparse.csr_array(scipy.sparse.hstack([fixed, none, -ends[:, None]])),
-                np.zeros(ends.size),
-                scipy.sparse.csr_array(scipy.sparse.hstack([left, room, -limits[:, None]])),
+                scipy.sparse.csr_array(scipy.sparse.hstack([fixed, empty, -sides[:, None]])),
+                np.zeros(sides.size),
+                scipy.sparse.csr_array(
+                    scipy.sparse.hstack([inequalities, slack, -limits[:, None]])
+                ),
                 np.zeros(limits.size),
-                np.concatenate([-infinite, np.zeros(room.shape[1]), [1.0]]),
-                np.concatenate([infinite, np.ones(room.shape[1]), [inf]]),
+                np.concatenate([-infinite, np.zeros(slack.shape[1]), [1.0]]),
+                np.concatenate([infinite, np.ones(slack.shape[1]), [inf]]),
             ),
         )
-        if found is None:
+        if solution is None:
             return None
-        point, has_room = found.x[:n] / found.x[-1], found.x[n:-1] > 0.5
+        point, has_room = solution.x[:n] / solution.x[-1], solution.x[n:-1] > 0.5
         at = np.where(point - self.low <= self.up - point, self.low, self.up)
         low, up = self.low.copy(), self.up.copy()
-        stuck = bounded[~has_room[rows:]]
-        low[stuck] = up[stuck] = at[stuck]
+        pinned = bounded[~has_room[rows:]]
+        low[pinned] = up[pinned] = at[pinned]
         tight, loose = np.flatnonzero(~has_room[:rows]), np.flatnonzero(has_room[:rows])
         E = scipy.sparse.csr_array(scipy.sparse.vstack([self.E, self.I[tight]]))
         e = np.concatenate([self.e, self.i[tight]])
@@ -192,33 +193,31 @@ class Constraints:
         return Interior(np.clip(point, low, up), within)
 
     def _moved(self, v: Vector, may_move: NDArray[np.bool_]) -> Vector:
-        """Return about the nearest point in float64: what would be violated is held in turn."""
+        """Return approximately the nearest feasible point, by an active-set iteration in float64."""
         free = may_move & (v > self.low) & (v < self.up)
-        tight = _HELD * (abs(self.I) @ np.abs(v) + np.abs(self.i))
-        held = self.I @ v >= self.i - tight
-        least = 1e-13 * (abs(self.I) @ np.abs(v) + np.abs(self.i))
-        last = inf
-        for _ in range(_ROUNDS):
-            rows = scipy.sparse.vstack([self.E, self.I[held]], format="csr")
-            missing = np.concatenate([self.e, (self.i - 2 * least)[held]]) - rows @ v
-            missing[self.e.size :] = np.minimum(missing[self.e.size :], 0.0)
-            target = v + _least_change(rows, free.astype(float), missing)
-            over = (target < self.low) | (target > self.up)
+        tolerance = _ACTIVE_SLACK_RTOL * (abs(self.I) @ np.abs(v) + np.abs(self.i))
+        active = self.I @ v >= self.i - tolerance
+        margin = 1e-13 * (abs(self.I) @ np.abs(v) + np.abs(self.i))
+        previous = inf
+        for _ in range(_MAX_ACTIVE_SET_CHANGES):
+            rows = scipy.sparse.vstack([self.E, self.I[active]], format="csr")
+            residual = np.concatenate([self.e, (self.i - 2 * margin)[active]]) - rows @ v
+            residual[self.e.size :] = np.minimum(residual[self.e.size :], 0.0)
+            target = v + _least_change(rows, free.astype(float), residual)
+            outside = (target < self.low) | (target > self.up)
             v = np.clip(target, self.low, self.up)
-            broken = (self.I @ v > self.i) & ~held
-            left, changed = (
-                float(np.abs(missing).max(initial=0.0)),
-                (over & free).any() or broken.any(),
-            )
-            least_left = 4 * _EPS * float((abs(rows) @ np.abs(v)).max(initial=0.0))
-            if not changed and (left <= least_left or left >= 0.5 * last):
+            violated = (self.I @ v > self.i) & ~active
+            error = float(np.abs(residual).max(initial=0.0))
+            changed = (outside & free).any() or violated.any()
+            min_error = 4 * np.finfo(float).eps * float((abs(rows) @ np.abs(v)).max(initial=0.0))
+            if not changed and (error <= min_error or error >= 0.5 * previous):
                 break
-            free, held, last = free & ~over, held | broken, left
+            free, active, previous = free & ~outside, active | violated, error
         return v
 
-    def _enclosed(self, v: Vector, may_move: NDArray[np.bool_], room: float) -> Intervals | None:
-        """Return the enclosure around `v`, of which only what has so much room moves."""
-        away = room * np.maximum(1.0, np.abs(v))
+    def _enclosed(self, v: Vector, may_move: NDArray[np.bool_], margin: float) -> Intervals | None:
+        """Return an enclosure around `v`, in which only variables `margin` off their bounds move."""
+        away = margin * np.maximum(1.0, np.abs(v))
         free = may_move & (v - self.low > away) & (self.up - v > away)
         for _ in range(3):
             v = np.clip(
@@ -238,16 +237,16 @@ class Constraints:
 
 
 class Interior(NamedTuple):
-    """A point with room in all inequalities and bounds of `within`, which imply the original ones."""
+    """A point with slack in all inequalities and bounds of `within`, which imply the original ones."""
 
     point: Vector
     within: Constraints
 
 
 def linear_program(cost: Vector, constraints: Constraints) -> Any:
-    """Return SciPy's answer to min costᵀu (HiGHS; Huangfu & Hall 2018); None if it has none.
+    """Return SciPy's solution of min costᵀu (HiGHS; Huangfu & Hall 2018); None if it fails.
 
-    HiGHS's tolerance of 1e-7 is absolute: the cost is posed with a size of 1.
+    HiGHS's tolerance of 1e-7 is absolute, so the cost is scaled to 1.
     """
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import
 
@@ -256,8 +255,8 @@ def linear_program(cost: Vector, constraints: Constraints) -> Any:
         return None
     exponent = exponent_to_one(float(np.abs(cost).max(initial=0.0)), cost)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of options, and of numbers that HiGHS finds large
-        found = linprog(
+        warnings.simplefilter("ignore")  # about options, and numbers that HiGHS considers large
+        solution = linprog(
             np.ldexp(cost, exponent),
             c.I if c.i.size else None,
             c.i if c.i.size else None,
@@ -265,22 +264,22 @@ def linear_program(cost: Vector, constraints: Constraints) -> Any:
             c.e if c.e.size else None,
             np.column_stack([c.low, c.up]),
             method="highs",
-            options={"time_limit": _SECONDS},
+            options={"time_limit": _LP_TIME_LIMIT_S},
         )
-    if found.status != 0:
+    if solution.status != 0:
         return None
-    found.fun = np.ldexp(found.fun, -exponent)
-    for limits in (found.eqlin, found.ineqlin):
+    solution.fun = np.ldexp(solution.fun, -exponent)
+    for limits in (solution.eqlin, solution.ineqlin):
         limits.marginals = np.ldexp(limits.marginals, -exponent)
-    return found
+    return solution
 
 
 def solution_radius(
     E: Any, e: Vector, v: Vector, free: NDArray[np.bool_], equations: int | None = None
 ) -> Vector | None:
-    """Return how far from `v` (n,) an exact solution of E u = e is at most; None if that is unknown.
+    """Return a bound on |u − v| for an exact solution u of E u = e; None if there is none.
 
-    Only the variables that are `free` differ.
+    Only the `free` variables differ from `v` (n,).
     """
     radius = np.zeros(v.size)
     length = np.sqrt((E.multiply(E)).sum(axis=1))
@@ -289,41 +288,41 @@ def solution_radius(
     moving = scipy.sparse.csr_array(E @ scipy.sparse.diags_array(free.astype(float)))
     moving.eliminate_zeros()
     rows = np.flatnonzero(np.diff(moving.indptr))
-    for least_pivot in _DEPENDENT:
-        independent = _independent(moving, rows, least_pivot)
-        others = np.setdiff1d(np.arange(e.size), independent)
-        if not others.size or _are_implied(E, e, v, free, independent, others, equations):
+    for min_pivot in _PIVOTS_ATOL:
+        independent = _independent(moving, rows, min_pivot)
+        dependent = np.setdiff1d(np.arange(e.size), independent)
+        if not dependent.size or _are_implied(E, e, v, free, independent, dependent, equations):
             break
     else:
         return None
     if independent.size:
         M = moving[independent]
         square = scipy.sparse.csc_array(M @ M.T)
-        wrong = gamma(terms(M) + 2) * float((abs(M) @ abs(M).T).sum(axis=1).max())
-        least = smallest_eigenvalue(square) - wrong
-        if not least > 0:
+        rounding = gamma(terms(M) + 2) * float((abs(M) @ abs(M).T).sum(axis=1).max())
+        eigenvalue = smallest_eigenvalue(square) - rounding
+        if not eigenvalue > 0:
             return None
         rho = residuals(E[independent], v, e[independent])
         change = _least_change(M, np.ones(v.size), rho.mid)
-        left = rho - products(M, change)
-        size = np.linalg.norm(np.abs(left.mid) + left.rad)
+        remainder = rho - products(M, change)
+        size = np.linalg.norm(np.abs(remainder.mid) + remainder.rad)
         columns = np.sqrt(np.asarray(M.multiply(M).sum(axis=0)).ravel())
-        radius = (1 + 1e-9) * (np.abs(change) + columns * float(size) / least)
+        radius = (1 + 1e-9) * (np.abs(change) + columns * float(size) / eigenvalue)
     return radius
 
 
-def _least_change(M: Any, weights: Vector, missing: Vector) -> Vector:
-    """Return about the shortest d with M d = missing, of variables whose weight is not 0."""
+def _least_change(M: Any, weights: Vector, residual: Vector) -> Vector:
+    """Return approximately the shortest d with M d = residual, in variables of nonzero weight."""
     if not M.shape[0]:
         return np.zeros(M.shape[1])
     moving = M @ scipy.sparse.diags_array(weights)
     solve = _solver(scipy.sparse.csc_array(moving @ moving.T))
-    step = moving.T @ solve(missing)
-    return step + moving.T @ solve(missing - moving @ step)
+    step = moving.T @ solve(residual)
+    return step + moving.T @ solve(residual - moving @ step)
 
 
 def least_squares(M: Any, target: Vector) -> Vector:
-    """Return w with about the least ‖Mᵀw − target‖, for CSR `M` (m, n)."""
+    """Return w that approximately minimises ‖Mᵀw − target‖, for CSR `M` (m, n)."""
     if not M.shape[0]:
         return np.zeros(0)
     solve = _solver(scipy.sparse.csc_array(M @ M.T))
@@ -333,12 +332,12 @@ def least_squares(M: Any, target: Vector) -> Vector:
 
 def _solver(S: Any) -> Callable[[Vector], Vector]:
     diagonal = S.diagonal()
-    regular = np.where(diagonal > 0, _REGULAR * diagonal, 1.0)
+    regular = np.where(diagonal > 0, _RIDGE_RTOL * diagonal, 1.0)
     return sparse_lu(scipy.sparse.csc_array(S + scipy.sparse.diags_array(regular))).solve
 
 
-def _independent(M: Any, rows: Indices, least: float) -> Indices:
-    """Return the rows of M (about of length 1) that do not depend on others, by the least pivot."""
+def _independent(M: Any, rows: Indices, min_pivot: float) -> Indices:
+    """Return an independent subset of the rows of M (of length about 1): those with large pivots."""
     if not rows.size:
         return rows
     S = scipy.sparse.csc_array(M[rows] @ M[rows].T)
@@ -346,7 +345,7 @@ def _independent(M: Any, rows: Indices, least: float) -> Indices:
     if factors is None:
         return rows
     _, pivots, order = factors
-    return rows[np.sort(order[pivots > least * S.diagonal()[order]])]
+    return rows[np.sort(order[pivots > min_pivot * S.diagonal()[order]])]
 
 
 def _are_implied(
@@ -355,33 +354,33 @@ def _are_implied(
     v: Vector,
     free: NDArray[np.bool_],
     rows: Indices,
-    others: Indices,
+    dependent: Indices,
     equations: int | None,
 ) -> bool:
-    """Return whether the `others` among E u = e follow exactly from `rows`; u is v but where `free`."""
+    """Whether `dependent` rows of E u = e follow exactly from `rows`, if u equals v except if `free`."""
     moving = E @ scipy.sparse.diags_array(free.astype(float))
     solve = _solver(scipy.sparse.csc_array(moving[rows] @ moving[rows].T)) if rows.size else None
-    for other in others.tolist():
-        left = dict(exact_row(E, other))
-        rest = Fraction(float(e[other]))
+    for row in dependent.tolist():
+        remainder = dict(exact_row(E, row))
+        side = Fraction(float(e[row]))
         factors = np.zeros(0)
         if solve is not None:
-            factors = solve(moving[rows] @ moving[[other]].toarray().ravel())
-        for k in np.flatnonzero(np.abs(factors) > 0.5 / _DENOMINATOR).tolist():
+            factors = solve(moving[rows] @ moving[[row]].toarray().ravel())
+        for k in np.flatnonzero(np.abs(factors) > 0.5 / _MAX_DENOMINATOR).tolist():
             factor = _ratio(float(factors[k]))
             for column, value in exact_row(E, int(rows[k])):
-                left[column] = left.get(column, Fraction(0)) - factor * value
-            rest -= factor * Fraction(float(e[rows[k]]))
-        for column, value in left.items():
+                remainder[column] = remainder.get(column, Fraction(0)) - factor * value
+            side -= factor * Fraction(float(e[rows[k]]))
+        for column, value in remainder.items():
             if free[column] and value:
                 return False
-            rest -= value * Fraction(v[column])
-        if rest < 0 or (rest and (equations is None or other < equations)):
+            side -= value * Fraction(v[column])
+        if side < 0 or (side and (equations is None or row < equations)):
             return False
     return True
 
 
 def _ratio(factor: float) -> Fraction:
-    """Return the simple fraction that a factor between two rows is; their scales are powers of two."""
+    """Return a factor between two rows as a simple fraction times a power of two, their scaling."""
     power = np.ldexp(1.0, int(np.frexp(factor)[1]))
-    return Fraction(float(power)) * Fraction(factor / power).limit_denominator(_DENOMINATOR)
+    return Fraction(float(power)) * Fraction(factor / power).limit_denominator(_MAX_DENOMINATOR)

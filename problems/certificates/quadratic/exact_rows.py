@@ -1,4 +1,4 @@
-"""Rows of E u = e at a float64 point: residuals that are rounded once, and exact signs.
+"""Rows of E u = e at a float64 point: residuals rounded once, and exact signs.
 
 Dekker 1971, "A floating-point technique for extending the available precision".
 """
@@ -16,34 +16,34 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT, lost_to_underflow
 from dualgap.problems.dataset import Vector
 
-_SPLITTER = 2.0**27 + 1
-_SAFE = 1e-250  # above it, and below its inverse, the product of two numbers is a sum of two
+_SPLITTER = 2.0**27 + 1  # splits 53 bits into 26 + 26
+_MIN_SPLIT = 1e-250  # between this and its inverse a product is exactly a sum of two numbers
 
 
 def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
-    """Return e − E v, rounded once: the exact products are sums of two numbers (Dekker 1971)."""
+    """Return e − E v, rounded once: each exact product is a sum of two numbers (Dekker 1971)."""
     factors = v[E.indices]
     (a, a_low), (b, b_low) = _halves(E.data), _halves(factors)
     high = E.data * factors
     low = ((a * b - high) + a * b_low + a_low * b) + a_low * b_low
     parts = -np.stack([high, low])
     ends = zip(E.indptr[:-1].tolist(), E.indptr[1:].tolist(), e.tolist(), strict=True)
-    exact = np.array([_sum([own, *parts[:, i:j].ravel().tolist()]) for i, j, own in ends])
+    exact = np.array([_sum([side, *parts[:, i:j].ravel().tolist()]) for i, j, side in ends])
     return Intervals(exact, 2 * UNIT * np.abs(exact) + lost_to_underflow(v, E.shape[1]))
 
 
 def exact_signs(E: Any, v: Vector, e: Vector) -> Vector:
-    """Return the signs of E v − e, exactly; those of rows with extreme numbers in rationals."""
+    """Return the exact signs of E v − e, in rational arithmetic for rows with extreme numbers."""
     signs = -np.sign(residuals(E, v, e).mid)
     factors = v[E.indices]
     with np.errstate(over="ignore", under="ignore"):
         sizes = np.abs([E.data, factors, E.data * factors])
-    safe = ((sizes > _SAFE) & (sizes < 1 / _SAFE)).all(axis=0) | (factors == 0)
+    safe = ((sizes > _MIN_SPLIT) & (sizes < 1 / _MIN_SPLIT)).all(axis=0) | (factors == 0)
     rows = np.repeat(np.arange(e.size), np.diff(E.indptr))
     for row in np.unique(rows[~safe]).tolist():
         terms = (value * Fraction(float(v[at])) for at, value in exact_row(E, row))
-        left = sum(terms, -Fraction(float(e[row])))
-        signs[row] = (left > 0) - (left < 0)
+        residual = sum(terms, -Fraction(float(e[row])))
+        signs[row] = (residual > 0) - (residual < 0)
     return signs
 
 
@@ -51,12 +51,12 @@ def _sum(values: list[float]) -> float:
     """Return the exact sum, rounded once; NaN where it overflows on the way."""
     try:
         return fsum(values)
-    except (OverflowError, ValueError):  # ValueError of infinities of both signs
+    except (OverflowError, ValueError):  # ValueError: infinities of both signs
         return nan
 
 
 def _halves(values: Vector) -> tuple[Vector, Vector]:
-    """Return numbers of 26 binary digits whose sum is each value (Veltkamp 1968)."""
+    """Return two numbers of 26 bits that add up to each value (Veltkamp 1968)."""
     high = _SPLITTER * values
     high = high - (high - values)
     return high, values - high

@@ -1,4 +1,4 @@
-"""Certificates of convex QPs: bounds in units of a program's own, put back into those of its data."""
+"""Certificates of convex QPs: bounds on the normalised program, converted back to the original."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled
 from dualgap.problems.certificates.quadratic.arrays import Normalised
-from dualgap.problems.certificates.quadratic.convex_qp import ACCURATE_GAP, Program, Sides
+from dualgap.problems.certificates.quadratic.convex_qp import ACCURATE_GAP, PerturbedSides, Program
 from dualgap.problems.certificates.quadratic.eigenvalues import NotConvex
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
@@ -23,19 +23,19 @@ _INFEASIBLE = Certificate(
     dual_objective=inf,
     bound_source="proven: Farkas multipliers",
     infeasible=True,
-    reason="no point is feasible, proven",
+    reason="it is proven that no point is feasible",
 )
 _UNBOUNDED = Certificate(
     primal_objective=-inf,
     dual_objective=-inf,
     bound_source="proven: a direction of descent",
     infeasible=True,
-    reason="the objective is unbounded below, proven",
+    reason="it is proven that the objective is unbounded below",
 )
 
 
 def without_point(program: Program, reason: str) -> Certificate:
-    """Return the certificate of no answer: it may be proven all the same that there is no optimum."""
+    """Return the certificate without an answer: it may still prove that there is no optimum."""
     program = program.normalised.program
     if program.is_infeasible:
         return _INFEASIBLE
@@ -44,27 +44,27 @@ def without_point(program: Program, reason: str) -> Certificate:
     return _UNBOUNDED if unbounded else Certificate(reason=reason)
 
 
-def qp_bounds(program: Program, x: Vector, given: Multipliers | None) -> Certificate:
-    """Return the certificate of an answer `x` (n,), with y and z if they are `given`.
+def qp_bounds(program: Program, x: Vector, multipliers: Multipliers | None) -> Certificate:
+    """Return the certificate of an answer `x` (n,), with its multipliers if they are given.
 
-    Where these give a wide gap, those that x itself suggests are tried too; the best bounds count.
+    If these give a wide gap, multipliers derived from x are tried too; the best bounds count.
     """
-    own = program.normalised
-    bounded = own.program.with_bounds
-    if given is not None:
-        y, z = own.multipliers(*given)
-        given = y, np.where(np.diff(bounded.G.indptr), z, 0.0)
+    normalised = program.normalised
+    bounded = normalised.program.with_bounds
+    if multipliers is not None:
+        y, z = normalised.multipliers(*multipliers)
+        multipliers = y, np.where(np.diff(bounded.G.indptr), z, 0.0)
     violation = _violation(program, x)
-    c = _bounds(bounded, own.x(x), given, violation)
-    if c.point.w is not None and bounded is not own.program:
-        c = replace(c, point=_with_row_multipliers(own.program, bounded, c.point))
-    c = _in_original_units(c, own, x)
+    c = _bounds(bounded, normalised.x(x), multipliers, violation)
+    if c.point.w is not None and bounded is not normalised.program:
+        c = replace(c, point=_with_row_multipliers(normalised.program, bounded, c.point))
+    c = _in_original_units(c, normalised, x)
     reasons = [c.reason] if c.nearby is None else [c.reason, c.nearby.as_nearby]
     return replace(c, primal_residual=violation, reason="; ".join(reasons))
 
 
 def _with_row_multipliers(program: Program, bounded: Program, point: Point) -> Point:
-    """Return a point with z of the rows that were taken as bounds: what is left of the gradient."""
+    """Return the point with z of the rows that became bounds, taken from the remaining gradient."""
     assert point.alpha is not None
     assert point.w is not None
     x, z, y = point.alpha, point.w[: program.h.size].copy(), point.w[program.h.size :]
@@ -79,59 +79,61 @@ def _with_row_multipliers(program: Program, bounded: Program, point: Point) -> P
     return replace(point, w=np.concatenate([z, y]))
 
 
-def _in_original_units(c: Certificate, own: Normalised[Program], x: Vector) -> Certificate:
-    """Return a certificate of a normalised program as one of the original, of its `x` (n,)."""
-    lower = own.original_value(c.dual_objective, -inf)
-    upper = own.original_value(c.primal_objective, inf)
+def _in_original_units(c: Certificate, scaled: Normalised[Program], x: Vector) -> Certificate:
+    """Return a certificate of a normalised program in the units of the original and its `x` (n,)."""
+    lower = scaled.original_value(c.dual_objective, -inf)
+    upper = scaled.original_value(c.primal_objective, inf)
     assert c.point.alpha is not None
-    alpha = own.original_x(c.point.alpha)
+    alpha = scaled.original_x(c.point.alpha)
     point = replace(c.point, alpha=alpha)
     moved = nan if np.isnan(c.projection_distance) else float(np.linalg.norm(alpha - x))
     if point.w is not None:
-        y, z = own.original_multipliers(point.w[own.of_G.size :], point.w[: own.of_G.size])
+        y, z = scaled.original_multipliers(point.w[scaled.of_G.size :], point.w[: scaled.of_G.size])
         point = replace(point, w=np.concatenate([z, y]))
     return replace(
         c,
         primal_objective=upper,
         dual_objective=lower if lower > -inf or c.infeasible else nan,
         gap=Bounds(lower, upper).gap,
-        unit=abs(own.original_value(c.unit, inf)),
+        unit=abs(scaled.original_value(c.unit, inf)),
         point=point,
         projection_distance=moved,
-        nearby=c.nearby and _in_original_units(c.nearby, own, x),
+        nearby=c.nearby and _in_original_units(c.nearby, scaled, x),
     )
 
 
 def _bounds(
-    program: Program, x: Vector, given: Multipliers | None, violation: float
+    program: Program, x: Vector, multipliers: Multipliers | None, violation: float
 ) -> Certificate:
-    """Return the certificate of `x`, which has a `violation`, in the units of a normalised program."""
+    """Return the certificate of `x` for a normalised program; `violation` is quoted in its reason."""
     try:
         _ = program.curvature
     except NotConvex as indefinite:
         return Certificate(point=Point(x), reason=str(indefinite))
-    found = program.upper(x, np.zeros(program.b.size) if given is None else given[0])
-    point = program.nearest(x) if found is None else found[1]
-    unit, here = _unit(program, point), float(program.value(point).high)
-    best = _best_lower(program, point, given, found[0] if found else here, unit)
-    nearby = None if found else _nearby(program, point, here, best, unit)
-    if found is None and program.is_infeasible:
+    feasible = program.upper(x, np.zeros(program.b.size) if multipliers is None else multipliers[0])
+    point = program.nearest(x) if feasible is None else feasible[1]
+    gap_scale, at_nearest = _gap_scale(program, point), float(program.value(point).high)
+    best = _best_lower(
+        program, point, multipliers, feasible[0] if feasible else at_nearest, gap_scale
+    )
+    nearby = None if feasible else _nearby(program, point, at_nearest, best, gap_scale)
+    if feasible is None and program.is_infeasible:
         return replace(_INFEASIBLE, point=Point(x), nearby=nearby)
-    if best.bound == -inf and found is not None and program.is_unbounded:
+    if best.bound == -inf and feasible is not None and program.is_unbounded:
         return replace(_UNBOUNDED, point=Point(point))
-    lower, upper = best.bound if best.bound > -inf else nan, found[0] if found else nan
+    lower, upper = best.bound if best.bound > -inf else nan, feasible[0] if feasible else nan
     reasons = [
-        f"no exactly feasible point is proven near x, which violates constraints by {violation:.2g}"
-        if found is None
+        f"no feasible point is proven to exist near x, which violates constraints by {violation:.2g}"
+        if feasible is None
         else "",
-        "no dual feasible point is proven near y and z" if np.isnan(lower) else "",
-        f"P ⪰ 0 is proven but for {-program.curvature.min():.1g}, which needs bounds on variables"
+        "no dual feasible point is proven to exist near y and z" if np.isnan(lower) else "",
+        f"P ⪰ 0 is proven only up to {-program.curvature.min():.1g}, so variables need bounds"
         if np.isnan(lower) and program.curvature.min() < 0
         else "",
     ]
     return assembled(
         Bounds(lower, upper, 0.0, proven=True),
-        unit,
+        gap_scale,
         projection_distance=float(np.linalg.norm(point - x)),
         bound_source=f"proven: {best.source}",
         point=Point(point, np.concatenate([best.z, best.y])),
@@ -141,19 +143,19 @@ def _bounds(
 
 
 def _nearby(
-    program: Program, x: Vector, value: float, best: _Below, unit: float
+    program: Program, x: Vector, value: float, best: _LowerBound, gap_scale: float
 ) -> Certificate | None:
-    """Return bounds on the optimum where sides are moved so that `x` (n,) is feasible; None if unknown.
+    """Return bounds for the sides perturbed so that `x` (n,) is feasible; None if there are none.
 
-    `value` is at least f(x).
+    `value` is an upper bound on f(x).
     """
-    sides = program.moved_sides(x)
-    below = _best_lower(program, x, (best.y, best.z), value, unit, sides)
+    sides = program.perturbed_sides(x)
+    below = _best_lower(program, x, (best.y, best.z), value, gap_scale, sides)
     if not np.isfinite([sides.move, below.bound, value]).all():
         return None
     return assembled(
         Bounds(below.bound, value, 0.0, proven=True),
-        unit,
+        gap_scale,
         backward_error=sides.move,
         bound_source=f"proven: {best.source}",
         point=Point(x, np.concatenate([below.z, below.y])),
@@ -163,29 +165,30 @@ def _nearby(
 def _best_lower(
     program: Program,
     x: Vector,
-    given: Multipliers | None,
+    multipliers: Multipliers | None,
     upper: float,
-    unit: float,
-    sides: Sides | None = None,
-) -> _Below:
-    """Return the best bound below: of the multipliers that are `given`, then of our own at `x` (n,).
+    gap_scale: float,
+    sides: PerturbedSides | None = None,
+) -> _LowerBound:
+    """Return the best lower bound from the given `multipliers` and others derived from `x` (n,).
 
-    What takes longer is tried only while the gap to `upper` is wide.
+    Slower candidates are tried only while the gap to `upper` is wide.
     """
     zeros = np.zeros(program.b.size), np.zeros(program.h.size)
-    best = _Below(-inf, *(given or zeros), "x, y and z" if given else "recovered from x")
-    for source, y, z in _multipliers(program, x, given):
+    source = "x, y and z" if multipliers else "recovered from x"
+    best = _LowerBound(-inf, *(multipliers or zeros), source)
+    for source, y, z in _multipliers(program, x, multipliers):
         for bound in _lower_bounds(program, x, y, z, sides):
             if bound > best.bound:
-                best = _Below(bound, y, z, source)
-            size = max(abs(upper), abs(best.bound), unit)
+                best = _LowerBound(bound, y, z, source)
+            size = max(abs(upper), abs(best.bound), gap_scale)
             if best.bound > -inf and upper - best.bound <= ACCURATE_GAP * size:
                 return best
     return best
 
 
-class _Below(NamedTuple):
-    """A bound below, and the multipliers that it is of."""
+class _LowerBound(NamedTuple):
+    """A lower bound, and the multipliers that give it."""
 
     bound: float
     y: Vector
@@ -194,21 +197,21 @@ class _Below(NamedTuple):
 
 
 def _multipliers(
-    program: Program, x: Vector, given: Multipliers | None
+    program: Program, x: Vector, first: Multipliers | None
 ) -> Iterator[tuple[str, Vector, Vector]]:
-    """Yield those that are given, those by least squares, and those of a linear program."""
-    if given is not None:
-        yield "x, y and z", *given
-    source = "recovered from x" if given is None else "x"
+    """Yield the given multipliers, then those by least squares and by a linear program."""
+    if first is not None:
+        yield "x, y and z", *first
+    source = "recovered from x" if first is None else "x"
     yield source, *program.fitted_multipliers(x)
-    if (own := program.multipliers(x)) is not None:
-        yield source, *own
+    if (from_lp := program.multipliers(x)) is not None:
+        yield source, *from_lp
 
 
 def _lower_bounds(
-    program: Program, x: Vector, y: Vector, z: Vector, sides: Sides | None
+    program: Program, x: Vector, y: Vector, z: Vector, sides: PerturbedSides | None
 ) -> Iterator[float]:
-    """Yield bounds below from the same multipliers, at x, a better x̄, and without far bounds."""
+    """Yield lower bounds from the same multipliers: at x, at a better x̄, and without far bounds."""
     yield program.lower(x, y, z, sides)
     if (better := program.stationary(x, y, z)) is not None:
         yield program.lower(better, y, z, sides)
@@ -216,11 +219,11 @@ def _lower_bounds(
         yield relaxed.lower(x, y, z, sides)
 
 
-def _unit(program: Program, x: Vector) -> float:
-    """Return what a gap is relative to at least: Σ|terms| of f at `x` (n,), or f's size in the data.
+def _gap_scale(program: Program, x: Vector) -> float:
+    """Return the gap scale: Σ|terms| of f at `x` (n,), or if larger a magnitude of f from the data.
 
-    The latter is where all terms vanish: the smaller of |q|l and ½Pl², of the smallest entries that are
-    not 0, for the smallest length l in the data, at most 1: of bounds, of sides of rows, or |q|/P.
+    The latter matters if all terms vanish: the smaller of |q|l and ½Pl² over the smallest
+    nonzero entries, for the smallest length l ≤ 1 in the data: bounds, right-hand sides, or |q|/P.
     """
     with np.errstate(all="ignore"):
         terms = 0.5 * abs(float(x @ (program.P @ x))) + float(np.abs(program.q) @ np.abs(x))

@@ -129,18 +129,13 @@ class Program(QPArrays):
         """
         residual, slack = residuals(self.A, x, self.b), residuals(self.G, x, self.h)
         excess: Any = np.maximum(-slack, Intervals(np.zeros(self.h.size)))
-        perturbations = [np.zeros(1)]
-        for M, perturbation, side in (self.A, abs(residual), self.b), (self.G, excess, self.h):
+        sizes = [np.zeros(1)]
+        for M, change, side in (self.A, abs(residual), self.b), (self.G, excess, self.h):
             terms = (abs(M) @ np.abs(x) + np.abs(side)) * (1 - 1e-9)
             with np.errstate(divide="ignore", invalid="ignore"):
-                perturbations.append(
-                    np.where(perturbation.high > 0, perturbation.high / terms, 0.0)
-                )
-        return PerturbedSides(
-            Intervals(self.b) - residual,
-            excess + self.h,
-            float(np.concatenate(perturbations).max()),
-        )
+                sizes.append(np.where(change.high > 0, change.high / terms, 0.0))
+        largest = float(np.concatenate(sizes).max())
+        return PerturbedSides(Intervals(self.b) - residual, excess + self.h, largest)
 
     def nearest(self, x: Vector) -> Vector:
         """Return the point within bounds near `x` (n,) that needs the smallest perturbation of sides."""

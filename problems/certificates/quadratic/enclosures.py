@@ -156,7 +156,7 @@ class Constraints:
         lower = bounded[np.isfinite(self.low[bounded])]
         upper = bounded[np.isfinite(self.up[bounded])]
         equal = np.flatnonzero(self.low == self.up)
-        inequalities = scipy.sparse.vstack([self.I, -identity[lower], identity[upper]])
+        normals = scipy.sparse.vstack([self.I, -identity[lower], identity[upper]])
         limits = np.concatenate([self.i, -self.low[lower], self.up[upper]])
         slack_index = np.concatenate(
             [np.arange(rows), *(rows + np.searchsorted(bounded, at) for at in (lower, upper))]
@@ -171,9 +171,7 @@ class Constraints:
             Constraints(
                 scipy.sparse.csr_array(scipy.sparse.hstack([fixed, empty, -sides[:, None]])),
                 np.zeros(sides.size),
-                scipy.sparse.csr_array(
-                    scipy.sparse.hstack([inequalities, slack, -limits[:, None]])
-                ),
+                scipy.sparse.csr_array(scipy.sparse.hstack([normals, slack, -limits[:, None]])),
                 np.zeros(limits.size),
                 np.concatenate([-infinite, np.zeros(slack.shape[1]), [1.0]]),
                 np.concatenate([infinite, np.ones(slack.shape[1]), [inf]]),
@@ -181,12 +179,12 @@ class Constraints:
         )
         if solution is None:
             return None
-        point, has_room = solution.x[:n] / solution.x[-1], solution.x[n:-1] > 0.5
+        point, has_slack = solution.x[:n] / solution.x[-1], solution.x[n:-1] > 0.5
         at = np.where(point - self.low <= self.up - point, self.low, self.up)
         low, up = self.low.copy(), self.up.copy()
-        pinned = bounded[~has_room[rows:]]
+        pinned = bounded[~has_slack[rows:]]
         low[pinned] = up[pinned] = at[pinned]
-        tight, loose = np.flatnonzero(~has_room[:rows]), np.flatnonzero(has_room[:rows])
+        tight, loose = np.flatnonzero(~has_slack[:rows]), np.flatnonzero(has_slack[:rows])
         E = scipy.sparse.csr_array(scipy.sparse.vstack([self.E, self.I[tight]]))
         e = np.concatenate([self.e, self.i[tight]])
         within = Constraints(E, e, self.I[loose], self.i[loose], low, up, self.e.size)

@@ -113,9 +113,8 @@ def _bounds(
     feasible = program.upper(x, np.zeros(program.b.size) if multipliers is None else multipliers[0])
     point = program.nearest(x) if feasible is None else feasible[1]
     gap_scale, at_nearest = _gap_scale(program, point), float(program.value(point).high)
-    best = _best_lower(
-        program, point, multipliers, feasible[0] if feasible else at_nearest, gap_scale
-    )
+    value = feasible[0] if feasible else at_nearest
+    best = _best_lower(program, point, multipliers, value, gap_scale)
     nearby = None if feasible else _nearby(program, point, at_nearest, best, gap_scale)
     if feasible is None and program.is_infeasible:
         return replace(_INFEASIBLE, point=Point(x), nearby=nearby)
@@ -151,12 +150,12 @@ def _nearby(
     """
     sides = program.perturbed_sides(x)
     below = _best_lower(program, x, (best.y, best.z), value, gap_scale, sides)
-    if not np.isfinite([sides.move, below.bound, value]).all():
+    if not np.isfinite([sides.backward_error, below.bound, value]).all():
         return None
     return assembled(
         Bounds(below.bound, value, 0.0, proven=True),
         gap_scale,
-        backward_error=sides.move,
+        backward_error=sides.backward_error,
         bound_source=f"proven: {best.source}",
         point=Point(x, np.concatenate([below.z, below.y])),
     )

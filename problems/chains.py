@@ -1,4 +1,4 @@
-"""Sequences of labelled samples: scores of labellings, the best one, and marginals."""
+"""Sequences of labelled samples: scores of labellings, the best labelling, and marginals."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,17 +16,17 @@ Cube = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """The form of a structured margin: sequences, and what is asked of them.
+    """The form of a structured margin over m sequences of L labels, with a linear chain model.
 
-    Shapes: X (m, L, d), y (m, L) labels below K; w (K·d + K²,), first U, then T row by row.
+    Shapes: X (m, L, d), y (m, L) with labels 0 to K − 1; w (K·d + K²,), first U, then T row by row.
     """
 
     X: Cube
     y: Indices
     K: int
     C: float
-    gram: None = None  # values of no kernel are computed
-    made_by: ClassVar[str] = "to_chains"
+    gram: None = None  # no kernel is used
+    reduction_method: ClassVar[str] = "to_chains"
 
     @property
     def size(self) -> int:
@@ -35,7 +35,7 @@ class Chains:
 
     @property
     def rows(self) -> Block:
-        """The samples one below the other, shape (m·L, d)."""
+        """The samples of all sequences, shape (m·L, d)."""
         return self.X.reshape(-1, self.X.shape[2])
 
     def scores(self, w: Vector) -> tuple[Cube, Block]:
@@ -56,11 +56,11 @@ class Chains:
         return np.concatenate([U.ravel(), T.ravel()])
 
     def predict(self, w: Vector) -> Indices:
-        """Return the labelling of highest score of each sequence, shape (m, L)."""
+        """Return the highest-scoring labelling of each sequence, shape (m, L)."""
         return best_path(*self.scores(w))
 
     def most_violating(self, w: Vector) -> Indices:
-        """Return argmax Δ(y, ŷ) + wᵀΨ(x, ŷ) of each sequence: loss-augmented Viterbi."""
+        """Return argmax Δ(y, ŷ) + wᵀΨ(x, ŷ) for each sequence: loss-augmented Viterbi."""
         nodes, T = self.scores(w)
         return best_path(nodes + 1.0 - np.eye(self.K)[self.y], T)
 
@@ -71,13 +71,12 @@ class Chains:
     def primal(self, w: Vector) -> Intervals:
         """Return the primal objective at w.
 
-        Scores are taken as differences to those of the labels given, so that what all labels have in
-        common is not in the sums.
+        Scores are taken relative to those of the true labels, which avoids cancellation in the sums.
         """
         U, T = self.split(w)
-        nodes, given = products(self.rows, U.T), self.y.ravel()
-        own = nodes[np.arange(given.size), given]
-        nodes = nodes - own[:, None] + (np.arange(self.K) != given[:, None])
+        nodes, labels = products(self.rows, U.T), self.y.ravel()
+        true_scores = nodes[np.arange(labels.size), labels]
+        nodes = nodes - true_scores[:, None] + (np.arange(self.K) != labels[:, None])
         nodes = nodes.reshape(*self.y.shape, self.K)
         edges = Intervals(T) - T[self.y[:, :-1], self.y[:, 1:]][:, :, None, None]
         best = nodes[:, 0]
@@ -86,31 +85,31 @@ class Chains:
         return 0.5 * (Intervals(w) * w).sum() + self.C * best.max(axis=1).sum()
 
     def marginals(self, labels: Indices) -> Cube:
-        """Return the μ of one labelling of weight 1, shape (m, L, K²); at t = 0 it has a = 0."""
+        """Return the μ of one labelling with weight 1, shape (m, L, K²); label 0 precedes t = 0."""
         before = np.concatenate([np.zeros_like(labels[:, :1]), labels[:, :-1]], axis=1)
         return np.eye(self.K**2)[before * self.K + labels]
 
     def consistent(self, mu: Cube) -> Cube:
-        """Return marginals of total C that are consistent: `mu` itself if it is.
+        """Return consistent marginals with total C: `mu` itself if it is consistent.
 
-        They are those of the Markov chain with the transitions of `mu`, hence of a distribution.
+        They belong to the Markov chain with the transitions of `mu`, so to a distribution.
         """
         mu = np.maximum(mu, 0.0).reshape(*self.y.shape, self.K, self.K)
         _, power = np.frexp(mu.max(axis=(2, 3), keepdims=True))
-        mu = np.ldexp(mu, -power)  # so that no sum overflows; shares stay what they are
+        mu = np.ldexp(mu, -power)  # so that no sum overflows; the ratios do not change
         result = np.zeros_like(mu)
-        nodes = self.C * _shares(mu[:, 0].sum(axis=1))
+        nodes = self.C * _normalised(mu[:, 0].sum(axis=1))
         result[:, 0, 0] = nodes
         for t in range(1, mu.shape[1]):
-            result[:, t] = nodes[:, :, None] * _shares(mu[:, t])
+            result[:, t] = nodes[:, :, None] * _normalised(mu[:, t])
             nodes = result[:, t].sum(axis=1)
         return result.reshape(*self.y.shape, -1)
 
     def dual(self, mu: Cube) -> tuple[Intervals, Vector]:
-        """Return the dual objective of exactly consistent marginals next to `mu`, and about its w(μ).
+        """Return the dual objective at exactly consistent marginals near `mu`, and w(μ) approximately.
 
-        Those that `consistent` has made are wrong by a relative error each. The labels given lack what
-        all others have: no large numbers are subtracted.
+        Each marginal from `consistent` has a small relative error. Those of the true labels are computed
+        from all others, without cancellation.
         """
         m, length = self.y.shape
         nodes, wrong = _differences(mu.reshape(m, length, self.K, self.K).sum(axis=2), self.y)
@@ -123,21 +122,21 @@ class Chains:
         return value, np.concatenate([U.mid.T.ravel(), T.mid])
 
 
-def _differences(mu: Cube, given: Indices) -> tuple[Cube, Block]:
-    """Return −mu, but what all others sum to for the entries given, and these sums.
+def _differences(mu: Cube, labels: Indices) -> tuple[Cube, Block]:
+    """Return [k = label]·Σμ − μₖ, and the sum of all μₖ with k ≠ label.
 
-    That is [k = given]·Σμ − μₖ, and how much of the weight is not on the entries given.
+    That is −μ, except that entries of the true labels hold that sum.
     """
-    others = mu.copy()
-    np.put_along_axis(others, given[..., None], 0.0, axis=-1)
-    wrong = others.sum(axis=-1)
-    others = -others
-    np.put_along_axis(others, given[..., None], wrong[..., None], axis=-1)
-    return others, wrong
+    differences = mu.copy()
+    np.put_along_axis(differences, labels[..., None], 0.0, axis=-1)
+    wrong = differences.sum(axis=-1)
+    differences = -differences
+    np.put_along_axis(differences, labels[..., None], wrong[..., None], axis=-1)
+    return differences, wrong
 
 
-def _shares(weights: Cube) -> Cube:
-    """Return the weights divided by their sums over the last axis; equal shares where all are 0."""
+def _normalised(weights: Cube) -> Cube:
+    """Return the weights normalised to sum to 1 over the last axis; uniform where all are 0."""
     total = weights.sum(axis=-1, keepdims=True)
     return np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / weights.shape[-1])
 
@@ -145,14 +144,14 @@ def _shares(weights: Cube) -> Cube:
 def best_path(nodes: Cube, T: Block) -> Indices:
     """Return argmax Σₜ nodes[s, t, ŷₜ] + Σₜ T[ŷₜ₋₁, ŷₜ], shape (m, L) (Viterbi 1967)."""
     m, length, _ = nodes.shape
-    each = np.arange(m)
+    sequences = np.arange(m)
     best = nodes[:, 0]
-    came: list[Indices] = []
+    predecessors: list[Indices] = []
     for t in range(1, length):
         through = best[:, :, None] + T
-        came.append(through.argmax(axis=1))
+        predecessors.append(through.argmax(axis=1))
         best = through.max(axis=1) + nodes[:, t]
     path = [best.argmax(axis=1)]
-    for back in reversed(came):
-        path.append(back[each, path[-1]])
+    for back in reversed(predecessors):
+        path.append(back[sequences, path[-1]])
     return np.stack(path[::-1], axis=1)

@@ -1,12 +1,12 @@
-"""The canonical forms a solver can ask for.
+"""The canonical forms that solvers take.
 
 `QP`      min ½xᵀPx + qᵀx   s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
 `BoxQP`   min ½xᵀQx + pᵀx   s.t. Σ_{i∈g} aᵢxᵢ = delta_g for disjoint groups g, lb ≤ x ≤ ub
 `ERM`     min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b)   (b = 0 without intercept)
-`Sharded` the same for a linear kernel, of samples in blocks
+`Sharded` the same with a linear kernel, for samples in blocks
 
-A form is what a solver is given and never changes. `start` is where to begin, if the caller has an
-idea; a solver may ignore it. `made_by` is the method by which a problem reduces to it.
+A solver receives a form, which is immutable. `start` is an optional initial point, which a solver may
+ignore. `reduction_method` names the method by which a problem reduces to the form.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dualgap.problems.gram.gram import GIBIBYTE, Gram, SignedGram
 from dualgap.problems.losses import Loss
 from dualgap.problems.projection import members_of, project
 
-# "unbounded" of a problem without samples, which a feasible point does not refute
+# "unbounded": for problems without samples; a feasible point does not refute it
 Claim = Literal["optimal", "infeasible", "unbounded", "stopped", "none"]
 
 
@@ -42,12 +42,12 @@ class BoxQP:
 
     Attributes
     ----------
-    Q : (n, n) as an operator.
+    Q : (n, n), an operator.
     p, lb, ub : (n,); bounds may be infinite.
-    a : (n,) coefficients of the equalities; None where there is none.
-    groups : (n,) the equality that each variable is in, −1 for none; None for one equality of all.
-    delta : (number of groups,), empty where there is no equality.
-    start : (n,) where to begin, or None; it is feasible.
+    a : (n,) coefficients of the equalities, or None.
+    groups : (n,) index of each variable's equality, −1 for none; None for one equality over all.
+    delta : (number of groups,), empty without equalities.
+    start : (n,) a feasible initial point, or None.
     """
 
     Q: SignedGram
@@ -58,7 +58,7 @@ class BoxQP:
     lb: Vector
     ub: Vector
     start: Vector | None = None
-    made_by: ClassVar[str] = "to_box"
+    reduction_method: ClassVar[str] = "to_box"
 
     @property
     def n(self) -> int:
@@ -67,12 +67,12 @@ class BoxQP:
 
     @property
     def gram(self) -> Gram:
-        """The Gram matrix behind Q, which counts kernel evaluations."""
+        """The Gram matrix underlying Q, which counts kernel evaluations."""
         return self.Q.gram
 
     @cached_property
     def equalities(self) -> list[tuple[Indices, Vector, float]]:
-        """The variables, `a` and delta of each equality; they have no variable in common."""
+        """Variables, coefficients and delta of each equality; their variables are disjoint."""
         if self.a is None:
             return []
         if self.groups is None:
@@ -81,7 +81,7 @@ class BoxQP:
         return [(i, self.a[i], d) for i, d in zip(members, self.delta.tolist(), strict=True)]
 
     def equality_rows(self) -> tuple[scipy.sparse.csc_array, Vector] | tuple[None, None]:
-        """Return A (groups, n) and b_eq of the equalities Ax = b_eq; None, None without any."""
+        """Return A (groups, n) and b_eq of the equalities Ax = b_eq, or None, None."""
         if self.a is None:
             return None, None
         if self.groups is None:
@@ -95,7 +95,7 @@ class BoxQP:
         return project(z, self.lb, self.ub, self.a, self.delta, self.groups)
 
     def first_point(self) -> Vector:
-        """Return where to begin: a copy of `start`, else the feasible point nearest to 0."""
+        """Return a copy of `start`, by default the feasible point nearest to 0."""
         return self.project(np.zeros(self.n)) if self.start is None else self.start.copy()
 
     def multipliers(self, g: Vector) -> list[tuple[float, float]]:
@@ -106,7 +106,7 @@ class BoxQP:
         ]
 
     def lagrangian_gradient(self, g: Vector, nu: Sequence[float] | None = None) -> Vector:
-        """Return r = g + ν_g·aᵢ for the gradient `g` (n,), by default at the best multipliers."""
+        """Return r = g + ν_g·aᵢ for the gradient `g` (n,) and `nu`, by default the best multipliers."""
         nu = [middle(*interval) for interval in self.multipliers(g)] if nu is None else nu
         r = g.copy()
         for (i, a, _), value in zip(self.equalities, nu, strict=True):
@@ -114,11 +114,11 @@ class BoxQP:
         return r
 
     def gap_terms(self, g: Vector, x: Vector) -> Vector:
-        """Return each variable's share of the duality gap at `x` (n,) with the gradient `g`."""
+        """Return each variable's term of the duality gap at `x` (n,) with the gradient `g`."""
         return gap_terms(self.lagrangian_gradient(g), x - self.lb, self.ub - x)
 
     def violating_pair(self, g: Vector, x: Vector) -> float:
-        """Return how far the most violating pair is from optimal, see `box_gap.violating_pair`."""
+        """Return the violation of the most violating pair, see `box_gap.violating_pair`."""
         return violating_pair(g, self.a, x - self.lb, self.ub - x, self.groups)
 
     def kkt_violation(self, g: Vector, x: Vector) -> float:
@@ -130,8 +130,8 @@ class BoxQP:
 class QP:
     """min ½xᵀPx + qᵀx s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub.
 
-    `P` is a sparse matrix, or the Gram operator of a dual (its `dense()` is computed by the solver,
-    on the solver's time). `G`, `A` are sparse or None; infinite bounds are none.
+    `P` is a sparse matrix, or the Gram operator of a dual: a solver pays for calling its `dense()`.
+    `G`, `A` are sparse or None; bounds may be infinite.
     """
 
     P: scipy.sparse.csc_array | SignedGram
@@ -143,7 +143,7 @@ class QP:
     lb: Vector
     ub: Vector
     start: Vector | None = None
-    made_by: ClassVar[str] = "to_qp"
+    reduction_method: ClassVar[str] = "to_qp"
 
     @property
     def n(self) -> int:
@@ -152,7 +152,7 @@ class QP:
 
     @property
     def gram(self) -> Gram | None:
-        """The Gram matrix behind P, where there is one."""
+        """The Gram matrix underlying P, if any."""
         return self.P.gram if isinstance(self.P, SignedGram) else None
 
 
@@ -161,8 +161,8 @@ class ERM:
     """min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b), the regularised empirical risk.
 
     With λ = 1/ΣCᵢ this is 1/λ times (λ/2)‖w‖² + Σᵢ (Cᵢ/ΣC)·lossᵢ. For a linear kernel φ(x) = x and
-    w is a vector; else w = Σᵢ βᵢφ(xᵢ) is known through β alone. `start` is such a β, shape (n,).
-    The softmax loss has K scores a sample: w is (d, K), β (n, K).
+    w is a vector; otherwise w = Σᵢ βᵢφ(xᵢ) is represented by β. `start` is a β, shape (n,).
+    The softmax loss has K scores per sample: w is (d, K), β (n, K).
     """
 
     gram: Gram
@@ -171,7 +171,7 @@ class ERM:
     loss: Loss
     intercept: bool
     start: Vector | None = None
-    made_by: ClassVar[str] = "to_erm"
+    reduction_method: ClassVar[str] = "to_erm"
 
     @property
     def n(self) -> int:
@@ -181,17 +181,17 @@ class ERM:
 
 @dataclass(frozen=True, eq=False)
 class Sharded:
-    """min ½‖w‖² + Σᵢ C·cᵢ·loss(yᵢ, wᵀxᵢ + b) of samples in blocks, where cᵢ are their weights, else 1.
+    """min ½‖w‖² + Σᵢ C·cᵢ·loss(yᵢ, wᵀxᵢ + b) over samples in blocks, with sample weights cᵢ (default 1).
 
-    A point is w (d,), b, and what a `DualRule` packs as its dual variables.
+    A point is w (d,), b, and the packed `DualRule` of its dual variables.
     """
 
     blocks: Blocks
     C: float
     loss: Loss
     intercept: bool
-    made_by: ClassVar[str] = "to_sharded"
-    gram: ClassVar[None] = None  # which samples in blocks never have
+    reduction_method: ClassVar[str] = "to_sharded"
+    gram: ClassVar[None] = None  # never computed for samples in blocks
 
     @property
     def n(self) -> int:
@@ -208,23 +208,23 @@ Form = BoxQP | QP | ERM | Sharded
 
 @dataclass(frozen=True, eq=False)
 class FormPoint:
-    """What a solver shows when it yields: its current answer, in the variables of its form.
+    """The current answer of a solver, which it yields in the variables of its form.
 
     Attributes
     ----------
-    x : the form's variables: BoxQP and QP (n,); ERM: w (d,), or None where only beta is known; of a
-        formulation that is solved as it is, alpha (n,).
-    beta : ERM only: coefficients of w = Σ βᵢφ(xᵢ), if the method carries them, shape (n,); Sharded:
-        the numbers of a `DualRule`.
-    b : the intercept, if the method has one; beside dual variables it is only examined, see `diagnosis`.
-    inequality : QP only: multipliers of Gx ≤ h, if the method has them.
-    iterations : the method's own count so far.
-    claim : what the solver says of this point; the last one yielded counts.
-    counters : anything else worth recording, by name.
-    note : a sentence for the record's reason, of the last point.
-    w : of a formulation that is solved as it is, the weights, if the method has its own.
-    version : of a program, what it says of its version.
-    equality : QP only: multipliers of A x = b_eq, if the method has them.
+    x : the form's variables: BoxQP and QP (n,); ERM: w (d,), or None if only beta is known; for a
+        formulation solved directly, alpha (n,).
+    beta : ERM: coefficients of w = Σ βᵢφ(xᵢ), shape (n,), if the method has them; Sharded: a packed
+        `DualRule`.
+    b : the intercept, if the method has one; next to dual variables it is only diagnosed.
+    inequality : QP: multipliers of Gx ≤ h, if the method has them.
+    iterations : the method's iteration count so far.
+    claim : the solver's claim about this point; that of the last point counts.
+    counters : further numbers to record, by name.
+    note : a sentence for the record's reason; that of the last point counts.
+    w : for a formulation solved directly, the weights, if the method computes them.
+    version : the version that an external program reports.
+    equality : QP: multipliers of A x = b_eq, if the method has them.
     """
 
     x: Vector | None
@@ -241,17 +241,17 @@ class FormPoint:
 
     @property
     def has_values(self) -> bool:
-        """Whether there is an answer, or the method is only still running."""
+        """Whether it holds an answer, not just a sign that the method is still running."""
         return self.x is not None or self.beta is not None or self.w is not None
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """An answer to a formulation: dual variables, weights, intercept; None for what is not known.
+    """An answer to a formulation: dual variables, weights, intercept; None if unknown.
 
-    `alpha` (n,) has soft-margin scaling for every view of a problem; for regression it is α − α*.
+    `alpha` (n,) has soft-margin scaling in every formulation; for regression it is α − α*.
     For K classes `alpha` is (n, K) and `w` (d, K); for several binary problems `b` is (outputs,) too.
-    Of samples in blocks `rule` is what `alpha` follows from, see `DualRule.packed`.
+    For samples in blocks, `alpha` is computed from `rule`, see `DualRule.packed`.
     """
 
     alpha: Vector | None = None
@@ -273,20 +273,20 @@ F = TypeVar("F", bound=Any)
 
 @dataclass(frozen=True, eq=False)
 class Reduction(Generic[F]):
-    """A form, and the function that takes its points back to the formulation."""
+    """A form, and the function that maps its points back to the formulation."""
 
     form: F
     recover: Callable[[FormPoint], Point]
 
 
 class AsPosed:
-    """Any problem as it is posed, with samples or without: what is written to a file."""
+    """A problem in its original form, with or without samples, as written to a file."""
 
-    made_by: ClassVar[str] = "as_posed"
+    reduction_method: ClassVar[str] = "as_posed"
 
 
 class Unsupported(Exception):
-    """No chain leads from a problem to a solver; the message is the sentence to show."""
+    """A problem cannot be reduced to a form or solved; the message is shown to the user."""
 
 
 def reduce(
@@ -296,19 +296,19 @@ def reduce(
     memory: int = GIBIBYTE,
     gram: Gram | None = None,
 ) -> Reduction[F]:
-    """Return `problem` as a form that a solver wants, and the way back to (alpha, w, b).
+    """Return `problem` as the form that a solver takes, and the map of its points to (alpha, w, b).
 
-    Problems whose loss is piecewise linear have the `BoxQP` of their dual, and a `QP` in their own view;
-    those with a finite loss and one intercept an `ERM`; a structured margin has its `Chains`. As a
-    `Formulation`, if it has samples, and `AsPosed` it is the problem itself, whose points are alpha.
+    Problems with a piecewise linear loss reduce to the `BoxQP` of their dual and to a `QP`; those with a
+    finite loss and one intercept to an `ERM`; a structured margin to `Chains`. The forms `Formulation`
+    (with samples only) and `AsPosed` are the problem itself.
 
     Parameters
     ----------
     problem : any formulation.
-    form : the class of form wanted.
-    start : where to begin; its `alpha` is made feasible first.
-    memory : bytes that the form's Gram matrix may keep.
-    gram : the Gram matrix of these samples to go by, None for a new one.
+    form : the class of the form.
+    start : the initial point; its `alpha` is made feasible first.
+    memory : bytes that the form's Gram matrix may cache.
+    gram : the Gram matrix of these samples; None creates a new one.
 
     Raises
     ------
@@ -318,8 +318,10 @@ def reduce(
     if problem.in_blocks:
         if form is not Sharded:
             raise Unsupported(
-                "its samples are in blocks, of which one at a time is in memory, and this solver needs "
-                "all at once: name near_rows"
+                "its samples are in blocks, held in memory one at a time, but this solver needs all of "
+                "them: use near_rows"
             )
         return problem.to_sharded(None, start)
-    return getattr(problem, form.made_by)(problem.gram(memory) if gram is None else gram, start)
+    return getattr(problem, form.reduction_method)(
+        problem.gram(memory) if gram is None else gram, start
+    )

@@ -1,11 +1,10 @@
-"""The nearest point of {lb ≤ x ≤ ub, Σ_{i∈g} aᵢxᵢ = delta_g for every group g}: min ½‖x − z‖².
+"""Projection onto {lb ≤ x ≤ ub, Σ_{i∈g} aᵢxᵢ = delta_g for every group g}: min ½‖x − z‖².
 
-The groups are disjoint, so each is projected by itself.
+The groups are disjoint, so each is projected separately.
 
 By duality x(μ) = clip(z − μa, lb, ub), where aᵀx(μ) falls with μ and is linear between 2n
-breakpoints. A pivot breakpoint halves those in question, and what lies outside the bracket is
-summed once and never read again: O(n) (Kiwiel 2008, "Breakpoint searching algorithms for the
-continuous quadratic knapsack problem").
+breakpoints. Each pivot halves the candidates, and variables outside the bracket are summed once: O(n)
+(Kiwiel 2008, "Breakpoint searching algorithms for the continuous quadratic knapsack problem").
 """
 
 from itertools import pairwise
@@ -24,19 +23,19 @@ def project(
     delta: float | Vector = 0.0,
     groups: Indices | None = None,
 ) -> Vector:
-    """Return the Euclidean projection of `z` (n,) onto the box, and the hyperplanes if `a` is given.
+    """Return the Euclidean projection of `z` (n,) onto the box and, given `a`, the hyperplanes.
 
     Parameters
     ----------
     z, lb, ub : (n,) the point and the box; bounds may be infinite.
     a : (n,) coefficients of the equalities, or None.
     delta : a number for one equality, else (groups,).
-    groups : (n,) the equality that each variable is in, −1 for none; None for one equality of all.
+    groups : (n,) index of each variable's equality, −1 for none; None for one equality over all.
 
     Raises
     ------
     ValueError
-        If `z` is not finite, or the box and a hyperplane have no point in common.
+        If `z` is not finite, or the box and a hyperplane do not intersect.
     """
     if a is None:
         return np.clip(z, lb, ub)
@@ -50,7 +49,7 @@ def project(
 
 
 def members_of(groups: Indices, count: int | None = None) -> list[Indices]:
-    """Return the variables in each of the groups 0, ..., count − 1, in their order; −1 is in none."""
+    """Return the sorted variables of each of the groups 0, ..., count − 1; −1 means no group."""
     order = np.argsort(groups, kind="stable")
     count = int(groups.max(initial=-1)) + 1 if count is None else count
     ends = np.searchsorted(groups[order], np.arange(count + 1))
@@ -59,11 +58,11 @@ def members_of(groups: Indices, count: int | None = None) -> list[Indices]:
 
 def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -> Vector:
     if not np.isfinite(z).all():
-        raise ValueError("z: must be finite, got NaN or infinite entries")
-    point, moving = z, a != 0  # 0 times an infinite bound is no number
-    for _ in range(3):  # from far away, rounding leaves some of the equality to the next round
+        raise ValueError("z must be finite, but has NaN or infinite entries")
+    point, moving = z, a != 0  # 0 times an infinite bound is NaN
+    for _ in range(3):  # rounding of a far point may leave a residual for the next pass
         clipped = np.clip(point, lb, ub)
-        # not a @ clipped, for which BLAS wakes threads that then spin for a while
+        # not a @ clipped: BLAS would wake threads that keep spinning
         terms = a * clipped
         rounding = 8 * np.finfo(float).eps * (float(np.abs(terms).sum()) + abs(delta))
         if abs(float(terms.sum()) - delta) <= rounding:
@@ -72,13 +71,13 @@ def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -
         highest = float((a[moving] * np.where(a > 0, ub, lb)[moving]).sum())
         if not lowest - rounding <= delta <= highest + rounding:
             raise ValueError(
-                f"delta: a'x = {delta:g} cannot be met within [{lowest:g}, {highest:g}]"
+                f"delta = {delta:g} is outside the range [{lowest:g}, {highest:g}] of a'x"
             )
-        # copies: compiled once for writable contiguous arrays, whatever the caller holds
+        # the compiled function takes writable contiguous arrays only
         copies = (np.array(v, dtype=np.float64) for v in (point, lb, ub, a))
         space = np.empty(a.size), np.empty(a.size), np.empty(a.size, np.int64)
         mu = _multiplier(*copies, *space, float(min(max(delta, lowest), highest)))  # type: ignore[call-arg]
-        # at either end of the range μ is ±inf: every variable sits at its bound
+        # at either end of the range μ is ±inf and every variable is at a bound
         step = np.where(moving, mu, 0.0) * np.where(moving, a, 1.0)
         point = np.clip(point - step, lb, ub)
     return point
@@ -91,8 +90,8 @@ def _multiplier(
 ) -> float:  # fmt: skip
     """Return the root μ of aᵀclip(z − μa, lb, ub) = delta.
 
-    Overwritten are `first` (n,), where each variable leaves one bound, `last` (n,), where it reaches
-    the other, and `active` (n,).
+    `first` (n,), `last` (n,) and `active` (n,) are work arrays: the μ at which each variable leaves one
+    bound and reaches the other, and the variables still undecided.
     """
     count = 0
     for i in range(z.size):
@@ -105,8 +104,8 @@ def _multiplier(
     constant, slope = -delta, 0.0  # decided variables add constant − slope·μ
     low, high = -np.inf, np.inf
     while count > 0 and low < high:
-        middle = active[count // 2]
-        pivot = first[middle] if first[middle] > low else last[middle]
+        candidate = active[count // 2]
+        pivot = first[candidate] if first[candidate] > low else last[candidate]
         value = constant - slope * pivot
         for k in range(count):
             i = active[k]
@@ -117,7 +116,7 @@ def _multiplier(
             low = pivot
         if value <= 0.0:
             high = pivot
-        kept = 0
+        remaining = 0
         for k in range(count):
             i = active[k]
             if last[i] <= low:
@@ -128,9 +127,9 @@ def _multiplier(
                 constant += a[i] * z[i]
                 slope += a[i] * a[i]
             else:
-                active[kept] = i
-                kept += 1
-        count = kept
+                active[remaining] = i
+                remaining += 1
+        count = remaining
     if slope > 0.0 and low < high:
         root = constant / slope
         return float(low if root < low else high if root > high else root)

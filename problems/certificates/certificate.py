@@ -82,7 +82,7 @@ class Certificate:
     b_interval : the interval of all optimal b for that w.
     offsets : the best offset of each group; b is their mean.
     norm2 : an enclosure of ‖w‖² for the w of both bounds; NaN if the bounds use different w.
-    unit : the gap scale, a lower bound on what the gap is divided by if the optimum may be 0; else 0.
+    unit : the gap scale, the least divisor of the gap if the optimum may be 0; else 0.
     scale : the primal's w as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 up to rounding.
     resolution : the part of the relative gap that may be float64 rounding error alone; 0 if proven.
     infeasible : whether it is proven that there is no optimum: no point separates the samples or is

@@ -38,7 +38,7 @@ class DualProblem:
     view: ClassVar[View] = "dual"
     takes_blocks: ClassVar[bool] = False
     may_be_infeasible: ClassVar[bool] = False
-    made_by: ClassVar[str] = "to_itself"
+    reduction_method: ClassVar[str] = "to_itself"
     shared_gram: Gram | None = None
 
     X: Matrix

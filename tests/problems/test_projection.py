@@ -83,7 +83,7 @@ def test_without_a_hyperplane_it_clips() -> None:
 
 
 def test_a_hyperplane_beside_the_box_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"delta: a'x = 3 cannot be met within \[-1, 2\]"):
+    with pytest.raises(ValueError, match=r"delta = 3 is outside the range \[-1, 2\] of a'x"):
         project(np.zeros(3), np.zeros(3), np.ones(3), np.array([1.0, 1.0, -1.0]), 3.0)
 
 

@@ -125,7 +125,7 @@ class Program(QPArrays):
     def perturbed_sides(self, x: Vector) -> PerturbedSides:
         """Return right-hand sides that `x` (n,) satisfies exactly, and their largest perturbation.
 
-        That is |Ax − b| relative to |A||x| + |b| in each row, likewise for Gx ≤ h; lb ≤ x ≤ ub.
+        That is |Ax − b| relative to |A||x| + |b| in each row, the same for Gx ≤ h; lb ≤ x ≤ ub.
         """
         residual, slack = residuals(self.A, x, self.b), residuals(self.G, x, self.h)
         excess: Any = np.maximum(-slack, Intervals(np.zeros(self.h.size)))
@@ -193,7 +193,7 @@ class Program(QPArrays):
         """Return an upper bound on max(0, r(ξ − x) − ½μ(x − x̄)²) over the x within bounds, per variable.
 
         That is max(r, 0)(ξ − lb) + max(−r, 0)(ub − ξ) without the square and, if μ > 0,
-        r²/(2μ) + r(ξ − x̄) for any x. If μ ≤ 0, r has the right sign wherever a bound is missing.
+        r²/(2μ) + r(ξ − x̄) for any x. If μ ≤ 0, r has the right sign where a bound is missing.
         """
         curved, linear = self.curvature > 0, np.zeros(xi.size)
         sides = (

@@ -1,1 +1,1 @@
-"""The dual of a problem: variables, constraints, forms, offsets, and points made from weights."""
+"""The dual of a problem: variables, constraints, forms, offsets, and points recovered from weights."""

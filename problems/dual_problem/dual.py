@@ -1,4 +1,4 @@
-"""The dual of a formulation, and the forms that it reduces to: what follows from what it is."""
+"""The dual of a formulation, and its reductions to forms."""
 
 from dataclasses import fields
 from fractions import Fraction
@@ -20,18 +20,18 @@ from dualgap.problems.losses import Hinge, Piece
 from dualgap.problems.projection import members_of, project
 
 View = Literal["primal", "dual", "risk"]
-_RESOLVED = 2.0**-30  # of the largest target: a range below it is rounding
-_BLOCK_BYTES = 2**27  # of a block that arrays in memory are cut into
+_RANGE_RTOL = 2.0**-30  # relative to the largest target: a smaller range of targets is rounding
+_SHARD_BYTES = 2**27  # of the blocks that arrays in memory are split into
 
 
 class DualProblem:
-    """What a formulation says of itself, and its dual variables, their feasible set, and its forms.
+    """The loss, weights and offsets of a formulation, its dual feasible set, and its forms.
 
     Attributes
     ----------
-    view : how the problem is posed; `objective` is in that view's own sign and scale.
+    view : how the problem is formulated, which determines the sign and scale of `objective`.
     may_be_infeasible : whether there may be no feasible point.
-    shared_gram : the samples' Gram matrix with values computed for several problems, see `changed`.
+    shared_gram : the samples' Gram matrix, shared by several problems, see `changed`.
     takes_blocks : whether its samples may be in blocks.
     """
 
@@ -45,7 +45,7 @@ class DualProblem:
     y: Vector
     kernel: Kernel = Linear()
     intercept: bool = True
-    C: Any  # a field of some views only
+    C: Any  # a field of some formulations only
 
     @property
     def n(self) -> int:
@@ -59,7 +59,7 @@ class DualProblem:
 
     @property
     def outputs(self) -> int:
-        """Dual variables of one sample: 1, or K for K classes."""
+        """Number of dual variables per sample: 1, or K for K classes."""
         return 1
 
     @property
@@ -74,67 +74,64 @@ class DualProblem:
 
     @property
     def slack_weight(self) -> Any:
-        """What `weight` is made from: one number for all samples, or one for each."""
+        """The source of `weight`: one number for all samples, or one per sample."""
         return self.C
 
     @property
     def groups(self) -> Indices | None:
-        """The offset that each sample has, shape (n,), −1 for none; None for one of all or none."""
+        """Index of each sample's offset, shape (n,), −1 for none; None for at most one offset."""
         return None
 
     @property
     def costs(self) -> Vector:
-        """The linear costs c of the offsets, shape (number of groups,): by default there are none."""
+        """The linear costs c of the offsets, shape (number of groups,): 0 by default."""
         count = int(self.intercept) if self.groups is None else int(np.max(self.groups)) + 1
         return np.zeros(max(0, count))
 
     @property
     def budget(self) -> float:
-        """The largest Σ|βᵢ|."""
+        """The upper bound on Σ|βᵢ|."""
         return inf
 
     @property
     def sums(self) -> Vector:
-        """What the coefficients β of each group add up to, shape (number of groups,)."""
+        """The required sum of the coefficients β of each group, shape (number of groups,)."""
         return self.costs
 
     def samples_of_groups(self, count: int) -> list[Indices]:
-        """Return the samples of each of `count` groups: all of them where there is one for all."""
+        """Return the samples of each of `count` groups; without `groups` each has all samples."""
         if self.groups is None:
             return [np.arange(self.n)] * count
         return members_of(self.groups, count)
 
     def losses(self, y: Any, scores: Any, offsets: Any) -> Any:
-        """Return ℓ(yᵢ, fᵢ) (n,) of decisions that are scores plus the offsets of the groups.
-
-        In whichever arithmetic its arguments are.
-        """
+        """Return ℓ(yᵢ, fᵢ) (n,) for decisions fᵢ = score + offset, in the arguments' arithmetic."""
         return self.loss.value(y, scores + self.shifts(offsets))
 
     def shifts(self, offsets: Any) -> Any:
-        """Return what the offsets of the groups add to each score: one number without groups."""
+        """Return the offset of each sample: one number without groups."""
         if self.groups is None:
             return offsets[0] if len(offsets) else 0.0
         return np.concatenate([offsets, [0.0]])[self.groups]
 
     def allows(self, offsets: Any) -> bool:
-        """Return whether offsets are feasible: all are, by default."""
+        """Whether offsets are feasible: by default all are."""
         return True
 
     def offset_choices(self, offsets: Vector, scores: Vector) -> list[Vector]:
-        """Return offsets among which the best feasible ones are, from the dual's multipliers."""
+        """Return candidates for the best feasible offsets, from the dual's multipliers."""
         return [offsets]
 
     def decision_offset(self, offsets: Any) -> float:
-        """Return the b of the decision function for the best offsets (groups,): their mean."""
+        """Return the b of the decision function: the mean of the best offsets (groups,)."""
         return float(np.mean(offsets)) if len(offsets) else 0.0
 
     def exact_weights(self) -> list[Fraction | None]:
-        """Return Cᵢ as rationals, None where there is no bound."""
+        """Return Cᵢ as rationals, None where infinite."""
         return [None if np.isinf(c) else Fraction(c) for c in self.weight.tolist()]
 
     def targets(self, array: type[Intervals] | type[Balls]) -> Any:
-        """Return an array of such a class around the targets, which by default are exact; or labels."""
+        """Return the targets as an `array`, exact by default; labels stay as they are."""
         return array(self.y) if self.is_regression else self.y
 
     @property
@@ -144,7 +141,7 @@ class DualProblem:
 
     @property
     def is_linear(self) -> bool:
-        """Whether w is a vector of weights on the features."""
+        """Whether w is a vector of feature weights."""
         return isinstance(self.kernel, Linear)
 
     @property
@@ -154,44 +151,44 @@ class DualProblem:
 
     @property
     def pieces(self) -> list[Piece] | None:
-        """The pieces of the loss's conjugate, if it is piecewise linear; else None."""
+        """The pieces of the loss if it is piecewise linear, else None."""
         return self.loss.dual_pieces(self.y)
 
     @property
     def limits(self) -> tuple[Vector, Vector]:
-        """The smallest and the largest value of each αᵢ, shape (n,)."""
+        """The smallest and largest values of each αᵢ, shape (n,)."""
         low, high = self.loss.dual_range
         return _times(self.weight, low), _times(self.weight, high)
 
     @property
     def upper(self) -> Vector:
-        """The largest |αᵢ|, shape (n,): Cᵢ times the loss's largest slope, perhaps inf."""
+        """The largest |αᵢ|, shape (n,): Cᵢ times the loss's largest slope; may be inf."""
         return self.weight * self.loss.lipschitz
 
     @cached_property
     def is_bounded(self) -> bool:
-        """Whether no dual variable can grow without bound."""
+        """Whether every dual variable is bounded."""
         return bool(np.isfinite(self.upper).all())
 
     def gram(self, memory: int = GIBIBYTE) -> Gram:
-        """Return the Gram matrix that the problem shares with others, else a new one."""
+        """Return the shared Gram matrix if there is one, else a new one."""
         return self.shared_gram or Gram(self.X, self.kernel, memory)
 
     @cached_property
     def decision_exponent(self) -> int:
-        """The k such that decisions, targets and offsets have the size 2ᵏ: 0 for a margin of one.
+        """The k such that decisions, targets and offsets have the magnitude 2ᵏ: 0 for a margin of 1.
 
-        Where offsets have costs and labels no margin, it is that of K times one sample's α.
+        If offsets have costs and labels have no margin, 2ᵏ is the magnitude of K times one sample's α.
         """
         if self.loss.degree is None:
             return 0
         if not self.is_regression:
             largest = min(float(self.weight.max()), float(np.abs(self.costs).sum()))
             return _exponent(largest * float(np.abs(self.kernel.diagonal(self.X)).max()))
-        largest, spread = float(np.abs(self.y).max()), float(np.ptp(self.y))
+        largest, extent = float(np.abs(self.y).max()), float(np.ptp(self.y))
         takes_shifts = self.costs.size and not self.costs.sum()
-        spread = max(spread, _RESOLVED * largest) if takes_shifts and spread else largest
-        return _exponent(spread)
+        extent = max(extent, _RANGE_RTOL * largest) if takes_shifts and extent else largest
+        return _exponent(extent)
 
     @cached_property
     def is_psd(self) -> bool:
@@ -200,23 +197,23 @@ class DualProblem:
 
     @cached_property
     def psd_shift(self) -> float:
-        """δ ≥ 0 such that K + δI is positive semidefinite, where the kernel is not declared to be."""
+        """δ ≥ 0 such that K + δI is positive semidefinite; 0 if the kernel declares that K is."""
         return psd_shift(self.gram()) if self.is_psd else 0.0
 
     def changed(self, **values: Any) -> Self:
-        """Return the problem with other settings or targets of the same samples and kernel.
+        """Return the problem with other settings or targets for the same samples and kernel.
 
-        What is known of the samples is kept, so this takes no time; the values are not checked: they
-        have to be such as a problem that is built has them.
+        Cached properties of the samples are kept, so this is fast. The values are not validated: they
+        must be as the constructor would leave them.
         """
-        known = {"y", "is_psd", "psd_shift", "shared_gram", *(field.name for field in fields(self))}  # type: ignore[arg-type]
-        new = object.__new__(type(self))
-        vars(new).update({k: v for k, v in vars(self).items() if k in known} | values)
-        return new
+        names = {"y", "is_psd", "psd_shift", "shared_gram", *(field.name for field in fields(self))}  # type: ignore[arg-type]
+        copy = object.__new__(type(self))
+        vars(copy).update({k: v for k, v in vars(self).items() if k in names} | values)
+        return copy
 
     @cached_property
     def signs(self) -> Vector:
-        """α = signs·β, of shape (n,) or (n, outputs): labels, and ones where y are targets."""
+        """The signs in α = signs·β, shape (n,) or (n, outputs): the labels; ones for regression."""
         return np.ones(self.n) if self.loss.is_regression else self.y
 
     def beta(self, alpha: Vector) -> Vector:
@@ -228,75 +225,75 @@ class DualProblem:
         return self.beta(beta)
 
     def feasible(self, alpha: Vector) -> Vector:
-        """Return the nearest dual feasible point to `alpha` (n,), shrunk to the budget if there is one.
+        """Return the nearest dual feasible point to `alpha` (n,), scaled down to the budget if needed.
 
-        What sums leave above the budget by rounding stays: bounds take it into account.
+        An excess over the budget by rounding remains: bounds account for it.
         """
         a = self.signs if self.sums.size else None
-        near = project(alpha, *self.limits, a, self.sums, self.groups)
-        size = float(np.abs(near).sum())
-        return near * (self.budget / size) if size > (1 + 1e-12) * self.budget else near
+        nearest = project(alpha, *self.limits, a, self.sums, self.groups)
+        size = float(np.abs(nearest).sum())
+        return nearest * (self.budget / size) if size > (1 + 1e-12) * self.budget else nearest
 
     def infeasibility(self, alpha: Vector) -> float:
-        """Return by how much `alpha` (n,) violates a bound, an equality or the budget at most."""
+        """Return the largest violation of a bound, an equality or the budget by `alpha` (n,)."""
         low, high = self.limits
         box, over = np.maximum(alpha - high, low - alpha), np.abs(alpha).sum() - self.budget
         worst = max(0.0, float(box.max()), float(over))
         if not self.sums.size:
             return worst
         sums = self.beta(alpha).sum(keepdims=True)
-        if self.groups is not None:  # bin 0 is of the samples in no group
+        if self.groups is not None:  # bin 0 holds the samples in no group
             sums = np.bincount(self.groups + 1, self.beta(alpha), self.sums.size + 1)[1:]
         return max(worst, float(np.abs(sums - self.sums).max()))
 
     @cached_property
     def box(self) -> BoxQP:
-        """The dual as a box QP, for what certificates ask of it."""
+        """The dual as a box QP, for certificates."""
         return self.to_box(self.gram(memory=0)).form
 
     def box_gradient(self, scores: Vector) -> Vector:
         """Return Qx + p of the dual box QP from the scores f = Kβ (n,)."""
-        return np.concatenate([piece.residual(scores) for piece in self._linear_pieces()])
+        return np.concatenate([p.residual(scores) for p in self._linear_pieces()])
 
     def to_box_variables(self, alpha: Vector) -> Vector:
         """Return the box QP's variables for `alpha`: itself, or its positive and negative parts."""
         beta, pieces = self.beta(alpha), self._linear_pieces()
-        signed = [piece.sign * beta for piece in pieces]
+        signed = [p.sign * beta for p in pieces]
         return signed[0] if len(pieces) == 1 else np.maximum(np.concatenate(signed), 0.0)
 
     def from_box_variables(self, x: Vector) -> Vector:
         """Return `alpha` for the box QP's variables: the inverse of `to_box_variables`."""
         pieces = self._linear_pieces()
         if x.size != len(pieces) * self.n:
-            raise ValueError(f"alpha: has {x.size} variables, expected {len(pieces) * self.n}")
-        shares = zip(pieces, x.reshape(len(pieces), self.n), strict=True)
-        beta = [piece.sign * share for piece, share in shares]
+            raise ValueError(f"alpha has {x.size} variables, expected {len(pieces) * self.n}")
+        parts = zip(pieces, x.reshape(len(pieces), self.n), strict=True)
+        beta = [p.sign * part for p, part in parts]
         return self.alpha(beta[0] if len(beta) == 1 else np.sum(beta, axis=0))
 
     def _linear_pieces(self) -> list[Piece]:
-        """Return the pieces, or say that there are none."""
+        """Return the pieces of the loss, or raise Unsupported if it is not piecewise linear."""
         pieces = self.pieces
         if pieces is None:
             raise Unsupported(
-                f"the {self.loss.name} loss has no form as a quadratic program here: only hinge and "
-                "epsilon-insensitive risks do; a solver of ERM forms is needed"
+                f"the {self.loss.name} loss has no form as a quadratic program: only hinge and "
+                "epsilon-insensitive losses have; use a solver of ERM forms"
             )
         return pieces
 
     def to_box(self, gram: Gram, start: Point | None = None) -> Reduction[BoxQP]:
-        """Return the dual as a box QP: one variable Cᵢxᵢ for each sample and piece of the loss."""
+        """Return the dual as a box QP: one variable Cᵢxᵢ per sample and piece of the loss."""
         pieces, C = self._linear_pieces(), self.weight
         several = len(pieces) > 1
-        sign = np.concatenate([piece.sign for piece in pieces])
+        sign = np.concatenate([p.sign for p in pieces])
         Q = SignedGram(gram, sign, np.tile(np.arange(self.n), len(pieces)) if several else None)
         form = BoxQP(
             Q,
-            np.concatenate([piece.cost for piece in pieces]),
+            np.concatenate([p.cost for p in pieces]),
             sign if self.costs.size else None,
             None if self.groups is None else np.tile(self.groups, len(pieces)),
             self.costs,
-            np.concatenate([_times(C, piece.low) for piece in pieces]),
-            np.concatenate([_times(C, piece.high) for piece in pieces]),
+            np.concatenate([_times(C, p.low) for p in pieces]),
+            np.concatenate([_times(C, p.high) for p in pieces]),
             self._start(start, self.to_box_variables),
         )
 
@@ -306,9 +303,9 @@ class DualProblem:
         return Reduction(form, recover)
 
     def to_qp(self, gram: Gram, start: Point | None = None) -> Reduction[QP]:
-        """Return the primal with slacks where it has coordinates and is asked for; else the dual."""
+        """Return the primal with slacks if the view is primal and the kernel linear, else the dual."""
         pieces = self._linear_pieces()
-        if self.view != "dual" and self.is_linear and all(piece.low == 0 for piece in pieces):
+        if self.view != "dual" and self.is_linear and all(p.low == 0 for p in pieces):
             form = primal_qp(self.X, self.weight, self.costs, self.groups, pieces)
 
             def recover(point: FormPoint) -> Point:
@@ -320,15 +317,15 @@ class DualProblem:
                 return Point(alpha, x[: self.d], b)
 
             return Reduction(form, recover)
-        made = self.to_box(gram, start)
-        box, (A, b_eq) = made.form, made.form.equality_rows()
+        dual = self.to_box(gram, start)
+        box, (A, b_eq) = dual.form, dual.form.equality_rows()
         form = QP(box.Q, box.p, None, None, A, b_eq, box.lb, box.ub, box.start)
-        return Reduction(form, made.recover)
+        return Reduction(form, dual.recover)
 
     def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
-        """Return the regularised risk, which has one offset without a cost at most."""
+        """Return the regularised risk, which has at most one offset, without a cost."""
         if self.groups is not None or self.costs.any():
-            raise Unsupported("an ERM form has one intercept without a cost, or none")
+            raise Unsupported("an ERM form has at most one intercept, without a cost")
         beta = self._start(start, self.beta)
         form = ERM(gram, self.y, self.weight, self.loss, self.intercept, beta)
 
@@ -340,55 +337,55 @@ class DualProblem:
 
     @property
     def restated(self) -> list[str]:
-        """What its class says of weights and offsets: samples in blocks have no place for it."""
-        names, own = ("weight", "groups", "costs"), type(self)
-        return [name for name in names if getattr(own, name) is not getattr(DualProblem, name)]
+        """The properties that its class redefines although samples in blocks do not support them."""
+        names, cls = ("weight", "groups", "costs"), type(self)
+        return [name for name in names if getattr(cls, name) is not getattr(DualProblem, name)]
 
     def to_sharded(self, _gram: Gram | None, _start: Point | None = None) -> Reduction[Sharded]:
-        """Return the risk of samples in blocks: its own, or those that arrays in memory are cut into."""
+        """Return the risk over samples in blocks; arrays in memory are split into blocks."""
         if not self.takes_blocks or not self.is_linear or self.restated:
             raise Unsupported(
-                "samples in blocks have a linear kernel, the soft margin, the tube or another risk, and "
-                "no weights or offsets but those that come with them"
+                "samples in blocks need a linear kernel, a soft margin, a tube or another risk, and no "
+                "weights or offsets other than those stored with them"
             )
         X: Any = self.X
-        C, given = self.slack_weight, isinstance(X, Blocks)
-        if given:
+        C, in_blocks = self.slack_weight, isinstance(X, Blocks)
+        if in_blocks:
             blocks: Blocks = X
         else:
             weight = None if np.ndim(C) == 0 else np.asarray(C)
-            rows = max(1, _BLOCK_BYTES // _row_bytes(X))
+            rows = max(1, _SHARD_BYTES // _row_bytes(X))
             blocks = Blocks.of_arrays(X, self.y, weight, rows)
         form = Sharded(blocks, 1.0 if np.ndim(C) else float(C), self.loss, self.intercept)
 
         def recover(point: FormPoint) -> Point:
-            if given or point.beta is None or point.x is None:
+            if in_blocks or point.beta is None or point.x is None:
                 return Point(None, point.x, point.b, point.beta)
             rule = DualRule.unpacked(point.beta, self.d)
-            beta = [rule.beta(self.loss, k, own, form.weights(own)) for k, own in enumerate(blocks)]
+            beta = [rule.beta(self.loss, k, s, form.weights(s)) for k, s in enumerate(blocks)]
             return Point(self.alpha(np.concatenate(beta)), point.x, point.b)
 
         return Reduction(form, recover)
 
     def to_itself(self, gram: Gram, start: Point | None = None) -> Reduction[Self]:
-        """Return the problem as it is, whose points are alpha, w or both."""
+        """Return the problem itself, whose points are alpha, w or both."""
         return self.as_posed(gram, start)
 
     def as_posed(self, gram: Gram | None, start: Point | None = None) -> Reduction[Self]:
-        """Return the problem as it is, for who takes it without samples too."""
+        """Return the problem itself, with or without samples."""
         return Reduction(self, lambda point: Point(point.x, point.w, point.b))
 
     def to_chains(self, gram: Gram, start: Point | None = None) -> Reduction[Any]:
         """Return the sequences of a structured margin."""
-        raise Unsupported("a cutting plane over labellings solves structured margins only")
+        raise Unsupported("cutting planes over labellings solve structured margins only")
 
     def _start(self, start: Point | None, convert: Any) -> Vector | None:
-        """Return the variables to begin with, from a start that is made feasible first."""
+        """Return the initial variables from `start`, which is made feasible first."""
         return None if start is None or start.alpha is None else convert(self.feasible(start.alpha))
 
 
 def _times(C: Vector, limit: float) -> Vector:
-    """Return limit·C, 0 for a limit of 0 even where C is infinite."""
+    """Return limit·C, which is 0 for a limit of 0 even if C is infinite."""
     return limit * C if limit else np.zeros(C.size)
 
 
@@ -398,6 +395,6 @@ def _exponent(size: float) -> int:
 
 
 def _row_bytes(X: Matrix) -> int:
-    """Return about how many bytes a row has."""
+    """Return the approximate number of bytes per row."""
     dense = isinstance(X, np.ndarray)
     return max(1, (X.nbytes if dense else 12 * X.nnz) // X.shape[0])

@@ -1,4 +1,4 @@
-"""The primal of a loss with pieces as a quadratic program, where w has coordinates."""
+"""The primal of a piecewise linear loss as a quadratic program, for a linear kernel."""
 
 import numpy as np
 import scipy
@@ -11,16 +11,16 @@ from dualgap.problems.losses import Piece
 def primal_qp(
     X: Matrix, C: Vector, costs: Vector, groups: Indices | None, pieces: list[Piece]
 ) -> QP:
-    """Return the QP in w, the offsets u, and one slack a sample and piece where its weight is finite.
+    """Return the QP in w, the offsets u, and one slack per sample and piece if weights are finite.
 
     min ½‖w‖² + cᵀu + Σ highᵢCᵢξᵢ   s.t.  −sign·(Xw + u) − ξ ≤ offset − sign·target,  ξ ≥ 0
     """
     d, rows, count = X.shape[1], scipy.sparse.csr_array(X), costs.size
-    if count:  # a column for each offset: 1 for the samples that have it
+    if count:  # one column per offset: 1 for its samples
         group = np.zeros(X.shape[0], np.intp) if groups is None else groups
         has = np.eye(count + 1)[group][:, :count]
         rows = scipy.sparse.csr_array(scipy.sparse.hstack([rows, has]))
-    weights = np.concatenate([piece.high * C for piece in pieces])
+    weights = np.concatenate([p.high * C for p in pieces])
     slacks = weights.size if np.isfinite(weights).all() else 0
     size = rows.shape[1] + slacks
     plane = scipy.sparse.vstack([-scipy.sparse.diags_array(p.sign) @ rows for p in pieces])
@@ -34,7 +34,7 @@ def primal_qp(
         scipy.sparse.csc_array(P),
         q,
         scipy.sparse.csc_array(G),
-        np.concatenate([piece.cost for piece in pieces]),
+        np.concatenate([p.cost for p in pieces]),
         None,
         None,
         lb,

@@ -1,4 +1,4 @@
-"""A feasible dual point to bound the optimum with: the solver's α, projected, or one made from its w."""
+"""A feasible dual point for the dual bound: the solver's α, projected, or one recovered from its w."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,14 +19,13 @@ from dualgap.problems.forms import Point
 from dualgap.problems.gram.products import gram_products
 
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
-# Operations of a factorisation up to which α is fitted to w by least squares, with so many exchanges
-# between variables at a bound and others; above, by so many steps along gradients.
-_FACTORED, _EXCHANGES, _MOST_STEPS = 3e7, 100, 100
-_LARGEST_EXPONENT = 200  # of units of samples and targets: 1e60
+_MAX_FACTORING_OPERATIONS = 3e7  # for fitting α to w by least squares; else by L-BFGS-B
+_MAX_FIT_ITERATIONS = 100  # of either method
+_MAX_EXPONENT = 200  # of the units of samples and targets: 2^200 is 1e60
 
 
 class Weights(NamedTuple):
-    """What a bound takes of weights, as numbers that know their rounding.
+    """Weights w as the bounds use them, in an arithmetic that tracks its rounding.
 
     Attributes
     ----------
@@ -40,19 +39,19 @@ class Weights(NamedTuple):
 
 
 def weights_of(problem: DualProblem, w: Vector) -> Weights:
-    """Return what a primal bound takes of weights of the features."""
+    """Return the `Weights` of a linear kernel's `w` (d,) or (d, K)."""
     exact = Intervals(w)
     return Weights(products(problem.X, w), (exact * exact).sum(), w)
 
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """A feasible α with what follows from one product with the Gram matrix.
+    """A feasible α with its weights, from one product with the Gram matrix.
 
     Attributes
     ----------
-    exact : w = Σ βᵢφ(xᵢ). rounded : for a linear kernel w rounded to float64.
-    primal_residual, projection_distance : of the α that was given.
+    exact : w = Σ βᵢφ(xᵢ). rounded : for a linear kernel, w rounded to float64.
+    primal_residual, projection_distance : of the original α.
     """
 
     alpha: Vector
@@ -68,7 +67,7 @@ class DualPoint:
 
 
 def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
-    """Return the projection of `alpha` onto the dual's feasible set, and how far it was off."""
+    """Return the projection of `alpha` onto the dual feasible set, and its distance from it."""
     feasible, residual = problem.feasible(alpha), problem.infeasibility(alpha)
     off = float(np.linalg.norm(feasible - alpha.reshape(feasible.shape)))
     beta = problem.beta(feasible)
@@ -83,24 +82,24 @@ def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
 
 
 def dual_point(problem: DualProblem, point: Point) -> tuple[DualPoint, str]:
-    """Return the dual point of an answer, and what bounds are from: of weights alone it is recovered."""
-    own_w = point.w if problem.is_linear else None
+    """Return the dual point of an answer, recovered from w if it has no alpha, and the bound source."""
+    solver_w = point.w if problem.is_linear else None
     if point.alpha is not None:
-        return feasible_dual(problem, point.alpha), "alpha" if own_w is None else "alpha and w"
-    assert own_w is not None
-    dual = dual_from_weights(problem, own_w)
-    # nothing was given that could be off
+        return feasible_dual(problem, point.alpha), "alpha" if solver_w is None else "alpha and w"
+    assert solver_w is not None
+    dual = dual_from_weights(problem, solver_w)
+    # there was no α that could violate a constraint
     return replace(dual, primal_residual=0.0, projection_distance=0.0), "recovered from w"
 
 
 def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:
-    """Return a good dual point for weights `w` (d,): the best of 0 and several candidates."""
+    """Return the best of several dual points for weights `w` (d,), including 0."""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
     best, best_value, best_s = None, -inf, 1.0
     for alpha in chain(_candidates(problem, w), [zero]):
         if alpha is zero and best_value >= 0:
-            break  # the value of 0, but where offsets have costs
-        if not np.isfinite(alpha).all():  # fitted beyond float64's range
+            break  # 0 has the value 0, except with costs of offsets
+        if not np.isfinite(alpha).all():  # the fit overflowed
             continue
         dual = feasible_dual(problem, alpha)
         s, value = _best_multiple(problem, dual)
@@ -111,11 +110,12 @@ def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:
 
 
 def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
-    """Yield dual variables that suit w: at the optimum βᵢ = −Cᵢℓ'(yᵢ, fᵢ), and w = Σ βᵢxᵢ.
+    """Yield dual variables that match w: at the optimum βᵢ = −Cᵢℓ'(yᵢ, fᵢ) and w = Σ βᵢxᵢ.
 
-    For a loss with pieces αᵢ is Cᵢ inside the margin, 0 outside, anything on it. With residuals r (of
-    labels yᵢfᵢ − 1, else both distances to the tube), for several δ: softened indicators
-    Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin: max(0, δ − rᵢ)); and those with |rᵢ| ≤ δ fitted to w.
+    For a piecewise linear loss αᵢ is Cᵢ inside the margin, 0 outside, arbitrary on it. With residuals r
+    (yᵢfᵢ − 1 for labels, else the distances to both sides of the tube) and several δ, the candidates are
+    smoothed indicators Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin: max(0, δ − rᵢ)), and the same with the αᵢ
+    of |rᵢ| ≤ δ fitted to w.
     """
     scores = problem.X @ w
     if problem.pieces is None:
@@ -137,13 +137,13 @@ def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
             continue
         x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / smoothing, 0.0, 1.0)
         yield problem.from_box_variables(x)
-        near = np.flatnonzero(np.abs(r) <= smoothing)
-        if near.size:
-            yield problem.from_box_variables(_fitted(problem, w, r, x, near))
+        free = np.flatnonzero(np.abs(r) <= smoothing)
+        if free.size:
+            yield problem.from_box_variables(_fitted(problem, w, r, x, free))
 
 
 def _best_multiple(problem: DualProblem, dual: DualPoint) -> tuple[float, float]:
-    """Return the s of the best multiple sα that is feasible, and its dual objective."""
+    """Return the s of the best feasible multiple sα, and its dual objective."""
     quadratic = float(dual.exact.norm2.mid)
     if problem.pieces is None:
         beta = problem.beta(dual.alpha)
@@ -157,44 +157,44 @@ def _best_multiple(problem: DualProblem, dual: DualPoint) -> tuple[float, float]
     return s, s * linear - 0.5 * s * s * quadratic
 
 
-def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, near: Indices) -> Vector:
-    """Return `start` with the variables `near` fitted so that Σ βᵢxᵢ = w (and Σ_{i∈g} βᵢ = c_g).
+def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, free: Indices) -> Vector:
+    """Return `start` with the `free` variables fitted so that Σ βᵢxᵢ = w (and Σ_{i∈g} βᵢ = c_g).
 
-    Tolerances of the methods are absolute: samples are divided by 2ᵐ, r by 2ᵏ and β by 2ᵏ⁻²ᵐ.
+    SciPy's tolerances are absolute, so samples are divided by 2ᵐ, r by 2ᵏ and β by 2ᵏ⁻²ᵐ.
     """
     box, x = problem.box, start.copy()
-    x[near] = 0.0
-    samples, sign = problem.X[box.Q.index[near]], box.Q.sign[near, None]
+    x[free] = 0.0
+    samples, sign = problem.X[box.Q.index[free]], box.Q.sign[free, None]
     rows = scipy.sparse.csr_array(samples).multiply(sign).tocsr()
     k, m = problem.decision_exponent, int(np.frexp(np.abs(rows.data).max(initial=0.0))[1])
-    if max(abs(k), abs(m)) > _LARGEST_EXPONENT:  # what is divided by such units under- or overflows
+    if max(abs(k), abs(m)) > _MAX_EXPONENT:  # scaled numbers could under- or overflow
         k = m = 0
     unit, rows = float(np.ldexp(1.0, k - 2 * m)), rows * np.ldexp(1.0, -m)
     target = np.ldexp(w - problem.X.T @ problem.beta(problem.from_box_variables(x)), m - k)
     for i, a, delta in box.equalities:
         column = np.zeros(box.n)
         column[i] = a
-        rows = scipy.sparse.hstack([rows, column[near, None]], format="csr")
+        rows = scipy.sparse.hstack([rows, column[free, None]], format="csr")
         target = np.append(target, (delta - float(a @ x[i])) / unit)
-    lb, ub, begun = (v[near] / unit for v in (box.lb, box.ub, start))
-    r = np.ldexp(r[near], -k)
-    if near.size**2 * (near.size + problem.d) <= _FACTORED:
+    lb, ub, origin = (v[free] / unit for v in (box.lb, box.ub, start))
+    r = np.ldexp(r[free], -k)
+    if free.size**2 * (free.size + problem.d) <= _MAX_FACTORING_OPERATIONS:
         from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
 
-        # By active sets: the line search of the other method need not end (scipy 1.17). Of many best
-        # points it takes one near 0, and so near `start`.
+        # BVLS, as the line search of the other method may not terminate (SciPy 1.17). Of many optimal
+        # changes it takes one near 0, so the result is near `start`.
         A = rows.toarray().T
-        off, bounds = target - A @ begun, (lb - begun, ub - begun)
-        change = lsq_linear(A, off, bounds, method="bvls", max_iter=_EXCHANGES).x
-        x[near] = unit * np.clip(begun + change, lb, ub)
+        residual, bounds = target - A @ origin, (lb - origin, ub - origin)
+        change = lsq_linear(A, residual, bounds, method="bvls", max_iter=_MAX_FIT_ITERATIONS).x
+        x[free] = unit * np.clip(origin + change, lb, ub)
     else:
         from scipy.optimize import Bounds, minimize  # noqa: PLC0415 - slow to import
 
         def gap(x: Vector) -> tuple[float, Vector]:
-            """Return the duality gap of w and x, for the exact equality and up to a constant."""
-            off = rows.T @ x - target
-            return 0.5 * float(off @ off) + float(r @ x), rows @ off + r
+            """Return the duality gap of w and x up to a constant, and its gradient."""
+            residual = rows.T @ x - target
+            return 0.5 * float(residual @ residual) + float(r @ x), rows @ residual + r
 
-        options = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": _MOST_STEPS}}
-        x[near] = unit * minimize(gap, begun, bounds=Bounds(lb, ub), **options).x
+        options = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": _MAX_FIT_ITERATIONS}}
+        x[free] = unit * minimize(gap, origin, bounds=Bounds(lb, ub), **options).x
     return x

@@ -1,9 +1,9 @@
-"""Problems in units of their own data, by exact powers of two.
+"""Rescaling of problems by exact powers of two.
 
-Metres or micrometres make the same problem: with K = 2ᵖK' and y = 2ᵏy' it is that of K' and y' with
-α = 2ᵏ⁻ᵖα', w = 2ᵏ⁻ᵖᐟ²w', f = 2ᵏf' and C = 2ᵏ⁻ᵖC', or 2⁻ᵖC' for a squared loss. Solvers are given the
-problem in which targets, and features of extreme size, are of the size of one: their tolerances, whose
-units would else be those of the data, are relative to it.
+Units do not change a problem: for K = 2ᵖK' and y = 2ᵏy' it is equivalent to that of K' and y' with
+α = 2ᵏ⁻ᵖα', w = 2ᵏ⁻ᵖᐟ²w', f = 2ᵏf' and C = 2ᵏ⁻ᵖC', or 2⁻ᵖC' for a squared loss. Solvers receive a problem
+whose targets, and whose features if extreme, have magnitude 1: so absolute tolerances do not depend on
+the units of the data.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Linear, Precomputed
 from dualgap.problems.registry import is_ours
 
-# Binary exponents of features up to which no copy is made: only absolute constants of libraries, such as
-# LIBSVM's least curvature 1e-12, are to be small beside their squares.
-_ORDINARY_FEATURES = 12
+# Features with smaller binary exponents are not scaled, as that copies them: their squares only have to
+# exceed absolute constants of libraries, such as LIBSVM's minimum curvature of 1e-12.
+_MAX_UNSCALED_EXPONENT = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """A problem in units of its own, and the way there and back.
+    """A rescaled problem, and the maps of points to and from it.
 
     Attributes
     ----------
-    problem : the problem in these units.
+    problem : the rescaled problem.
     decision, alpha, weights : binary exponents of the units of f and b, of α, and of w.
     """
 
@@ -41,29 +41,29 @@ class Units:
     weights: int = 0
 
     def inside(self, point: Point) -> Point:
-        """Return a point of the original problem in these units."""
+        """Return a point of the original problem as one of the rescaled problem."""
         return self._times(point, -1)
 
     def outside(self, point: Point) -> Point:
-        """Return a point in these units as one of the original problem."""
+        """Return a point of the rescaled problem as one of the original problem."""
         return self._times(point, 1)
 
     def _times(self, point: Point, sign: int) -> Point:
         exponents = {"alpha": self.alpha, "w": self.weights, "b": self.decision}
-        known = {name: getattr(point, name) for name, k in exponents.items() if k}
-        values = {n: np.ldexp(v, sign * exponents[n]) for n, v in known.items() if v is not None}
+        scaled = {name: getattr(point, name) for name, k in exponents.items() if k}
+        values = {n: np.ldexp(v, sign * exponents[n]) for n, v in scaled.items() if v is not None}
         return replace(point, **values) if values else point
 
 
 def in_units(problem: Any, features: bool = True) -> Units:
-    """Return a problem in units of its own data; itself if that is not exact, or its class is a user's.
+    """Return the rescaled problem; the problem itself if that is inexact or its class is user-defined.
 
-    `features` is whether these may be scaled: not if values of their kernel are known.
+    `features` is whether these may be scaled: not if kernel values are already cached.
     """
     if problem.in_blocks or not problem.has_samples or not is_ours(type(problem)):
         return Units(problem)
-    known = problem.shared_gram is not None or not features
-    m, k = 0 if known else _exponent_of_features(problem), problem.decision_exponent
+    fixed = problem.shared_gram is not None or not features
+    m, k = 0 if fixed else _exponent_of_features(problem), problem.decision_exponent
     p = 2 * m if isinstance(problem.kernel, Linear) else m
     exponents = {"X": m, "C": k * (2 - (problem.loss.degree or 2)) - p}
     if problem.is_regression:
@@ -85,34 +85,34 @@ def in_units(problem: Any, features: bool = True) -> Units:
 def reduce_in_units(
     problem: Any, form: type[Any], start: Point | None = None, gram: Gram | None = None
 ) -> Reduction[Any]:
-    """Return what `reduce` does of the problem in units of its own, and the way back to the original.
+    """Return `reduce` of the rescaled problem, with its map back to the original.
 
-    What is written to files, a form `AsPosed`, is in the units of the data.
+    Problems written to files (`AsPosed`) are not rescaled.
     """
     if form is AsPosed:
         return reduce(problem, form, start, gram=gram)
     units = in_units(problem, features=gram is None)
-    begin = None if start is None else units.inside(start)
-    made = reduce(units.problem, form, begin, gram=gram)
-    return Reduction(made.form, lambda point: units.outside(made.recover(point)))
+    scaled_start = None if start is None else units.inside(start)
+    reduction = reduce(units.problem, form, scaled_start, gram=gram)
+    return Reduction(reduction.form, lambda point: units.outside(reduction.recover(point)))
 
 
 def _exponent_of_features(problem: DualProblem) -> int:
-    """Return the binary exponent of the largest entry of X, 0 if it is ordinary or kernels fix it."""
+    """Return the binary exponent of the largest entry of X, 0 if moderate or fixed by the kernel."""
     if not isinstance(problem.kernel, Linear | Precomputed):
         return 0
     values = problem.X if isinstance(problem.X, np.ndarray) else problem.X.data
     size = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     exponent = int(np.frexp(size)[1])
-    return exponent if abs(exponent) > _ORDINARY_FEATURES else 0
+    return exponent if abs(exponent) > _MAX_UNSCALED_EXPONENT else 0
 
 
 def _times(value: Any, exponent: int) -> Any:
-    """Return 2 to the power of `exponent` times a number or an array, None where that is not exact."""
+    """Return a number or an array times 2^exponent, or None if that is inexact."""
     if scipy.sparse.issparse(value):
         data = _times(value.data, exponent)
-        made = (data, value.indices, value.indptr)
-        return None if data is None else type(value)(made, shape=value.shape)
+        arrays = (data, value.indices, value.indptr)
+        return None if data is None else type(value)(arrays, shape=value.shape)
     scaled = np.ldexp(value, exponent)
     if not np.array_equal(np.ldexp(scaled, -exponent), value):
         return None

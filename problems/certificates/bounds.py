@@ -23,15 +23,9 @@ from dualgap.problems.dual_problem.offsets import Interval, root_offsets
 from dualgap.problems.dual_problem.recovery import Weights
 from dualgap.problems.losses import ScalarLoss
 
-_MARGIN_TOLERANCES = (
-    1e-12,
-    1e-10,
-    1e-8,
-)  # margins this close below 1 are rounding, not a wrong ‖w‖
+_MARGIN_TOLERANCES = (1e-12, 1e-10, 1e-8)  # a margin this close below 1 is rounding
 _LIMIT_RTOL = 2.0**-49  # error of a coefficient's limit: C = 1/(n·lam) is rounded
 _MAX_MOVED = 32  # coefficients per equality
-_FAR_PREDICTION = 1e100  # where only the slopes of a loss matter
-_SLOPE_RTOL = 2.0**-40  # rounding error of such a loss
 
 
 class Float64:
@@ -99,9 +93,9 @@ def _check_domain(problem: DualProblem, beta: Vector) -> None:
     """Raise ArithmeticError if s·f − ℓ(y, f) is unbounded for s = −β/C, so that ℓ*(y, s) is infinite."""
     loss, y, s = problem.loss, problem.y, -beta / problem.weight
     conjugate = loss.conjugate(y, s)
-    for f in (-_FAR_PREDICTION, _FAR_PREDICTION):
+    for f in (-1e100, 1e100):  # where only the slopes of the loss matter
         value = loss.value(y, np.full(y.size, f))
-        outside = value + conjugate - s * f < -_SLOPE_RTOL * (np.abs(value) + np.abs(s * f))
+        outside = value + conjugate - s * f < -(2.0**-40) * (np.abs(value) + np.abs(s * f))
         if outside.any():
             i = int(outside.argmax())
             raise ArithmeticError(

@@ -34,7 +34,6 @@ from dualgap.problems.losses import ScalarLoss
 # Error of both bounds from rounded weights: C = 1/(n·lam) and its inverse take four operations, and the
 # optimum grows at most in proportion to C.
 _WEIGHT_RTOL = 2.0**-50
-_VARIANCE_SAMPLES = 256
 _LOSS_RTOL = 2.0**-30  # relative to the target: float64 resolves a smaller loss to under six digits
 _VARIANCE_RTOL = 1e-12  # rounding error of the variance, relative to the mean squared length
 
@@ -231,8 +230,7 @@ def _gap_scale_with_costs(problem: DualProblem) -> float:
         X = problem.X
         identical = isinstance(X, np.ndarray) and bool((X[0] == X).all())
         return _VARIANCE_RTOL**3 * without if identical else 0.0
-    count = min(problem.n, _VARIANCE_SAMPLES)
-    subset = np.unique(np.linspace(0, problem.n - 1, count).astype(np.intp))
+    subset = np.unique(np.linspace(0, problem.n - 1, min(problem.n, 256)).astype(np.intp))
     K = problem.kernel.bind(problem.X).block(subset, subset)
     length2 = float(np.mean(np.diag(K)))
     variance = max(0.0, length2 - float(np.mean(K)) - _VARIANCE_RTOL * abs(length2))

@@ -19,8 +19,6 @@ from dualgap.problems.dual_problem.offsets import one_class, widest_margin
 from dualgap.problems.dual_problem.recovery import Weights, dual_point, weights_of
 from dualgap.problems.forms import Point
 
-_MAX_SQUARABLE = 1e100  # so that its square, times that of samples, does not overflow
-_MARGIN_ATOL = 1e-290  # smaller margins of weights of order 1 are rounding
 NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 
 
@@ -61,7 +59,7 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
     margin, separates = float(smallest.mid), float(smallest.low) > 0
     # the margin of exact weights may be larger by their rounding error
     score_error = (dual.exact if solver_w is None else weights).scores.rad
-    largest = float(smallest.high) + float(np.max(score_error)) - _MARGIN_ATOL
+    largest = float(smallest.high) + float(np.max(score_error)) - 1e-290  # underflow
     exact_optimum = 0.5 * float(weights.norm2.low) / largest / largest if largest > 0 else inf
     high = float(upper.high) if separates else inf
     infeasible = not separates and is_infeasible(problem)
@@ -100,9 +98,9 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
 
 
 def _power_of_two(values: Vector) -> float:
-    """Return a power of two near the largest entry if its square may overflow; else 1."""
+    """Return a power of two near the largest entry if products of squares may overflow; else 1."""
     largest = float(np.abs(values).max())
-    return 2.0 ** np.frexp(largest)[1] if largest > _MAX_SQUARABLE else 1.0
+    return 2.0 ** np.frexp(largest)[1] if largest > 1e100 else 1.0
 
 
 def no_point(problem: DualProblem, reason: str) -> Certificate:

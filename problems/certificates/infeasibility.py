@@ -19,6 +19,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
+from dualgap.problems.certificates.quadratic.enclosures import LP_TIME_LIMIT_S
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
@@ -26,12 +27,9 @@ from dualgap.problems.kernels import Block, Precomputed, as_dense, uses_gram_mat
 Exact = NDArray[np.object_]
 _MAX_MONOMIALS = 600  # solving this many equations exactly takes a few seconds
 _MAX_ENTRIES = 10**7  # samples times monomials
-_LP_TIME_LIMIT_S = 30.0
 _PRIME = 2**61 - 1  # ranks modulo this prime are wrong with probability 1e-18
 _DEPENDENCE_RTOL = 1e-6  # a row this close to the span of the others counts as dependent
-_MAX_REFINEMENTS = 8
 _SHIFT_BITS = 60  # precision gained per refinement
-_NEGLIGIBLE_WEIGHT = 1e-9  # relative to the largest
 _PROOF_ATTRIBUTE = "_infeasibility_proof"  # of a problem, where its proof is cached
 
 
@@ -194,7 +192,7 @@ def _well_conditioned(equations: Exact) -> Block | None:
     from scipy.linalg import qr, solve_triangular  # noqa: PLC0415 - slow to import, rarely used
 
     exact = equations.copy()
-    for _ in range(_MAX_REFINEMENTS):
+    for _ in range(8):
         bits = [max(int(v).bit_length() for v in row) for row in exact]
         rows = np.array([row / (1 << b) for row, b in zip(exact, bits, strict=True)], np.float64)
         _, R, order = qr(rows.T, mode="economic", pivoting=True, check_finite=False)
@@ -235,7 +233,7 @@ def _linear_program(cost: Vector, rows: Block, target: Vector, upper: Vector) ->
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, rarely used
 
     bounds = np.column_stack([np.zeros(cost.size), upper])
-    options = {"time_limit": _LP_TIME_LIMIT_S}
+    options = {"time_limit": LP_TIME_LIMIT_S}
     result = linprog(cost, None, None, rows, target, bounds, method="highs-ds", options=options)
     return np.maximum(result.x, 0.0) if result.status == 0 else None
 
@@ -250,7 +248,7 @@ def _exact_proof(
     """
     from scipy.linalg import qr  # noqa: PLC0415 - slow to import, rarely used
 
-    support = np.flatnonzero(guess > _NEGLIGIBLE_WEIGHT * guess.max(initial=0.0))
+    support = np.flatnonzero(guess > 1e-9 * guess.max(initial=0.0))
     if support.size == 0:
         return None
     order = qr(rows[:, support] * guess[support], mode="r", pivoting=True)[1]

@@ -39,8 +39,6 @@ from dualgap.problems.forms import Point
 from dualgap.problems.gram.semidefinite import psd_shift
 
 _PRECISIONS_BITS = (106, 212, 424, 848)  # the first keeps all digits of products of float64 numbers
-_MAX_CORRECTIONS = 2  # of offsets: the primal may need more digits than float64 has
-_BALL_RTOL = 2.0**-60  # radius of a bound that float64 does not resolve
 
 
 def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
@@ -148,7 +146,7 @@ def proven_bounds(
 def _best(problem: DualProblem, A: Arb, weights: Weights, start: Balls) -> Primal:
     """Return the primal objective at the given offsets or at better ones.
 
-    Each correction adds the digits of a float64. The offset of a hard margin is recomputed.
+    Two corrections add the digits of a float64 each. The offset of a hard margin is recomputed.
     """
     if problem.may_be_infeasible:
         value, margin, b = hard_primal(problem, A, weights)
@@ -156,12 +154,13 @@ def _best(problem: DualProblem, A: Arb, weights: Weights, start: Balls) -> Prima
             value = Balls(inf if margin.item() <= 0 else np.nan)
         return Primal(value, b)
     choices = [start]
-    for _ in range(_MAX_CORRECTIONS if start.size else 0):
+    for _ in range(2 if start.size else 0):
         choices.append(choices[-1] + middles(corrections(problem, A, weights.scores, choices[-1])))
     allowed = [u for u in choices if problem.allows(u.entries)]
     return best_primal(problem, A, weights, allowed)
 
 
 def _is_narrow(value: Balls) -> bool:
+    """Whether float64 does not resolve the radius."""
     ball = value.item()
-    return not ball.is_nan() and bool(ball.rad() <= _BALL_RTOL * abs(ball))
+    return not ball.is_nan() and bool(ball.rad() <= 2.0**-60 * abs(ball))

@@ -10,7 +10,6 @@ from dualgap.problems.dual_problem.dual import DualProblem
 
 Interval = tuple[float, float]
 _MAX_OFFSET = 1e300  # a larger one overflows
-_BOUND_RTOL = 1e-8  # a smaller distance to Cᵢ is rounding
 _MAX_FREE_SAMPLES = 500  # free support vectors to average over: each alone determines the intercept
 
 
@@ -84,7 +83,7 @@ def free_offset(problem: DualProblem, alpha: Vector) -> float:
     """
     beta, size = problem.beta(alpha), np.abs(alpha)
     used = np.flatnonzero(size)
-    free = np.flatnonzero((size > 0) & (size < (1.0 - _BOUND_RTOL) * problem.upper))
+    free = np.flatnonzero((size > 0) & (size < (1.0 - 1e-8) * problem.upper))  # up to rounding
     if free.size == 0:
         return middle(*best_intercept(problem, problem.gram(memory=0).matvec(beta)))
     free = free[:: -(-free.size // _MAX_FREE_SAMPLES)]

@@ -21,7 +21,6 @@ from dualgap.problems.gram.products import gram_products
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
 _MAX_FACTORING_OPERATIONS = 3e7  # for fitting α to w by least squares; else by L-BFGS-B
 _MAX_FIT_ITERATIONS = 100  # of either method
-_MAX_EXPONENT = 200  # of the units of samples and targets: 2^200 is 1e60
 
 
 class Weights(NamedTuple):
@@ -167,7 +166,7 @@ def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, free: Ind
     samples, sign = problem.X[box.Q.index[free]], box.Q.sign[free, None]
     rows = scipy.sparse.csr_array(samples).multiply(sign).tocsr()
     k, m = problem.decision_exponent, int(np.frexp(np.abs(rows.data).max(initial=0.0))[1])
-    if max(abs(k), abs(m)) > _MAX_EXPONENT:  # scaled numbers could under- or overflow
+    if max(abs(k), abs(m)) > 200:  # scaled numbers could under- or overflow
         k = m = 0
     unit, rows = float(np.ldexp(1.0, k - 2 * m)), rows * np.ldexp(1.0, -m)
     target = np.ldexp(w - problem.X.T @ problem.beta(problem.from_box_variables(x)), m - k)

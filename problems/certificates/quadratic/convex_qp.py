@@ -39,9 +39,6 @@ from dualgap.problems.certificates.quadratic.exact_rows import residuals
 from dualgap.problems.dataset import Vector
 
 _ACTIVE_RTOL = 1e-7  # a smaller distance to a limit, relative to the terms, counts as 0
-_FAR_BOUND_FACTOR = 1e3  # times the largest entry of x: a bound farther away hardly matters
-_RIDGE_RTOL = 1e-12  # added to P's diagonal, as P may be singular in the variables that move
-_MAX_FITS = 3  # of multipliers, each without the rows whose multipliers were negative
 ACCURATE_GAP = 1e-9  # relative gap below which no better point or multipliers are sought
 
 
@@ -212,12 +209,12 @@ class Program(QPArrays):
         return np.fmin(linear, np.where(curved, square.high, inf))
 
     def without_far_bounds(self, x: Vector) -> Program | None:
-        """Return the relaxation without bounds far from `x` (n,), or None if there are none.
+        """Return the relaxation without bounds more than 1000 max|xⱼ| from `x` (n,); None if the same.
 
         Only variables without proven curvature are affected: there the rounding of r costs the distance
         to a bound, however far away, and nothing if there is no bound.
         """
-        reach, flat = _FAR_BOUND_FACTOR * float(np.abs(x).max(initial=0.0)), self.curvature <= 0
+        reach, flat = 1e3 * float(np.abs(x).max(initial=0.0)), self.curvature <= 0
         with np.errstate(over="ignore"):
             low = flat & np.isfinite(self.lb) & (x - self.lb > reach)
             up = flat & np.isfinite(self.ub) & (self.ub - x > reach)
@@ -233,7 +230,7 @@ class Program(QPArrays):
             return None
         r = (self.P @ x + self.q + self.A.T @ y + self.G.T @ z)[inside]
         block = scipy.sparse.csc_array(self.P[inside][:, inside])
-        block = block + _RIDGE_RTOL * scipy.sparse.diags_array(block.diagonal())
+        block = block + 1e-12 * scipy.sparse.diags_array(block.diagonal())  # may be singular
         moved = x.copy()
         try:
             if is_dense(block):
@@ -259,7 +256,7 @@ class Program(QPArrays):
         active = np.flatnonzero(self.G @ x >= self.h - _ACTIVE_RTOL * terms)
         gradient = (self.P @ x + self.q)[inside]
         y, z = np.zeros(self.b.size), np.zeros(self.h.size)
-        for _ in range(_MAX_FITS):
+        for _ in range(3):  # each time without the rows whose multipliers were negative
             rows = scipy.sparse.vstack([self.A, self.G[active]], format="csr")
             solution = least_squares(rows[:, inside], -gradient)
             y, z[:] = solution[: y.size], 0.0

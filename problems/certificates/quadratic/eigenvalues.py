@@ -22,10 +22,7 @@ from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import Indices, Vector
 
 _MAX_RATIONAL_ROWS = 60  # of a possibly singular matrix that is tested in rational arithmetic
-_MIN_DENSE_ROWS = 100  # with at least this size and density LAPACK is faster than SuperLU
-_MIN_DENSITY = 0.2
 _MIN_CURVATURE = 1e-290  # a smaller |μ| may have lost digits to underflow
-_SHIFTS_RTOL = (-1e-13, -1e-10)  # tolerated negative eigenvalues: rounding of P = FᵀF
 
 
 class NotConvex(ValueError):
@@ -95,7 +92,7 @@ def _is_indefinite(block: Any) -> bool:
 def is_dense(S: Any) -> bool:
     """Whether LAPACK factors a sparse square matrix faster than SuperLU."""
     n = S.shape[0]
-    return n >= _MIN_DENSE_ROWS and S.nnz >= _MIN_DENSITY * n * n
+    return n >= 100 and S.nnz >= 0.2 * n * n
 
 
 def smallest_eigenvalue(S: Any) -> float:
@@ -106,7 +103,8 @@ def smallest_eigenvalue(S: Any) -> float:
     if is_dense(S):
         S = S.toarray()
     guess = _inverse_iteration(S, size)
-    shifts = [c * guess for c in (0.5, 0.1, 0.01)] + [c * size for c in _SHIFTS_RTOL]
+    # rounding of P = FᵀF may make it slightly indefinite
+    shifts = [c * guess for c in (0.5, 0.1, 0.01)] + [c * size for c in (-1e-13, -1e-10)]
     for shift in dict.fromkeys(shifts):
         residual = _dense_residual if isinstance(S, np.ndarray) else _sparse_residual
         if (norm := residual(S, shift)) is not None:

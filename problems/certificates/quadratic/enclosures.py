@@ -38,14 +38,12 @@ from dualgap.problems.certificates.quadratic.eigenvalues import (
 from dualgap.problems.certificates.quadratic.exact_rows import exact_row, exact_signs, residuals
 from dualgap.problems.dataset import Indices, Vector
 
-_RIDGE_RTOL = 1e-13  # added to the diagonal, as dependent rows are not known yet
 _PIVOTS_ATOL = (1e-9, 1e-13)  # pivots of rows of length 1 below which they count as dependent
 _MAX_DENOMINATOR = 10_000  # of a factor between dependent rows
-_MAX_ACTIVE_SET_CHANGES = 30
 _ACTIVE_SLACK_RTOL = 1e-7  # relative slack below which an inequality is treated as active
 _INTERIOR_MIX = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # weights to try
 _MIN_SLACK = 1e-7  # cost of α in the LP: a smaller slack counts as 0
-_LP_TIME_LIMIT_S = 30.0
+LP_TIME_LIMIT_S = 30.0  # after which a proof is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +195,7 @@ class Constraints:
         active = self.I @ v >= self.i - tolerance
         margin = 1e-13 * (abs(self.I) @ np.abs(v) + np.abs(self.i))
         previous = inf
-        for _ in range(_MAX_ACTIVE_SET_CHANGES):
+        for _ in range(30):
             rows = scipy.sparse.vstack([self.E, self.I[active]], format="csr")
             residual = np.concatenate([self.e, (self.i - 2 * margin)[active]]) - rows @ v
             residual[self.e.size :] = np.minimum(residual[self.e.size :], 0.0)
@@ -262,7 +260,7 @@ def linear_program(cost: Vector, constraints: Constraints) -> Any:
             c.e if c.e.size else None,
             np.column_stack([c.low, c.up]),
             method="highs",
-            options={"time_limit": _LP_TIME_LIMIT_S},
+            options={"time_limit": LP_TIME_LIMIT_S},
         )
     if solution.status != 0:
         return None
@@ -330,7 +328,7 @@ def least_squares(M: Any, target: Vector) -> Vector:
 
 def _solver(S: Any) -> Callable[[Vector], Vector]:
     diagonal = S.diagonal()
-    regular = np.where(diagonal > 0, _RIDGE_RTOL * diagonal, 1.0)
+    regular = np.where(diagonal > 0, 1e-13 * diagonal, 1.0)  # rows may be dependent
     return sparse_lu(scipy.sparse.csc_array(S + scipy.sparse.diags_array(regular))).solve
 
 

@@ -16,7 +16,6 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT, lost_to_underflow
 from dualgap.problems.dataset import Vector
 
-_SPLITTER = 2.0**27 + 1  # splits 53 bits into 26 + 26
 _MIN_SPLIT = 1e-250  # between this and its inverse a product is exactly a sum of two numbers
 
 
@@ -57,7 +56,7 @@ def _sum(values: list[float]) -> float:
 
 def _halves(values: Vector) -> tuple[Vector, Vector]:
     """Return two numbers of 26 bits that add up to each value (Veltkamp 1968)."""
-    high = _SPLITTER * values
+    high = (2.0**27 + 1) * values
     high = high - (high - values)
     return high, values - high
 

@@ -93,7 +93,7 @@ def _check_domain(problem: DualProblem, beta: Vector) -> None:
     """Raise ArithmeticError if s·f − ℓ(y, f) is unbounded for s = −β/C, so that ℓ*(y, s) is infinite."""
     loss, y, s = problem.loss, problem.y, -beta / problem.weight
     conjugate = loss.conjugate(y, s)
-    for f in (-1e100, 1e100):  # where only the slopes of the loss matter
+    for f in (-1e100, 1e100):  # where only the slopes of the loss matter, up to rounding
         value = loss.value(y, np.full(y.size, f))
         outside = value + conjugate - s * f < -(2.0**-40) * (np.abs(value) + np.abs(s * f))
         if outside.any():

@@ -259,7 +259,7 @@ def test_a_point_on_the_wrong_side_tells_how_large_a_margin_cannot_be():
     certificate = certify(problem, Point(alpha, -np.eye(4)[0]))
     assert certificate.primal_objective == np.inf
     limit = 2 / np.sqrt(2 * certificate.dual_objective)
-    assert certificate.reason == f"no margin above {limit:.3g}"
+    assert certificate.reason == f"no margin exceeds {limit:.3g}"
     best = certify(problem, Point(exact_alpha(problem)))
     assert 2 / np.linalg.norm(best.point.w) <= limit
 
@@ -277,7 +277,7 @@ def test_an_indefinite_kernel_has_no_bounds_but_stationarity():
     certificate = certify(SoftMarginDual(X, Y, 1.0, Sigmoid(1.0, -1.0)), Point(np.zeros(N)))
     assert np.isnan(certificate.primal_objective)
     assert np.isnan(certificate.relative_gap)
-    assert certificate.reason == "indefinite kernel, stationarity only"
+    assert certificate.reason == "the kernel is indefinite: only stationarity can be checked"
     assert certificate.kkt_violation > 0
 
 
@@ -340,7 +340,7 @@ def test_bounds_that_leave_float64s_range_do_not_cross():
     problem = RegularizedERM(1e80 * X[:2], np.ones(2), 0.1, "squared")
     certificate = certify(problem, Point(np.array([1e240, -1e240])))
     assert np.isnan(certificate.relative_gap)
-    assert certificate.reason == "the bounds are beyond float64's range"
+    assert certificate.reason == "the bounds overflow float64"
 
 
 def test_rounding_at_a_huge_C_does_not_spoil_a_right_answer():

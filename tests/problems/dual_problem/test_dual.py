@@ -166,7 +166,7 @@ def test_forms_are_those_of_the_pieces():
     np.testing.assert_array_equal(grouped.delta, [8.0, -8.0])
     np.testing.assert_array_equal(grouped.a, LABELS)
     assert reduce(problems(Linear())["nu-SVC"], QP).form.A.shape == (2, 40)
-    with pytest.raises(Unsupported, match="one intercept without a cost"):
+    with pytest.raises(Unsupported, match="one intercept, without a cost"):
         reduce(problems(Linear())["one class"], ERM)
 
 

@@ -198,7 +198,7 @@ def test_a_risk_that_is_no_quadratic_program_says_so(form):
 def test_an_indefinite_kernel_has_no_bounds():
     c = certify(RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)), Point(np.full(N, 0.1)))
     assert np.isnan(c.gap)
-    assert c.reason == "indefinite kernel, stationarity only"
+    assert c.reason == "the kernel is indefinite: only stationarity can be checked"
 
 
 def test_a_precomputed_kernel_gives_the_same_certificate():

@@ -99,7 +99,7 @@ def test_a_missing_bound_of_one_subproblem_is_one_of_the_sum_and_names_it():
     problem = OneVsOne(IRIS.X, IRIS.y, kernel=Sigmoid(1.0, -1.0))
     whole = certify(problem, Point(feasible(problem)))
     assert np.isnan(whole.gap)
-    assert whole.reason.startswith("class 0 against 1: indefinite kernel")
+    assert whole.reason.startswith("class 0 against 1: the kernel is indefinite")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -162,7 +162,7 @@ def test_an_indefinite_kernel_is_detected_and_said(kernel):
     assert np.linalg.eigvalsh(kernel(X, X))[0] < -0.1
     solution = solve(problem, SMO(), time_limit=5.0)
     assert solution.verdict == "uncertified"
-    assert "indefinite kernel, stationarity only" in solution.reason
+    assert "the kernel is indefinite: only stationarity can be checked" in solution.reason
     assert np.isnan(certify(problem, solution).gap)
 
 

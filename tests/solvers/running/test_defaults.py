@@ -175,7 +175,7 @@ def test_samples_in_blocks_of_too_many_features_are_refused_with_their_number():
     [
         (
             Outside(X, LABELS, loss_named("squared_hinge"), groups=np.arange(N) % 4),
-            ["lbfgs, sdca, cvxpy_erm: an ERM form has one intercept without a cost, or none"],
+            ["lbfgs, sdca, cvxpy_erm: an ERM form has at most one intercept, without a cost"],
         ),
         (
             Outside(X, LABELS, loss_named("logistic"), Sigmoid(1.0, -1.0)),

@@ -322,6 +322,5 @@ def reduce(
                 "them: use near_rows"
             )
         return problem.to_sharded(None, start)
-    return getattr(problem, form.reduction_method)(
-        problem.gram(memory) if gram is None else gram, start
-    )
+    gram = problem.gram(memory) if gram is None else gram
+    return getattr(problem, form.reduction_method)(gram, start)

@@ -44,8 +44,8 @@ class Bounds(NamedTuple):
         if not self.upper >= self.lower:
             return nan
         gap = self.upper - self.lower
-        short = isfinite(gap) and fsum((self.upper, -self.lower, -gap)) > 0
-        return nextafter(gap, inf) if short else gap
+        lost = isfinite(gap) and fsum((self.upper, -self.lower, -gap)) > 0
+        return nextafter(gap, inf) if lost else gap
 
     def relative(self, amount: float, scale: float = 0.0) -> float:
         """Return amount / max(|upper|, |lower|, scale); 0 for 0, infinite if only the divisor is 0."""
@@ -236,8 +236,4 @@ def missing_bound(problem: Any, bounds: Bounds) -> str:
         return "the primal value overflows float64"
     if isnan(bounds.lower) or isnan(bounds.upper):
         return "the bounds overflow float64"
-    return (
-        "the bounds cross: float64 is not accurate enough for this problem"
-        if isnan(bounds.gap)
-        else ""
-    )
+    return "the bounds cross: float64 is not accurate enough" if isnan(bounds.gap) else ""

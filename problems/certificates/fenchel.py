@@ -43,7 +43,7 @@ def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
 
     A missing `alpha` is recovered from `w`. If both are given, the primal bound is taken at `w`.
     """
-    problem, shift, y = near_zero(original)
+    problem, shift, y = shift_targets(original)
     A = Float64(problem, y)
     solver_w = point.w if problem.is_linear else None
     dual, source = dual_point(problem, point)
@@ -51,9 +51,9 @@ def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
     try:
         linear, norm2 = dual_terms(problem, A, beta, dual.exact)
         lower = linear - 0.5 * norm2
-        missing = ""
+        failure = ""
     except ArithmeticError as error:
-        lower, norm2, missing = Intervals(-inf), Intervals(nan), str(error)
+        lower, norm2, failure = Intervals(-inf), Intervals(nan), str(error)
     delta = problem.psd_shift if problem.is_bounded else 0.0
     weights = dual.rounded if solver_w is None else weights_of(problem, solver_w)
     if delta and solver_w is None:
@@ -61,10 +61,10 @@ def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
     intervals = corrections(problem, A, weights.scores)
     choices = problem.offset_choices(middles(intervals), weights.scores.mid)
     primal = best_primal(problem, A, weights, choices)
-    spare = 0.505 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
-    rounding = _rounding(problem, A, dual, weights, primal, delta)
-    rounding += spare + (0.0 if missing else 2 * float(lower.mid - lower.low))
-    low, high = float(lower.low), float(primal.value.high) + spare
+    shift_slack = 0.505 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
+    rounding = _primal_rounding(problem, A, dual, weights, primal, delta)
+    rounding += shift_slack + (0.0 if failure else 2 * float(lower.mid - lower.low))
+    low, high = float(lower.low), float(primal.value.high) + shift_slack
     low, high = low - _WEIGHT_RTOL * abs(low), high + _WEIGHT_RTOL * abs(high)
     bounds = Bounds(low, high if original.is_psd else nan, rounding)
     scale_of_gap, reason = gap_scale(original, problem, A)
@@ -78,7 +78,7 @@ def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
     return assembled(
         bounds,
         gap_scale_for(bounds, scale_of_gap),
-        **_conditions(problem, dual, middles(dual_intervals)),
+        **_optimality_measures(problem, dual, middles(dual_intervals)),
         primal_residual=dual.primal_residual,
         dual_residual=0.0,
         projection_distance=dual.projection_distance,
@@ -88,11 +88,11 @@ def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
         offsets=offsets,
         norm2=(max(0.0, float(smallest)), float(largest)) if solver_w is None else (nan, nan),
         scale=scale,
-        reason=missing or missing_bound(original, bounds) or reason,
+        reason=failure or missing_bound(original, bounds) or reason,
     )
 
 
-def _rounding(
+def _primal_rounding(
     problem: DualProblem,
     A: Float64,
     dual: DualPoint,
@@ -105,8 +105,8 @@ def _rounding(
     It includes the rounding of w as a float64 sum of samples, and δ if only K + δI ⪰ 0 is known.
     """
     beta = problem.beta(dual.alpha)
-    blur = dual.exact.scores.rad if problem.is_linear else 0.0
-    scores, norm2 = weights.scores.widened(blur), weights.norm2
+    w_rounding = dual.exact.scores.rad if problem.is_linear else 0.0
+    scores, norm2 = weights.scores.widened(w_rounding), weights.norm2
     if delta:
         scores = scores.widened(delta * np.abs(beta))
         norm2 = norm2.widened(delta * float(beta @ beta))
@@ -116,7 +116,7 @@ def _rounding(
     return 2 * float(worst.high - primal.value.mid)
 
 
-def _conditions(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[str, Any]:
+def _optimality_measures(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[str, Any]:
     """Return the optimality measures of `Certificate` for a dual point and offsets.
 
     The dual of a piecewise linear loss (hinge, tube) is a box QP, whose gap is a sum of nonnegative
@@ -137,8 +137,8 @@ def _conditions(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[
         terms = problem.weight * (loss.value(y, f) + loss.conjugate(y, -beta / C))
         terms = terms + (beta * f).reshape(problem.n, -1).sum(axis=1)
         scalar = isinstance(loss, ScalarLoss)
-        goal = loss.dual_step(y, f - beta, C) if scalar else -loss.subgradient(y, f)
-        pair, residual = nan, float(np.abs(beta - C * goal).max())
+        maximiser = loss.dual_step(y, f - beta, C) if scalar else -loss.subgradient(y, f)
+        pair, residual = nan, float(np.abs(beta - C * maximiser).max())
     return {
         "complementarity": max(0.0, float(terms.max())),
         "kkt_violation": residual,
@@ -146,7 +146,7 @@ def _conditions(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[
     }
 
 
-def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Any]:
+def shift_targets(problem: DualProblem) -> tuple[DualProblem, float, Any]:
     """Return the problem with targets shifted towards 0, the shift, and the targets with their errors.
 
     For losses of y − f alone, offsets without a total cost absorb a shift of all targets. The error of
@@ -154,7 +154,7 @@ def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Any]:
     """
     y = problem.y
     unmoved = problem, 0.0, problem.targets(Intervals)
-    if not _takes_shifts(problem):
+    if not _absorbs_shifts(problem):
         return unmoved
     shift = float(np.partition(y, problem.n // 2)[problem.n // 2])
     centred = y - shift
@@ -169,10 +169,10 @@ def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Any]:
     return (moved, shift, Intervals(centred, errors)) if same else unmoved
 
 
-def _takes_shifts(problem: DualProblem) -> bool:
+def _absorbs_shifts(problem: DualProblem) -> bool:
     """Whether offsets without a total cost absorb a constant added to all targets."""
-    all_alike = problem.groups is None and problem.costs.size and not problem.costs.sum()
-    return bool(all_alike) and getattr(problem.loss, "sees_differences", False)
+    single_offset = problem.groups is None and problem.costs.size and not problem.costs.sum()
+    return bool(single_offset) and getattr(problem.loss, "sees_differences", False)
 
 
 def gap_scale(original: DualProblem, problem: DualProblem, A: Float64) -> tuple[float, str]:
@@ -208,9 +208,9 @@ def gap_scale(original: DualProblem, problem: DualProblem, A: Float64) -> tuple[
             rtol = _LOSS_RTOL
     else:
         return rtol * float(original.weight @ size), ""
-    in_tube = _takes_shifts(original) and original.tube
-    without = 0.0 if in_tube else float(original.weight @ original.loss.value(original.y, zero))
-    scale = without or float(original.weight.sum()) * (original.tube or 1.0)
+    in_tube = _absorbs_shifts(original) and original.tube
+    at_zero = 0.0 if in_tube else float(original.weight @ original.loss.value(original.y, zero))
+    scale = at_zero or float(original.weight.sum()) * (original.tube or 1.0)
     return scale, "" if problem.pieces else "w = 0 is optimal: no sample has a loss there"
 
 
@@ -225,11 +225,11 @@ def _gap_scale_with_costs(problem: DualProblem) -> float:
     Otherwise (SVDD) it is 0, except for identical samples: their ball is a point and the gap is
     rounding, so a fraction of the objective at w = 0 is used.
     """
-    without = float(problem.weight @ problem.loss.value(problem.y, np.zeros(problem.n)))
-    if without:
+    at_zero = float(problem.weight @ problem.loss.value(problem.y, np.zeros(problem.n)))
+    if at_zero:
         X = problem.X
         identical = isinstance(X, np.ndarray) and bool((X[0] == X).all())
-        return _VARIANCE_RTOL**3 * without if identical else 0.0
+        return _VARIANCE_RTOL**3 * at_zero if identical else 0.0
     subset = np.unique(np.linspace(0, problem.n - 1, min(problem.n, 256)).astype(np.intp))
     K = problem.kernel.bind(problem.X).block(subset, subset)
     length2 = float(np.mean(np.diag(K)))

@@ -71,7 +71,7 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
         reason = NO_HYPERPLANE
     else:
         computable = margin > 0 or not problem.is_psd
-        reason = missing_bound(problem, bounds) if computable else no_margin(low)
+        reason = missing_bound(problem, bounds) if computable else describe_margin_limit(low)
     g, box, alpha = problem.box_gradient(size * dual.scores), problem.box, size * dual.alpha
     offset = [size * widest_margin(problem, dual.scores)[0]] if problem.intercept else []
     r, w = box.lagrangian_gradient(g, offset), weights.w
@@ -110,7 +110,7 @@ def no_point(problem: DualProblem, reason: str) -> Certificate:
     return Certificate(reason=reason)
 
 
-def no_margin(dual: float) -> str:
+def describe_margin_limit(dual: float) -> str:
     """Return the bound on the margin implied by the dual bound, for lack of a primal point."""
     return f"no margin exceeds {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
 

@@ -162,12 +162,12 @@ def _integers(x: Vector) -> Exact:
     integers = (mantissa * 2.0**53).astype(np.int64)
     lowest = exponent[integers != 0].min(initial=2000)
     shift = np.where(integers != 0, exponent - lowest, 0)
-    return _reduced(
+    return _coprime(
         np.array([v << s for v, s in zip(integers.tolist(), shift.tolist(), strict=True)], object)
     )
 
 
-def _reduced(integers: Exact) -> Exact:
+def _coprime(integers: Exact) -> Exact:
     divisor = np.gcd.reduce(integers)
     return integers // divisor if divisor > 1 else integers
 
@@ -206,7 +206,7 @@ def _well_conditioned(equations: Exact) -> Block | None:
         scaled = np.array([exact[j] << (top - bits[j]) for j in basis])
         for k, combination in zip(dependent, combinations.T, strict=True):
             factors = np.array([round(s * 2.0**_SHIFT_BITS) for s in combination.tolist()], object)
-            exact[k] = _reduced((exact[k] << (_SHIFT_BITS + top - bits[k])) - factors @ scaled)
+            exact[k] = _coprime((exact[k] << (_SHIFT_BITS + top - bits[k])) - factors @ scaled)
     return None
 
 

@@ -20,7 +20,7 @@ from dualgap.problems.arithmetic.rounding import UNIT, products, transposed_prod
 from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
 from dualgap.problems.certificates.bounds import Float64
 from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
-from dualgap.problems.certificates.fenchel import gap_scale, near_zero
+from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.forms import Point, Sharded
@@ -36,14 +36,14 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
     """
     assert point.w is not None
     b = float(point.b or 0.0) if problem.intercept else 0.0
-    at = np.append(point.w, b)
+    wb = np.append(point.w, b)
     form = Sharded(blocks, float(problem.slack_weight), problem.loss, problem.intercept)
     source = "recovered from w" if point.rule is None else "alpha and w"
     try:
-        rule = DualRule.at(at) if point.rule is None else DualRule.unpacked(point.rule, blocks.d)
+        rule = DualRule.at(wb) if point.rule is None else DualRule.unpacked(point.rule, blocks.d)
         sums = _Sums(blocks.d)
         for k in range(blocks.count):
-            _add_block(sums, form, k, rule, at)
+            _add_block(sums, form, k, rule, wb)
     except (ChangedBlock, ValueError) as error:
         return Certificate(reason=str(error))
     low, high = sums.lower(problem.intercept), sums.upper(point.w)
@@ -82,10 +82,10 @@ class _Sums:
 
         Two samples with the extreme y suffice: they decide whether an offset alone leaves no loss.
         """
-        two = problem.changed(X=np.zeros((2, 1)), y=np.array(self.ends))
-        moved, _, y = near_zero(two)
-        scale, _ = gap_scale(two, moved, Float64(moved, y))
-        return scale * self.weight / float(two.weight.sum())
+        extremes = problem.changed(X=np.zeros((2, 1)), y=np.array(self.ends))
+        moved, _, y = shift_targets(extremes)
+        scale, _ = gap_scale(extremes, moved, Float64(moved, y))
+        return scale * self.weight / float(extremes.weight.sum())
 
     def lower(self, equality: bool) -> Any:
         """Return the dual objective at a feasible point next to β."""
@@ -98,8 +98,8 @@ class _Sums:
                 return Intervals(0.0)  # only β = 0 is feasible
             ratio = sides[0] / sides[1]
             # for sums that are equal up to rounding the ratio may exceed 1: scale both factors down
-            spare = 1.0 / max(1.0, float(ratio.high))
-            factors[larger], factors[1 - larger] = ratio * spare, Intervals(spare)
+            common = 1.0 / max(1.0, float(ratio.high))
+            factors[larger], factors[1 - larger] = ratio * common, Intervals(common)
         v = factors[0] * self.v[0] + factors[1] * self.v[1]
         linear = factors[0] * self.linear[0] + factors[1] * self.linear[1]
         value = linear - 0.5 * (v * v).sum()
@@ -112,8 +112,8 @@ class _Sums:
         return value if np.isfinite(value.mid) else Intervals(inf)
 
 
-def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, at: Vector) -> None:
-    """Add a block to the sums, some of its rows at a time."""
+def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, wb: Vector) -> None:
+    """Add a block at the weights and intercept `wb` to the sums, some of its rows at a time."""
     blocks, loss = form.blocks, form.loss
     block: Block = blocks.read(k, verify=True)
     for rows in block.pieces():
@@ -138,5 +138,5 @@ def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, at: Vector) -
             sums.linear[side] += -(width * loss.conjugate(part.y, -(exact / width))).sum()
         sums.weight += float(C.sum())
         sums.ends = min(sums.ends[0], part.y.min()), max(sums.ends[1], part.y.max())
-        f = products(part.X, at[:-1]) + Intervals(at[-1])
+        f = products(part.X, wb[:-1]) + Intervals(wb[-1])
         sums.risk += (Intervals(C) * loss.value(part.y, f)).sum()

@@ -31,7 +31,7 @@ from dualgap.problems.certificates.certificate import (
     gap_scale_for,
     not_proven,
 )
-from dualgap.problems.certificates.hard_margin import hard_dual, hard_primal, no_margin
+from dualgap.problems.certificates.hard_margin import describe_margin_limit, hard_dual, hard_primal
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.recovery import Weights
@@ -53,8 +53,8 @@ def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
     except (Unprovable, ArithmeticError) as error:
         return not_proven(certificate, error)
     if np.isinf(problem.weight).any():
-        point = _to_bounds(point, bounds)
-    reason = "" if np.isfinite(bounds.upper) else no_margin(bounds.lower)
+        point = _rescale_hard_margin(point, bounds)
+    reason = "" if np.isfinite(bounds.upper) else describe_margin_limit(bounds.lower)
     changes = {"point": point, "bound_source": source, "reason": reason}
     changes |= {"scale": certificate.scale if scale is None else scale}
     gap_scale = gap_scale_for(bounds, certificate.unit)
@@ -65,7 +65,7 @@ def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
     return result
 
 
-def _to_bounds(point: Point, bounds: Bounds) -> Point:
+def _rescale_hard_margin(point: Point, bounds: Bounds) -> Point:
     """Return a hard margin's point with α scaled to its best norm and w to a smallest margin of 1.
 
     A variable that would overflow float64 is left unscaled.
@@ -127,7 +127,7 @@ def proven_bounds(
                 linear, norm2 = dual_terms(problem, A, beta, weights)
                 lower = linear - 0.5 * norm2
             start = Balls(np.array(offsets))
-            uppers = [_best(problem, A, point, start) for point in points]
+            uppers = [_best_primal(problem, A, point, start) for point in points]
             best = min(range(len(uppers)), key=lambda k: uppers[k].value.item().upper())
             upper, scale = uppers[best].value, uppers[best].scale
             scale = scale if points[best].w is None else None
@@ -138,12 +138,12 @@ def proven_bounds(
     if not lower.item().is_finite():
         raise Unprovable("αᵀQα is not distinguishable from 0")
     # ½δ Σ max αᵢ², once more for ½‖w‖², and twice for the losses
-    spare = 2 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
+    rounding = 2 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
     high = float(upper.high) if upper.item().is_finite() else inf
-    return Bounds(float(lower.low), high, spare, proven=True), scale
+    return Bounds(float(lower.low), high, rounding, proven=True), scale
 
 
-def _best(problem: DualProblem, A: Arb, weights: Weights, start: Balls) -> Primal:
+def _best_primal(problem: DualProblem, A: Arb, weights: Weights, start: Balls) -> Primal:
     """Return the primal objective at the given offsets or at better ones.
 
     Two corrections add the digits of a float64 each. The offset of a hard margin is recomputed.

@@ -138,7 +138,7 @@ def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
         yield problem.from_box_variables(x)
         free = np.flatnonzero(np.abs(r) <= smoothing)
         if free.size:
-            yield problem.from_box_variables(_fitted(problem, w, r, x, free))
+            yield problem.from_box_variables(_fit(problem, w, r, x, free))
 
 
 def _best_multiple(problem: DualProblem, dual: DualPoint) -> tuple[float, float]:
@@ -156,7 +156,7 @@ def _best_multiple(problem: DualProblem, dual: DualPoint) -> tuple[float, float]
     return s, s * linear - 0.5 * s * s * quadratic
 
 
-def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, free: Indices) -> Vector:
+def _fit(problem: DualProblem, w: Vector, r: Vector, start: Vector, free: Indices) -> Vector:
     """Return `start` with the `free` variables fitted so that Σ βᵢxᵢ = w (and Σ_{i∈g} βᵢ = c_g).
 
     SciPy's tolerances are absolute, so samples are divided by 2ᵐ, r by 2ᵏ and β by 2ᵏ⁻²ᵐ.

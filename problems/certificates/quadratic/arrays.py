@@ -68,17 +68,17 @@ class QPArrays:
         """Return the program with P, q and each row scaled to magnitude 1."""
         largest = max(float(np.abs(v).max(initial=0.0)) for v in (self.P.data, self.q))
         cost = exponent_to_one(largest, self.P.data, self.q)
-        of_G, of_A = row_exponents(self.G, self.h), row_exponents(self.A, self.b)
+        G_exponents, A_exponents = row_exponents(self.G, self.h), row_exponents(self.A, self.b)
         program = replace(
             self,
             P=scaled_rows(self.P, np.full(self.q.size, cost)),
             q=np.ldexp(self.q, cost),
-            G=scaled_rows(self.G, of_G),
-            h=np.ldexp(self.h, of_G),
-            A=scaled_rows(self.A, of_A),
-            b=np.ldexp(self.b, of_A),
+            G=scaled_rows(self.G, G_exponents),
+            h=np.ldexp(self.h, G_exponents),
+            A=scaled_rows(self.A, A_exponents),
+            b=np.ldexp(self.b, A_exponents),
         )
-        return Normalised(program, cost, of_G, of_A, columns)
+        return Normalised(program, cost, G_exponents, A_exponents, columns)
 
     @cached_property
     def with_bounds(self) -> Self:
@@ -103,12 +103,12 @@ class QPArrays:
 
 @dataclass(frozen=True, eq=False)
 class Normalised(Generic[AnyProgram]):
-    """A program in 2^−columns x, with f scaled by 2^cost and rows by 2^of_G and 2^of_A, exactly."""
+    """A program in 2^−columns x, with f scaled by 2^cost and rows by 2^G_exponents and 2^A_exponents."""
 
     program: AnyProgram
     cost: int
-    of_G: Indices
-    of_A: Indices
+    G_exponents: Indices
+    A_exponents: Indices
     columns: Indices
 
     def x(self, x: Vector) -> Vector:
@@ -122,11 +122,11 @@ class Normalised(Generic[AnyProgram]):
 
     def multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Return `y` and `z` of the original program in the units of this one."""
-        return np.ldexp(y, self.cost - self.of_A), np.ldexp(z, self.cost - self.of_G)
+        return np.ldexp(y, self.cost - self.A_exponents), np.ldexp(z, self.cost - self.G_exponents)
 
     def original_multipliers(self, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Return `y` and `z` in the units of the original program."""
-        return np.ldexp(y, self.of_A - self.cost), np.ldexp(z, self.of_G - self.cost)
+        return np.ldexp(y, self.A_exponents - self.cost), np.ldexp(z, self.G_exponents - self.cost)
 
     def original_value(self, value: float, outward: float) -> float:
         """Return a value of f in the original units, rounded towards `outward`: −inf or inf."""

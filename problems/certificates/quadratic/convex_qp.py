@@ -114,9 +114,9 @@ class Program(QPArrays):
         if radius.any():
             gradient = products(self.P, centre) + self.q + products(self.A.T.tocsr(), y)
             slopes = np.maximum(np.abs(gradient.low), np.abs(gradient.high))
-            lost = (Intervals(slopes) * radius).sum()
-            lost = lost + 0.5 * (products(abs(self.P), radius) * radius).sum()
-            value = value + (Intervals(y) * (products(self.A, centre) - self.b)).sum() + lost
+            cost = (Intervals(slopes) * radius).sum()
+            cost = cost + 0.5 * (products(abs(self.P), radius) * radius).sum()
+            value = value + (Intervals(y) * (products(self.A, centre) - self.b)).sum() + cost
         return float(value.high), centre
 
     def perturbed_sides(self, x: Vector) -> PerturbedSides:
@@ -199,12 +199,12 @@ class Program(QPArrays):
         )
         with np.errstate(all="ignore"):
             for amount, width, bound in sides:
-                counted = np.flatnonzero((amount > 0) & (curved | np.isfinite(bound)))
-                cost = (Intervals(amount[counted]) * width[counted]).high
+                selected = np.flatnonzero((amount > 0) & (curved | np.isfinite(bound)))
+                cost = (Intervals(amount[selected]) * width[selected]).high
                 cost = np.where(np.isnan(cost), inf, cost)
-                total = linear[counted] + cost
-                inexact = (linear[counted] != 0) & (cost != 0)
-                linear[counted] = np.where(inexact, np.nextafter(total, inf), total)
+                total = linear[selected] + cost
+                inexact = (linear[selected] != 0) & (cost != 0)
+                linear[selected] = np.where(inexact, np.nextafter(total, inf), total)
             square = r * r / (2 * np.where(curved, self.curvature, 1.0)) - r * offset
         return np.fmin(linear, np.where(curved, square.high, inf))
 

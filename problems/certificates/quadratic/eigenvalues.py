@@ -115,7 +115,7 @@ def smallest_eigenvalue(S: Any) -> float:
 def _sparse_residual(S: Any, shift: float) -> float | None:
     """Return a bound on ‖R‖ for the factors of S − shift·I; None if these are not definite."""
     T = S - shift * scipy.sparse.eye_array(S.shape[0], format="csc")
-    factors = factored(T)
+    factors = factor_ldl(T)
     if factors is None:
         return None
     L, pivots, order = factors
@@ -145,7 +145,7 @@ def _dense_residual(S: Any, shift: float) -> float | None:
     return float((np.abs(T).sum(axis=1) + rounding).max())
 
 
-def factored(T: Any) -> tuple[Any, Vector, Indices] | None:
+def factor_ldl(T: Any) -> tuple[Any, Vector, Indices] | None:
     """Return L, positive pivots and the row order of T with T ≈ L D Lᵀ; None if T is not definite."""
     try:
         lu = sparse_lu(scipy.sparse.csc_array(T))

@@ -31,7 +31,7 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.binary_scaling import exponent_to_one
 from dualgap.problems.arithmetic.rounding import gamma, products, terms
 from dualgap.problems.certificates.quadratic.eigenvalues import (
-    factored,
+    factor_ldl,
     smallest_eigenvalue,
     sparse_lu,
 )
@@ -75,7 +75,7 @@ class Constraints:
     def nearest(self, u: Vector) -> Vector:
         """Return approximately the nearest point to `u` (n,) that is feasible up to rounding."""
         with suppress(MemoryError):
-            return self._moved(np.clip(u, self.low, self.up), np.ones(u.size, bool))
+            return self._project(np.clip(u, self.low, self.up), np.ones(u.size, bool))
         return np.clip(u, self.low, self.up)
 
     def enclosure(self, u: Vector, interior: Callable[[], Interior | None]) -> Intervals | None:
@@ -124,8 +124,8 @@ class Constraints:
         tries = [(self.first, (1e-9,))] if self.first else []
         for count, margins in [*tries, (n, (1e-6, 1e-9, 0.0))]:
             may_move = np.arange(n) < count
-            point = self._moved(start, may_move)
-            balls = (self._enclosed(point, may_move, margin) for margin in margins)
+            point = self._project(start, may_move)
+            balls = (self._enclose(point, may_move, margin) for margin in margins)
             if (result := next((ball for ball in balls if ball is not None), None)) is not None:
                 yield result
                 break
@@ -135,7 +135,7 @@ class Constraints:
         for origin in (start, point):
             for mix in _INTERIOR_MIX:
                 mixed = (1 - mix) * np.clip(origin, inside.low, inside.up) + mix * inner.point
-                if (result := inside._enclosed(mixed, all_free, 0.0)) is not None:
+                if (result := inside._enclose(mixed, all_free, 0.0)) is not None:
                     yield result
                     break
 
@@ -188,7 +188,7 @@ class Constraints:
         within = Constraints(E, e, self.I[loose], self.i[loose], low, up, self.e.size)
         return Interior(np.clip(point, low, up), within)
 
-    def _moved(self, v: Vector, may_move: NDArray[np.bool_]) -> Vector:
+    def _project(self, v: Vector, may_move: NDArray[np.bool_]) -> Vector:
         """Return approximately the nearest feasible point, by an active-set iteration in float64."""
         free = may_move & (v > self.low) & (v < self.up)
         tolerance = _ACTIVE_SLACK_RTOL * (abs(self.I) @ np.abs(v) + np.abs(self.i))
@@ -211,7 +211,7 @@ class Constraints:
             free, active, previous = free & ~outside, active | violated, error
         return v
 
-    def _enclosed(self, v: Vector, may_move: NDArray[np.bool_], margin: float) -> Intervals | None:
+    def _enclose(self, v: Vector, may_move: NDArray[np.bool_], margin: float) -> Intervals | None:
         """Return an enclosure around `v`, in which only variables `margin` off their bounds move."""
         away = margin * np.maximum(1.0, np.abs(v))
         free = may_move & (v - self.low > away) & (self.up - v > away)
@@ -337,7 +337,7 @@ def _independent(M: Any, rows: Indices, min_pivot: float) -> Indices:
     if not rows.size:
         return rows
     S = scipy.sparse.csc_array(M[rows] @ M[rows].T)
-    factors = factored(S + 1e-15 * scipy.sparse.eye_array(rows.size, format="csc"))
+    factors = factor_ldl(S + 1e-15 * scipy.sparse.eye_array(rows.size, format="csc"))
     if factors is None:
         return rows
     _, pivots, order = factors

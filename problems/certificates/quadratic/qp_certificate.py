@@ -88,7 +88,8 @@ def _in_original_units(c: Certificate, scaled: Normalised[Program], x: Vector) -
     point = replace(c.point, alpha=alpha)
     moved = nan if np.isnan(c.projection_distance) else float(np.linalg.norm(alpha - x))
     if point.w is not None:
-        y, z = scaled.original_multipliers(point.w[scaled.of_G.size :], point.w[: scaled.of_G.size])
+        z, y = np.split(point.w, [scaled.G_exponents.size])
+        y, z = scaled.original_multipliers(y, z)
         point = replace(point, w=np.concatenate([z, y]))
     return replace(
         c,

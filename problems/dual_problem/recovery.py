@@ -66,9 +66,9 @@ class DualPoint:
 
 
 def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
-    """Return the projection of `alpha` onto the dual feasible set, and its distance from it."""
+    """Return the projection of `alpha` onto the dual feasible set, and their distance."""
     feasible, residual = problem.feasible(alpha), problem.infeasibility(alpha)
-    off = float(np.linalg.norm(feasible - alpha.reshape(feasible.shape)))
+    distance = float(np.linalg.norm(feasible - alpha.reshape(feasible.shape)))
     beta = problem.beta(feasible)
     if problem.is_linear:
         sums = transposed_products(problem.X, beta)
@@ -77,7 +77,7 @@ def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
     else:
         scores = Intervals(*gram_products(problem.gram(memory=0), beta))
         exact = rounded = Weights(scores, (scores * beta).sum())
-    return DualPoint(feasible, exact, rounded, residual, off)
+    return DualPoint(feasible, exact, rounded, residual, distance)
 
 
 def dual_point(problem: DualProblem, point: Point) -> tuple[DualPoint, str]:

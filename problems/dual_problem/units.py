@@ -2,7 +2,7 @@
 
 Units do not change a problem: for K = 2ᵖK' and y = 2ᵏy' it is equivalent to that of K' and y' with
 α = 2ᵏ⁻ᵖα', w = 2ᵏ⁻ᵖᐟ²w', f = 2ᵏf' and C = 2ᵏ⁻ᵖC', or 2⁻ᵖC' for a squared loss. Solvers receive a problem
-whose targets, and whose features if extreme, have magnitude 1: so absolute tolerances do not depend on
+whose targets, and whose features if extreme, have magnitude 1, so absolute tolerances do not depend on
 the units of the data.
 """
 

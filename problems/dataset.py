@@ -1,8 +1,7 @@
-"""Samples with their labels or targets; the one place where input is validated.
+"""Samples with their labels or targets; the only module that validates them.
 
-Everything downstream may assume what is checked here: `X` is a read-only float64
-array (dense, C-contiguous) or CSR matrix with finite entries, `y` a read-only
-float64 vector of the same length.
+All other code may assume the result: `X` is a read-only float64 array (dense, C-contiguous)
+or CSR matrix with finite entries, `y` a read-only float64 vector of the same length.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from dualgap.problems.validation import check_positive, shown
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.intp]
-WEIGHT_RANGE = 1e-150, 1e150  # outside of it, products of two weights leave the range of float64
+WEIGHT_RANGE = 1e-150, 1e150  # beyond it the product of two weights underflows or overflows
 if TYPE_CHECKING:
     Matrix = NDArray[np.float64] | scipy.sparse.csr_array
 else:
-    # scipy.sparse is imported when it is first used: it took a third of our own import
+    # scipy.sparse is imported on first use: it took a third of dualgap's import time
     Matrix = Any
 
 
@@ -35,7 +34,7 @@ class Dataset:
     Raises
     ------
     ValueError
-        If a shape, a type or a value is not usable; the message names the argument.
+        If a shape, a type or a value is invalid; the message names the argument.
     """
 
     X: Matrix
@@ -87,12 +86,12 @@ def check_samples(X: Any, name: str = "X") -> Matrix:
 def as_samples(X: Any, name: str, empty: bool = False) -> Matrix:
     """Return `X` as a float64 matrix, dense in C order or canonical CSR; entries may be infinite or NaN.
 
-    It shares memory with X where X is such a matrix already.
+    The result shares memory with X if X has this form already.
 
     Raises
     ------
     ValueError
-        If it is no matrix of real numbers, or has no sample or feature and may not be `empty`.
+        If X is not a matrix of real numbers, or has no sample or feature and `empty` is false.
     """
     sparse = scipy.sparse.issparse(X)
     if sparse and X.dtype.kind not in "bifu":
@@ -117,10 +116,10 @@ def check_labels(y: Any, n: int, name: str = "y") -> Vector:
     """Return `y` as a read-only float64 vector of n labels, each -1 or +1."""
     labels = check_targets(y, n, name)
     if (np.abs(labels) != 1.0).any():
-        found = np.unique(labels)
-        shown = ", ".join(f"{v:g}" for v in found[:6]) + (", ..." if found.size > 6 else "")
+        distinct = np.unique(labels)
+        listed = ", ".join(f"{v:g}" for v in distinct[:6]) + (", ..." if distinct.size > 6 else "")
         raise ValueError(
-            f"{name}: labels must be -1 and +1, got {{{shown}}}; "
+            f"{name}: labels must be -1 and +1, got {{{listed}}}; "
             "map them first, for example np.where(y == positive, 1, -1)"
         )
     return labels
@@ -129,17 +128,15 @@ def check_labels(y: Any, n: int, name: str = "y") -> Vector:
 def check_classes(y: Any, n: int, name: str = "y") -> Vector:
     """Return `y` as a read-only float64 vector of all classes 0, 1, ..., K - 1 with K of 2 or more."""
     classes = check_targets(y, n, name)
-    known, numbered = np.unique(classes), "np.unique(y, return_inverse=True)[1] numbers them"
-    if known[0] < 0 or (known != np.round(known)).any() or known[-1] < 1:
+    distinct, remedy = np.unique(classes), "np.unique(y, return_inverse=True)[1] numbers them"
+    if distinct[0] < 0 or (distinct != np.round(distinct)).any() or distinct[-1] < 1:
         raise ValueError(
-            f"{name}: classes must be 0, 1, ..., K - 1 with K of 2 or more, got {known[:6]}; "
-            f"{numbered}, as does a data set with multiclass: true"
+            f"{name}: classes must be 0, 1, ..., K - 1 with K of 2 or more, got {distinct[:6]}; "
+            f"{remedy}, as does a data set with multiclass: true"
         )
-    missing = np.flatnonzero(known != np.arange(known.size))
+    missing = np.flatnonzero(distinct != np.arange(distinct.size))
     if missing.size:
-        raise ValueError(
-            f"{name}: class {missing[0]} has no samples, but later ones do; {numbered}"
-        )
+        raise ValueError(f"{name}: class {missing[0]} has no samples, but later ones do; {remedy}")
     return classes
 
 
@@ -154,14 +151,14 @@ def check_targets(y: Any, n: int, name: str = "y") -> Vector:
 
 
 def check_vector(values: NDArray[Any], name: str) -> None:
-    """Raise ValueError if an array is not a vector, with the remedy for what it is."""
+    """Raise ValueError if an array is not a vector; the message suggests how to make it one."""
     if values.ndim == 1:
         return
-    remedy = "give one value per sample, not a matrix of several columns"
+    remedy = "give one value per sample, not several columns"
     if values.size == max(values.shape, default=0):
         remedy = "use {}.ravel()"
     elif values.ndim == 2 and np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all():
-        remedy = "its rows are one-hot codes of classes, which {}.argmax(axis=1) numbers"
+        remedy = "its rows are one-hot codes of classes; {}.argmax(axis=1) returns their numbers"
     raise ValueError(
         f"{name}: expected a vector of shape (n,), got shape {values.shape}; "
         + remedy.format(name.rpartition(": ")[2])
@@ -169,7 +166,7 @@ def check_vector(values: NDArray[Any], name: str) -> None:
 
 
 def check_slack_weight(C: Any, n: int) -> float | Vector:
-    """Return `C` as a float, or as a read-only vector with one for each sample, of weights in range."""
+    """Return `C` as a float or a read-only vector (n,), after checking that it is in `WEIGHT_RANGE`."""
     is_number = not isinstance(C, (list, tuple)) and np.ndim(C) == 0
     weights = check_positive(C, "C") if is_number else check_targets(C, n, "C")
     check_weight_range(weights, "C: every weight")
@@ -177,41 +174,41 @@ def check_slack_weight(C: Any, n: int) -> float | Vector:
 
 
 def is_out_of_range(weights: Any) -> NDArray[np.bool_]:
-    """Whether each weight of a loss is outside of `WEIGHT_RANGE`, or NaN."""
+    """Return which weights are NaN or outside `WEIGHT_RANGE`."""
     return ~((WEIGHT_RANGE[0] <= weights) & (weights <= WEIGHT_RANGE[1]))
 
 
 def check_weight_range(weights: Any, subject: str) -> None:
-    """Raise ValueError unless all weights of losses are within `WEIGHT_RANGE`."""
+    """Raise ValueError unless all weights are within `WEIGHT_RANGE`."""
     weights = np.atleast_1d(weights)
-    for wrong in weights[is_out_of_range(weights)][:1]:
-        least, largest = WEIGHT_RANGE
-        raise ValueError(f"{subject} must be a number from {least:g} to {largest:g}, got {wrong:g}")
+    for weight in weights[is_out_of_range(weights)][:1]:
+        low, high = WEIGHT_RANGE
+        raise ValueError(f"{subject} must be a number from {low:g} to {high:g}, got {weight:g}")
 
 
 def content_hash(*parts: Any) -> str:
-    """SHA-256 over arrays, CSR matrices and anything with a faithful `repr`."""
+    """Return the SHA-256 of arrays, CSR matrices and anything with a faithful `repr`."""
     digest = hashlib.sha256()
     for part in parts:
         if scipy.sparse.issparse(part):
             csr = as_canonical_csr(part, "X")
-            pieces = [np.array(csr.shape), csr.indptr, csr.indices, csr.data]
+            items = [np.array(csr.shape), csr.indptr, csr.indices, csr.data]
         else:
-            pieces = [part]
-        for piece in pieces:
-            if isinstance(piece, np.ndarray):
-                kind = "<i8" if piece.dtype.kind in "iu" else "<f8"
-                values = np.ascontiguousarray(piece, dtype=kind).tobytes()
-                digest.update(repr(piece.shape).encode() + values + b";")
+            items = [part]
+        for item in items:
+            if isinstance(item, np.ndarray):
+                kind = "<i8" if item.dtype.kind in "iu" else "<f8"
+                values = np.ascontiguousarray(item, dtype=kind).tobytes()
+                digest.update(repr(item.shape).encode() + values + b";")
             else:
-                digest.update(repr(piece).encode() + b";")
+                digest.update(repr(item).encode() + b";")
     return digest.hexdigest()
 
 
 def as_floats(values: Any, name: str, empty: bool = False) -> NDArray[np.float64]:
-    """Return real numbers as float64; ValueError for others, and for none unless `empty`."""
+    """Return real numbers as float64; ValueError for other types, and for no entries unless `empty`."""
     if np.ma.isMaskedArray(values):
-        raise ValueError(f"{name}: is a masked array; drop or fill what is masked first")
+        raise ValueError(f"{name}: is a masked array; drop or fill the masked entries first")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -226,7 +223,7 @@ def as_floats(values: Any, name: str, empty: bool = False) -> NDArray[np.float64
 
 
 def _check_indices(X: Any, name: str) -> None:
-    """Raise ValueError for a sparse matrix whose indices are outside it: memory would be read there."""
+    """Raise ValueError if a sparse matrix has an index out of range, which would read foreign memory."""
     try:
         if X.format in ("csr", "csc", "bsr"):
             X.copy().check_format(full_check=True)
@@ -235,14 +232,14 @@ def _check_indices(X: Any, name: str) -> None:
 
 
 def as_canonical_csr(X: Any, name: str) -> Any:
-    """Return a sparse matrix of real numbers as float64 CSR, of the same interface.
+    """Return a sparse matrix or array of real numbers as float64 CSR of the same interface.
 
-    Each entry that is not 0 is stored once, in order of its column, with 32-bit indices where they
-    suffice. Arrays that are so already are shared.
+    Each nonzero is stored once, in column order, with 32-bit indices if they suffice. Arrays that are
+    canonical already are shared.
     """
     _check_indices(X, name)
     matrix = X.tocsr().astype(np.float64, copy=False)
-    # without the flags of X, which say what it once was
+    # a new matrix, as the cached flags of X may be outdated
     matrix = type(matrix)((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
     if not (matrix.has_canonical_format and matrix.data.all()):
         matrix = matrix.copy()
@@ -257,15 +254,15 @@ def as_canonical_csr(X: Any, name: str) -> Any:
 def _check_finite(array: NDArray[Any], name: str) -> None:
     finite = np.isfinite(np.asarray(array, dtype=np.float64))
     if not finite.all():
-        where = tuple(int(i) for i in np.argwhere(~finite)[0])
+        first = tuple(int(i) for i in np.argwhere(~finite)[0])
         raise ValueError(
-            f"{name}: has {int((~finite).sum())} NaN or infinite entries, the first at {where}; "
+            f"{name}: has {int((~finite).sum())} NaN or infinite entries, the first at {first}; "
             "drop or impute them first"
         )
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Copy what a caller could still write to, so that a problem never changes."""
+    """Return a read-only array, copied if the caller could still write to it."""
     if array.flags.writeable or array.base is not None:
         array = array.copy()
         array.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Labels as files have them: which text is a number, and which of two words is the positive class."""
+"""Labels as stored in files: which text is a number, and which of two words is the positive class."""
 
 import re
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Vector
 
-POSITIVE_WORDS = ("+", "yes", "true", "positive", "pos")  # in small letters
+POSITIVE_WORDS = ("+", "yes", "true", "positive", "pos")  # in lower case
 _NUMBER = re.compile(r"[-+−]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+−]?[0-9]+)?")
-_MISSING = ("", "?")  # a blank cell, and what UCI and ARFF write; "NA" and "None" may name a class
+_MISSING = ("", "?")  # a blank cell; ? in UCI and ARFF files; "NA" and "None" may name a class
 _MISSING_NUMBERS = (*("na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing"), *("-", "."))
 
 
 def as_numbers(words: Any) -> Vector | None:
-    """Return text as the numbers it is, None if any is not one; the minus may be a typographic one."""
+    """Return words as numbers, or None if any is not a number; U+2212 is accepted as minus sign."""
     texts: list[str] = np.asarray(words).tolist()
     if not all(map(_NUMBER.fullmatch, texts)):
         return None
@@ -24,12 +24,12 @@ def as_numbers(words: Any) -> Vector | None:
 
 
 def is_word_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which of distinct labels are missing: blank or ?, and among numbers NA, None, - etc."""
+    """Return which distinct labels mean "missing": blank or ?, among numbers also NA, None, - etc."""
     words: list[str] = labels.tolist()
     texts = [word for word in words if word not in _MISSING and not _NUMBER.fullmatch(word)]
-    of_numbers = any(map(_NUMBER.fullmatch, words))
-    of_numbers = of_numbers and all(text.lower() in _MISSING_NUMBERS for text in texts)
-    return np.array([word in _MISSING or (of_numbers and word in texts) for word in words], bool)
+    numeric = any(map(_NUMBER.fullmatch, words))
+    numeric = numeric and all(text.lower() in _MISSING_NUMBERS for text in texts)
+    return np.array([word in _MISSING or (numeric and word in texts) for word in words], bool)
 
 
 def positive_word(labels: Iterable[str]) -> str:
@@ -45,6 +45,7 @@ def positive_word(labels: Iterable[str]) -> str:
     if len(words) != 2 or len(chosen) != 1:
         raise ValueError(
             f"positive: the labels are text, such as {', '.join(map(repr, words[:12]))}; say with "
-            f"'positive' which becomes +1 (without it: one of {' '.join(POSITIVE_WORDS)}, of two)"
+            f"'positive' which becomes +1 (by default: of two labels the one among "
+            f"{' '.join(POSITIVE_WORDS)})"
         )
     return chosen[0]

@@ -1,4 +1,4 @@
-"""Checks of single settings: each names the argument, what is accepted, and what was given."""
+"""Checks of single settings: each error names the argument, the accepted values and the actual one."""
 
 import inspect
 import lzma
@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-# what Python and NumPy raise, beside ValueError, of a file that is damaged or is none of its kind
+# raised by Python and NumPy, along with ValueError, for a file that is corrupt or of another format
 DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tokenize.TokenError, SyntaxError),
     *(EOFError, OSError, OverflowError, RuntimeError),
 )
-_LARGEST = 2**63  # whole numbers from here on do not fit into 64 bits
+_INT64_LIMIT = 2**63  # the smallest positive integer that does not fit into int64
 
 
 class NoSuchProblem(ValueError):
-    """Settings and samples that are usable each by itself, but have no problem together."""
+    """Settings and samples that are each valid, but together do not define a problem."""
 
 
 def shown(value: Any) -> str:
-    """Return any value as a few words on one line, for messages; no addresses in memory."""
+    """Return a short one-line description of a value for messages, without memory addresses."""
     if isinstance(value, type) or inspect.isroutine(value):
         return f"the {'class' if isinstance(value, type) else 'function'} {value.__name__}"[:80]
     if type(value).__repr__ is object.__repr__:
@@ -31,8 +31,8 @@ def shown(value: Any) -> str:
     return " ".join(repr(value).split())[:80]
 
 
-def decoded(content: bytes) -> str:
-    """Return UTF-8 text without byte order mark, with newlines only; ValueError names the line."""
+def decode_text(content: bytes) -> str:
+    r"""Return UTF-8 text without byte order mark, with lines ended by \n; ValueError names the line."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -42,11 +42,11 @@ def decoded(content: bytes) -> str:
 
 
 def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
-    """Return `value` as a finite float above zero (or not below it, with `zero`)."""
+    """Return `value` as a finite float above 0, or with `zero` at least 0."""
     number = _number(value)
     if not (number > 0 or (zero and number == 0)):
-        wanted = "a finite number, 0 or above" if zero else "a finite number above 0"
-        raise ValueError(f"{name}: must be {wanted}, got {shown(value)}")
+        accepted = "a finite number, 0 or above" if zero else "a finite number above 0"
+        raise ValueError(f"{name}: must be {accepted}, got {shown(value)}")
     return number
 
 
@@ -67,9 +67,9 @@ def check_finite(value: Any, name: str) -> float:
 
 
 def check_whole(value: Any, name: str, least: int = 1) -> int:
-    """Return `value` as an int of `least` or more."""
+    """Return `value` as an int of at least `least`."""
     number = _number(value)
-    if not (least <= number < _LARGEST and number.is_integer()):
+    if not (least <= number < _INT64_LIMIT and number.is_integer()):
         raise ValueError(f"{name}: must be a whole number of {least} or more, got {shown(value)}")
     return int(value)
 
@@ -90,7 +90,7 @@ def check_choice(value: Any, name: str, choices: Iterable[Any]) -> None:
 
 
 def _number(value: Any) -> float:
-    """Return a finite number as a float, anything else, also a number written as text, as NaN."""
+    """Return a finite number as a float, and NaN for anything else, including numbers in text."""
     try:
         number = float("nan") if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Samples in blocks: each block is read whole, and no two need to be in memory at once."""
+"""Samples in blocks that are read one at a time: no two need to be in memory at once."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from dualgap.problems.dataset import (
 from dualgap.problems.kernels.samples import squared_norms
 from dualgap.problems.labels import POSITIVE_WORDS, as_numbers, is_word_missing, positive_word
 
-_ROWS = 2**15  # of a piece of a block, whose temporary arrays are of its length
+_CHUNK_ROWS = 2**15  # rows of a block processed at a time, which bounds temporary arrays
 
 
 class ChangedBlock(Exception):
-    """A block is missing, or is not what it was when it was checked; the message names it."""
+    """A block is missing or has changed since it was checked; the message names it."""
 
 
 class Block(NamedTuple):
@@ -38,29 +38,29 @@ class Block(NamedTuple):
     weight: Vector | None = None
 
     def pieces(self) -> list[slice]:
-        """Return ranges of rows that are looked at one after another."""
+        """Return consecutive ranges of rows, small enough for temporary arrays."""
         m = self.y.size
-        return [slice(i, min(i + _ROWS, m)) for i in range(0, m, _ROWS)]
+        return [slice(i, min(i + _CHUNK_ROWS, m)) for i in range(0, m, _CHUNK_ROWS)]
 
     def part(self, rows: slice) -> Block:
-        """Return some of the rows."""
+        """Return a view of a range of rows."""
         return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
 
 class BlockSource(ABC):
-    """Where blocks come from; it holds no samples but those of arrays in memory, and can be pickled.
+    """Base class of block readers; picklable, and without samples except those of arrays in memory.
 
     Attributes
     ----------
-    names : what messages call each block.
-    positive : the label that becomes +1, all others becoming −1; None where y stays as it is.
+    names : the name of each block in messages.
+    positive : the label that becomes +1, all others becoming −1; None leaves y as it is.
     """
 
     names: tuple[str, ...]
     positive: float | str | None = None
 
     def place(self, k: int, row: int) -> str:
-        """Return what messages call a row of block k."""
+        """Return the name of a row of block k in messages."""
         return f"{self.names[k]}, row {row}"
 
     @abstractmethod
@@ -69,22 +69,22 @@ class BlockSource(ABC):
 
         Parameters
         ----------
-        original : whether it has to be read from where it was given, and from no cache.
+        original : whether to read from the original source even if there is a cache.
         """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Blocks:
-    """Samples in blocks, checked once, in the place of `X`.
+    """Samples in blocks, checked once; formulations take it instead of the matrix `X`.
 
     Attributes
     ----------
-    source : where they are read from.
-    d : number of features. sizes : rows of each block.
-    checksums, nbytes : of the content of each block, and its size when it is in memory; none of arrays
+    source : the reader of the blocks.
+    d : number of features. sizes : number of rows of each block.
+    checksums, nbytes : checksum of each block's content and its size in memory; no checksums for arrays
         that nobody else can change.
     sparse : whether a block's X is a CSR matrix.
-    target : "labels" where every y is −1 or +1, else "targets".
+    target : "labels" if every y is −1 or +1, else "targets".
     has_weights : whether each sample has a weight, which multiplies C.
     """
 
@@ -99,39 +99,41 @@ class Blocks:
 
     @classmethod
     def checked(cls, source: BlockSource) -> Blocks:
-        """Return the blocks of a source, each read once, its values checked and its checksum taken.
+        """Read each block of a source once, check its values and take its checksum.
 
         Raises
         ------
         ValueError
-            If there is no sample, or a value or a shape is not usable; it names the block and the row.
+            If there is no sample, or a value or a shape is invalid; the message names block and row.
         """
-        blocks = [_facts(source, k) for k in range(len(source.names))]
-        filled = [own for own in blocks if own.rows]
+        blocks = [_inspect(source, k) for k in range(len(source.names))]
+        filled = [facts for facts in blocks if facts.rows]
         if not filled:
             raise ValueError("X: the blocks have no samples at all")
-        kinds = {(own.sparse, own.weighted) for own in filled}
-        widths = {own.columns for own in filled}
+        kinds = {(facts.sparse, facts.weighted) for facts in filled}
+        widths = {facts.columns for facts in filled}
         if len(kinds) > 1 or (len(widths) > 1 and not filled[0].sparse):
-            odd = next(own for own in filled if own[:3] != filled[0][:3])
+            odd = next(facts for facts in filled if facts[:3] != filled[0][:3])
             raise ValueError(
                 f"X: {odd.name} has {odd.columns} columns{' and weights' * odd.weighted}, "
                 f"{filled[0].name} has {filled[0].columns}{' and weights' * filled[0].weighted}: "
-                "all blocks need the same"
+                "all blocks must have the same"
             )
-        words = sorted(frozenset[str]().union(*(own.words for own in filled)))
-        if words and positive_word(words) and not all(own.words for own in filled):
-            numbers = next(own.name for own in filled if not own.words)
-            raise ValueError(f"y: the labels of {numbers} are numbers, and others {words[0]!r}")
-        labels = set[float]().union(*(own.labels for own in filled))
+        words = sorted(frozenset[str]().union(*(facts.words for facts in filled)))
+        if words and positive_word(words) and not all(facts.words for facts in filled):
+            numbers = next(facts.name for facts in filled if not facts.words)
+            raise ValueError(
+                f"y: the labels of {numbers} are numbers, but other blocks have {words[0]!r}"
+            )
+        labels = set[float]().union(*(facts.labels for facts in filled))
         if source.positive is not None and 1.0 not in labels:
             raise ValueError(f"positive: no sample has the label {source.positive!r}")
         return cls(
             source,
             max(widths),
-            tuple(own.rows for own in blocks),
-            tuple(own.checksum for own in blocks),
-            tuple(own.nbytes for own in blocks),
+            tuple(facts.rows for facts in blocks),
+            tuple(facts.checksum for facts in blocks),
+            tuple(facts.nbytes for facts in blocks),
             filled[0].sparse,
             "labels" if labels <= {-1.0, 1.0} else "targets",
             filled[0].weighted,
@@ -139,7 +141,7 @@ class Blocks:
 
     @classmethod
     def of_arrays(cls, X: Matrix, y: Vector, weight: Vector | None, rows: int) -> Blocks:
-        """Return blocks of so many rows of arrays that were checked, and that nobody changes."""
+        """Cut arrays, which must be checked and never changed, into blocks of `rows` rows."""
         source = ArraySource(X, y, weight, rows)
         blocks = [Block(*source.load(k, original=True)) for k in range(len(source.names))]
         return cls(
@@ -155,7 +157,7 @@ class Blocks:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What messages call each block."""
+        """Name of each block in messages."""
         return self.source.names
 
     @property
@@ -170,7 +172,7 @@ class Blocks:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of all samples, as of an array."""
+        """Shape (n, d) of all samples."""
         return self.n, self.d
 
     def read(self, k: int, verify: bool = False) -> Block:
@@ -178,29 +180,29 @@ class Blocks:
 
         Parameters
         ----------
-        verify : whether it is read from where it was given, and its content compared.
+        verify : whether to read it from the original source and compare its checksum.
 
         Raises
         ------
         ChangedBlock
-            If it is missing or is of another shape or, where asked to `verify`, has another checksum.
+            If it is missing or has another shape or, with `verify`, another checksum.
         """
         try:
             X, y, weight, _ = _arrays(self.source, k, verify)
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ChangedBlock(f"{self.names[k]}: cannot be read any more: {error}") from error
-        # a block of LIBSVM text has as many columns as it needs
+        # a block of LIBSVM text has only as many columns as its largest index
         narrower = self.sparse and X.shape[1] < self.d
-        alike = y.size == self.sizes[k] and (X.shape[1] == self.d or narrower or not y.size)
-        known = self.checksums[k] if verify and self.checksums else None
-        if not alike or (known is not None and _checksum(X, y, weight) != known):
+        same_shape = y.size == self.sizes[k] and (X.shape[1] == self.d or narrower or not y.size)
+        expected = self.checksums[k] if verify and self.checksums else None
+        if not same_shape or (expected is not None and _checksum(X, y, weight) != expected):
             raise ChangedBlock(f"{self.names[k]}: has changed since it was checked")
         if self.sparse and y.size and X.shape[1] != self.d:
             X = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(y.size, self.d))
         return Block(X if y.size else self._no_rows(), y, weight)
 
     def _no_rows(self) -> Matrix:
-        """Return the samples of an empty block, which any source may give in any shape."""
+        """Return the samples of an empty block, whose shape may differ between sources."""
         none = np.zeros((0, self.d))
         return scipy.sparse.csr_array(none) if self.sparse else none
 
@@ -208,7 +210,7 @@ class Blocks:
         return map(self.read, range(self.count))
 
     def first_target(self) -> str:
-        """Say where the first y is that is neither −1 nor +1, as some are, and which."""
+        """Return a message about the first y that is neither −1 nor +1; there must be one."""
         k, row, y = next(
             (k, int(row), block.y[row])
             for k, block in enumerate(self)
@@ -217,14 +219,14 @@ class Blocks:
         return f"{self.source.place(k, row)}: is {y:g}"
 
     def __repr__(self) -> str:
-        """Say what decides the content, for identities too."""
+        """Describe the content by its shape and checksums; identities of problems depend on it."""
         checksums = self.checksums or [_checksum(*block) for block in self]
         return f"Blocks({self.n} × {self.d}, checksums {', '.join(checksums)})"
 
 
 @dataclass(frozen=True)
 class ArraySource(BlockSource):
-    """Samples in memory, cut into blocks of so many rows."""
+    """Samples in memory, cut into blocks of `rows` rows."""
 
     X: Matrix
     y: Vector
@@ -233,7 +235,7 @@ class ArraySource(BlockSource):
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The rows of each."""
+        """Range of rows of each block."""
         n, rows = self.y.size, self.rows
         return tuple(f"rows {i} to {min(i + rows, n) - 1}" for i in range(0, n, rows))
 
@@ -250,12 +252,12 @@ class _Facts(NamedTuple):
     rows: int
     checksum: str
     nbytes: int
-    labels: frozenset[float]  # its first distinct y, of which more than two are no labels
-    words: frozenset[str]  # its first distinct labels, where they are text without `positive`
+    labels: frozenset[float]  # up to three distinct y: three mean that y are not labels
+    words: frozenset[str]  # up to three distinct labels if they are text and `positive` is None
 
 
-def _facts(source: BlockSource, k: int) -> _Facts:
-    """Return what is known of a block once its values are checked."""
+def _inspect(source: BlockSource, k: int) -> _Facts:
+    """Read a block, check its values and summarise it."""
     X, y, weight, words = _arrays(source, k, original=True)
     values = X.data if scipy.sparse.issparse(X) else X
     if not np.isfinite(values).all():
@@ -270,10 +272,10 @@ def _facts(source: BlockSource, k: int) -> _Facts:
     if not np.isfinite(squares).all():
         where = source.place(k, int((~np.isfinite(squares)).argmax()))
         raise ValueError(f"X: {where}: its kernel values overflow float64; scale the features down")
-    for what, column in (("y", y), ("weight", weight)):
+    for argument, column in (("y", y), ("weight", weight)):
         if column is not None and not np.isfinite(column).all():
             row = int((~np.isfinite(column)).argmax())
-            raise ValueError(f"{what}: {source.place(k, row)}: is NaN or infinite")
+            raise ValueError(f"{argument}: {source.place(k, row)}: is NaN or infinite")
     if weight is not None and is_out_of_range(weight).any():
         row = int(is_out_of_range(weight).argmax())
         check_weight_range(weight[row], f"weight: {source.place(k, row)}:")
@@ -286,9 +288,9 @@ def _facts(source: BlockSource, k: int) -> _Facts:
 def _arrays(
     source: BlockSource, k: int, original: bool
 ) -> tuple[Any, Vector, Vector | None, frozenset[str]]:
-    """Return float64 arrays of matching shapes, X in C order or CSR with sorted indices.
+    """Return X in C order or CSR, y and weights as float64 arrays of matching shapes, and label words.
 
-    The last are the first distinct labels, where they are text and `positive` is not given.
+    These are up to three distinct labels if they are text and `positive` is None.
     """
     X, y, weight = source.load(k, original)
     name = source.names[k]
@@ -310,7 +312,7 @@ def _arrays(
 
 
 def _vector(values: Any, name: str) -> Vector:
-    """Return numbers as a vector; those of a matrix with one column too."""
+    """Return numbers as a vector; a matrix of one column is accepted too."""
     vector = as_floats(values, name, empty=True)
     if vector.ndim == 2 and vector.shape[1] == 1:
         vector = vector.ravel()
@@ -319,12 +321,12 @@ def _vector(values: Any, name: str) -> Vector:
 
 
 def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
-    """Return y as numbers, −1 and +1 where `positive` is given, and the words that decide the signs.
+    """Return y as numbers, −1 and +1 if `positive` is given, and up to three distinct labels.
 
-    Words, the first distinct ones, are returned only where labels are text and `positive` is None.
+    Labels are returned only if they are text and `positive` is None.
     """
     if np.ma.isMaskedArray(y):
-        return y, frozenset()  # refused as numbers are checked
+        return y, frozenset()  # `_vector` refuses it
     y = np.asarray(y)
     if y.dtype.kind in "biuf":
         if positive is None:
@@ -334,14 +336,14 @@ def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
         chosen = np.nan if number is None else number[0]
         return np.where(np.isnan(y), np.nan, np.where(y == chosen, 1.0, -1.0)), frozenset()
     if y.dtype.kind not in "OUST" or not y.size:
-        return y, frozenset()  # refused as numbers are checked
+        return y, frozenset()  # `_vector` refuses it
     from pandas import isna  # noqa: PLC0415 - slow to import
 
-    # None of Parquet, NaN or NA of a data frame: as text each would be a label like any other
+    # None (Parquet), NaN and NA (data frames) would each become a label as text
     text = np.char.strip(np.where(isna(y), "", y).astype(str))
-    known, places = np.unique(text, return_inverse=True)
-    is_label = ~is_word_missing(known)
-    labels, values = known[is_label], np.full(known.shape, np.nan)
+    distinct, places = np.unique(text, return_inverse=True)
+    is_label = ~is_word_missing(distinct)
+    labels, values = distinct[is_label], np.full(distinct.shape, np.nan)
     if (numbers := as_numbers(labels)) is not None:
         values[is_label] = numbers
         return _signs(values[places].reshape(y.shape), positive)
@@ -358,7 +360,7 @@ def _contents(X: Any, y: Vector, weight: Vector | None) -> list[Any]:
 
 
 def _checksum(X: Any, y: Vector, weight: Vector | None) -> str:
-    """Return the SHA-256 of a block's content, cut to 16 digits."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of a block's content."""
     digest = hashlib.sha256()
     for array in _contents(X, y, weight):
         kind = "<i8" if array.dtype.kind in "iu" else "<f8"

@@ -1,13 +1,13 @@
-"""Dual variables of samples in blocks, from the few numbers that a solver leaves.
+"""Dual variables of samples in blocks, computed from the few numbers that a solver returns.
 
-No process holds one number a sample: βᵢ follows from its sample and from what the solver sent with its
-last round, so that a certificate makes those of one block after another. For a loss with pieces
-(hinge, tube), whose variables are 0 ≤ x ≤ C with the residuals u at the weights w,
-    x = clip(C·[u < 0] − γ·C/(2|u|)·Δu, 0, C),   Δu of the weights' change,
-but for some rows near u = 0 the share x/C is given, by a key that equal samples of a block have in
-common: where few rows are distinct, any choice among equal ones would leave the others with a wrong x.
-For a smooth loss β = −C·ℓ'(y, f). In the end β₊ and β₋, what is above and below 0, are multiplied by one
-factor each, by which sums are balanced and the best multiple is taken.
+No process holds one number per sample: βᵢ follows from sample i and from the numbers of the solver's
+last round, so that a certificate computes β block by block. For a loss with pieces (hinge, tube), whose
+variables are 0 ≤ x ≤ C with the residuals u at the weights w,
+    x = clip(C·[u < 0] − γ·C/(2|u|)·Δu, 0, C),   Δu from the change of the weights,
+except for some rows near u = 0, whose share x/C is stored under a key that equal samples of a block have
+in common: if only some of several equal rows had a stored share, the others would get a wrong x.
+For a smooth loss β = −C·ℓ'(y, f). Finally the positive part β₊ and the negative part β₋ are each
+multiplied by one factor, which balances their sums and takes the best multiple.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ import scipy
 from dualgap.problems.blocks.base import Block
 from dualgap.problems.dataset import Indices, Vector
 
-_LEAST = 1e-9  # of |u| in a denominator
+_MIN_RESIDUAL = 1e-9  # lower bound of |u| in a denominator
 
 
 @dataclass(frozen=True, eq=False)
 class DualRule:
-    """The numbers that β follows from.
+    """The numbers that determine β.
 
     Attributes
     ----------
     w, change : (d + 1,) weights and intercept, and their change.
-    gamma : share of the change that x follows.
-    reach : the largest |u| of a variable whose share is given.
-    keys, shares : (m,) sorted keys of the variables whose share x/C is given, see `variable_keys`.
-    scales : the factors of β₊ and β₋, at most 1.
+    gamma : fraction of the change that x follows.
+    reach : largest |u| of a variable with a stored share.
+    keys, shares : (m,) sorted keys of the variables with a stored share x/C, see `variable_keys`.
+    scales : factors of β₊ and β₋, at most 1.
     """
 
     w: Vector
@@ -47,37 +47,37 @@ class DualRule:
 
     @classmethod
     def at(cls, w: Vector) -> DualRule:
-        """Return β = −C·ℓ' at weights and intercept `w` (d + 1,)."""
+        """Return the rule β = −C·ℓ' at weights and intercept `w` (d + 1,)."""
         return cls(w, 0.0 * w, 0.0, 0.0, np.zeros(0), np.zeros(0))
 
     def packed(self) -> Vector:
-        """Return all numbers as a vector."""
+        """Return all numbers as one vector."""
         head = [*self.scales, self.gamma, self.reach]
         return np.concatenate([head, self.w, self.change, self.keys, self.shares])
 
     @classmethod
     def unpacked(cls, numbers: Any, d: int) -> DualRule:
-        """Return the rule for samples of `d` features; ValueError if the numbers are none."""
+        """Rebuild a rule for samples of `d` features; ValueError if the numbers do not form one."""
         v = np.asarray(numbers, np.float64).ravel()
-        given, odd = divmod(v.size - 4 - 2 * (d + 1), 2)
-        if given < 0 or odd or not np.isfinite(v).all() or not (v[:2] >= 0).all():
-            raise ValueError(f"rule: {v.size} numbers are no dual variables of {d} features")
-        w, change, keys, shares = np.split(v[4:], np.cumsum([d + 1, d + 1, given]))
+        n_shares, remainder = divmod(v.size - 4 - 2 * (d + 1), 2)
+        if n_shares < 0 or remainder or not np.isfinite(v).all() or not (v[:2] >= 0).all():
+            raise ValueError(f"rule: {v.size} numbers do not form a dual rule for {d} features")
+        w, change, keys, shares = np.split(v[4:], np.cumsum([d + 1, d + 1, n_shares]))
         scales = float(min(v[0], 1.0)), float(min(v[1], 1.0))
-        own = cls(w, change, float(v[2]), float(v[3]), keys, shares, scales)
-        return own.sorted()  # as `beta` needs them, whoever packed them
+        rule = cls(w, change, float(v[2]), float(v[3]), keys, shares, scales)
+        return rule.sorted()  # `beta` needs sorted keys
 
     def sorted(self) -> DualRule:
-        """Return it with its variables in the order of their keys."""
+        """Return the rule with its variables in the order of their keys."""
         order = np.argsort(self.keys)
         return replace(self, keys=self.keys[order], shares=self.shares[order])
 
     def scaled(self, above: float, below: float) -> DualRule:
-        """Return it with β₊ and β₋ multiplied by factors."""
+        """Return the rule with β₊ multiplied by `above` and β₋ by `below`."""
         return replace(self, scales=(self.scales[0] * above, self.scales[1] * below))
 
     def beta(self, loss: Any, k: int, block: Block, C: Vector) -> Vector:
-        """Return β (m,) of samples of block `k`."""
+        """Return β (m,) for the samples of block `k`."""
         f = scores(block.X, self.w)
         pieces = loss.dual_pieces(block.y)
         if pieces is None:
@@ -85,28 +85,30 @@ class DualRule:
             return beta * np.where(beta > 0, *self.scales)
         df = scores(block.X, self.change) if self.gamma else 0.0 * f
         beta = np.zeros(f.size)
-        for number, piece in enumerate(pieces):
-            u = piece.residual(f)
-            x = followed(u, piece.sign * df, C, self.gamma)
-            rows, at = self.given(u, number, k, block)
+        for piece_index, loss_piece in enumerate(pieces):
+            u = loss_piece.residual(f)
+            x = followed(u, loss_piece.sign * df, C, self.gamma)
+            rows, at = self.given(u, piece_index, k, block)
             x[rows] = np.clip(self.shares[at], 0.0, 1.0) * C[rows]
-            beta += np.where(piece.sign > 0, *self.scales) * piece.sign * x
+            beta += np.where(loss_piece.sign > 0, *self.scales) * loss_piece.sign * x
         return beta
 
-    def given(self, u: Vector, piece: int, k: int, block: Block) -> tuple[Indices, Indices]:
-        """Return which samples of block `k`, of residuals `u`, have a given share, and its index."""
-        near = np.flatnonzero(np.abs(u) <= self.reach) if self.keys.size else np.zeros(0, np.intp)
-        keys = variable_keys(block, near, piece, k)
+    def given(self, u: Vector, piece_index: int, k: int, block: Block) -> tuple[Indices, Indices]:
+        """Return which samples of block `k`, with residuals `u`, have a stored share, and its index."""
+        candidates = (
+            np.flatnonzero(np.abs(u) <= self.reach) if self.keys.size else np.zeros(0, np.intp)
+        )
+        keys = variable_keys(block, candidates, piece_index, k)
         at = np.minimum(np.searchsorted(self.keys, keys), max(0, self.keys.size - 1))
-        known = self.keys[at] == keys
-        return near[known], at[known]
+        matched = self.keys[at] == keys
+        return candidates[matched], at[matched]
 
 
-def variable_keys(block: Block, rows: Indices, piece: int, k: int) -> Vector:
-    """Return whole numbers below 2^53, as floats, that equal samples of block `k` have in common.
+def variable_keys(block: Block, rows: Indices, piece_index: int, k: int) -> Vector:
+    """Return integers below 2^53, as floats, that equal samples of block `k` have in common.
 
-    They are hashes of the entries, so that other samples share one by chance alone: of 1e9 samples and
-    20,000 given ones in 0.2 % of all cases, where a bound becomes a little worse and stays one.
+    They are hashes of the entries, so different samples share a key only by chance: with 1e9 samples and
+    20,000 stored shares in 0.2 % of all cases, in which a bound becomes slightly looser but stays valid.
     """
     if not rows.size:
         return np.zeros(0)
@@ -121,18 +123,18 @@ def variable_keys(block: Block, rows: Indices, piece: int, k: int) -> Vector:
         total = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     else:
         total = (hash_array((X + 0.0).ravel()).reshape(X.shape) * factors).sum(axis=1)
-    kind = hash_array(np.array([2 * k + piece], np.uint64))
-    whole = hash_array(total + hash_array(block.y[rows] + 0.0)) + kind
-    return (whole >> np.uint64(11)).astype(np.float64)
+    salt = hash_array(np.array([2 * k + piece_index], np.uint64))
+    hashes = hash_array(total + hash_array(block.y[rows] + 0.0)) + salt
+    return (hashes >> np.uint64(11)).astype(np.float64)
 
 
 def scores(X: Any, w: Vector) -> Vector:
-    """Return Xw + b for weights and intercept `w` (d + 1,) or several of them (d + 1, k)."""
+    """Return Xw + b for weights and intercept `w` (d + 1,), or for k of them (d + 1, k)."""
     return X @ w[:-1] + w[-1]
 
 
 def followed(u: Vector, du: Vector, C: Vector, gamma: float) -> Vector:
-    """Return the dual variables of residuals u that change by du."""
+    """Return the dual variables (m,) of residuals u, after a change du of the residuals."""
     x = np.where(u < 0, C, 0.0)
     if gamma:
         x -= gamma * curvature(u, C) * du
@@ -141,4 +143,4 @@ def followed(u: Vector, du: Vector, C: Vector, gamma: float) -> Vector:
 
 def curvature(u: Vector, C: Vector) -> Vector:
     """Return C/(2|u|), of the quadratic majoriser of C·max(0, −u) (Groenen et al. 2008)."""
-    return C / (2.0 * np.maximum(np.abs(u), _LEAST))
+    return C / (2.0 * np.maximum(np.abs(u), _MIN_RESIDUAL))

@@ -37,7 +37,7 @@ from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import as_dense
 from dualgap.problems.losses import Piece
-from dualgap.problems.validation import DAMAGE, decoded
+from dualgap.problems.validation import DAMAGE, decode_text
 
 _ANSWERS = ("alpha", "x", "coefs", "w")  # one of which a file has
 _BLANK = ("", "NA")  # NA is R's
@@ -206,7 +206,7 @@ def _content(file: IO[bytes], problem: Formulation) -> bytes:
 
 def _text(file: IO[bytes], problem: Formulation) -> str:
     """Return the text of a file."""
-    return decoded(_content(file, problem))
+    return decode_text(_content(file, problem))
 
 
 def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, Vector], list[str]]:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Matrix, Vector, check_samples, check_targets
 from dualgap.problems.datasets.steps import by_density, pad_features
 from dualgap.problems.labels import is_word_missing
-from dualgap.problems.validation import DAMAGE, decoded
+from dualgap.problems.validation import DAMAGE, decode_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _LONGEST = 200  # characters of what is said of a line
@@ -209,7 +209,7 @@ def read_text(path: Path) -> str:
         content: bytes = stream.read()
     if endings_of(path)[0] != ".arff" and (other := other_format(content)):
         raise ValueError(other)
-    text = decoded(content)
+    text = decode_text(content)
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         raise ValueError(f"line {line}: has a NUL character, which text has not; get a fresh copy")

@@ -106,7 +106,7 @@ def test_numbers_that_are_no_dual_variables_prove_nothing(rule, tmp_path):
     problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5)
     found = certify(problem, Point(w=np.zeros(5), b=0.0, rule=rule))
     assert np.isnan(found.dual_objective)
-    assert "no dual variables of 5 features" in found.reason
+    assert "numbers do not form a dual rule for 5 features" in found.reason
 
 
 def test_dual_variables_in_any_order_are_a_bound(tmp_path):

@@ -253,7 +253,7 @@ SAMPLES = [
     ("t.npz", {}, npz(X=X, y=OBJECTS), "Object arrays cannot be loaded"),
     ("t.npz", {}, npz(X=X.astype(object), y=Y), "save numbers, and labels as y.astype(str)"),
     ("t.npz", {}, npz(X=X, y=np.eye(2)),
-     "its rows are one-hot codes of classes, which y.argmax(axis=1)"),
+     "its rows are one-hot codes of classes; y.argmax(axis=1)"),
     ("t.npz", {}, npz(X=X, y=X), "y: expected a vector of shape (n,), got shape (2, 2); give one value"),
     ("t.npz", {}, npz(X=X, y=np.array(["yes", ""])), "y is missing in 1 rows, the first at entry 1"),
     ("t.npz", {}, npz(X=X * 1j, y=Y), "{}: X: expected real numbers, got complex128"),

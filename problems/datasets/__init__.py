@@ -82,46 +82,46 @@ _KINDS = ("generator", "bundled", "file")
 
 
 def names() -> list[str]:
-    """All names: generators, bundled sets, files, published sets; each kind in alphabetical order."""
+    """Return all names: generators, bundled sets, files, published sets; alphabetical within a kind."""
     kinds = {name: cls.kind for name, cls in SOURCES.items()}
-    own = sorted(kinds, key=lambda name: (*_KINDS, kinds[name]).index(kinds[name]))
-    return own + sorted(ENTRIES)
+    by_kind = sorted(kinds, key=lambda name: (*_KINDS, kinds[name]).index(kinds[name]))
+    return by_kind + sorted(ENTRIES)
 
 
 def describe(name: str) -> str:
-    """One line on a data set: kind, size, task, source and licence."""
+    """Return one line on a data set: kind, size, task, source and licence."""
     cls = _find(name)
     if name in ENTRIES:
         entry = ENTRIES[name]
-        place = "LIBSVM site" if entry.url else "local file only"
-        facts = (f"{entry.n} x {entry.d}", entry.task, f"{place}, licence: {entry.licence}")
+        location = "LIBSVM site" if entry.url else "local file only"
+        facts = (f"{entry.n} x {entry.d}", entry.task, f"{location}, licence: {entry.licence}")
     else:
         facts = (cls.size, str(getattr(cls, "task", "")), cls.origin)
     return f"{name}: {cls.kind}, " + ", ".join(facts)
 
 
 def make(name: str, /, folder: str = ".", **options: Any) -> Loadable:
-    """Describe a data set by name and options; nothing is read yet.
+    """Create a data set's description from its name and options, without reading any data.
 
     Parameters
     ----------
-    name : a name, or `path/to/file.py:ClassName`, looked for in `folder` first.
+    name : a name, or `path/to/file.py:ClassName`, which is searched in `folder` first.
 
     Raises
     ------
     ValueError
-        For an unknown name or option, with the nearest that is known; for an option that is
-        missing; for a value that is not accepted.
+        For an unknown name or option, with the closest known one; for a missing option; for an
+        invalid value.
     """
-    cls, given = _find(name, folder), {"name": name} if name in ENTRIES else {}
-    known = {field.name: field for field in dataclasses.fields(cls) if field.name not in given}
+    cls, preset = _find(name, folder), {"name": name} if name in ENTRIES else {}
+    accepted = {field.name: field for field in dataclasses.fields(cls) if field.name not in preset}
     for option in options:
-        if option not in known:
-            raise ValueError(f"{name}: {unknown('option', option, known)}")
-    for option, field in known.items():
+        if option not in accepted:
+            raise ValueError(f"{name}: {unknown('option', option, accepted)}")
+    for option, field in accepted.items():
         if option not in options and field.default is dataclasses.MISSING:
             raise ValueError(f"{name}: needs the option {option!r}")
-    return cls(**options, **given)
+    return cls(**options, **preset)
 
 
 def load(name: str, /, **options: Any) -> Any:
@@ -130,7 +130,7 @@ def load(name: str, /, **options: Any) -> Any:
 
 
 def _find(name: str, folder: str = ".") -> type[Any]:
-    """Class of a name."""
+    """Return the class with a name."""
     if name in ENTRIES:
         return Published
     if is_outside(name) or name in SOURCES:

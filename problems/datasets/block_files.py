@@ -1,4 +1,4 @@
-"""Files of samples that are read a block of rows at a time, and never whole.
+"""Files of samples that are read one block of rows at a time, never as a whole.
 
 X = open_blocks("data/*.parquet", target="label", rows=500_000)
 solution = solve(SoftMarginPrimal(X, None, C=1.0), NearRows())
@@ -18,118 +18,120 @@ import scipy
 from dualgap.problems.blocks import Blocks, BlockSource
 from dualgap.problems.datasets.readers.formats import (
     check_readable,
-    endings_of,
-    fault_of,
-    other_format,
-    parsed,
+    file_extensions,
+    foreign_format,
+    line_fault,
+    parse_libsvm,
 )
 from dualgap.problems.datasets.readers.tables import check_names
 from dualgap.problems.datasets.source import DataInBlocks, Loadable, count
 from dualgap.problems.validation import DAMAGE
 
-ROWS = 500_000  # of a block
-_BATCH = 2**16  # rows of Parquet that are decoded at a time
-_PACKED = (".gz", ".bz2", ".xz", ".zip")
-_KNOWN = (".parquet", ".npy", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
-_WHOLE = {".npz": "libsvm_file", ".mat": "libsvm_file"} | dict.fromkeys(
+DEFAULT_BLOCK_ROWS = 500_000
+_BATCH_ROWS = 2**16  # Parquet rows decoded at a time
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+_EXTENSIONS = (".parquet", ".npy", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
+_READ_WHOLE = {".npz": "libsvm_file", ".mat": "libsvm_file"} | dict.fromkeys(
     (".csv", ".tsv", ".arff"), "table_file"
-)  # formats that are read whole, and the data set that does
+)  # formats that are always read as a whole, with the data set that reads them
 
 
-class Piece(NamedTuple):
-    """Rows of a file from `first` up to `end`, and where they are: of row groups, bytes or rows."""
+class FileSection(NamedTuple):
+    """Rows `first` to `end` − 1 of a file; `extent` is their range of row groups, bytes or rows."""
 
     file: str
     first: int
     end: int
-    place: tuple[int, int]
+    extent: tuple[int, int]
 
 
 @dataclass(frozen=True)
 class FileSource(BlockSource):
-    """Blocks that are pieces of files.
+    """Blocks that are sections of files.
 
     Attributes
     ----------
     positive : the label that becomes +1.
     """
 
-    pieces: tuple[Piece, ...]
+    sections: tuple[FileSection, ...]
     positive: float | str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The file and the rows of each."""
-        return tuple(f"{own.file}, rows {own.first} to {own.end - 1}" for own in self.pieces)
+        """File and range of rows of each block."""
+        return tuple(
+            f"{section.file}, rows {section.first} to {section.end - 1}"
+            for section in self.sections
+        )
 
     def place(self, k: int, row: int) -> str:
-        """Return the file, and the row in it, counted from 0."""
-        return f"{self.pieces[k].file}, row {self.pieces[k].first + row}"
+        """Return the file and the row in it, counted from 0."""
+        return f"{self.sections[k].file}, row {self.sections[k].first + row}"
 
     def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
-        """Read one piece of a file."""
-        return self._read(self.pieces[k])
+        """Read one section of a file."""
+        return self._read(self.sections[k])
 
     @abstractmethod
-    def _read(self, piece: Piece) -> tuple[Any, Any, Any]: ...
+    def _read(self, section: FileSection) -> tuple[Any, Any, Any]: ...
 
 
 @dataclass(frozen=True)
 class ParquetSource(FileSource):
-    """Row groups of Parquet files; a column has the labels or targets, another may have weights."""
+    """Row groups of Parquet files, with a column of labels or targets and perhaps one of weights."""
 
     features: tuple[str, ...] = ()
     target: str = ""
     weight: str | None = None
 
-    def _read(self, piece: Piece) -> tuple[Any, Any, Any]:
+    def _read(self, section: FileSection) -> tuple[Any, Any, Any]:
         from pyarrow import parquet  # noqa: PLC0415 - slow to import
 
-        X = np.empty((piece.end - piece.first, len(self.features)))
-        rest: dict[str, list[Any]] = {name: [] for name in (self.target, self.weight) if name}
-        at, columns = 0, [*self.features, *rest]
-        with parquet.ParquetFile(piece.file) as file:
-            groups = range(*piece.place)
-            for batch in file.iter_batches(_BATCH, row_groups=groups, columns=columns):
-                rows = slice(at, at := at + batch.num_rows)
+        X = np.empty((section.end - section.first, len(self.features)))
+        batches: dict[str, list[Any]] = {name: [] for name in (self.target, self.weight) if name}
+        filled, columns = 0, [*self.features, *batches]
+        with parquet.ParquetFile(section.file) as file:
+            groups = range(*section.extent)
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns):
+                rows = slice(filled, filled := filled + batch.num_rows)
                 for j, name in enumerate(self.features):
                     X[rows, j] = _values(batch.column(name))
-                for name, parts in rest.items():
+                for name, parts in batches.items():
                     parts.append(_values(batch.column(name)))
-        vectors = [np.concatenate(parts) if parts else np.empty(0) for parts in rest.values()]
-        return X[:at], vectors[0], vectors[1] if self.weight else None
+        vectors = [np.concatenate(parts) if parts else np.empty(0) for parts in batches.values()]
+        return X[:filled], vectors[0], vectors[1] if self.weight else None
 
 
 @dataclass(frozen=True)
 class TextSource(FileSource):
-    """Lines of LIBSVM text, whose indices begin at 1, or at 0 if it is `zero_based`."""
+    """Lines of LIBSVM text, whose indices begin at 1, or at 0 with `zero_based`."""
 
     zero_based: bool = False
 
-    def _read(self, piece: Piece) -> tuple[Any, Any, Any]:
-        with Path(piece.file).open("rb") as file:
-            file.seek(piece.place[0])
-            text = file.read(piece.place[1] - piece.place[0])
-        if piece.first == piece.end:
+    def _read(self, section: FileSection) -> tuple[Any, Any, Any]:
+        with Path(section.file).open("rb") as file:
+            file.seek(section.extent[0])
+            text = file.read(section.extent[1] - section.extent[0])
+        if section.first == section.end:
             return scipy.sparse.csr_array((0, 1)), np.empty(0), None
         try:
-            X, y = parsed(io.BytesIO(text), self.zero_based)
+            X, y = parse_libsvm(io.BytesIO(text), self.zero_based)
         except (ValueError, OverflowError) as error:
             lines = filter(_has_sample, text.splitlines())
-            faults = (other_format(line) or fault_of(line, self.zero_based) for line in lines)
-            found = next(((row, fault) for row, fault in enumerate(faults) if fault), (0, error))
-            raise ValueError(
-                f"X: {piece.file}, row {piece.first + found[0]}: {found[1]}"
-            ) from error
+            faults = (foreign_format(line) or line_fault(line, self.zero_based) for line in lines)
+            numbered = ((row, fault) for row, fault in enumerate(faults, section.first) if fault)
+            row, fault = next(numbered, (section.first, error))
+            raise ValueError(f"X: {section.file}, row {row}: {fault}") from error
         return X, y, None
 
 
 @dataclass(frozen=True)
 class ArrayFileSource(FileSource):
-    """Rows of `X_k.npy`, with those of `y_k.npy` and, if it is there, of `weight_k.npy`."""
+    """Rows of `X_k.npy`, with those of `y_k.npy` and, if it exists, of `weight_k.npy`."""
 
-    def _read(self, piece: Piece) -> tuple[Any, Any, Any]:
-        files = [Path(piece.file), _beside(piece.file, "y"), _beside(piece.file, "weight")]
+    def _read(self, section: FileSection) -> tuple[Any, Any, Any]:
+        files = [Path(section.file), _sibling(section.file, "y"), _sibling(section.file, "weight")]
         try:
             arrays = [
                 np.load(file, "r") if i < 2 or file.exists() else None
@@ -137,12 +139,14 @@ class ArrayFileSource(FileSource):
             ]
         except (EOFError, ValueError) as error:
             raise ValueError(
-                f"X: {piece.file}, or its y or weight, is no complete array: {error}"
+                f"X: {section.file}, or its y or weight, is not a complete array: {error}"
             ) from error
         lengths = {len(array) for array in arrays if array is not None}
         if len(lengths) > 1:
-            raise ValueError(f"X: {piece.file} and its y or weight have other lengths: {lengths}")
-        rows = slice(*piece.place)
+            raise ValueError(
+                f"X: {section.file} and its y or weight have different lengths: {lengths}"
+            )
+        rows = slice(*section.extent)
         X, y, weight = (None if array is None else np.array(array[rows]) for array in arrays)
         return X, y, weight
 
@@ -151,36 +155,36 @@ def open_blocks(
     path: str | Path | Sequence[str | Path],
     target: str | None = None,
     weight: str | None = None,
-    rows: int = ROWS,
+    rows: int = DEFAULT_BLOCK_ROWS,
     positive: float | str | None = None,
     zero_based: bool = False,
 ) -> Blocks:
-    """Return the samples of files in blocks, each read and checked once.
+    """Return the samples of files in blocks, each of which is read and checked once.
 
     Parameters
     ----------
-    path : files of one format, by a list, a folder, a pattern such as ``data/*.parquet``, or one file:
-        Parquet; arrays ``X_k.npy`` (m, d) with ``y_k.npy`` (m,) and perhaps ``weight_k.npy`` (m,) beside
-        them; or else LIBSVM text that is not compressed. In a folder, or by a pattern, files whose names
-        begin with ``.`` or ``_`` are no data.
-    target : Parquet only, and needed there: the column of labels or targets. All others are features.
-    weight : Parquet only: the column of weights, which multiply C, if there is one.
-    rows : of a block at most; a row group of Parquet is a block even if it has more.
+    path : files of one format, given by a list, a folder, a pattern such as ``data/*.parquet``, or one
+        file: Parquet; arrays ``X_k.npy`` (m, d), each along with ``y_k.npy`` (m,) and perhaps
+        ``weight_k.npy`` (m,); or uncompressed LIBSVM text. In a folder, or by a pattern, files whose
+        names begin with ``.`` or ``_`` are ignored.
+    target : for Parquet only, and required there: the column of labels or targets. All others are features.
+    weight : for Parquet only: the column of weights, which multiply C, if there is one.
+    rows : maximum number of rows per block; a Parquet row group is one block even if it has more.
     positive : the label that becomes +1, all others becoming −1; needed for labels in words, unless
-        they are two of which one is +, yes, true, positive or pos.
-    zero_based : of LIBSVM text, whether indices begin at 0 instead of 1.
+        there are two and one of them is +, yes, true, positive or pos.
+    zero_based : whether indices of LIBSVM text begin at 0 instead of 1.
 
     Raises
     ------
     OSError
         If a file is missing or cannot be read.
     ValueError
-        If a file or a value is not usable; the message names the file and the row, counted from 0.
+        If a file or a value is invalid; the message names the file and the row, counted from 0.
     """
-    return Blocks.checked(source_of(path, target, weight, rows, positive, zero_based))
+    return Blocks.checked(file_source(path, target, weight, rows, positive, zero_based))
 
 
-def source_of(
+def file_source(
     path: str | Path | Sequence[str | Path],
     target: str | None,
     weight: str | None,
@@ -188,55 +192,61 @@ def source_of(
     positive: float | str | None,
     zero_based: bool = False,
 ) -> FileSource:
-    """Return the pieces of files, see `open_blocks`; of text the lines are counted."""
+    """Cut files into sections, see `open_blocks`; LIBSVM text is scanned to count its lines."""
     files = _files(path)
     kinds = [file.suffix.lower() for file in files]
     if odd := [file for file, kind in zip(files, kinds, strict=True) if kind != kinds[0]]:
         raise ValueError(f"path: files of one format are needed, got {files[0]} and {odd[0]}")
     if zero_based and kinds[0] in (".parquet", ".npy"):
-        raise ValueError(f"zero_based: is about LIBSVM text, and {files[0]} is none; leave it out")
+        raise ValueError(
+            f"zero_based: is only for LIBSVM text, which {files[0]} is not; leave it out"
+        )
     if kinds[0] == ".parquet":
         return _parquet(files, target, weight, rows, positive)
     if target is not None or weight is not None:
         name = "weight" if target is None else "target"
-        raise ValueError(f"{name}: is a column of Parquet, and {files[0]} is none; leave it out")
+        raise ValueError(f"{name}: is only for Parquet, which {files[0]} is not; leave it out")
     if kinds[0] == ".npy":
-        pieces = (piece for file in files for piece in _array_pieces(file, rows))
-        return ArrayFileSource(tuple(pieces), positive)
-    pieces = (piece for file in files for piece in _text_pieces(file, rows))
-    return TextSource(tuple(pieces), positive, zero_based)
+        sections = (section for file in files for section in _array_sections(file, rows))
+        return ArrayFileSource(tuple(sections), positive)
+    sections = (section for file in files for section in _text_sections(file, rows))
+    return TextSource(tuple(sections), positive, zero_based)
 
 
 def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the files that a path stands for."""
+    """Return the files that a path, a folder, a pattern or a list refers to."""
     if not isinstance(path, (str, Path)):
-        files = [Path(own).expanduser() for own in path]
-    elif (given := Path(path).expanduser()).is_file():
-        files = [given]
+        files = [Path(item).expanduser() for item in path]
+    elif (location := Path(path).expanduser()).is_file():
+        files = [location]
     else:
-        found = sorted(given.glob("*") if given.is_dir() else map(Path, glob(str(given))))
-        files = [file for file in found if file.name[0] not in "._" and file.is_file()]
-        if given.is_dir():
-            files = [file for file in files if endings_of(file)[0] in (*_KNOWN, *_WHOLE)]
+        candidates = sorted(
+            location.glob("*") if location.is_dir() else map(Path, glob(str(location)))
+        )
+        files = [file for file in candidates if file.name[0] not in "._" and file.is_file()]
+        if location.is_dir():
+            files = [
+                file for file in files if file_extensions(file)[0] in (*_EXTENSIONS, *_READ_WHOLE)
+            ]
     if files and all(file.suffix.lower() == ".npy" for file in files):
         files = [file for file in files if file.name.startswith("X")]
     if not files:
         raise FileNotFoundError(
-            f"{path}: no such file, and no file of samples that it stands for: Parquet, X_k.npy or "
-            f"LIBSVM text ({', '.join(_KNOWN)})"
+            f"{path}: no such file, and no matching Parquet, X_k.npy or LIBSVM files "
+            f"({', '.join(_EXTENSIONS)})"
         )
-    files = [file.absolute() for file in files]  # workers may have another current folder
+    files = [file.absolute() for file in files]  # workers may have another working directory
     for file in files:
         check_readable(file)
         kind = file.suffix.lower()
-        if kind in _PACKED:
+        if kind in _COMPRESSED:
             raise ValueError(
-                f"{file}: is compressed, and cannot be read in pieces; unpack it first"
+                f"{file}: is compressed and cannot be read in blocks; decompress it first"
             )
-        if kind in _WHOLE:
+        if kind in _READ_WHOLE:
             raise ValueError(
-                f"{file}: is not read in blocks, which are Parquet, X_k.npy or LIBSVM text; "
-                f"{_WHOLE[kind]} reads it whole"
+                f"{file}: cannot be read in blocks, unlike Parquet, X_k.npy and LIBSVM text; "
+                f"{_READ_WHOLE[kind]} reads it as a whole"
             )
     return files
 
@@ -248,82 +258,84 @@ def _parquet(
     rows: int,
     positive: float | str | None,
 ) -> ParquetSource:
-    """Return row groups of files that have the same columns."""
+    """Return the row groups of files, which must have the same columns."""
     import pyarrow  # noqa: PLC0415 - slow to import
     from pyarrow import parquet, types  # noqa: PLC0415
 
     if target is None:
         raise ValueError("target: name the column of labels or targets")
-    features, pieces = tuple[str, ...](), list[Piece]()
+    features, sections = tuple[str, ...](), list[FileSection]()
     for path in files:
         try:
             file = parquet.ParquetFile(path)
         except pyarrow.ArrowException as error:
-            raise ValueError(f"{path}: is no Parquet file: {error}") from error
+            raise ValueError(f"{path}: is not a Parquet file: {error}") from error
         with file:
             schema, groups = file.schema_arrow, file.metadata
             check_names(schema.names, f"X: {path}: its schema")
             for name, column in (("target", target), ("weight", weight)):
                 if column is not None and column not in schema.names:
                     raise ValueError(f"{name}: {path} has no {column!r}, it has {schema.names[:9]}")
-            # an index that pandas or Dask stored as a column names rows, and is no feature
+            # an index that pandas or Dask stored as a column is not a feature
             index = (schema.pandas_metadata or {}).get("index_columns", [])
-            others = {target, weight}.union(name for name in index if isinstance(name, str))
-            own = tuple(name for name in schema.names if name not in others)
-            text = [name for name in own if not _is_number(types, schema.field(name).type)]
+            not_features = {target, weight}.union(name for name in index if isinstance(name, str))
+            columns = tuple(name for name in schema.names if name not in not_features)
+            text = [name for name in columns if not _is_number(types, schema.field(name).type)]
             if text:
                 raise ValueError(
-                    f"X: {path}: features are numbers, and {', '.join(text[:9])} are not"
+                    f"X: {path}: features must be numbers, but {', '.join(text[:9])} are not"
                 )
-            features = features or own
-            if different := set(own) ^ set(features):
+            features = features or columns
+            if different := set(columns) ^ set(features):
                 raise ValueError(
                     f"X: {path} and {files[0]} differ in columns: {sorted(different)[:9]}"
                 )
             lengths = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
-        pieces += _grouped(str(path), lengths, rows)
-    return ParquetSource(tuple(pieces), positive, features, target, weight)
+        sections += _row_group_sections(str(path), lengths, rows)
+    return ParquetSource(tuple(sections), positive, features, target, weight)
 
 
-def _grouped(file: str, lengths: list[int], rows: int) -> Iterator[Piece]:
-    """Yield consecutive row groups of up to so many rows together, or one that has more."""
-    first = begin = 0
+def _row_group_sections(file: str, lengths: list[int], rows: int) -> Iterator[FileSection]:
+    """Yield runs of consecutive row groups with at most `rows` rows, or one group that has more."""
+    first_row = first_group = 0
     for group, length in enumerate(lengths):
-        size = sum(lengths[begin:group])
-        if begin < group and size + length > rows:
-            yield Piece(file, first, first + size, (begin, group))
-            first, begin = first + size, group
-    yield Piece(file, first, first + sum(lengths[begin:]), (begin, len(lengths)))
+        size = sum(lengths[first_group:group])
+        if first_group < group and size + length > rows:
+            yield FileSection(file, first_row, first_row + size, (first_group, group))
+            first_row, first_group = first_row + size, group
+    yield FileSection(
+        file, first_row, first_row + sum(lengths[first_group:]), (first_group, len(lengths))
+    )
 
 
-def _text_pieces(file: Path, rows: int) -> Iterator[Piece]:
-    """Yield pieces of LIBSVM text, cut at ends of lines."""
-    first = end = start = at = 0
+def _text_sections(file: Path, rows: int) -> Iterator[FileSection]:
+    """Yield sections of LIBSVM text, cut at ends of lines."""
+    first = end = start = offset = 0
     with file.open("rb") as lines:
         for line in lines:
-            at += len(line)
+            offset += len(line)
             end += _has_sample(line)
             if end - first == rows:
-                yield Piece(str(file), first, end, (start, at))
-                first, start = end, at
+                yield FileSection(str(file), first, end, (start, offset))
+                first, start = end, offset
     if end > first or not end:
-        yield Piece(str(file), first, end, (start, at))
+        yield FileSection(str(file), first, end, (start, offset))
 
 
-def _array_pieces(file: Path, rows: int) -> Iterator[Piece]:
-    """Yield rows of an array."""
-    check_readable(_beside(file, "y"))
+def _array_sections(file: Path, rows: int) -> Iterator[FileSection]:
+    """Yield sections of at most `rows` rows of an array."""
+    check_readable(_sibling(file, "y"))
     try:
         n = len(np.load(file, "r"))
     except (*DAMAGE, TypeError, ValueError) as error:
-        raise ValueError(f"{file}: is no array of samples: {error}") from error
+        raise ValueError(f"{file}: is not an array of samples: {error}") from error
     for first in range(0, max(n, 1), rows):
-        rest = min(first + rows, n)
-        yield Piece(str(file), first, rest, (first, rest))
+        end = min(first + rows, n)
+        yield FileSection(str(file), first, end, (first, end))
 
 
-def _beside(file: str | Path, name: str) -> Path:
-    """Return the file of another array: X_3.npy has y_3.npy beside it."""
+def _sibling(file: str | Path, name: str) -> Path:
+    """Return the file of another array of the same rows: y_3.npy for X_3.npy."""
     return Path(file).with_name(name + Path(file).name.removeprefix("X"))
 
 
@@ -336,7 +348,7 @@ def _is_number(types: Any, kind: Any) -> bool:
 
 
 def _values(column: Any) -> Any:
-    """Return a column of Parquet as an array: numbers with NaN where one is missing, else text."""
+    """Return a Parquet column as an array: numbers, with NaN for missing values, or text."""
     from pyarrow import int8, string, types  # noqa: PLC0415 - slow to import
 
     if types.is_boolean(column.type):
@@ -348,21 +360,21 @@ def _values(column: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockFiles(Loadable):
-    """Files of samples that are read a block of rows at a time, and never whole; see `open_blocks`.
+    """Files of samples that are read one block of rows at a time, never as a whole; see `open_blocks`.
 
     Parameters
     ----------
     path : a file, a folder, or a pattern such as ``data/*.parquet``; ``~`` is the home folder.
-    target : the column of Parquet that has the labels or targets.
-    weight : the column of Parquet that has the weights, which multiply C, if there is one.
-    rows : of a block at most.
+    target : the Parquet column of labels or targets.
+    weight : the Parquet column of weights, which multiply C, if there is one.
+    rows : maximum number of rows per block.
     positive : the label that becomes +1, all others becoming −1.
-    zero_based : of LIBSVM text, whether indices begin at 0 instead of 1.
+    zero_based : whether indices of LIBSVM text begin at 0 instead of 1.
     """
 
     name: ClassVar[str] = "blocks"
     task: ClassVar[Any] = "auto"
-    size: ClassVar[str] = "as the files have"
+    size: ClassVar[str] = "as in the files"
     kind: ClassVar[str] = "file"
     origin: ClassVar[str] = "Parquet, X_k.npy with y_k.npy, or LIBSVM text, in blocks of rows"
     in_blocks: ClassVar[bool] = True
@@ -370,25 +382,25 @@ class BlockFiles(Loadable):
     path: str | Path
     target: str | None = None
     weight: str | None = None
-    rows: int = count(ROWS, low=1)
+    rows: int = count(DEFAULT_BLOCK_ROWS, low=1)
     positive: float | str | None = None
     zero_based: bool = False
 
     def check(self) -> None:
-        """Raise OSError or ValueError if there are no such files, or none with such columns.
+        """Raise OSError or ValueError if the files are missing or do not have the columns.
 
-        Of text, whose lines would have to be counted, only whether there is any.
+        The content of text is not checked here, as all its lines would have to be read.
         """
         files = _files(self.path)
         if files[0].suffix.lower() in (".parquet", ".npy"):
             self._source()
 
     def files(self) -> list[Path]:
-        """Return all files that are read: those of labels and weights beside arrays, too."""
+        """Return all files that are read, including those of labels and weights of arrays."""
         files = _files(self.path)
         if files[0].suffix.lower() == ".npy":
-            beside = [_beside(file, name) for file in files for name in ("y", "weight")]
-            files += [file for file in beside if file.exists()]
+            siblings = [_sibling(file, name) for file in files for name in ("y", "weight")]
+            files += [file for file in siblings if file.exists()]
         return files
 
     def load(self) -> DataInBlocks:
@@ -396,4 +408,4 @@ class BlockFiles(Loadable):
         return DataInBlocks(Blocks.checked(self._source()))
 
     def _source(self) -> FileSource:
-        return source_of(**vars(self))
+        return file_source(**vars(self))

@@ -1,4 +1,4 @@
-"""Blocks of samples that are no files: parts of Dask's collections, and samples that are generated."""
+"""Blocks of samples that are not in files: partitions of Dask's collections, and generated samples."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -14,11 +14,11 @@ from dualgap.problems.validation import check_choice
 
 @dataclass(frozen=True)
 class DaskSource(BlockSource):
-    """Parts of Dask's collections, each with what it takes to compute it.
+    """Partitions of Dask's collections, each as a task graph that computes it.
 
     Attributes
     ----------
-    parts : of each block a pickled delayed object: a data frame, or a tuple of arrays X, y and weights.
+    parts : one pickled delayed object per block: a data frame, or a tuple of arrays X, y and weights.
     target, weight : columns of a data frame.
     """
 
@@ -29,21 +29,21 @@ class DaskSource(BlockSource):
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The number of each."""
+        """Number of each partition."""
         return tuple(f"partition {k}" for k in range(len(self.parts)))
 
     def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
-        """Compute one part, in this process."""
+        """Compute one partition, in this process."""
         import cloudpickle  # noqa: PLC0415 - comes with Dask, which is optional
 
-        found = cloudpickle.loads(self.parts[k]).compute(scheduler="synchronous")
+        value = cloudpickle.loads(self.parts[k]).compute(scheduler="synchronous")
         if self.target is None:
-            return found
-        frame = found.drop(columns=[name for name in (self.target, self.weight) if name])
-        weight = None if self.weight is None else found[self.weight].to_numpy()
+            return value
+        frame = value.drop(columns=[name for name in (self.target, self.weight) if name])
+        weight = None if self.weight is None else value[self.weight].to_numpy()
         return (
             feature_matrix(frame, f"X: {self.names[k]}: its columns"),
-            found[self.target].to_numpy(),
+            value[self.target].to_numpy(),
             weight,
         )
 
@@ -58,19 +58,19 @@ def dask_blocks(
 ) -> Blocks:
     """Return the samples of a Dask DataFrame or Array in blocks: its partitions or chunks.
 
-    Each is computed whenever it is read, so it should come from storage that workers reach, not from an
-    array in memory, which would be sent with every question.
+    Each is computed whenever it is read, so it should come from storage that the workers can access, not
+    from an array in memory, which would be sent with every request.
 
     Parameters
     ----------
-    X : a DataFrame, of which `target` is the column of labels or targets and `weight` may be that of
-        weights; or an Array (n, d) beside Arrays `y` (n,) and perhaps `weight` (n,).
+    X : a DataFrame with the labels or targets in column `target` and optionally weights in column
+        `weight`; or an Array (n, d) along with Arrays `y` (n,) and optionally `weight` (n,).
     positive : the label that becomes +1, all others becoming −1.
 
     Raises
     ------
     ValueError
-        If they do not go together, or a value is not usable; the message names partition and row.
+        If the arguments do not match, or a value is invalid; the message names partition and row.
     """
     return Blocks.checked(dask_source(X, y, weight, target=target, positive=positive))
 
@@ -78,27 +78,27 @@ def dask_blocks(
 def dask_source(
     X: Any, y: Any, weight: Any, *, target: str | None = None, positive: float | str | None = None
 ) -> DaskSource:
-    """Return the partitions of Dask's collections, see `dask_blocks`."""
+    """Return the source of the partitions of Dask's collections, see `dask_blocks`."""
     import cloudpickle  # noqa: PLC0415 - comes with Dask, which is optional
     import dask  # noqa: PLC0415 - optional
 
     if hasattr(X, "columns"):
         if target not in X.columns or y is not None:
             raise ValueError(
-                f"target: name a column of the frame, which has y in it, got {target!r}"
+                f"target: must be a column of the DataFrame, which contains y, got {target!r}"
             )
         parts, column = X.to_delayed(), weight
     else:
         if y is None or target is not None:
-            raise ValueError("y: an array X needs the array y beside it, and no target")
+            raise ValueError("y: must be an array if X is an array, and target must be None")
         column, chunks = None, X.chunks[0]
         X = X.rechunk({1: -1})
         vectors = [v.rechunk((chunks,)).to_delayed() for v in (y, weight) if v is not None]
         triples = zip(X.to_delayed()[:, 0], *vectors, strict=True)
-        parts = [dask.delayed(_triple)(*own) for own in triples]  # type: ignore[attr-defined]
+        parts = [dask.delayed(_triple)(*arrays) for arrays in triples]  # type: ignore[attr-defined]
     (parts,) = dask.optimize([*parts])  # type: ignore[attr-defined]
-    packed = tuple(cloudpickle.dumps(part) for part in parts)
-    return DaskSource(packed, target, column, positive)
+    pickled = tuple(cloudpickle.dumps(part) for part in parts)
+    return DaskSource(pickled, target, column, positive)
 
 
 def _triple(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
@@ -107,7 +107,7 @@ def _triple(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
 
 @dataclass(frozen=True)
 class GeneratedSource(BlockSource):
-    """Blocks that are drawn when they are read, each from a seed of its own; see `GeneratedBlocks`."""
+    """Blocks that are generated when read, each from its own seed; see `GeneratedBlocks`."""
 
     n: int
     d: int
@@ -119,12 +119,12 @@ class GeneratedSource(BlockSource):
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The rows of each."""
+        """Range of rows of each block."""
         starts = range(0, self.n, self.rows)
         return tuple(f"rows {i} to {min(i + self.rows, self.n) - 1}" for i in starts)
 
     def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
-        """Draw one block."""
+        """Generate one block."""
         direction = np.random.default_rng(self.seed).standard_normal(self.d)
         rng = np.random.default_rng([self.seed, 1, k])
         m = min(self.rows, self.n - k * self.rows)
@@ -139,20 +139,20 @@ class GeneratedSource(BlockSource):
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratedBlocks(Loadable):
-    """Samples x with the target wᵀx + noise·e or its sign, e normal and ‖w‖ = 1, in blocks.
+    """Samples x in blocks, with target wᵀx + noise·e or its sign, e ~ N(0, 1) and ‖w‖ = 1.
 
     Parameters
     ----------
-    n, d : samples, features. rows : of a block.
-    noise : standard deviation of what is added to wᵀx.
-    task : whether y is the target or its sign.
-    features : normal numbers, or "one_hot": one column of ones and zeros for each of d categories, each
-        0.8 times as frequent as the one before.
-    seed : of w, and with its number of each block.
+    n, d : number of samples and of features. rows : number of rows per block.
+    noise : standard deviation of the noise.
+    task : "regression" for the target, "classification" for its sign.
+    features : normal numbers, or "one_hot": one indicator column for each of d categories, each 0.8
+        times as frequent as the one before.
+    seed : seed of w and, together with the block's number, of each block.
     """
 
     size: ClassVar[str] = "n x d"
-    origin: ClassVar[str] = "drawn in blocks of rows, of which one at a time is in memory"
+    origin: ClassVar[str] = "generated in blocks of rows, one in memory at a time"
     in_blocks: ClassVar[bool] = True
 
     n: int = count(200, low=1)
@@ -169,6 +169,6 @@ class GeneratedBlocks(Loadable):
         super().__post_init__()
 
     def load(self) -> DataInBlocks:
-        """Draw and check every block once."""
+        """Generate and check every block once."""
         drawn = self.n, self.d, self.rows, self.seed, self.noise, self.task, self.features
         return DataInBlocks(Blocks.checked(GeneratedSource(*drawn)))

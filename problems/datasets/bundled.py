@@ -1,6 +1,6 @@
-"""Real data sets that come with scikit-learn: nothing to download.
+"""Real data sets included in scikit-learn: nothing to download.
 
-Labels are scikit-learn's numbers 0, 1, ...; `positive` also takes the name of a class.
+Labels are scikit-learn's numbers 0, 1, ...; `positive` also accepts the name of a class.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class _Bundled(Source):
     classes: ClassVar[int] = 2
 
     def read(self) -> Raw:
-        """Read scikit-learn's copy, whose loader has the data set's name."""
+        """Read scikit-learn's copy by the loader of the same name."""
         import sklearn.datasets  # noqa: PLC0415 - slow to import
 
         bunch: Any = getattr(sklearn.datasets, f"load_{self.title()}")()

@@ -1,7 +1,7 @@
-"""Random data sets with a known structure, each drawn from its seed alone.
+"""Random data sets with a known structure, reproducible from their seeds.
 
-Every generator draws from ``numpy.random.default_rng(seed)`` and gives its rows in random
-order, so that the first rows are a sample like any other.
+Every generator draws from ``numpy.random.default_rng(seed)`` and returns its rows in random
+order, so that the first rows are a random sample too.
 """
 
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ class TwoGaussians(Generator):
     Parameters
     ----------
     n, d : number of samples and of features.
-    distance : between the two means, in standard deviations.
-    imbalance : negative samples for each positive one: 1 is balanced, 1000 means 1:1000. Each class
+    distance : distance of the two means, in standard deviations.
+    imbalance : negative samples per positive one: 1 is balanced, 1000 means 1:1000. Each class
         keeps at least one sample.
-    outliers : fraction of the positive samples that are moved 4·distance away from the other class
-        and as far to one side of the line through the means.
+    outliers : fraction of the positive samples that are moved by 4·distance away from the other class
+        and by 4·distance to one side of the line through the means.
     """
 
     origin: ClassVar[str] = "two Gaussian clouds, generated"
@@ -42,9 +42,9 @@ class TwoGaussians(Generator):
         y = rng.permutation(np.where(np.arange(self.n) < n_positive, 1.0, -1.0))
         mean = 0.5 * self.distance / np.sqrt(self.d)
         X = rng.standard_normal((self.n, self.d)) + mean * y[:, None]
-        far = np.flatnonzero(y > 0)[: round(self.outliers * n_positive)]
-        aside = np.where(np.arange(self.d) % 2 == 0, 2.0, 0.0)  # of the diagonal, by 45° or so
-        X[far] += 4.0 * self.distance / np.sqrt(self.d) * aside
+        shifted = np.flatnonzero(y > 0)[: round(self.outliers * n_positive)]
+        direction = np.where(np.arange(self.d) % 2 == 0, 2.0, 0.0)  # of the diagonal, by 45° or so
+        X[shifted] += 4.0 * self.distance / np.sqrt(self.d) * direction
         return Raw(X, y)
 
 
@@ -58,7 +58,7 @@ class FourGaussians(Generator):
 
     size: ClassVar[str] = "n x 2"
     origin: ClassVar[str] = "four Gaussian clouds, generated"
-    # labels alternate, so that any n from 2 on has both
+    # labels alternate, so that any n ≥ 2 has both
     centres: ClassVar[tuple[tuple[float, float], ...]] = ((-1, -2), (-4, 8), (2, 3), (6, 0))
 
     n: int = count(800, low=2)
@@ -100,16 +100,16 @@ class TwoMoons(Generator):
 class Classification(Generator):
     """Clusters on the corners of a hypercube among uninformative features.
 
-    scikit-learn's `make_classification` (after I. Guyon, 2003), with two clusters a class
+    scikit-learn's `make_classification` (after I. Guyon, 2003), with two clusters per class
     (one if there is a single informative feature).
 
     Parameters
     ----------
     n, d : number of samples and of features.
-    informative : how many of the features distinguish the classes; the others are N(0, 1).
-    class_sep : half the edge of the hypercube.
+    informative : number of features that distinguish the classes; the others are N(0, 1).
+    class_sep : half the edge length of the hypercube.
     flip : fraction of the labels that are drawn at random.
-    imbalance : negative samples for each positive one, before flipping.
+    imbalance : negative samples per positive one, before flipping.
     """
 
     origin: ClassVar[str] = "make_classification of scikit-learn"
@@ -152,8 +152,8 @@ class Regression(Generator):
     Parameters
     ----------
     n, d : number of samples and of features.
-    noise : standard deviation of the noise, where that of Xw is 1.
-    outliers : fraction of the targets that are moved by 5 to 10, up or down.
+    noise : standard deviation of the noise; that of Xw is 1.
+    outliers : fraction of the targets that are shifted by 5 to 10, up or down.
     """
 
     task: ClassVar = "regression"
@@ -176,7 +176,7 @@ class Regression(Generator):
 class Friedman(Generator):
     """Friedman #1: y = 10 sin(π x₁x₂) + 20 (x₃ − ½)² + 10 x₄ + 5 x₅ + noise·ε.
 
-    x uniform on [0, 1]ᵈ; features from the sixth on do not matter (J. H. Friedman,
+    x uniform on [0, 1]ᵈ; features after the fifth have no effect (J. H. Friedman,
     "Multivariate adaptive regression splines", 1991, section 4.3).
 
     Parameters
@@ -224,11 +224,11 @@ class Separable(Generator):
     def _draw(self, rng: np.random.Generator) -> Raw:
         u = _direction(rng, self.d)
         y = np.where(np.arange(self.n) % 2 == 0, 1.0, -1.0)
-        along = rng.standard_normal((self.n, self.d))
-        along -= np.outer(along @ u, u)
+        parallel = rng.standard_normal((self.n, self.d))
+        parallel -= np.outer(parallel @ u, u)
         distance = self.margin + np.abs(rng.standard_normal(self.n))
-        along[1], distance[:2] = along[0], self.margin
-        X = along + np.outer(y * distance, u)
+        parallel[1], distance[:2] = parallel[0], self.margin
+        X = parallel + np.outer(y * distance, u)
         order = rng.permutation(self.n)
         return Raw(X[order], y[order])
 
@@ -242,7 +242,7 @@ class SparseClassification(Generator):
     Parameters
     ----------
     n, d : number of samples and of features.
-    density : fraction of the entries that are not zero; at least one is.
+    density : fraction of nonzero entries; there is at least one.
     """
 
     origin: ClassVar[str] = "sparse linear classification, generated"
@@ -253,8 +253,8 @@ class SparseClassification(Generator):
 
     def _draw(self, rng: np.random.Generator) -> Raw:
         stored = max(1, round(self.density * self.n * self.d))
-        place = rng.choice(self.n * self.d, stored, replace=False)
-        entries = (rng.standard_normal(stored), (place // self.d, place % self.d))
+        position = rng.choice(self.n * self.d, stored, replace=False)
+        entries = (rng.standard_normal(stored), (position // self.d, position % self.d))
         X = scipy.sparse.csr_array(entries, shape=(self.n, self.d))
         rank = np.argsort(np.argsort(X @ rng.standard_normal(self.d), kind="stable"))
         return Raw(X, np.where(rank >= self.n // 2, 1.0, -1.0))
@@ -262,7 +262,7 @@ class SparseClassification(Generator):
 
 @dataclass(frozen=True, kw_only=True)
 class Blobs(Generator):
-    """Gaussian clouds of unit variance around a circle in the plane, one for each class 0, 1, ...
+    """Gaussian clouds of unit variance around a circle in the plane, one per class 0, 1, ...
 
     Class k has its centre at radius·(cos φ, sin φ) with φ = 2πk/classes. Keep all classes with
     `multiclass`, or choose the one that becomes +1 with `positive`.
@@ -284,7 +284,7 @@ class Blobs(Generator):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n < self.classes:
-            raise ValueError(f"n: must be at least the {self.classes} classes, got {self.n}")
+            raise ValueError(f"n: must be at least classes = {self.classes}, got {self.n}")
 
     def _draw(self, rng: np.random.Generator) -> Raw:
         y = rng.permutation(np.arange(self.n) % self.classes)

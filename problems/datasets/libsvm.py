@@ -1,4 +1,4 @@
-"""Data files of the user's own."""
+"""The user's own data files: LIBSVM text, archives and tables."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualgap.problems.datasets.readers.formats import check_readable, read_file
-from dualgap.problems.datasets.readers.tables import chosen_columns, raw_of, read_table
+from dualgap.problems.datasets.readers.tables import read_table, select_columns, to_raw
 from dualgap.problems.datasets.source import Raw, Source, Task
 from dualgap.problems.datasets.steps import show_labels
 from dualgap.problems.validation import check_choice
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".mat", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
 _TABLES = (".csv", ".tsv", ".arff", ".parquet")
-_MOST_CLASSES = 20
-_MOST_CHECKED_BYTES = 2**26  # bytes, which take seconds to parse
+_MAX_CLASSES = 20  # more distinct integers than that are taken as targets
+_CHECK_LIMIT_BYTES = 2**26  # larger files take more than a few seconds to parse
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreign(Source):
-    """Samples of which nobody has said whether they have labels or targets."""
+class ForeignData(Source):
+    """Base class of data sets for which `task` decides between labels and targets."""
 
-    size: ClassVar[str] = "as the file has"
+    size: ClassVar[str] = "as in the file"
     kind: ClassVar[str] = "file"
 
     # an option here, where other sources have a constant
@@ -33,12 +33,12 @@ class Foreign(Source):
         check_choice(self.task, "task", ("auto", "classification", "regression"))
         super().__post_init__()
 
-    def place(self) -> str:
-        """Where the samples are, as messages name it."""
+    def location(self) -> str:
+        """Return where the samples come from, for messages."""
         return self.title()
 
     def task_of(self, y: NDArray[Any]) -> Task:
-        """Decide between labels and targets, by `task` or else by the values `y` (n,)."""
+        """Decide between labels and targets by `task`, or by the values `y` (n,) if it is "auto"."""
         if self.task != "auto":
             return self.task
         if self.multiclass:
@@ -46,9 +46,9 @@ class Foreign(Source):
         values = np.unique(y)
         if self.positive is not None or values.size <= 2 or values.dtype.kind == "U":
             return "classification"
-        if values.size <= _MOST_CLASSES and (values == np.rint(values)).all():
+        if values.size <= _MAX_CLASSES and (values == np.rint(values)).all():
             raise ValueError(
-                f"task: {self.place()} has {values.size} distinct integers ({show_labels(values)}), "
+                f"task: {self.location()} has {values.size} distinct integers ({show_labels(values)}), "
                 "which may be classes or targets; give positive=<the class that becomes +1> or "
                 "task='regression'"
             )
@@ -56,7 +56,7 @@ class Foreign(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _File(Foreign):
+class _File(ForeignData):
     path: str | Path
 
     def __post_init__(self) -> None:
@@ -70,22 +70,22 @@ class _File(Foreign):
         return Path(self.path).expanduser()
 
     def check(self) -> None:
-        """Raise OSError if the file cannot be read, ValueError if its content is not usable.
+        """Raise OSError if the file cannot be read, ValueError if its content is invalid.
 
-        A file larger than 64 MiB is not parsed for that: what is wrong with it is found in its runs.
+        A file larger than 64 MiB is not parsed here; its errors are reported by the runs that load it.
         """
         check_readable(self.file)
-        if self.file.stat().st_size <= _MOST_CHECKED_BYTES:
+        if self.file.stat().st_size <= _CHECK_LIMIT_BYTES:
             self.load()
 
     def title(self) -> str:
-        """Name of the file, without the endings of formats and archives."""
+        """Return the name of the file without the extensions of its format and compression."""
         name = self.file.name
         while Path(name).suffix.lower() in (*_ENDINGS, *_TABLES):
             name = Path(name).stem
         return name
 
-    def place(self) -> str:
+    def location(self) -> str:
         """Return the path as it was given."""
         return str(self.path)
 
@@ -94,13 +94,13 @@ class _File(Foreign):
 class LibsvmFile(_File):
     """A file in LIBSVM format (plain, .gz, .bz2 or .xz), or an .npz or .mat with `X` and `y`.
 
-    A sparse `X` in an .npz is the arrays of `scipy.sparse.save_npz`, as `dualgap export` writes it. `X`
-    is dense if more than half of its entries are not zero, CSR otherwise.
+    A sparse `X` in an .npz consists of the arrays of `scipy.sparse.save_npz`, as `dualgap export` writes
+    them. `X` is dense if more than half of its entries are nonzero, CSR otherwise.
 
     Parameters
     ----------
     path : the file; ``~`` is the home folder.
-    task : what the first column is. "auto": labels if there are at most two distinct ones, if they
+    task : kind of the first column. "auto": labels if there are at most two distinct values, if they
         are text, or if `positive` or `multiclass` is given; refused if there are 3 to 20 distinct
         integers, which could be either; targets of a regression otherwise.
     zero_based : whether indices begin at 0 instead of 1.
@@ -117,18 +117,18 @@ class LibsvmFile(_File):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFile(_File):
-    """A CSV, TSV, ARFF or Parquet file with a column of labels or targets; others are the features.
+    """A CSV, TSV, ARFF or Parquet file with a column of labels or targets and columns of features.
 
     Parameters
     ----------
     path : the file; text may be compressed (.gz, .bz2, .xz). ``~`` is the home folder.
     target : the name of the column of labels or targets.
-    task : what that column is; "auto" decides as for `libsvm_file`.
-    columns : the features, if not all other columns are. drop : columns that are no features.
-    sep : of text, what separates cells; a blank stands for any number of them. None: a tab in .tsv, a
-        comma elsewhere.
-    decimal : of text, the decimal point or comma.
-    header : of text, whether the first line names the columns, which are else called 1, 2, ... None:
+    task : kind of that column; "auto" decides as for `libsvm_file`.
+    columns : the features; by default all other columns. drop : columns that are not features.
+    sep : separator of cells in text; a space means any number of spaces. None: a tab in .tsv, a comma
+        otherwise.
+    decimal : decimal point or comma in text.
+    header : whether the first line of text names the columns; if not, they are called 1, 2, ... None:
         it does, and a first line of numbers is refused.
     """
 
@@ -160,10 +160,10 @@ class TableFile(_File):
         Raises
         ------
         ValueError
-            Naming the file and the line, if it is not a table, lacks a column, or has features that
-            are not numbers.
+            If the file is not a table, lacks a column, or has features that are not numbers; the
+            message names the file and the line.
         """
-        frame, where = read_table(self.file, self.sep, self.decimal, self.header)
+        frame, row_name = read_table(self.file, self.sep, self.decimal, self.header)
         columns, drop = ([*map(str, names)] for names in (self.columns, self.drop))
-        features, y = chosen_columns(frame, str(self.target), columns, drop, self.place())
-        return raw_of(features, y, self.place(), where)
+        features, y = select_columns(frame, str(self.target), columns, drop, self.location())
+        return to_raw(features, y, self.location(), row_name)

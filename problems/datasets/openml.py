@@ -1,7 +1,7 @@
-"""Data sets of OpenML by their numbers, held to a checksum of their content.
+"""Data sets of OpenML by number, verified by a checksum of their content.
 
-scikit-learn downloads and parses them (`fetch_openml`), each file whole or not at all, into the folder
-``openml`` of the cache.
+scikit-learn (`fetch_openml`) downloads and parses them into the folder ``openml`` of the cache; an
+interrupted download leaves no partial file.
 """
 
 import re
@@ -15,28 +15,28 @@ from urllib.error import HTTPError
 import numpy as np
 
 from dualgap.problems.dataset import content_hash
-from dualgap.problems.datasets.libsvm import Foreign
-from dualgap.problems.datasets.published import TIMEOUT, cache_folder
-from dualgap.problems.datasets.readers.tables import raw_of
+from dualgap.problems.datasets.libsvm import ForeignData
+from dualgap.problems.datasets.published import TIMEOUT_S, cache_folder
+from dualgap.problems.datasets.readers.tables import to_raw
 from dualgap.problems.datasets.source import Range, Raw
 from dualgap.problems.datasets.steps import by_density
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenML(Foreign):
-    """A data set of openml.org, where one number is one version.
+class OpenML(ForeignData):
+    """A data set of openml.org, whose number identifies one version.
 
     Parameters
     ----------
-    id : its number there, for example 61 for iris.
-    sha256 : checksum of its samples and labels. Without it the data set is loaded and refused, with
-        the checksum that it has.
-    target : the name of the column of labels or targets; by default the one that OpenML names.
-    task : what that column is; "auto" decides as for `libsvm_file`.
+    id : its number on openml.org, for example 61 for iris.
+    sha256 : checksum of its samples and labels. Without it the data set is loaded and refused with a
+        message that states the checksum.
+    target : the name of the column of labels or targets; by default the one declared on OpenML.
+    task : kind of that column; "auto" decides as for `libsvm_file`.
     """
 
     name: ClassVar[str] = "openml"
-    size: ClassVar[str] = "as OpenML has"
+    size: ClassVar[str] = "as on OpenML"
     kind: ClassVar[str] = "published"
     origin: ClassVar[str] = "openml.org, by number and checksum"
 
@@ -47,17 +47,17 @@ class OpenML(Foreign):
     def __post_init__(self) -> None:
         if not re.fullmatch("[0-9a-f]{64}|None", str(self.sha256)):
             raise ValueError(
-                f"sha256: must be 64 hexadecimal digits in small letters, got {self.sha256!r}; leave it "
-                "out to be told"
+                f"sha256: must be 64 hexadecimal digits in lower case, got {self.sha256!r}; leave it "
+                "out, and the error message states it"
             )
         super().__post_init__()
 
     def title(self) -> str:
-        """Name of the data set, as it stands in tables."""
+        """Return the name of the data set in tables."""
         return f"openml_{self.id}"
 
     def check(self) -> None:
-        """Raise ValueError where the content has yet to be given its checksum; that downloads it."""
+        """Download the data and raise ValueError with their checksum if none is given."""
         if not self.sha256:
             self.read()
 
@@ -69,55 +69,55 @@ class OpenML(Foreign):
         OSError
             If there are none and they cannot be downloaded.
         ValueError
-            If the content has another checksum, or features that are no numbers.
+            If the content has another checksum, or features that are not numbers.
         """
         from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import
 
         try:
-            with _impatient():
-                found = fetch_openml(
+            with _socket_timeout():
+                bunch = fetch_openml(
                     data_id=self.id,
                     target_column=self.target or "default-target",
                     data_home=str(cache_folder()),
                     n_retries=1,
                 )
-        except KeyError as error:  # scikit-learn's, of a column that there is not
+        except KeyError as error:  # scikit-learn's error for a missing column
             raise ValueError(f"target: {self.title()}: {error.args[0]}") from error
         except OSError as error:
             if isinstance(error, HTTPError):
                 error.close()  # it holds the connection
             raise OSError(
-                f"{self.title()}: could not be downloaded ({error}); what was downloaded once is kept "
-                f"in {cache_folder() / 'openml'}, which may come from another machine"
+                f"{self.title()}: could not be downloaded ({error}); without a connection, copy the "
+                f"folder {cache_folder() / 'openml'} from a machine that has the data set"
             ) from error
-        if getattr(found.target, "ndim", 0) != 1:
+        if getattr(bunch.target, "ndim", 0) != 1:
             raise ValueError(
                 f"target: OpenML names no column of {self.title()}, or several, as its target; name one"
             )
-        if hasattr(found.data, "columns"):
-            raw = raw_of(found.data, found.target, self.title())
+        if hasattr(bunch.data, "columns"):
+            raw = to_raw(bunch.data, bunch.target, self.title())
         else:  # sparse samples have no columns
-            y = np.asarray(found.target)
+            y = np.asarray(bunch.target)
             y = y if y.dtype.kind in "bifu" else y.astype(np.str_)
-            raw = Raw(by_density(found.data), y)
+            raw = Raw(by_density(bunch.data), y)
         y = raw.y if raw.y.dtype.kind == "f" else raw.y.tolist()
         checksum = content_hash(raw.X, y)
         if not self.sha256:
-            raise ValueError(f"sha256: needed; {self.title()} has now sha256: {checksum}")
+            raise ValueError(f"sha256: is needed; {self.title()} now has sha256: {checksum}")
         if checksum != self.sha256:
             raise ValueError(
                 f"{self.title()}: expected checksum {self.sha256}, found {checksum}; this is not the "
-                f"content that was asked for (what was downloaded is in {cache_folder() / 'openml'})"
+                f"expected content (the download is in {cache_folder() / 'openml'})"
             )
         return raw
 
 
 @contextmanager
-def _impatient() -> Generator[None]:
-    """Let no server keep a connection open without an answer: scikit-learn would wait forever."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(TIMEOUT)
+def _socket_timeout() -> Generator[None]:
+    """Set a timeout for connections, as scikit-learn would wait forever for a server that is silent."""
+    previous = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT_S)
     try:
         yield
     finally:
-        socket.setdefaulttimeout(before)
+        socket.setdefaulttimeout(previous)

@@ -1,15 +1,15 @@
-"""Published data sets by name: found locally, else downloaded, and always verified.
+"""Published data sets by name: local files or downloads, always verified.
 
-A file is looked for in the folder ``DUALGAP_DATA`` and then in the cache (``DUALGAP_CACHE``,
-else the user's cache folder). Whatever file it is, what it holds must be what the catalogue says.
+A file is searched in the folder ``DUALGAP_DATA`` and then in the cache (``DUALGAP_CACHE``,
+else the user's cache folder). The content of any file must agree with the catalogue.
 
-The catalogue is catalogue.csv, beside this module. Checksums are of the parsed content, not of a
+The catalogue is catalogue.csv, next to this module. Checksums are of the parsed content, not of a
 file: SHA-256 over the canonical CSR form of the samples with the published number of features, and
-the labels as the source has them (`Dataset.checksum`). Addresses are those of the LIBSVM data page
-(C.-C. Chang, C.-J. Lin). There is none where the checked copy was made from another publication of
-the same data, which need not agree with the file on that page in every digit, label or row: `usps`
-has the digits 0-9 as labels, `diabetes_scale` was scaled anew, `svmguide1.t`, `svmguide3`,
-`splice_scale`, `abalone`, `cpusmall`, `housing` and `mpg` were converted. Those are found locally only.
+the labels as stored in the source (`Dataset.checksum`). Addresses are those of the LIBSVM data page
+(C.-C. Chang, C.-J. Lin). There is no address if the checked copy was made from another publication of
+the same data, which may differ from the file on that page in digits, labels or rows: `usps`
+has the digits 0-9 as labels, `diabetes_scale` was rescaled, `svmguide1.t`, `svmguide3`,
+`splice_scale`, `abalone`, `cpusmall`, `housing` and `mpg` were converted. Those must be local files.
 """
 
 import csv
@@ -33,8 +33,8 @@ from dualgap.problems.validation import check_choice
 _ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
 _OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"
 _SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
-T = TypeVar("T")
-TIMEOUT = 30.0  # seconds without an answer from the server
+Content = TypeVar("Content")
+TIMEOUT_S = 30.0  # without a response from the server
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Entry:
     ----------
     n, d : number of samples, and of features as published (the last may be zero throughout).
     checksum : SHA-256 of the content.
-    url : where to download it, None if there is no place with that content.
+    url : address to download it from, None if no server is known to have that content.
     licence : as usually stated.
-    decimals : decimals of the published values, where copies are in single precision.
+    decimals : decimals of the published values, if copies are in single precision.
     """
 
     name: str
@@ -83,7 +83,7 @@ ENTRIES = _read_table()
 
 @dataclass(frozen=True, kw_only=True)
 class Published(Source):
-    """A data set of the catalogue, as it was published.
+    """A data set of the catalogue, as published.
 
     Parameters
     ----------
@@ -101,16 +101,16 @@ class Published(Source):
 
     @property
     def entry(self) -> Entry:
-        """What the catalogue says of it."""
+        """Its entry of the catalogue."""
         return ENTRIES[self.name]
 
     @property
     def task(self) -> Task:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """What the catalogue says, where other sources have a constant."""
+        """The task according to the catalogue; other sources have a constant."""
         return self.entry.task
 
     def title(self) -> str:
-        """Name of the data set, as it stands in tables."""
+        """Return the name of the data set in tables."""
         return self.name
 
     def check(self) -> None:
@@ -118,7 +118,7 @@ class Published(Source):
         if locate(self.name) is None and self.entry.url is None:
             raise FileNotFoundError(
                 f"{self.name}: no download is known that has the checked content; "
-                + _by_hand(self.name)
+                + _manual_steps(self.name)
             )
 
     def read(self) -> Raw:
@@ -129,11 +129,11 @@ class Published(Source):
         OSError
             If there is no file and it cannot be downloaded.
         ValueError
-            If the content is not what was published.
+            If the content is not the published one.
         """
         self.check()
         path = locate(self.name)
-        return Raw(*(_download(self.entry) if path is None else _verified(path, self.entry)))
+        return Raw(*(_download(self.entry) if path is None else _read_verified(path, self.entry)))
 
 
 def locate(name: str) -> Path | None:
@@ -147,12 +147,12 @@ def locate(name: str) -> Path | None:
 
 
 def data_folder() -> Path | None:
-    """The folder ``DUALGAP_DATA``, None if it is not set.
+    """Return the folder ``DUALGAP_DATA``, or None if it is not set.
 
     Raises
     ------
     NotADirectoryError
-        If it is set to something else than a folder.
+        If it is not a folder.
     """
     value = os.environ.get("DUALGAP_DATA")
     if not value:
@@ -164,7 +164,7 @@ def data_folder() -> Path | None:
 
 
 def cache_folder() -> Path:
-    """The folder of downloads: ``DUALGAP_CACHE``, else the user's cache folder."""
+    """Return the folder of downloads: ``DUALGAP_CACHE``, else the user's cache folder."""
     value = os.environ.get("DUALGAP_CACHE")
     if value:
         return Path(value).expanduser()
@@ -173,8 +173,8 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("dualgap"))
 
 
-def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
-    """Read `path` and compare its content with the catalogue."""
+def _read_verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
+    """Read a file and verify its content against the catalogue."""
     samples, y = read_file(path)
     n, d = samples.shape
     if n != entry.n or d > entry.d:
@@ -183,13 +183,13 @@ def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
             + _OTHER_DATA
         )
     stored, y = scipy.sparse.csr_array(samples), check_targets(y, n, f"{path}: y")
-    # the published shape, and the published decimals where copies are in single precision
+    # restore the published shape, and the published decimals of copies in single precision
     data = stored.data if entry.decimals is None else stored.data.round(entry.decimals)
     X = scipy.sparse.csr_array((data, stored.indices, stored.indptr), shape=(entry.n, entry.d))
-    found = content_hash(X, y)
-    if found != entry.checksum:
+    actual = content_hash(X, y)
+    if actual != entry.checksum:
         raise ValueError(
-            f"{path}: expected {entry.name} with checksum {entry.checksum}, found {found}; "
+            f"{path}: expected {entry.name} with checksum {entry.checksum}, found {actual}; "
             + _OTHER_DATA
         )
     return by_density(X), y
@@ -198,18 +198,18 @@ def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
 def _download(entry: Entry) -> tuple[Matrix, NDArray[Any]]:
     name = entry.name + (".bz2" if str(entry.url).endswith(".bz2") else "")
     try:
-        return downloaded(str(entry.url), cache_folder() / name, partial(_verified, entry=entry))
+        return download(str(entry.url), cache_folder() / name, partial(_read_verified, entry=entry))
     except OSError as error:
-        raise OSError(f"{entry.name}: {error}; {_by_hand(entry.name)}") from error
+        raise OSError(f"{entry.name}: {error}; {_manual_steps(entry.name)}") from error
 
 
-def downloaded(url: str, target: Path, verified: Callable[[Path], T]) -> T:
-    """Download a file and return what `verified` makes of it; only such a file gets its name.
+def download(url: str, target: Path, load: Callable[[Path], Content]) -> Content:
+    """Download a file, return its content as read by `load`, and save it to `target` if that succeeds.
 
     Raises
     ------
     OSError
-        If it cannot be downloaded. ValueError, of `verified`, if it is another file.
+        If the file cannot be downloaded. Errors of `load` are passed on.
     """
     import pooch  # noqa: PLC0415 - slow to import
 
@@ -217,12 +217,12 @@ def downloaded(url: str, target: Path, verified: Callable[[Path], T]) -> T:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             path = Path(folder) / target.name
-            # by itself: pooch.retrieve writes to the terminal and hashes bytes, not content;
+            # not by pooch.retrieve, which writes to the terminal and hashes bytes, not content;
             # a stream would leave the connection open when the server refuses
-            pooch.HTTPDownloader(timeout=TIMEOUT, stream=False)(url, str(path), None)
+            pooch.HTTPDownloader(timeout=TIMEOUT_S, stream=False)(url, str(path), None)
             try:
-                content = verified(path)
-            except ValueError as error:  # the file is about to be removed: name where it came from
+                content = load(path)
+            except ValueError as error:  # the temporary file is about to be removed: name the URL
                 raise ValueError(str(error).replace(str(path), url)) from error
             path.replace(target)
     except OSError as error:
@@ -230,7 +230,7 @@ def downloaded(url: str, target: Path, verified: Callable[[Path], T]) -> T:
     return content
 
 
-def _by_hand(name: str) -> str:
+def _manual_steps(name: str) -> str:
     folder = data_folder() or cache_folder()
     return (
         f"put the file as {name}, {name}.bz2, {name}.libsvm.xz or {name}.npz into {folder} "

@@ -1,15 +1,15 @@
 """Quadratic programs from files: NumPy archives, MATLAB files of the Maros–Mészáros set, and QPS.
 
-- `.npz`: arrays named as the fields of `ConvexQP`; a sparse matrix M as M_data, M_indices, M_indptr and
-  M_shape of a CSR matrix.
-- `.mat`: the same with sparse matrices as they are; or, as the set has them, P, q, A, l, u of
+- `.npz`: arrays named like the fields of `ConvexQP`; a sparse matrix M as M_data, M_indices, M_indptr
+  and M_shape of a CSR matrix.
+- `.mat`: the same, with sparse matrices stored directly; or, as in the set, P, q, A, l, u of
   min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
 - `.qps`, `.mps` (also in capitals): see `dualgap.problems.exchange.qps`.
 
-Maros & Mészáros 1999, "A repository of convex quadratic programming problems". Of its 138 problems
-maros_meszaros.csv, beside this module, has the file in a public copy of the set and the SHA-1 that Git
-has of it. It is the MATLAB file of five large problems only: in others costs and sides were computed
-from the original decimals, so that equations which depend on one another no longer agree exactly.
+Maros & Mészáros 1999, "A repository of convex quadratic programming problems". For each of the 138
+problems maros_meszaros.csv, next to this module, lists a file in a public copy of the set and its Git
+SHA-1. Only five large problems use the MATLAB file: the others' MATLAB files have costs and sides
+computed from the original decimals, so that dependent equations no longer agree exactly.
 """
 
 import csv
@@ -23,13 +23,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy
 
-from dualgap.problems.datasets.published import cache_folder, data_folder, downloaded
+from dualgap.problems.datasets.published import cache_folder, data_folder, download
 from dualgap.problems.datasets.source import Loadable, WholeProblem
 from dualgap.problems.exchange.qps import read_qps
 from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.validation import DAMAGE, check_choice
 
-_INFINITE = 1e20  # from here on the sides of these files stand for none
+_INFINITY = 1e20  # in these files sides of at least this size mean no bound
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
 _COPIES = {
     "QPS": "YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files/",
@@ -44,18 +44,18 @@ class QuadraticProgram(Loadable):
 
     Parameters
     ----------
-    path : of a .npz, .mat, .qps or .mps file, see `read_qp`.
+    path : a .npz, .mat, .qps or .mps file, see `read_qp`.
     """
 
     task: ClassVar[Literal["program"]] = "program"  # type: ignore[misc]
     kind: ClassVar[str] = "file"
-    size: ClassVar[str] = "as the file has"
+    size: ClassVar[str] = "as in the file"
     origin: ClassVar[str] = "your own .npz, .mat, .qps or .mps"
 
     path: str
 
     def check(self) -> None:
-        """Raise FileNotFoundError if there is no such file."""
+        """Raise FileNotFoundError if the file does not exist."""
         if not Path(self.path).expanduser().is_file():
             raise FileNotFoundError(f"path: there is no file {self.path}")
 
@@ -68,7 +68,7 @@ class QuadraticProgram(Loadable):
 class MarosMeszaros(Loadable):
     """One of the 138 problems of Maros & Mészáros, for the formulation convex_qp.
 
-    It is looked for in the folder maros_meszaros of DUALGAP_DATA, then of the cache; else downloaded.
+    The folder maros_meszaros of DUALGAP_DATA is searched, then that of the cache; else it is downloaded.
 
     Parameters
     ----------
@@ -92,45 +92,47 @@ class MarosMeszaros(Loadable):
         Raises
         ------
         OSError
-            If there is none and it cannot be downloaded.
+            If there is no local file and it cannot be downloaded.
         ValueError
             If its checksum is not that of the catalogue.
         """
         file, checksum = _catalogue()[self.problem]
-        folders = [own / "maros_meszaros" for own in (data_folder(), cache_folder()) if own]
-        found = next((own / file for own in folders if (own / file).is_file()), None)
-        if found is None:
+        folders = [
+            folder / "maros_meszaros" for folder in (data_folder(), cache_folder()) if folder
+        ]
+        path = next((folder / file for folder in folders if (folder / file).is_file()), None)
+        if path is None:
             url = _SITE + _COPIES[Path(file).suffix[1:]] + file
-            return downloaded(url, folders[-1] / file, partial(_verified, checksum=checksum))
-        return _verified(found, checksum)
+            return download(url, folders[-1] / file, partial(_read_verified, checksum=checksum))
+        return _read_verified(path, checksum)
 
 
 @cache
 def _catalogue() -> dict[str, tuple[str, str]]:
-    """Return the file and the checksum of each problem of the set."""
+    """Return the file and the checksum of each problem in the set."""
     with Path(__file__).with_name("maros_meszaros.csv").open(encoding="utf-8", newline="") as table:
         _, *rows = csv.reader(table)
     return {Path(file).stem: (file, checksum) for file, checksum in rows}
 
 
-def _verified(path: Path, checksum: str) -> WholeProblem:
+def _read_verified(path: Path, checksum: str) -> WholeProblem:
     content = path.read_bytes()
-    found = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-    if found != checksum:
+    actual = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    if actual != checksum:
         raise ValueError(
-            f"{path}: expected a file with the checksum {checksum}, found {found}; this is not the "
+            f"{path}: expected a file with the checksum {checksum}, found {actual}; this is not the "
             "published content; quadratic_program loads a file as it is"
         )
     return WholeProblem(read_qp(path))
 
 
 def read_qp(path: str | Path) -> ConvexQP:
-    """Return the convex QP in a file; constants of its objective are left out.
+    """Return the convex QP in a file, without the constant of its objective.
 
     Raises
     ------
     ValueError
-        If the file has another ending, or is not what its ending says.
+        If the file's extension is unknown, or its content does not match the extension.
     OSError
         If it cannot be read.
     """
@@ -150,19 +152,21 @@ def _npz(path: Path) -> ConvexQP:
     try:
         with np.load(path) as archive:
             parts: dict[str, Any] = {name: archive[name] for name in archive.files}
-    except ValueError as error:  # of a pickle, or of what is none
+    except ValueError as error:  # np.load takes any other file for a pickle
         raise ValueError(f"{path.name}: cannot be read: {error}") from error
     for name in ("P", "G", "A"):
-        pieces = [
+        csr_parts = [
             parts.pop(f"{name}_{part}", None) for part in ("data", "indices", "indptr", "shape")
         ]
-        if any(piece is None for piece in pieces) and any(piece is not None for piece in pieces):
+        if any(array is None for array in csr_parts) and any(
+            array is not None for array in csr_parts
+        ):
             raise ValueError(
-                f"{path.name}: has some of {name}_data, {name}_indices, {name}_indptr and "
-                f"{name}_shape; a sparse matrix is all four"
+                f"{path.name}: has only some of {name}_data, {name}_indices, {name}_indptr and "
+                f"{name}_shape; a sparse matrix needs all four"
             )
-        if pieces[0] is not None:
-            parts[name] = scipy.sparse.csr_array(tuple(pieces[:3]), shape=tuple(pieces[3]))
+        if csr_parts[0] is not None:
+            parts[name] = scipy.sparse.csr_array(tuple(csr_parts[:3]), shape=tuple(csr_parts[3]))
     return _from_fields(parts, path)
 
 
@@ -178,24 +182,24 @@ def _mat(path: Path) -> ConvexQP:
     from scipy.io import loadmat  # noqa: PLC0415 - slow to import
 
     try:
-        found = {name: own for name, own in loadmat(path).items() if not name.startswith("__")}
-    except Exception as error:  # whatever scipy raises of a file that is damaged
+        arrays = {name: array for name, array in loadmat(path).items() if not name.startswith("__")}
+    except Exception as error:  # scipy raises many types for corrupt files
         raise ValueError(f"{path.name}: cannot be read: {error}") from error
-    for name in {"q", "h", "b_eq", "lb", "ub", "l", "u"} & found.keys():
-        own = found[name]  # which may be sparse in MATLAB
-        found[name] = (own.toarray() if scipy.sparse.issparse(own) else own).ravel()
-    if not {"l", "u"} & found.keys():
-        return _from_fields(found, path)
-    if lacking := {"P", "q", "A", "l", "u"} - found.keys():
-        raise ValueError(f"{path.name}: lacks {', '.join(sorted(lacking))}; has {sorted(found)}")
-    q, rows = found["q"], scipy.sparse.csr_array(found["A"], dtype=np.float64)
-    lower, upper, n = found["l"], found["u"], q.size
+    for name in {"q", "h", "b_eq", "lb", "ub", "l", "u"} & arrays.keys():
+        array = arrays[name]  # which may be sparse in MATLAB
+        arrays[name] = (array.toarray() if scipy.sparse.issparse(array) else array).ravel()
+    if not {"l", "u"} & arrays.keys():
+        return _from_fields(arrays, path)
+    if missing := {"P", "q", "A", "l", "u"} - arrays.keys():
+        raise ValueError(f"{path.name}: lacks {', '.join(sorted(missing))}; has {sorted(arrays)}")
+    q, rows = arrays["q"], scipy.sparse.csr_array(arrays["A"], dtype=np.float64)
+    lower, upper, n = arrays["l"], arrays["u"], q.size
     if abs(rows[-n:] - scipy.sparse.eye_array(n)).nnz:
         raise ValueError(
             f"{path.name}: the last {n} rows of A must be the identity, for bounds of x"
         )
     sides = lower[:-n], upper[:-n]
-    return _two_sided(found["P"], q, rows[:-n], sides, (lower[-n:], upper[-n:]))
+    return _two_sided(arrays["P"], q, rows[:-n], sides, (lower[-n:], upper[-n:]))
 
 
 def _qps(path: Path) -> ConvexQP:
@@ -203,9 +207,9 @@ def _qps(path: Path) -> ConvexQP:
 
 
 def _two_sided(P: Any, q: Any, rows: Any, sides: Any, bounds: Any) -> ConvexQP:
-    """Return the problem with l ≤ Ax ≤ u as equations where both are equal, and inequalities."""
+    """Return the problem with l ≤ Ax ≤ u split into equations, where l = u, and inequalities."""
     (lower, upper), (lb, ub) = (
-        (np.where(low <= -_INFINITE, -np.inf, low), np.where(up >= _INFINITE, np.inf, up))
+        (np.where(low <= -_INFINITY, -np.inf, low), np.where(up >= _INFINITY, np.inf, up))
         for low, up in (sides, bounds)
     )
     same = lower == upper

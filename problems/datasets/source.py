@@ -1,9 +1,9 @@
-"""What every data set is: a frozen description that loads to a `Dataset`, and what its options accept.
+"""Base classes of data sets: frozen dataclasses whose fields are options and that load a `Dataset`.
 
 A field declared as ``n: int = count(200, low=2)`` is an ordinary dataclass field whose metadata hold
-the range; a value outside it is refused with the argument's name. No ``from __future__ import
-annotations`` in the modules of sources: `dataclasses.Field.type` is then a type and not text, which is
-what a reader of experiment files needs.
+the range; a value outside it is refused with the argument's name. Modules of data sets must not use
+``from __future__ import annotations``: the reader of experiment files needs `dataclasses.Field.type`
+as a type, not as text.
 """
 
 import math
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from dualgap.problems.blocks import Blocks
 from dualgap.problems.dataset import Dataset, Matrix, check_targets
 from dualgap.problems.datasets.steps import (
+    describe_classes,
     fold_rows,
-    kept_rows,
+    limit_rows,
     pad_features,
-    several_classes,
     split_rows,
     standardized,
     to_signs,
@@ -34,39 +34,39 @@ Task = Literal["classification", "regression"]
 
 @dataclass(frozen=True)
 class Range:
-    """What an option accepts: an interval of integers or finite numbers, perhaps None."""
+    """Values accepted by an option: an interval of integers or finite numbers, and optionally None."""
 
     low: float
     high: float = math.inf
     integer: bool = False
     optional: bool = False
-    above: bool = False  # the lower end itself is refused
-    below: bool = False  # the upper end itself is refused
+    above: bool = False  # exclude the lower end
+    below: bool = False  # exclude the upper end
 
     def __contains__(self, value: object) -> bool:
         if value is None:
             return self.optional
-        wanted = numbers.Integral if self.integer else numbers.Real
-        if isinstance(value, bool) or not isinstance(value, wanted):
+        type_ = numbers.Integral if self.integer else numbers.Real
+        if isinstance(value, bool) or not isinstance(value, type_):
             return False
         try:
             number = float(value)
-        except OverflowError:  # of an integer beyond floats
+        except OverflowError:  # an integer too large for a float
             return False
         too_low = number <= self.low if self.above else number < self.low
         too_high = number >= self.high if self.below else number > self.high
         return math.isfinite(number) and not (too_low or too_high)
 
     def __str__(self) -> str:
-        what = "an integer" if self.integer else "a finite number"
-        where = f"above {self.low:g}" if self.above else f"{self.low:g} or above"
+        kind = "an integer" if self.integer else "a finite number"
+        bounds = f"above {self.low:g}" if self.above else f"{self.low:g} or above"
         if self.high < math.inf:
-            where += f" and below {self.high:g}" if self.below else f" and at most {self.high:g}"
-        return f"{what}, {where}" + (", or None" if self.optional else "")
+            bounds += f" and below {self.high:g}" if self.below else f" and at most {self.high:g}"
+        return f"{kind}, {bounds}" + (", or None" if self.optional else "")
 
 
 def count(default: int | None, *, low: int) -> Any:
-    """Field for an integer that is `low` or above; None is accepted if it is the default."""
+    """Return a field for an integer of at least `low`; None is accepted if it is the default."""
     accepted = Range(low=low, integer=True, optional=default is None)
     return field(default=default, metadata={"range": accepted})
 
@@ -79,12 +79,12 @@ def number(
     above: bool = False,
     below: bool = False,
 ) -> Any:
-    """Field for a finite number between `low` and `high`; `above`, `below` leave out an end."""
+    """Return a field for a finite number from `low` to `high`; `above`, `below` exclude an end."""
     return field(default=default, metadata={"range": Range(low, high, above=above, below=below)})
 
 
 class Raw(NamedTuple):
-    """Rows (n, d) and labels or targets (n,) as a source has them, before any common step."""
+    """Rows (n, d) and labels or targets (n,) as stored in a source, before any common step."""
 
     X: Matrix
     y: NDArray[Any]
@@ -92,7 +92,7 @@ class Raw(NamedTuple):
 
 
 class DataInBlocks(NamedTuple):
-    """Samples in blocks, which have their labels or targets with them, in the place of a `Dataset`."""
+    """Samples in blocks, which carry their labels or targets, with the fields of a `Dataset`."""
 
     X: Blocks
     y: None = None
@@ -101,7 +101,7 @@ class DataInBlocks(NamedTuple):
 
 
 class WholeProblem(NamedTuple):
-    """A problem that is all data, in the place of a `Dataset`."""
+    """A complete problem given by its data, with the fields of a `Dataset`."""
 
     X: ConvexQP
     y: None = None
@@ -116,7 +116,7 @@ class Loadable(ABC):
     Raises
     ------
     ValueError
-        For a value that is not accepted; the message begins with the argument's name.
+        For an invalid value; the message begins with the argument's name.
     """
 
     task: ClassVar[Literal["classification", "regression", "auto", "program"]] = "classification"
@@ -134,14 +134,14 @@ class Loadable(ABC):
                 raise ValueError(f"{option.name}: must be true or false, got {value!r}")
 
     def check(self) -> None:
-        """Find out whether `load` can work, as far as that takes seconds.
+        """Check in at most a few seconds whether `load` can succeed.
 
         Raises
         ------
         OSError
             If a file is missing or cannot be read.
         ValueError
-            If its content is not usable, or several classes are not made two.
+            If its content is invalid, or several classes are not reduced to two.
         """
         return
 
@@ -152,39 +152,39 @@ class Loadable(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Source(Loadable):
-    """A data set that is in memory once it is loaded, with the options that all of them take.
+    """A data set that fits into memory, with the options common to all of them.
 
-    `load` reads the source and then takes these steps, always in this order:
+    `load` reads the source and then applies these steps, always in this order:
 
-    1. `n_features`: zero columns are appended;
-    2. `positive`: labels become −1 and +1 (before the limit: which label becomes +1 must not
-       depend on the rows that are kept);
-    3. `limit`: rows are kept, in their order;
-    4. `test_size`, or `folds` and `fold`: a part is held out;
+    1. `n_features`: append zero columns;
+    2. `positive`: map labels to −1 and +1 (before the limit: which label becomes +1 must not
+       depend on the selected rows);
+    3. `limit`: select rows, keeping their order;
+    4. `test_size`, or `folds` and `fold`: hold out a part;
     5. `standardize`: fitted on the training part, applied to both.
 
     Parameters
     ----------
     standardize : zero mean and unit variance for each feature of a dense `X`; unit variance without
         centring for CSR. Constant features keep scale 1.
-    limit : how many rows are kept at most: the first ones without a seed, otherwise drawn without
+    limit : maximum number of rows: the first ones without a seed, otherwise drawn without
         replacement.
     positive : the label (or its name) that becomes +1, all others becoming −1. Without it labels
         −1/+1 stay, of two other numbers the larger becomes +1, and of two words the one that is +, yes,
         true, positive or pos. Classification only.
-    n_features : the published number of features, where the last ones may be zero throughout.
-    seed : of all that is drawn: the rows of a generator, the limit, the held-out part.
+    n_features : the published number of features, if the last ones may be zero in all rows.
+    seed : seed of all random draws: the rows of a generator, the limit, the held-out part.
     test_size : the fraction, in [0, 1), that is held out into `X_test`, `y_test`.
-    folds, fold : cross-validation: the rows are shuffled into so many parts by scikit-learn's KFold
-        (of labels StratifiedKFold, so that each part has every class), and part number `fold`,
+    folds, fold : cross-validation: the rows are shuffled into `folds` parts by scikit-learn's KFold
+        (for labels StratifiedKFold, so that each part has every class), and part number `fold`,
         counted from 0, is held out.
-    multiclass : whether all classes are kept, numbered 0, 1, ... in the order of their labels,
-        rather than mapped to −1 and +1.
+    multiclass : whether to keep all classes, numbered 0, 1, ... in the order of their labels,
+        instead of mapping them to −1 and +1.
 
     Raises
     ------
     ValueError
-        For a value that is not accepted; the message begins with the argument's name.
+        For an invalid value; the message begins with the argument's name.
     """
 
     standardize: bool = False
@@ -200,15 +200,17 @@ class Source(Loadable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.folds is None) != (self.fold is None):
-            raise ValueError("fold: give both 'folds', how many, and 'fold', which one, or neither")
+            raise ValueError(
+                "fold: give both 'folds' (how many) and 'fold' (which one), or neither"
+            )
         if self.folds is not None and self.fold is not None:
             if self.fold >= self.folds:
                 raise ValueError(f"fold: must be below folds = {self.folds}, got {self.fold}")
             if self.test_size > 0:
-                raise ValueError("test_size: a fold is what is held out; give one of the two")
+                raise ValueError("test_size: a fold is held out already; give one of the two")
         if self.multiclass and (self.positive is not None or self.task == "regression"):
             raise ValueError(
-                "multiclass: keeps all classes of a classification data set: give no 'positive'"
+                "multiclass: keeps all classes of a classification data set; leave out 'positive'"
             )
         if self.positive is None:
             return
@@ -217,30 +219,30 @@ class Source(Loadable):
             raise ValueError(f"positive: must be a label, a number or text, got {self.positive!r}")
         if self.task == "regression":
             raise ValueError(
-                f"positive: {self.title()} is a regression data set, its targets are not labels; "
+                f"positive: {self.title()} is a regression data set with targets, not labels; "
                 "leave it out"
             )
 
     @abstractmethod
     def read(self) -> Raw:
-        """Read or generate the rows, before the common steps."""
+        """Read or generate the rows, before the common steps are applied."""
 
     def check(self) -> None:
-        """Raise ValueError if several classes are not made two."""
+        """Raise ValueError if several classes are not reduced to two."""
         classes = getattr(self, "classes", 2)
         if classes > 2 and self.positive is None and not self.multiclass:
-            raise ValueError(several_classes(classes))
+            raise ValueError(describe_classes(classes))
 
     def title(self) -> str:
-        """Name of the data set, as it stands in tables."""
+        """Return the name of the data set in tables."""
         return snake_case(type(self).__name__)
 
     def task_of(self, y: NDArray[Any]) -> Task:
-        """Whether the values `y` (n,) that were read are labels or targets."""
+        """Return whether the values `y` (n,) are labels or targets."""
         return "regression" if self.task == "regression" else "classification"
 
     def load(self) -> Dataset:
-        """Read the source and take the common steps, in the order given above."""
+        """Read the source and apply the common steps, in the order given above."""
         raw = self.read()
         X, labels = pad_features(raw.X, self.n_features), np.asarray(raw.y)
         is_regression = self.task_of(labels) == "regression"
@@ -250,7 +252,7 @@ class Source(Loadable):
             y = np.unique(labels, return_inverse=True)[1].astype(np.float64)
         else:
             y = to_signs(labels, self.positive, raw.class_names)
-        rows = kept_rows(X.shape[0], self.limit, self.seed)
+        rows = limit_rows(X.shape[0], self.limit, self.seed)
         if self.folds is None or self.fold is None:
             train, test = split_rows(rows, self.test_size, self.seed)
         else:
@@ -266,7 +268,7 @@ class Source(Loadable):
 
 @dataclass(frozen=True, kw_only=True)
 class Generator(Source):
-    """A data set that is drawn at random, from its seed alone."""
+    """A random data set, determined by its options and seed."""
 
     seed: int = count(0, low=0)
 

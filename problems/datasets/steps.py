@@ -1,7 +1,7 @@
-"""The steps between a source's own rows and a `Dataset`: pure functions on matrices and labels.
+"""The steps from a source's rows to a `Dataset`: pure functions of matrices and labels.
 
-Limit, split and data are drawn from separate streams of one seed, so that asking for a
-held-out part does not change which rows are kept, nor how they were generated.
+Limit, split and data are drawn from separate streams of one seed, so that holding out a
+part changes neither which rows are selected nor how they are generated.
 """
 
 from contextlib import suppress
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.labels import as_numbers, positive_word
 
-_LIMIT_STREAM, _SPLIT_STREAM = 1, 2
+_LIMIT_STREAM = 1  # substreams of a seed; changing one changes every limited or split data set
+_SPLIT_STREAM = 2
 
 
 def pad_features(X: Matrix, n_features: int | None) -> Matrix:
@@ -23,7 +24,7 @@ def pad_features(X: Matrix, n_features: int | None) -> Matrix:
     Raises
     ------
     ValueError
-        If `X` has more columns than that.
+        If `X` has more than `n_features` columns.
     """
     n, d = X.shape
     if n_features is None or n_features == d:
@@ -36,7 +37,7 @@ def pad_features(X: Matrix, n_features: int | None) -> Matrix:
 
 
 def by_density(X: Matrix) -> Matrix:
-    """Return `X` dense if more than half of its entries are not zero, as CSR otherwise."""
+    """Return `X` dense if more than half of its entries are nonzero, as CSR otherwise."""
     n, d = X.shape
     stored = scipy.sparse.csr_array(X)
     if stored.count_nonzero() > 0.5 * n * d:
@@ -51,23 +52,23 @@ def to_signs(
 
     Parameters
     ----------
-    y : labels as the source has them.
+    y : labels as stored in the source.
     positive : the label that becomes +1, by value or by its name in `class_names`; all others
         become −1. None: labels −1/+1 stay, of two other numbers the larger becomes +1, and of two
         words the one that is in `POSITIVE_WORDS`.
-    class_names : name of label i at position i, where the source has names.
+    class_names : name of label i at position i, if the source has names.
 
     Raises
     ------
     ValueError
-        If `positive` is no label, or if it is None and the classes are not two, or two words of which
-        neither or both are known to be positive.
+        If `positive` is not a label; or if it is None and there are not exactly two classes, or they
+        are two words of which not exactly one is in `POSITIVE_WORDS`.
     """
     labels = np.unique(y)
     if labels.dtype.kind == "U" and as_numbers(labels) is not None:
         y = np.asarray(as_numbers(y))
         labels = np.unique(y)
-    shown, is_text = show_labels(labels, class_names), labels.dtype.kind == "U"
+    listed, is_text = show_labels(labels, class_names), labels.dtype.kind == "U"
     chosen: Any = positive
     if positive is not None:
         if is_text:
@@ -78,28 +79,30 @@ def to_signs(
             with suppress(ValueError):
                 chosen = float(positive)
         if chosen not in labels.tolist():
-            raise ValueError(f"positive: {positive!r} is not a label; the labels are {shown}")
+            raise ValueError(f"positive: {positive!r} is not a label; the labels are {listed}")
     elif not is_text and np.isin(labels, (-1, 1)).all():
         chosen = 1
     elif labels.size == 2:
         chosen = positive_word(labels.tolist()) if is_text else labels[1]
     elif labels.size == 1:
-        raise ValueError(f"positive: every label is {shown}; say which label is +1 with 'positive'")
+        raise ValueError(
+            f"positive: every label is {listed}; say which label is +1 with 'positive'"
+        )
     else:
-        raise ValueError(several_classes(labels.size, f" ({shown})"))
+        raise ValueError(describe_classes(labels.size, f" ({listed})"))
     return np.where(y == chosen, 1.0, -1.0)
 
 
-def several_classes(count: int, shown: str = "") -> str:
-    """Return what to write where data of several classes are to have the labels -1 and +1."""
+def describe_classes(count: int, listed: str = "") -> str:
+    """Return the error message for data of several classes whose labels must become -1 and +1."""
     return (
-        f"positive: the data have {count} classes{shown}; say with 'positive' which one becomes +1, "
+        f"positive: the data have {count} classes{listed}; say with 'positive' which one becomes +1, "
         "all others become -1, or keep all with 'multiclass' for a formulation of several classes"
     )
 
 
 def show_labels(labels: NDArray[Any], class_names: tuple[str, ...] = ()) -> str:
-    """Labels as text for a message, the first twelve of them."""
+    """Return the first twelve labels as text for a message."""
     if labels.dtype.kind == "U":
         words = [repr(str(label)) for label in labels[:12]]
     else:
@@ -109,8 +112,8 @@ def show_labels(labels: NDArray[Any], class_names: tuple[str, ...] = ()) -> str:
     return ", ".join(words) + (", ..." if labels.size > 12 else "")
 
 
-def kept_rows(n: int, limit: int | None, seed: int | None) -> Indices:
-    """Rows that `limit` keeps, in their order: the first ones, or a draw if there is a seed."""
+def limit_rows(n: int, limit: int | None, seed: int | None) -> Indices:
+    """Return the rows selected by `limit`, in order: the first ones, or a random draw with a seed."""
     if limit is None or limit >= n:
         return np.arange(n, dtype=np.int64)
     if seed is None:
@@ -120,15 +123,15 @@ def kept_rows(n: int, limit: int | None, seed: int | None) -> Indices:
 
 
 def split_rows(rows: Indices, test_size: float, seed: int | None) -> tuple[Indices, Indices]:
-    """Split `rows` at random into a training and a held-out part, each in its order.
+    """Split `rows` at random into a training and a held-out part, each in the original order.
 
     The held-out part has ``round(test_size · n)`` rows, and at least one if `test_size` > 0.
-    No seed means seed 0 here: a split is always the same.
+    No seed means seed 0, so that the split is reproducible.
 
     Raises
     ------
     ValueError
-        If no row would be left to train on.
+        If no row remains for training.
     """
     if test_size == 0:
         return rows, rows[:0]
@@ -144,9 +147,9 @@ def split_rows(rows: Indices, test_size: float, seed: int | None) -> tuple[Indic
 def fold_rows(
     rows: Indices, labels: Vector | None, folds: int, fold: int, seed: int | None
 ) -> tuple[Indices, Indices]:
-    """Split `rows` into all but part number `fold` of `folds` random ones, and that part.
+    """Split `rows` into `folds` random parts; return all others together, and part number `fold`.
 
-    Parts are scikit-learn's: of labels (n,) such that each has every class, else any.
+    scikit-learn's KFold draws the parts, or StratifiedKFold if there are labels (n,).
 
     Raises
     ------
@@ -165,12 +168,12 @@ def fold_rows(
 
 
 def standardized(train: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
-    """Return both as (x − shift)/scale, feature by feature; shift and scale are those of `train`.
+    """Return both as (x − shift)/scale for each feature, with the shift and scale of `train`.
 
-    The scale is the standard deviation (1/n), the shift the mean, or 0 of CSR. A feature is constant,
-    and of scale 1, if all its values are equal, not if its computed deviation is 0: the mean of n times
-    0.1 is not 0.1. Deviations are taken relative to their largest, so that features of size 1e±200
-    neither overflow nor vanish.
+    The scale is the standard deviation (1/n), the shift the mean, or 0 for CSR. A feature is constant,
+    with scale 1, if all its values are equal, not if its computed deviation is 0: the computed mean of
+    n values 0.1 need not be 0.1. Deviations are taken relative to the largest one, so that features of
+    size 1e±200 neither overflow nor underflow.
     """
     n, d = train.shape
     if isinstance(train, np.ndarray):

@@ -1,7 +1,7 @@
-"""Sets, strings and graphs in two classes, and labelled sequences, drawn from a seed.
+"""Random sets, strings and graphs in two classes, and random labelled sequences.
 
-Sets, strings and graphs are the rows of numbers that their kernels read, see `dualgap.problems.kernels`;
-`standardize` would destroy them, and the kernels refuse what it makes of them.
+Sets, strings and graphs are encoded as the rows of numbers that their kernels read, see
+`dualgap.problems.kernels`; `standardize` destroys the encoding, and the kernels refuse the result.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedSets(Generator):
-    """Random sets; those of the class +1 hold some planted elements more often than others.
+    """Random sets; those of class +1 contain the planted elements more often than the others.
 
-    Each of the `d` elements is in a set with probability `density`; the first `planted` of them are
-    in a set of the class +1 with probability ½ more, 1 at most.
+    Each of the `d` elements is in a set with probability `density`; for the first `planted` of them and
+    a set of class +1 the probability is higher by ½, and at most 1.
 
     Parameters
     ----------
     n, d : number of sets, half of them in each class, and of elements.
     density : probability of an element.
-    planted : how many elements distinguish the classes.
+    planted : number of elements that distinguish the classes.
     """
 
     origin: ClassVar[str] = "sets with planted elements, generated; for set_intersection"
@@ -52,17 +52,17 @@ class PlantedSets(Generator):
 
 @dataclass(frozen=True, kw_only=True)
 class MotifStrings(Generator):
-    """Random strings; those of the class +1 contain one motif, with letters of it mutated.
+    """Random strings; those of class +1 contain one motif, with some letters mutated.
 
     Letters are uniform, lengths uniform between three quarters of `length` and `length`.
 
     Parameters
     ----------
     n : number of strings, half of them in each class.
-    length : of the longest string.
-    alphabet : number of letters: 4 is DNA's, 20 that of proteins.
+    length : length of the longest string.
+    alphabet : number of letters: 4 for DNA, 20 for proteins.
     motif : number of letters of the motif, at most half of `length`.
-    mutation : probability that a letter of a planted motif is drawn anew.
+    mutation : probability that a letter of a planted motif is redrawn.
     """
 
     size: ClassVar[str] = "n x length"
@@ -103,18 +103,18 @@ class MotifStrings(Generator):
 class GraphFamilies(Generator):
     """Two families of random graphs with as many edges as vertices times `neighbours`/2.
 
-    −1: Erdős and Rényi's, edges anywhere. +1: Watts and Strogatz's small worlds, a ring in which each
-    vertex is joined to its nearest, and each edge then goes elsewhere with probability `rewiring`.
-    Drawn by networkx.
+    −1: Erdős–Rényi graphs with uniformly random edges. +1: Watts–Strogatz small worlds, a ring in which
+    each vertex is joined to its nearest, and each edge is then rewired with probability `rewiring`.
+    networkx draws them.
 
     Parameters
     ----------
     n : number of graphs, half of them in each family.
-    vertices : of the largest graph; sizes are uniform from half of it on.
+    vertices : number of vertices of the largest graph; sizes are uniform from half of it up.
     neighbours : mean number of edges at a vertex, even.
     rewiring : 1 makes the families hard to distinguish, 0 leaves a plain ring.
-    labels : vertices have a label from 1 to this number, drawn uniformly: 1 leaves the structure
-        alone.
+    labels : vertices have a label from 1 to this number, drawn uniformly; with 1 only the structure
+        distinguishes the classes.
     """
 
     size: ClassVar[str] = "n x vertices(vertices+1)/2"
@@ -154,18 +154,18 @@ class GraphFamilies(Generator):
 
 @dataclass(frozen=True, kw_only=True)
 class HiddenMarkov(Generator):
-    """Sequences of `labels` hidden states, each seen through a Gaussian cloud of its own.
+    """Sequences of hidden states, each of which emits samples from its own Gaussian cloud.
 
-    The next label is drawn from its predecessor's transition probabilities, a Dirichlet draw of
-    concentration 0.3, so that a few successors are likely; x ~ N(mean of the label, noise²·I) with the
-    means N(0, I). Rows are the samples of one sequence after another, labels are 0, 1, ...
+    The next label is drawn from its predecessor's transition probabilities, a Dirichlet draw with
+    concentration 0.3, so that only a few successors are likely; x ~ N(mean of the label, noise²·I) with
+    means drawn from N(0, I). The rows are the samples of all sequences in order, labels are 0, 1, ...
 
     Parameters
     ----------
     n, length : number of sequences, and of samples in each.
     d : number of features.
-    labels : number of labels.
-    noise : standard deviation within a cloud, where the means are about √(2d) apart.
+    labels : number of hidden states.
+    noise : standard deviation within a cloud; the means are about √(2d) apart.
     """
 
     size: ClassVar[str] = "n·length x d"
@@ -184,7 +184,7 @@ class HiddenMarkov(Generator):
             if getattr(self, option):
                 raise ValueError(f"{option}: would split sequences; leave it out")
         if not self.multiclass:
-            raise ValueError("multiclass: the labels of a sequence are more than two; leave it out")
+            raise ValueError("multiclass: a sequence may have more than two labels; leave it out")
 
     def _draw(self, rng: np.random.Generator) -> Raw:
         transitions = rng.dirichlet(np.full(self.labels, 0.3), self.labels).cumsum(axis=1)

@@ -5,8 +5,7 @@ and beginning at 1 (C.-C. Chang, C.-J. Lin, "LIBSVM", 2011, and its README). sci
 parses it; only when it fails is the file read again, line by line, to name the line.
 
 An archive may unpack to `UNPACKED_RATIO` times its own size, or to `UNPACKED_ALWAYS` bytes if that
-is more: a small file that unpacks without end would fill the memory. Files that are not compressed
-have no limit.
+is more, as a small file may unpack to more than the memory. Uncompressed files have no limit.
 """
 
 import bz2
@@ -32,12 +31,12 @@ from dualgap.problems.labels import is_word_missing
 from dualgap.problems.validation import DAMAGE, decode_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_LONGEST = 200  # characters of what is said of a line
-_TABLE = "`table_file` reads it, with target: <the column of labels or targets>"
-_CSV = f"is CSV, not LIBSVM text, whose lines are `label index:value ...`; {_TABLE}"
-# beginnings of files that are no text of samples, what they are, and what to do
-_OTHERS = (
-    (rb"PAR1[^\w,;\s]", f"is Parquet; call it .parquet, and {_TABLE}"),
+_MAX_FAULT_CHARS = 200  # length of scikit-learn's message about a line, which may quote all of it
+_USE_TABLE_FILE = "`table_file` reads it, with target: <the column of labels or targets>"
+_CSV = f"is CSV, not LIBSVM text, whose lines are `label index:value ...`; {_USE_TABLE_FILE}"
+# first bytes of files that are not text of samples, with their format and the remedy
+_OTHER_FORMATS = (
+    (rb"PAR1[^\w,;\s]", f"is Parquet; call it .parquet, and {_USE_TABLE_FILE}"),
     (rb"\x93NUMPY", "is one array of NumPy; save X and y with numpy.savez(path, X=X, y=y)"),
     (rb"MATLAB 5", "is a MATLAB file; call it .mat"),
     (rb"\x89HDF|MATLAB 7", "is HDF5, as MATLAB's save -v7.3 writes; write X and y by save -v7"),
@@ -47,23 +46,23 @@ _OTHERS = (
     ),
     (rb"\x1f\x8b|BZh[1-9]1AY|\xfd7zXZ", "is compressed; let its name end in .gz, .bz2 or .xz"),
     (rb"\xff\xfe|\xfe\xff", "is UTF-16 text; save it as UTF-8"),
-    (rb"(?i)(\s*%[^\n]*\n)*\s*@relation", f"is ARFF; call it .arff, and {_TABLE}"),
+    (rb"(?i)(\s*%[^\n]*\n)*\s*@relation", f"is ARFF; call it .arff, and {_USE_TABLE_FILE}"),
 )
 _CSR = ("data", "indices", "indptr", "shape", "format")  # the arrays of `scipy.sparse.save_npz`
-UNPACKED_RATIO = 100  # text of samples has 3 to 30
+UNPACKED_RATIO = 100  # text of samples is compressed by a factor of 3 to 30
 UNPACKED_ALWAYS = 2**28  # bytes
 
 
-def endings_of(path: Path) -> tuple[str, str]:
-    """Return the endings of a file's name for its format and its compression, in small letters."""
+def file_extensions(path: Path) -> tuple[str, str]:
+    """Return the extensions of a file for its format and its compression, in lower case."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in _OPENERS else ""
     return (suffixes or [""])[-1], packed
 
 
-def other_format(head: bytes) -> str:
-    """Return what a file that begins so is, and how to read it; empty if it may be text of samples."""
-    return next((text for start, text in _OTHERS if re.match(start, head)), "")
+def foreign_format(head: bytes) -> str:
+    """Return the format of a file that begins with `head`, and how to read it; "" for sample text."""
+    return next((text for start, text in _OTHER_FORMATS if re.match(start, head)), "")
 
 
 def read_file(
@@ -74,35 +73,35 @@ def read_file(
     Parameters
     ----------
     path : ``.npz`` or ``.mat`` with arrays `X` (n, d) and `y` (n,), or LIBSVM text, compressed if the
-        name ends in ``.gz``, ``.bz2`` or ``.xz``. A sparse `X` of an ``.npz`` is the arrays of
-        `scipy.sparse.save_npz`.
+        name ends in ``.gz``, ``.bz2`` or ``.xz``. A sparse `X` of an ``.npz`` consists of the arrays
+        of `scipy.sparse.save_npz`.
     zero_based : whether the indices in the text begin at 0.
     n_features : append zero columns up to this number.
 
     Returns
     -------
     X, y
-        `X` dense if more than half of the entries are not zero, CSR otherwise.
+        `X` dense if more than half of the entries are nonzero, CSR otherwise.
 
     Raises
     ------
     OSError
         If the file is missing or cannot be read.
     ValueError
-        If its content is not usable; the message names the file, the line and the problem. So it
-        does if an archive unpacks to more than its size allows, see above.
+        If its content is invalid, or an archive unpacks to more than its size allows, see above; the
+        message names the file, the line and the problem.
     """
     check_readable(path)
-    reader = _READERS.get(endings_of(path)[0])
+    reader = _READERS.get(file_extensions(path)[0])
     if reader:
-        samples, y = _checked(reader(path), path)
+        samples, y = _samples_and_labels(reader(path), path)
     else:
         samples, y = _read_text(path, zero_based, n_features)
     return by_density(pad_features(samples, n_features)), y
 
 
 def check_readable(path: Path) -> None:
-    """Raise the OSError that says why `path` cannot be read, if so."""
+    """Raise an OSError if `path` cannot be read."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if not path.is_file():
@@ -115,7 +114,7 @@ def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Ma
     check_text(path)
     try:
         with _open(path) as stream:
-            X, y = parsed(stream, zero_based)
+            X, y = parse_libsvm(stream, zero_based)
     except (*DAMAGE, ValueError) as error:
         raise ValueError(f"{path}{_first_fault(path, zero_based) or f': {error}'}") from error
     if y.size == 0:
@@ -128,28 +127,30 @@ def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Ma
 def check_text(path: Path) -> None:
     """Raise ValueError if compressed text unpacks to more than its size allows."""
     unpacked, limit = 0, _unpacked_limit(path)
-    if endings_of(path)[1]:
-        with suppress(*DAMAGE), _open(path) as stream:  # of damage is told where it is met again
+    if file_extensions(path)[1]:
+        with suppress(*DAMAGE), _open(path) as stream:  # parsing reports corrupt archives
             while unpacked <= limit and (block := stream.read(2**20)):
                 unpacked += len(block)
-        _check_unpacked(path, unpacked, "unpack it first: plain text has no limit")
+        _check_unpacked(path, unpacked, "decompress it first: plain text has no limit")
 
 
 class _Lines:
-    """Lines of LIBSVM text without byte order mark, refused where Python reads 1_0 as 10."""
+    """Lines of LIBSVM text without byte order mark; refuses 1_0, which Python would read as 10."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self.stream, self.read = stream, stream.read  # scikit-learn asks whether there is `read`
+        self.stream, self.read = stream, stream.read  # scikit-learn checks for `read`
 
     def __iter__(self) -> Iterator[bytes]:
         for number, line in enumerate(self.stream):
             if b"_" in line and (word := re.search(rb"\S*_\S*", line.partition(b"#")[0])):
-                raise ValueError(f"{str(word[0])[1:]} has an underscore, which no number here has")
+                raise ValueError(
+                    f"{str(word[0])[1:]} has an underscore, which numbers must not have"
+                )
             yield line if number else line.removeprefix(codecs.BOM_UTF8)
 
 
-def parsed(stream: IO[bytes], zero_based: bool) -> tuple[Any, Any]:
-    """Return the samples and labels of LIBSVM text; ValueError, or OverflowError, for other text."""
+def parse_libsvm(stream: IO[bytes], zero_based: bool) -> tuple[Any, Any]:
+    """Parse samples and labels from LIBSVM text; ValueError or OverflowError for other text."""
     from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - slow to import
 
     lines: Any = _Lines(stream)
@@ -160,14 +161,14 @@ def parsed(stream: IO[bytes], zero_based: bool) -> tuple[Any, Any]:
 
 
 def _first_fault(path: Path, zero_based: bool) -> str:
-    """Return the number of the first line that cannot be read alone, and why; empty if all can."""
+    """Return the number of the first line that cannot be parsed by itself, and why; "" if all can."""
     number = 0
     try:
         with _open(path) as stream:
             for number, line in enumerate(stream, start=1):
-                if number == 1 and (other := other_format(line)):
+                if number == 1 and (other := foreign_format(line)):
                     return f", line 1: {other}"
-                if fault := fault_of(line, zero_based):
+                if fault := line_fault(line, zero_based):
                     return f", line {number}: {fault}"
     except DAMAGE as error:
         return (
@@ -176,10 +177,10 @@ def _first_fault(path: Path, zero_based: bool) -> str:
     return ""
 
 
-def fault_of(line: bytes, zero_based: bool = False) -> str:
-    """Return why a line of LIBSVM text cannot be read; empty if it can."""
+def line_fault(line: bytes, zero_based: bool = False) -> str:
+    """Return why a line of LIBSVM text cannot be parsed, or "" if it can."""
     try:
-        parsed(io.BytesIO(line), zero_based)
+        parse_libsvm(io.BytesIO(line), zero_based)
     except (ValueError, OverflowError) as error:
         if b":" not in line and (re.search(rb"\S[,;\t]\s*\S", line) or len(line.split()) > 2):
             return _CSV if b"," in line or b";" in line else _CSV.replace("CSV", "a table")
@@ -188,31 +189,31 @@ def fault_of(line: bytes, zero_based: bool = False) -> str:
             if "index 0 " in str(error)
             else ""
         )
-        return str(error)[:_LONGEST] + hint
+        return str(error)[:_MAX_FAULT_CHARS] + hint
     return ""
 
 
 def _open(path: Path) -> Any:
-    return _OPENERS.get(endings_of(path)[1], open)(path, "rb")
+    return _OPENERS.get(file_extensions(path)[1], open)(path, "rb")
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, perhaps compressed, its lines ended by newlines.
+    r"""Return the text of a plain or compressed file, with lines ended by \n.
 
     Raises
     ------
     ValueError
-        If it is not UTF-8 text, with its line; or an archive that is damaged or unpacks to too much.
+        If it is not UTF-8 text, naming the line, or if an archive is corrupt or unpacks to too much.
     """
     check_text(path)
     with _open(path) as stream:
         content: bytes = stream.read()
-    if endings_of(path)[0] != ".arff" and (other := other_format(content)):
+    if file_extensions(path)[0] != ".arff" and (other := foreign_format(content)):
         raise ValueError(other)
     text = decode_text(content)
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
-        raise ValueError(f"line {line}: has a NUL character, which text has not; get a fresh copy")
+        raise ValueError(f"line {line}: has a NUL character and is not text; get a fresh copy")
     return text
 
 
@@ -227,15 +228,14 @@ def _check_unpacked(path: Path, unpacked: int, remedy: str) -> None:
         raise ValueError(
             f"{path}: the archive of {path.stat().st_size} bytes unpacks to more than "
             f"{limit / 2**20:.0f} MiB, the limit for an archive of its size ({UNPACKED_RATIO} times "
-            f"that, and at least {UNPACKED_ALWAYS / 2**20:.0f} MiB); if that is what it should hold, "
-            f"{remedy}"
+            f"that, and at least {UNPACKED_ALWAYS / 2**20:.0f} MiB); if this is intended, {remedy}"
         )
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
-    """Return the arrays of samples in an archive; others beside them are named, and not read."""
+    """Read the arrays of samples in an archive; the values of all other names are None."""
     try:
-        # np.load alone takes whatever is no archive for a pickle, and says so
+        # np.load would take a file that is not an archive for a pickle
         with zipfile.ZipFile(path) as members:
             unpacked, arrays = sum(member.file_size for member in members.infolist()), {}
         if unpacked <= _unpacked_limit(path):
@@ -244,7 +244,7 @@ def _read_npz(path: Path) -> dict[str, Any]:
                     name: archive[name] if name in (*_CSR, "X", "y") else None
                     for name in archive.files
                 }
-                if {*_CSR} <= arrays.keys() and "X" not in arrays:  # as scipy and we write X
+                if {*_CSR} <= arrays.keys() and "X" not in arrays:  # written by scipy or dualgap
                     arrays["X"] = _csr(arrays)
     except (*DAMAGE, ValueError) as error:
         hint = "; save numbers, and labels as y.astype(str)" if "pickle" in str(error) else ""
@@ -254,7 +254,7 @@ def _read_npz(path: Path) -> dict[str, Any]:
 
 
 def _csr(arrays: dict[str, Any]) -> Any:
-    """Return the CSR matrix of the arrays that it consists of; ValueError for others."""
+    """Assemble a CSR matrix from its arrays; ValueError for other formats."""
     if bytes(arrays["format"]) != b"csr":
         raise ValueError(f"X is sparse in the format {arrays['format']}; save it as X.tocsr()")
     data, indices, indptr, shape = (arrays[name] for name in _CSR[:-1])
@@ -264,7 +264,7 @@ def _csr(arrays: dict[str, Any]) -> Any:
 
 
 def _read_mat(path: Path) -> dict[str, Any]:
-    """Return the arrays of a MATLAB file, of level 5 at most; those beside X and y are not read."""
+    """Read X and y of a MATLAB file of level 5 or lower; the values of all other names are None."""
     try:
         listed: list[Any] = scipy.io.whosmat(path, appendmat=False)
         dense = [shape for name, shape, kind in listed if name in ("X", "y") and kind != "sparse"]
@@ -272,39 +272,39 @@ def _read_mat(path: Path) -> dict[str, Any]:
         _check_unpacked(path, 8 * entries, "save it with -v6, which does not compress")
         arrays: dict[str, Any] = dict.fromkeys(name for name, *_ in listed)
         arrays |= scipy.io.loadmat(path, appendmat=False, variable_names=["X", "y"])
-    except Exception as error:  # whatever scipy raises of a file that is damaged
+    except Exception as error:  # scipy raises many types for corrupt files
         if str(error).startswith(str(path)):
             raise
         if isinstance(error, NotImplementedError):
-            raise ValueError(f"{path}: {other_format(b'MATLAB 7')}") from error
+            raise ValueError(f"{path}: {foreign_format(b'MATLAB 7')}") from error
         raise ValueError(f"{path}: is not a complete MATLAB file ({error})") from error
     return {name: array for name, array in arrays.items() if not name.startswith("__")}
 
 
-def _checked(arrays: dict[str, Any], path: Path) -> tuple[Matrix, NDArray[Any]]:
-    """Return the samples X and labels or targets y of named arrays, y also from one row or column."""
+def _samples_and_labels(arrays: dict[str, Any], path: Path) -> tuple[Matrix, NDArray[Any]]:
+    """Return checked samples X and labels or targets y; y may be a matrix of one row or column."""
     if not {"X", "y"} <= arrays.keys():
-        found = ", ".join(sorted(arrays)) or "nothing"
-        raise ValueError(f"{path}: needs the arrays X and y, has {found}")
+        present = ", ".join(sorted(arrays)) or "nothing"
+        raise ValueError(f"{path}: needs the arrays X and y, has {present}")
     X = check_samples(arrays["X"], f"{path}: X")
     y = arrays["y"].toarray() if scipy.sparse.issparse(arrays["y"]) else np.asarray(arrays["y"])
     if y.ndim == 2 and 1 in y.shape:
         y = y.ravel()
     n = X.shape[0]
     if y.dtype.kind == "U" and y.shape == (n,):
-        return X, checked_words(y, f"{path}: y", "entry {}".format)
+        return X, check_words(y, f"{path}: y", "entry {}".format)
     return X, check_targets(y, n, f"{path}: y")
 
 
-def checked_words(y: Any, name: str, place: Callable[[int], str]) -> NDArray[np.str_]:
-    """Return labels (n,) that are text; ValueError with the place of the first missing one."""
+def check_words(y: Any, name: str, row_name: Callable[[int], str]) -> NDArray[np.str_]:
+    """Return text labels (n,); ValueError names the row of the first missing one."""
     words = np.char.strip(np.asarray(y).astype(str))
-    missing = np.isin(words, (known := np.unique(words))[is_word_missing(known)])
+    missing = np.isin(words, (distinct := np.unique(words))[is_word_missing(distinct)])
     if missing.any():
         row = int(missing.argmax())
-        raise ValueError(f"{name} is missing in {missing.sum()} rows, the first at {place(row)}")
+        raise ValueError(f"{name} is missing in {missing.sum()} rows, the first at {row_name(row)}")
     return words
 
 
-# by the ending of a file, in small letters; all other files are LIBSVM text
+# by the extension of a file, in lower case; all other files are LIBSVM text
 _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {".npz": _read_npz, ".mat": _read_mat}

@@ -161,7 +161,7 @@ def test_weights_alone_are_certified_and_predict(tmp_path):
 def test_a_file_without_a_byte_is_named(tmp_path):
     blocks = in_files(tmp_path)
     (tmp_path / "y_1.npy").write_bytes(b"")
-    with pytest.raises(ChangedBlock, match=r"X_1\.npy.*is no complete array"):
+    with pytest.raises(ChangedBlock, match=r"X_1\.npy.*is not a complete array"):
         blocks.read(2)
-    with pytest.raises(ValueError, match=r"X_1\.npy, or its y or weight, is no complete array"):
+    with pytest.raises(ValueError, match=r"X_1\.npy, or its y or weight, is not a complete array"):
         open_blocks(tmp_path)

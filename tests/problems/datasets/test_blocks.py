@@ -102,14 +102,14 @@ def test_a_bad_value_is_named_by_file_and_row(tmp_path):
             {"path": "a.parquet", "target": "y", "positive": 7},
             "positive: no sample has the label 7",
         ),
-        ({"path": "text.parquet", "target": "y"}, "features are numbers, and a are not"),
+        ({"path": "text.parquet", "target": "y"}, "features must be numbers, but a are not"),
         ({"path": "text.parquet", "target": "a"}, "labels are text, such as 'u'"),
         ({"path": ["a.parquet", "b.parquet"], "target": "y"}, "differ in columns: .'a', 'b'"),
-        ({"path": "a.libsvm.gz"}, "cannot be read in pieces; unpack it first"),
-        ({"path": "a.libsvm", "target": "y"}, "target: is a column of Parquet"),
+        ({"path": "a.libsvm.gz"}, "cannot be read in blocks; decompress it first"),
+        ({"path": "a.libsvm", "target": "y"}, "target: is only for Parquet"),
         ({"path": "empty.libsvm"}, "no samples at all"),
         ({"path": "X_0.npy"}, "y_0.npy: no such file"),
-        ({"path": "fake.parquet", "target": "y"}, "fake.parquet: is no Parquet file"),
+        ({"path": "fake.parquet", "target": "y"}, "fake.parquet: is not a Parquet file"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, monkeypatch, options, message):

@@ -121,7 +121,7 @@ def test_an_archive_that_unpacks_without_end_is_refused(write, monkeypatch, endi
     monkeypatch.setattr(formats, "UNPACKED_RATIO", 2)
     path = write(WRITERS[ending](BOMBS[kind]) * 128, "bomb.txt" + ending)
     tracemalloc.start()
-    with pytest.raises(ValueError, match=r"^.*MiB, the limit for .* unpack it first") as error:
+    with pytest.raises(ValueError, match=r"^.*MiB, the limit for .* decompress it first") as error:
         load(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

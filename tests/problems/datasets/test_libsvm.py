@@ -85,7 +85,7 @@ def test_check_finds_what_is_missing_or_unusable(write, tmp_path):
 
 
 def test_a_large_file_is_parsed_by_its_runs_only(write, monkeypatch):
-    monkeypatch.setattr("dualgap.problems.datasets.libsvm._MOST_CHECKED_BYTES", 4)
+    monkeypatch.setattr("dualgap.problems.datasets.libsvm._CHECK_LIMIT_BYTES", 4)
     datasets.make("libsvm_file", path=write("spam\n")).check()
 
 
@@ -123,7 +123,7 @@ def test_a_table_of_targets_is_a_regression(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", "target: .* has no column 'y'; a, b"),
+        ("a,b\n1,2\n", "target: .* has no column 'y'; it has a, b"),
         ("a,y\nred,1\nblue,-1\n", "these are not: a"),
         ("y\n1\n-1\n", "these are not: there are none"),
         ("a,y\n1,\n2,1\n", "y is missing in 1 rows"),

@@ -63,7 +63,7 @@ def openml(server, tmp_path, monkeypatch):
 
 
 def test_a_number_is_read_with_its_checksum_and_downloaded_once(openml):
-    with pytest.raises(ValueError, match="openml_7 has now sha256: ") as refusal:
+    with pytest.raises(ValueError, match="openml_7 now has sha256: ") as refusal:
         datasets.make("openml", id=7).check()
     checksum = str(refusal.value).rpartition(" ")[2]
     before = len(openml)

@@ -93,7 +93,7 @@ def test_what_is_no_quadratic_program_is_refused(tmp_path):
     P = scipy.sparse.eye_array(2, format="csr")
     parts = {"P_data": P.data, "P_indices": P.indices, "P_indptr": P.indptr}
     np.savez(tmp_path / "a.npz", q=[1.0, 1.0], **parts)
-    with pytest.raises(ValueError, match="a sparse matrix is all four"):
+    with pytest.raises(ValueError, match="a sparse matrix needs all four"):
         read_qp(tmp_path / "a.npz")
     np.savez(tmp_path / "a.npz", q=[1.0, 1.0], P_shape=[2, 2], **parts | {"P_indices": [0, 10**6]})
     with pytest.raises(ValueError, match="P: is a damaged sparse matrix"):

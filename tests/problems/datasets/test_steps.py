@@ -192,7 +192,7 @@ def test_other_seeds_draw_other_folds():
         ({"fold": 0}, "fold: give both"),
         ({"folds": 5, "fold": 5}, "fold: must be below folds"),
         ({"folds": 1, "fold": 0}, "folds: must be an integer, 2 or above"),
-        ({"folds": 5, "fold": 0, "test_size": 0.5}, "test_size: a fold is what is held out"),
+        ({"folds": 5, "fold": 0, "test_size": 0.5}, "test_size: a fold is held out already"),
         ({"multiclass": True, "positive": 1}, "multiclass: keeps all classes"),
     ],
 )

@@ -1,1 +1,1 @@
-"""What is said of an answer: certificate, geometry, diagnosis, and bounds along a parameter."""
+"""Evaluation of answers: certificate, geometry, diagnosis, and bounds along a parameter."""

@@ -1,4 +1,4 @@
-"""What an answer means for the samples: margin, distances, slacks, and the kinds of multipliers."""
+"""Geometry of an answer: margin, distances and slacks of the samples, and kinds of multipliers."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,18 +12,18 @@ from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.products import gram_scores
 
-# relative to C (hard margin: to the largest α): interior points never touch a bound
-_BOUND_TOLERANCE = 1e-8
+# relative to C (hard margin: to the largest α): interior points never reach a bound exactly
+_BOUND_RTOL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """The margin and every sample's place, from a certified answer (α, w, b).
+    """The margin and the samples' positions relative to it, for a certified answer (α, w, b).
 
     Attributes
     ----------
     offsets : the best offset of each group of samples.
-    scale : of w, where it has no coordinates: w = scale·Σ βᵢφ(xᵢ).
+    scale : factor of w if it has no coordinates: w = scale·Σ βᵢφ(xᵢ).
     """
 
     problem: Formulation
@@ -32,7 +32,7 @@ class Geometry:
     scale: float = 1.0
 
     def __repr__(self) -> str:
-        """Say on one line how large the problem is and how long w is."""
+        """Return the size of the problem, ‖w‖ and the margin on one line."""
         size = f"{self.problem.n} samples, ‖w‖ = {self.norm:.4g}"
         margin = f", margin {self.margin:.4g}" if self.problem.has_margin else ""
         return f"Geometry({type(self.problem).__name__}, {size}{margin})"
@@ -46,13 +46,13 @@ class Geometry:
 
     @property
     def margin(self) -> float:
-        """Width 2/‖w‖ of the strip between f = −1 and f = 1, of ν-SVC 2ρ/‖w‖; inf when w = 0."""
+        """Width 2/‖w‖ of the strip between f = −1 and f = 1; 2ρ/‖w‖ for ν-SVC; inf if w = 0."""
         scale = self.problem.decision_scale(self.offsets)
         return 2.0 * scale / self.norm if self.norm > 0 else float("inf")
 
     @cached_property
     def decision(self) -> Vector:
-        """f(xᵢ) = wᵀφ(xᵢ) + b of the training samples, shape (n,); of K classes their scores (n, K)."""
+        """f(xᵢ) = wᵀφ(xᵢ) + b of the training samples, shape (n,); for K classes their scores (n, K)."""
         problem = self.problem
         return problem.combine(self._scores + self._b - problem.baseline(problem.X))
 
@@ -69,27 +69,27 @@ class Geometry:
 
     @property
     def slacks(self) -> Vector:
-        """Each sample's loss ξᵢ: how far it is inside the margin, or outside the tube.
+        """Loss ξᵢ of each sample: its distance into the margin, or out of the tube.
 
         Raises
         ------
         ValueError
-            For several binary problems, where a sample has one in each.
+            For several binary problems, as a sample has one slack in each.
         """
         return self.problem.slacks(self.decision, self.offsets)
 
     @property
     def kinds(self) -> NDArray[np.str_]:
-        """For each sample "zero" (α = 0), "free" (0 < α < C) or "bounded" (α = C).
+        """Kind of each sample: "zero" (α = 0), "free" (0 < α < C) or "bounded" (α = C).
 
-        Losses whose slopes have no limit leave α without a bound; of K classes the largest α counts.
+        For losses with unlimited slopes α has no bound; for K classes the largest α of a sample counts.
         """
         alpha, (low, high) = self._alpha, self.problem.limits
         size = np.abs(alpha).reshape(self.problem.n, -1).max(axis=1)
         C = np.where(alpha < 0, -low, high) if alpha.ndim == 1 else self.problem.upper
         scale = np.where(np.isinf(C), size.max(initial=0.0), C)
-        kinds = np.where(size > _BOUND_TOLERANCE * scale, "free", "zero")
-        return np.where(size >= C * (1 - _BOUND_TOLERANCE), "bounded", kinds)
+        kinds = np.where(size > _BOUND_RTOL * scale, "free", "zero")
+        return np.where(size >= C * (1 - _BOUND_RTOL), "bounded", kinds)
 
     @property
     def support(self) -> Indices:
@@ -97,17 +97,17 @@ class Geometry:
         return np.flatnonzero(self.kinds != "zero")
 
     def decision_function(self, X: Matrix) -> Vector:
-        """Return f(x) for new samples, the rows of `X` (m, d); of K classes their scores (m, K).
+        """Return f(x) for new samples, the rows of `X` (m, d); for K classes their scores (m, K).
 
         Raises
         ------
         ValueError
-            If `X` is not usable, or there is no answer to predict with.
+            If `X` is invalid, or there is no answer to predict with.
         """
         return self.problem.combine(self.outputs(X) - self.problem.baseline(X))
 
     def outputs(self, X: Matrix) -> Vector:
-        """Return wᵀφ(x) + b for the rows of `X` (m, d), before several of them vote."""
+        """Return wᵀφ(x) + b of each binary problem for the rows of `X` (m, d), before they vote."""
         X = check_samples(X)
         if X.shape[1] != self.problem.d:
             raise ValueError(f"X: has {X.shape[1]} features, the problem has {self.problem.d}")
@@ -132,8 +132,8 @@ class Geometry:
     def _check_in_memory(self) -> None:
         if self.problem.in_blocks:
             raise ValueError(
-                "samples in blocks are not in memory, and no process has a number for each: ask of one "
-                "block after another, [solution.decision_function(block.X) for block in problem.X]"
+                "samples in blocks are not in memory: evaluate one block after another, by "
+                "[solution.decision_function(block.X) for block in problem.X]"
             )
 
     @cached_property
@@ -150,6 +150,6 @@ class Geometry:
 
 
 def describe(problem: Formulation, certificate: Certificate) -> Geometry:
-    """Return the geometry of the point that a certificate speaks of."""
+    """Return the geometry of the point of a certificate."""
     c = certificate
     return Geometry(problem, c.point, c.offsets, c.scale)

@@ -1,15 +1,15 @@
-"""What one answer is worth at other values of C, lam or epsilon: its two bounds as functions of them.
+"""Bounds of one answer at other values of C, lam or epsilon, as functions of the parameter.
 
-With C' = sC, sα is feasible, and w, b are what they are:
+With C' = sC, sα is feasible, and w, b stay the same:
     s·dual(α) + ½s(1 − s)‖w‖²  ≤  optimum at sC  ≤  s·primal(w, b) + ½(1 − s)‖w‖²
 a quadratic and a linear function of C' (Giesen, Jaggi & Laue 2012, "Approximating parameterized convex
 optimization problems"; Ndiaye, Le, Fercoq, Salmon & Takeuchi 2019, "Safe grid search with optimal
 complexity"). A risk has C = 1/(n·lam), so s = lam/lam'. With another epsilon α stays feasible:
     dual(α) − (epsilon' − epsilon)·‖β‖₁  ≤  optimum at epsilon'  ≤  ½‖w‖² + Σ Cᵢ·max(0, |rᵢ| − epsilon')
 for residuals r of w and b. In each case dual − (1 − gap)·primal is concave (in 1/lam for lam), so an
-answer is good enough on an interval.
+answer meets a gap on an interval.
 
-The bounds of the certificate hold for all that float64 may have lost; what is added here is moved out.
+The bounds of the certificate include its rounding errors; those made here are included too.
 """
 
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
-_HALVINGS = 50
-_MOVED = 2.0**-49  # of the coefficients: what makes a point exactly feasible moves them by no more
-_GIVEN_UP = 1e-7  # of the way to where the bounds are too far apart
+_MAX_BISECTIONS = 50  # a safeguard: about 25 attain `_REACH_RTOL`
+_PROJECTION_RTOL = 2.0**-49  # bounds the change of coefficients that makes a point exactly feasible
+_REACH_RTOL = 1e-7  # relative accuracy of the distance at which the gap is reached
 
 
 def with_value(problem: Formulation, parameter: Parameter, value: float) -> Formulation:
-    """Return the problem with another C, lam or epsilon; of weights for each sample C is the largest."""
-    value, given = check_positive(value, parameter, zero=True), getattr(problem, parameter)
-    new = value if np.ndim(given) == 0 else value * (given / given.max())
+    """Return the problem with another C, lam or epsilon; if C is a vector, `value` is its maximum."""
+    value, current = check_positive(value, parameter, zero=True), getattr(problem, parameter)
+    new = value if np.ndim(current) == 0 else value * (current / current.max())
     return problem.changed(**{parameter: new})
 
 
@@ -45,8 +45,8 @@ class Along:
 
     Attributes
     ----------
-    problem : with the value `own` of the parameter, at which the answer was found.
-    certificate : of the answer's α alone, w = Σ βᵢφ(xᵢ).
+    problem : the problem whose parameter has the value `own`, at which the answer was computed.
+    certificate : certificate of the answer's α alone, w = Σ βᵢφ(xᵢ).
     """
 
     problem: Formulation
@@ -71,28 +71,28 @@ class Along:
         )
 
     def relative_gap(self, value: float) -> float:
-        """Return the relative gap at another value of the parameter, its rounding included."""
+        """Return the relative gap at another value of the parameter, including rounding."""
         bounds = self._bounds(value)
         return bounds.relative(bounds.gap, self.scale(value) * self.certificate.unit)
 
     def reach(self, end: float, gap: float) -> float:
-        """Return the value farthest towards `end` up to which the relative gap is at most `gap`."""
+        """Return the value closest to `end` up to which the relative gap is at most `gap`."""
         if self.relative_gap(end) <= gap:
             return end
         length, good, bad = end - self.own, 0.0, 1.0
         guess, N = 0.5, 0.5 * sum(self.certificate.norm2)
         if self.parameter != "epsilon" and N > 0:
             # where dual = (1 − gap)·primal: Ns² − 2Bs + (1 − gap)N = 0, N = ‖w‖²
-            c, rest = self.certificate, 1.0 - gap
-            B = c.dual_objective - rest * c.primal_objective + 0.5 * (1.0 + rest) * N
-            root = np.sqrt(max(0.0, B * B - rest * N * N))
+            c, ratio = self.certificate, 1.0 - gap
+            B = c.dual_objective - ratio * c.primal_objective + 0.5 * (1.0 + ratio) * N
+            root = np.sqrt(max(0.0, B * B - ratio * N * N))
             s = (B + root if self.scale(end) > 1.0 else B - root) / N
             guess = ((self.own * s if self.parameter == "C" else self.own / s) - self.own) / length
-        shares = [(1.0 - _GIVEN_UP) * guess, (1.0 + _GIVEN_UP) * guess]
-        for _ in range(_HALVINGS):
-            if bad - good <= 3 * _GIVEN_UP * bad:
+        guesses = [(1.0 - _REACH_RTOL) * guess, (1.0 + _REACH_RTOL) * guess]
+        for _ in range(_MAX_BISECTIONS):
+            if bad - good <= 3 * _REACH_RTOL * bad:
                 break
-            middle = shares.pop(0) if shares else 0.5 * (good + bad)
+            middle = guesses.pop(0) if guesses else 0.5 * (good + bad)
             if good < middle < bad:
                 holds = self.relative_gap(self.own + middle * length) <= gap
                 good, bad = (middle, bad) if holds else (good, middle)
@@ -101,18 +101,19 @@ class Along:
     def ball(self, low: float, high: float) -> tuple[float, float]:
         """Return c and r so that ‖w* − c·w‖ ≤ r for the optimal w* at every value from `low` to `high`.
 
-        The optimum is within √(2·(primal − optimum)) of w and √(2·(optimum − dual)) of sw, whose
-        squares add up to 2·gap: within √(gap − ¼(1 − s)²‖w‖²) of ½(1 + s)w. That is convex below the
-        root, hence largest at an end.
+        The distances of w* from w and sw are at most √(2·(primal − optimum)) and √(2·(optimum − dual)),
+        whose squares add up to 2·gap, so w* is within √(gap − ¼(1 − s)²‖w‖²) of ½(1 + s)w. The radicand
+        is convex and therefore largest at an end.
         """
-        scales, (least, most) = [self.scale(end) for end in (low, high)], self.certificate.norm2
+        scales = [self.scale(end) for end in (low, high)]
+        low_norm2, high_norm2 = self.certificate.norm2
         squares: list[float] = []
         for end, s in zip((low, high), scales, strict=True):
-            squares.append(self._bounds(end).gap - 0.25 * (1 - 1e-12) * (1 - s) ** 2 * least)
-        # from the middle's centre to that of an end, and from w as it is to the exact one
-        apart = 0.25 * abs(scales[1] - scales[0]) + abs(self.certificate.scale - 1.0)
-        rounding = 2.0 * np.sqrt(most - least)
-        radius = np.sqrt(max(0.0, *squares)) + apart * np.sqrt(most) + rounding
+            squares.append(self._bounds(end).gap - 0.25 * (1 - 1e-12) * (1 - s) ** 2 * low_norm2)
+        # distance of the common centre from that of an end, and of the stored w from the exact one
+        center_shift = 0.25 * abs(scales[1] - scales[0]) + abs(self.certificate.scale - 1.0)
+        rounding = 2.0 * np.sqrt(high_norm2 - low_norm2)
+        radius = np.sqrt(max(0.0, *squares)) + center_shift * np.sqrt(high_norm2) + rounding
         return 0.5 + 0.25 * (scales[0] + scales[1]), (1 + 1e-12) * float(radius)
 
     def scale(self, value: float) -> float:
@@ -122,17 +123,17 @@ class Along:
         return value / self.own if self.parameter == "C" else self.own / value
 
     def _bounds(self, value: float) -> Bounds:
-        """Return both bounds, moved outwards by what is rounded here."""
+        """Return both bounds, rounded outwards."""
         c, problem = self.certificate, self.problem
         assert c.point.alpha is not None
         if self.parameter == "epsilon":
-            # of each loss what one tube has and the other has not
-            sizes, (least, most) = self._residuals, sorted((value, self.own))
-            apart = np.maximum(sizes - least, 0.0) - np.maximum(sizes - most, 0.0)
-            apart = (problem.weight * apart).sum()
-            upper = c.primal_objective - (apart if value > self.own else -apart)
+            # the difference between each sample's losses for the two tubes
+            residuals, (narrow, wide) = self._residuals, sorted((value, self.own))
+            difference = np.maximum(residuals - narrow, 0.0) - np.maximum(residuals - wide, 0.0)
+            difference = (problem.weight * difference).sum()
+            upper = c.primal_objective - (difference if value > self.own else -difference)
             norm1 = Intervals(np.abs(c.point.alpha)).sum()
-            norm1 = Intervals(norm1.mid, norm1.rad + _MOVED * norm1.mid)
+            norm1 = Intervals(norm1.mid, norm1.rad + _PROJECTION_RTOL * norm1.mid)
             lower = c.dual_objective - (Intervals(value) - self.own) * norm1
         else:
             ends = (value, self.own) if self.parameter == "C" else (self.own, value)
@@ -140,7 +141,7 @@ class Along:
             norm2 = Intervals(0.5 * low + 0.5 * high, 0.51 * (high - low) + UNIT * high)
             upper = s * c.primal_objective + 0.5 * ((1.0 - s) * norm2)
             delta = problem.psd_shift if problem.is_bounded else 0.0
-            if delta:  # K is known up to δI only: ½δ Σ max αᵢ², as s²
+            if delta:  # K is known only up to δI: ½δ Σ max αᵢ², which scales with s²
                 spare = 0.51 * delta * float(np.sum(problem.upper**2))
                 upper = upper + max(0.0, float((s * s - s).high)) * spare
             lower = s * c.dual_objective + 0.5 * (s * (1.0 - s) * norm2)
@@ -149,7 +150,7 @@ class Along:
 
     @cached_property
     def _residuals(self) -> Intervals:
-        """The sizes |yᵢ − fᵢ|."""
+        """Absolute residuals |yᵢ − fᵢ|."""
         c = self.certificate
         assert c.point.alpha is not None
         scores = feasible_dual(self.problem, c.point.alpha).rounded.scores

@@ -167,7 +167,7 @@ def open_blocks(
         file: Parquet; arrays ``X_k.npy`` (m, d), each along with ``y_k.npy`` (m,) and perhaps
         ``weight_k.npy`` (m,); or uncompressed LIBSVM text. In a folder, or by a pattern, files whose
         names begin with ``.`` or ``_`` are ignored.
-    target : for Parquet only, and required there: the column of labels or targets. All others are features.
+    target : Parquet only, and required there: the column of labels or targets. All others are features.
     weight : for Parquet only: the column of weights, which multiply C, if there is one.
     rows : maximum number of rows per block; a Parquet row group is one block even if it has more.
     positive : the label that becomes +1, all others becoming −1; needed for labels in words, unless

@@ -1,1 +1,1 @@
-"""Files in which problems go to other programs and come from them, and answers come back."""
+"""Files for exchange with other programs: problems in both directions, and their answers."""

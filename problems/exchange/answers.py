@@ -1,16 +1,16 @@
-"""Answers that other programs found: NumPy and MATLAB archives, CSV tables, and model files.
+"""Answers of other programs: NumPy and MATLAB archives, CSV tables, and model files.
 
-Model files are those of LIBSVM, of LIBLINEAR and of scikit-learn (as skops writes them). A table or
-archive has columns (or arrays) of these names, with one row for each sample:
+Model files are those of LIBSVM, LIBLINEAR and scikit-learn (written by skops). A table or archive has
+columns (or arrays) with these names, and one row per sample:
     alpha          the multipliers αᵢ ≥ 0; for a regression α − α*
-    x              the variables of the box QP that `dualgap export --qp` writes; of a convex QP its own
-    z, y           of a convex QP the multipliers of Gx ≤ h and Ax = b, where they are known
-    coefs          coefficients αᵢyᵢ, as R's e1071 has them
-    w              the weights, one row for each feature
-    index          which samples, variables or (of w alone) features the rows are, from 1; others have 0
-    b, rho         the intercept, or its negative; it is examined, and never trusted
-A file may be damaged, or made to do harm: what it says of its size is compared with the problem's before
-memory is taken for it, and every number is checked.
+    x              the variables of the box QP written by `dualgap export --qp`, or of a convex QP
+    z, y           for a convex QP the multipliers of Gx ≤ h and Ax = b, if known
+    coefs          coefficients αᵢyᵢ, as in R's e1071
+    w              the weights, one row per feature
+    index          numbers, from 1, of the rows' samples, variables or (w only) features; others are 0
+    b, rho         the intercept, or its negative; it is diagnosed, but never trusted
+A file may be corrupt or malicious: the size it declares is compared with the problem's before memory is
+allocated, and every number is checked.
 """
 
 import csv
@@ -31,7 +31,7 @@ import numpy as np
 from dualgap.problems.dataset import Vector
 from dualgap.problems.exchange import liblinear_model, libsvm_model
 from dualgap.problems.exchange.estimator import read_estimator
-from dualgap.problems.exchange.words import finite, quoted
+from dualgap.problems.exchange.words import parse_finite, quote
 from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.formulations.formulation import Formulation
@@ -39,16 +39,16 @@ from dualgap.problems.kernels import as_dense
 from dualgap.problems.losses import Piece
 from dualgap.problems.validation import DAMAGE, decode_text
 
-_ANSWERS = ("alpha", "x", "coefs", "w")  # one of which a file has
-_BLANK = ("", "NA")  # NA is R's
-_UNNAMED = ("", "Unnamed: 0")  # how R and pandas call a column of row names
-_ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # a whole number, or not a number
-_WITH_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*")
-Rows = list[tuple[int, list[str]]]  # lines by their numbers, in cells
-_ENTRY_BYTES, _LEAST_BYTES = 100, 2**20  # of text: for each number of an answer; for what is around
-_LONGEST_HEADER = 10_000  # bytes, as numpy has it
-_MAT_HEADER, _MAT_COMPRESSED = 128, 15  # bytes; a kind of element
-_HEADER = re.compile(  # of an array of real numbers, in any order, of at most two dimensions
+_ANSWER_NAMES = ("alpha", "x", "coefs", "w")  # a file must have one of them
+_BLANK_CELLS = ("", "NA")  # R writes NA
+_UNNAMED_HEADERS = ("", "Unnamed: 0")  # of a column of row names in R and pandas
+_ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # an integer, or not a number
+_HAS_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*")
+Rows = list[tuple[int, list[str]]]  # line numbers and cells
+_BYTES_PER_ENTRY = 100  # ample for a number in text, which has about 25
+_BASE_BYTES = 2**20  # ample for headers and settings
+_MAT_HEADER = 128  # bytes
+_HEADER = re.compile(  # of a real array in C or Fortran order, of at most two dimensions
     r"(?=.*'descr': *'(?P<dtype>[<>|=]?(?:f[248]|[iu][1248]|b1))')"
     r"(?=.*'fortran_order': *(?P<fortran>True|False))"
     r"(?=.*'shape': *\((?P<shape>|[0-9]{1,19},|[0-9]{1,19}, *[0-9]{1,19},?)\))"
@@ -56,34 +56,34 @@ _HEADER = re.compile(  # of an array of real numbers, in any order, of at most t
 
 
 def read_answer(path: Path, problem: Formulation) -> Point:
-    """Return the answer in a file to a problem, as it was found; its ending says what the file is.
+    """Read an answer to a problem, unchanged, from a file whose extension states its format.
 
     Raises
     ------
     ValueError
-        If it cannot be read, or is no answer to this problem; the message names the file, the place
-        and what is accepted.
+        If it cannot be read, or is not an answer to this problem; the message names the file, the
+        location and the accepted values.
     OSError
         If the file cannot be opened.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError(f"{path}: is no file; an answer is one")  # reading a pipe has no end
+        raise ValueError(f"{path}: must be a regular file")  # reading a pipe may not end
     with path.open("rb") as file:
         try:
             ending = path.suffix.lower()
             if ending == ".npz":
-                return _from_columns(*_archive(file, problem), problem)
+                return _from_columns(*_read_archive(file, problem), problem)
             if ending == ".mat":
-                return _from_columns(*_matlab(file, problem), problem)
+                return _from_columns(*_read_mat(file, problem), problem)
             if ending == ".skops":
-                found = read_estimator(path, _largest(problem), problem)
-                return _from_columns(found, found, problem)
-            text = _text(file, problem)
+                columns = read_estimator(path, _max_bytes(problem), problem)
+                return _from_columns(columns, columns, problem)
+            text = _read_text(file, problem)
             if ending in (".csv", ".tsv"):
                 delimiter = "\t" if ending == ".tsv" else ","
-                return _from_columns(*_table(text, delimiter, problem), problem)
+                return _from_columns(*_parse(text, delimiter, problem), problem)
             if not problem.has_samples:
-                raise ValueError("is no table or archive; an answer to a convex QP is x in one")
+                raise ValueError("must be a table or archive; an answer to a convex QP is x in one")
             is_linear = text.startswith("solver_type ")
             return (liblinear_model if is_linear else libsvm_model).read_model(text, problem)
         except (ValueError, Unsupported) as error:
@@ -91,144 +91,144 @@ def read_answer(path: Path, problem: Formulation) -> Point:
 
 
 def significant_digits(path: Path) -> int:
-    """Return the most digits that a number of a table, or a coefficient of a model file, has."""
-    found = re.findall(r'(?:^|[,\t])"?[-+]?([0-9.]+)', path.read_text("utf-8-sig"), re.MULTILINE)
-    return max((len(digits.replace(".", "").lstrip("0")) for digits in found), default=0)
+    """Return the maximum number of digits of a number in a table, or a coefficient in a model file."""
+    numbers = re.findall(r'(?:^|[,\t])"?[-+]?([0-9.]+)', path.read_text("utf-8-sig"), re.MULTILINE)
+    return max((len(digits.replace(".", "").lstrip("0")) for digits in numbers), default=0)
 
 
-def _pieces(problem: Formulation) -> list[Piece]:
-    """Return the pieces of a dual that is a QP; of samples in blocks there is none."""
+def _loss_pieces(problem: Formulation) -> list[Piece]:
+    """Return the pieces of the loss if the dual is a QP, which it never is for samples in blocks."""
     return [] if problem.in_blocks else problem.pieces or []
 
 
-def _most_entries(problem: Formulation) -> dict[str, int]:
-    """Return how many numbers an array of each name has at most."""
+def _max_entries(problem: Formulation) -> dict[str, int]:
+    """Return the maximum number of entries of each named array."""
     if isinstance(problem, ConvexQP):
         sizes = {"x": problem.n, "z": problem.h.size, "y": problem.b_eq.size}
         return sizes | {"index": problem.n}
     n = problem.n * problem.outputs
-    most = {"alpha": n, "coefs": n, "w": problem.n_weights, "b": n, "rho": n}
-    most |= {"x": n * len(_pieces(problem))}
-    return most | {"index": max(n, most["w"], most["x"])}
+    limits = {"alpha": n, "coefs": n, "w": problem.n_weights, "b": n, "rho": n}
+    limits |= {"x": n * len(_loss_pieces(problem))}
+    return limits | {"index": max(n, limits["w"], limits["x"])}
 
 
-def _archive(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
-    """Return the arrays of an archive whose names are known, and all names."""
-    most, names, found, place = _most_entries(problem), list[str](), dict[str, Vector](), ""
+def _read_archive(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
+    """Read the arrays of an archive with known names; return them and all names."""
+    limits, names, arrays, location = _max_entries(problem), list[str](), dict[str, Vector](), ""
     try:
         with zipfile.ZipFile(file) as archive:
             for info in archive.infolist():
-                place = f"{quoted(info.filename)}: "
+                location = f"{quote(info.filename)}: "
                 name = info.filename.removesuffix(".npy")
                 names.append(name)
-                if name not in most:
+                if name not in limits:
                     continue
                 if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise zipfile.BadZipFile(f"it is compressed by method {info.compress_type}")
+                    raise zipfile.BadZipFile(f"unknown compression method {info.compress_type}")
                 with archive.open(info) as member:
-                    found[name] = _array(member, name, most[name])
+                    arrays[name] = _read_array(member, name, limits[name])
     except DAMAGE as error:
         raise ValueError(
-            f"{place}cannot be read ({quoted(error)}); an archive is what numpy.savez writes"
+            f"{location}cannot be read ({quote(error)}); write an archive by numpy.savez"
         ) from None
-    return found, names
+    return arrays, names
 
 
-def _array(member: IO[bytes], name: str, most: int) -> Vector:
-    """Return the numbers of an array of an archive, of which there are at most so many."""
+def _read_array(member: IO[bytes], name: str, limit: int) -> Vector:
+    """Read an array of an archive, flattened, with at most `limit` entries."""
     start = member.read(8)
     size = int.from_bytes(member.read(2 if start[6:7] == b"\1" else 4), "little")
-    if not start.startswith(b"\x93NUMPY") or size > _LONGEST_HEADER:
-        raise ValueError(f"{name}: is no array of NumPy; an archive is what numpy.savez writes")
+    if not start.startswith(b"\x93NUMPY") or size > 10_000:  # numpy's own limit
+        raise ValueError(f"{name}: is not a NumPy array; write an archive by numpy.savez")
     text = member.read(size).decode("latin1").strip()
     header = _HEADER.match(text)
     if header is None:
         raise ValueError(
             f"{name}: must be a vector or matrix of floats (at most 8 bytes each) or integers, got "
-            f"the header {quoted(text)}"
+            f"the header {quote(text)}"
         )
     shape = tuple(map(int, re.findall("[0-9]+", header["shape"])))
-    if prod(shape) > most:
-        raise ValueError(f"{name}: has {prod(shape)} entries, expected at most {most}")
+    if prod(shape) > limit:
+        raise ValueError(f"{name}: has {prod(shape)} entries, expected at most {limit}")
     dtype = np.dtype(header["dtype"])
     content = member.read(prod(shape) * dtype.itemsize + 1)
     if len(content) != prod(shape) * dtype.itemsize:
-        raise ValueError(f"{name}: does not have the {prod(shape)} entries that its header says")
+        raise ValueError(f"{name}: does not have the {prod(shape)} entries stated in its header")
     values = np.frombuffer(content, dtype).astype(np.float64)
     order = "F" if header["fortran"] == "True" else "C"
     return values.reshape(shape, order=order).ravel()
 
 
-def _matlab(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
-    """Return the arrays of a MATLAB file (of level 5, unpacked here) whose names are known."""
+def _read_mat(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
+    """Read the arrays with known names of a MATLAB file of level 5, decompressed here up to a limit."""
     from scipy.io import loadmat, whosmat  # noqa: PLC0415 - slow to import
 
-    content, most = _content(file, problem), _most_entries(problem)
-    limit, place, unpacked = _largest(problem), _MAT_HEADER, content[:_MAT_HEADER]
+    content, limits = _read_content(file, problem), _max_entries(problem)
+    limit, offset, unpacked = _max_bytes(problem), _MAT_HEADER, content[:_MAT_HEADER]
     try:
-        while place < len(content):
-            kind, size = np.frombuffer(content, "<u4", 2, place).tolist()
-            element = content[place : place + 8 + size]
-            if kind == _MAT_COMPRESSED:
+        while offset < len(content):
+            kind, size = np.frombuffer(content, "<u4", 2, offset).tolist()
+            element = content[offset : offset + 8 + size]
+            if kind == 15:  # miCOMPRESSED
                 element = zlib.decompressobj().decompress(element[8:], limit)
-            unpacked, place = unpacked + element, place + 8 + size
+            unpacked, offset = unpacked + element, offset + 8 + size
         if len(unpacked) > limit + _MAT_HEADER:
             raise ValueError(f"unpacks to more than {limit} bytes")
         shapes = {name: shape for name, shape, _ in whosmat(io.BytesIO(unpacked))}
-        names = [name for name in shapes if name in most]
+        names = [name for name in shapes if name in limits]
         for name in names:
-            if prod(shapes[name]) > most[name]:
-                raise ValueError(f"{name}: has {prod(shapes[name])} entries, not {most[name]}")
+            if prod(shapes[name]) > limits[name]:
+                raise ValueError(f"{name}: has {prod(shapes[name])} entries, not {limits[name]}")
         loaded: dict[str, Any] = loadmat(io.BytesIO(unpacked), variable_names=names)
         # a vector may be sparse in MATLAB
         columns = {name: np.asarray(as_dense(loaded[name]), np.float64).ravel() for name in names}
-    except Exception as error:  # whatever scipy raises of a file that is damaged
+    except Exception as error:  # scipy raises many types for corrupt files
         raise ValueError(
-            f"cannot be read ({quoted(error)}); an answer is what MATLAB's or Octave's save -v7 writes"
+            f"cannot be read ({quote(error)}); write an answer by MATLAB's or Octave's save -v7"
         ) from None
     return columns, [*shapes]
 
 
-def _largest(problem: Formulation) -> int:
-    """Return how many bytes an answer to a problem has at most; a model has samples in it."""
+def _max_bytes(problem: Formulation) -> int:
+    """Return the maximum size of an answer to a problem in bytes; a model contains samples too."""
     entries = prod(problem.X.shape) if problem.has_samples else 0
-    return _LEAST_BYTES + _ENTRY_BYTES * (entries + sum(_most_entries(problem).values()))
+    return _BASE_BYTES + _BYTES_PER_ENTRY * (entries + sum(_max_entries(problem).values()))
 
 
-def _content(file: IO[bytes], problem: Formulation) -> bytes:
-    """Return what is in a file that is no larger than an answer to the problem may be."""
-    most = _largest(problem)
-    content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"is larger than {most} bytes, which no answer to this problem is")
+def _read_content(file: IO[bytes], problem: Formulation) -> bytes:
+    """Read a file that is at most as large as any answer to the problem."""
+    limit = _max_bytes(problem)
+    content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"is larger than {limit} bytes, the limit for answers to this problem")
     return content
 
 
-def _text(file: IO[bytes], problem: Formulation) -> str:
-    """Return the text of a file."""
-    return decode_text(_content(file, problem))
+def _read_text(file: IO[bytes], problem: Formulation) -> str:
+    """Read the text of a file."""
+    return decode_text(_read_content(file, problem))
 
 
-def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
-    """Return the columns of a table whose names are known, and all names."""
+def _parse(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
+    """Parse the columns of a table with known names; return them and all names."""
     reader = csv.reader(text.split("\n"), delimiter=delimiter, skipinitialspace=True)
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
-        raise ValueError(f"line {reader.line_num}: is no row of a table ({error})") from None
+        raise ValueError(f"line {reader.line_num}: is not a row of a table ({error})") from None
     header = rows[0][1]
     if _has_row_names(rows, text):
         header.insert(0, "")
-    found = {name: list[float]() for name in header if name in _most_entries(problem)}
-    if not found and len([*filter(None, header)]) == 1:
-        wanted = "alpha, coefs or w" if problem.has_samples else "x"
+    columns = {name: list[float]() for name in header if name in _max_entries(problem)}
+    if not columns and len([*filter(None, header)]) == 1:
+        suggested = "alpha, coefs or w" if problem.has_samples else "x"
         raise ValueError(
-            f"its column is called {quoted(header[-1])}; call it {wanted}, and separate columns by "
+            f"its column is called {quote(header[-1])}; call it {suggested}, and separate columns by "
             f"{delimiter!r}"
         )
-    if twice := [name for name in found if header.count(name) > 1]:
-        raise ValueError(f"line 1: names {twice[0]} twice")
-    ended = dict[str, int]()  # the lines of the first blank cells
+    if duplicates := [name for name in columns if header.count(name) > 1]:
+        raise ValueError(f"line 1: names {duplicates[0]} twice")
+    blank_lines = dict[str, int]()  # line of the first blank cell of each column
     for line, row in rows[1:]:
         if len(row) > len(header):
             raise ValueError(
@@ -236,45 +236,45 @@ def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
                 "decimal point, no thousands commas, and a name for each column"
             )
         for name, cell in zip(header, row, strict=False):
-            if name not in found or cell in _BLANK:
-                ended.setdefault(name, line)
-            elif name in ended:
+            if name not in columns or cell in _BLANK_CELLS:
+                blank_lines.setdefault(name, line)
+            elif name in blank_lines:
                 raise ValueError(
                     f"line {line}: {name} has a number below the blank cell of line "
-                    f"{ended[name]}; a shorter column ends in blank cells"
+                    f"{blank_lines[name]}; only the end of a column may be blank"
                 )
             else:
-                found[name].append(finite(cell, f"line {line}, {name}"))
+                columns[name].append(parse_finite(cell, f"line {line}, {name}"))
     _check_order(header, rows)
-    return {name: np.array(values) for name, values in found.items()}, header
+    return {name: np.array(values) for name, values in columns.items()}, header
 
 
 def _has_row_names(rows: Rows, text: str) -> bool:
-    """Return whether rows begin with names, a column that R's write.table gives no name.
+    """Whether rows begin with names, for which R's write.table writes no header cell.
 
-    Then each row has one cell more than the header, and no two names are equal. A name without quotation
-    marks may be the whole part of a number with a decimal comma, or its thousands.
+    Then each row has one cell more than the header, and all names differ. A number that is split at a
+    decimal or thousands comma looks the same, unless names are quoted.
     """
-    columns, filled = len(rows[0][1]), [row for _, row in rows[1:] if any(row)]
-    if {len(row) for row in filled} != {columns + 1} or not any(row[-1] for row in filled):
+    n_columns, filled = len(rows[0][1]), [row for _, row in rows[1:] if any(row)]
+    if {len(row) for row in filled} != {n_columns + 1} or not any(row[-1] for row in filled):
         return False
     if len({row[0] for row in filled}) < len(filled):
         return False
     if all(line.startswith('"') for line in text.split("\n")[1:] if line.strip()):
         return True
-    pairs = [[",".join(row[i : i + 2]) for row in filled] for i in range(columns)]
-    has_commas = any(all(map(_WITH_COMMA.fullmatch, column)) for column in pairs)
+    pairs = [[",".join(row[i : i + 2]) for row in filled] for i in range(n_columns)]
+    has_commas = any(all(map(_HAS_COMMA.fullmatch, column)) for column in pairs)
     return not has_commas and all(_ROW_NAME.fullmatch(row[0]) for row in filled)
 
 
 def _check_order(header: list[str], rows: Rows) -> None:
-    """Raise ValueError if the rows' own numbers are out of order, as in a table sorted by its values."""
-    if header and header[0] in _UNNAMED and "index" not in header:
+    """Raise ValueError if row numbers are out of order, as in a table that was sorted by its values."""
+    if header and header[0] in _UNNAMED_HEADERS and "index" not in header:
         numbers = [(int(row[0]), line) for line, row in rows[1:] if row and row[0].isdecimal()]
-        for (before, _), (number, line) in pairwise(numbers):
-            if number <= before:
+        for (previous, _), (number, line) in pairwise(numbers):
+            if number <= previous:
                 raise ValueError(
-                    f"line {line}: row {number} comes after row {before}; call that column index "
+                    f"line {line}: row {number} comes after row {previous}; call that column index "
                     "(counted from 1), or write the rows in their order"
                 )
 
@@ -282,72 +282,72 @@ def _check_order(header: list[str], rows: Rows) -> None:
 def _from_columns(
     columns: Mapping[str, Vector], names: Collection[str], problem: Formulation
 ) -> Point:
-    """Return the answer that named columns hold; `names` are those of all that the file has."""
-    accepted = [name for name in _ANSWERS if name in _most_entries(problem)]
+    """Return the answer in the known columns of a file; `names` are those of all columns."""
+    accepted = [name for name in _ANSWER_NAMES if name in _max_entries(problem)]
     if not any(name in columns for name in accepted):
-        given = ", ".join(map(quoted, [*names][:10])) or "nothing"
-        raise ValueError(f"has none of {', '.join(accepted)}; found {given}")
+        present = ", ".join(map(quote, [*names][:10])) or "nothing"
+        raise ValueError(f"has none of {', '.join(accepted)}; found {present}")
     for name, values in columns.items():
         if not np.isfinite(values).all():
             entry = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(f"{name}: entry {entry + 1} must be finite, got {values[entry]}")
     if isinstance(problem, ConvexQP):
-        sizes = {name: size for name, size in _most_entries(problem).items() if name != "index"}
-        placed = _placed(columns, sizes, ("x",))
-        _check_sizes(placed, sizes)
-        return problem.point(SimpleNamespace(**placed))
-    n, pieces = problem.n * problem.outputs, _pieces(problem)
+        sizes = {name: size for name, size in _max_entries(problem).items() if name != "index"}
+        entries = _scatter(columns, sizes, ("x",))
+        _check_sizes(entries, sizes)
+        return problem.point(SimpleNamespace(**entries))
+    n, pieces = problem.n * problem.outputs, _loss_pieces(problem)
     sizes = {"alpha": n, "coefs": n, "w": problem.n_weights}
     sizes |= {"x": n * len(pieces)} if pieces else {}
     numbered = [name for name in ("alpha", "coefs", "x") if name in columns]
-    placed = _placed(columns, sizes, numbered or ("w",))
-    _check_sizes(placed, sizes)
-    return _of_samples(placed, problem)
+    entries = _scatter(columns, sizes, numbered or ("w",))
+    _check_sizes(entries, sizes)
+    return _sample_point(entries, problem)
 
 
-def _placed(
+def _scatter(
     columns: Mapping[str, Vector], sizes: Mapping[str, int], numbered: Collection[str]
 ) -> dict[str, Vector]:
-    """Return columns with the entries of `numbered` ones where `index` says, and 0 elsewhere."""
-    placed = dict(columns)
-    index = placed.pop("index", None)
+    """Return the columns, those of `numbered` scattered to the positions `index`, with 0 elsewhere."""
+    scattered = dict(columns)
+    index = scattered.pop("index", None)
     if index is None:
-        return placed
+        return scattered
     for name in {*numbered} & {*sizes}:
         size, values = sizes[name], columns[name]
         different = index.size == values.size == np.unique(index).size
         if not different or not np.isin(index, np.arange(1, size + 1)).all():
             raise ValueError(
-                f"index: must be {values.size} different numbers from 1 to {size}, beside {name}"
+                f"index: must be {values.size} different numbers from 1 to {size}, one per {name}"
             )
-        placed[name] = np.zeros(size)
-        placed[name][index.astype(np.int64) - 1] = values
-    others = [name for name in sizes if name in placed and name not in numbered]
-    if others and (np.diff(index) < 0).any():
+        scattered[name] = np.zeros(size)
+        scattered[name][index.astype(np.int64) - 1] = values
+    unnumbered = [name for name in sizes if name in scattered and name not in numbered]
+    if unnumbered and (np.diff(index) < 0).any():
         raise ValueError(
-            f"index: numbers {', '.join(numbered)}, and is out of order: whether {others[0]} is, too, "
-            "cannot be known; sort the rows, or leave it out"
+            f"index: numbers {', '.join(numbered)}, and is out of order, so the order of "
+            f"{unnumbered[0]} is ambiguous; sort the rows, or leave it out"
         )
-    return placed
+    return scattered
 
 
 def _check_sizes(columns: Mapping[str, Vector], sizes: Mapping[str, int]) -> None:
-    """Raise ValueError if a column does not have as many entries as it must."""
+    """Raise ValueError if a column has another number of entries than `sizes`."""
     for name, size in sizes.items():
         if name in columns and columns[name].size != size:
-            fewer = "; a column index, from 1, says which fewer ones are" if name != "w" else ""
-            raise ValueError(f"{name}: has {columns[name].size} entries, expected {size}{fewer}")
+            hint = "; a subset needs a column index, counted from 1" if name != "w" else ""
+            raise ValueError(f"{name}: has {columns[name].size} entries, expected {size}{hint}")
 
 
-def _of_samples(columns: Mapping[str, Vector], problem: Formulation) -> Point:
-    """Return the answer to a problem that is posed on samples."""
+def _sample_point(columns: Mapping[str, Vector], problem: Formulation) -> Point:
+    """Return the answer to a problem that has samples."""
     alpha, w = columns.get("alpha"), columns.get("w")
     if alpha is None and "x" in columns:
         alpha = problem.from_box_variables(columns["x"])
     if alpha is None and "coefs" in columns:
         alpha = problem.alpha(columns["coefs"])
     if alpha is None and not problem.is_linear:
-        raise ValueError("alpha: is needed with a kernel, where w has no coordinates")
+        raise ValueError("alpha: is needed with a kernel, as w has no coordinates then")
     if w is not None:
         w = w.reshape(problem.weights_shape)
     b = columns["b"] if "b" in columns else -columns["rho"] if "rho" in columns else np.empty(0)

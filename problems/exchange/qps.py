@@ -11,14 +11,13 @@ BOUNDS       LO, UP, FX, FR, MI or PL; without them 0 ≤ x < ∞. MI does not c
 QUADOBJ      one triangle of P in ½xᵀPx; also QSECTION, which may be followed by the objective's name.
 QMATRIX      all entries of P, which must be symmetric.
 
-Of several sets of RHS, RANGES or BOUNDS the first counts, as MPS has it; the others are ignored. All
-lines of a section name a set, or none does. Numbers are decimal, with D or E before an exponent.
-Sections begin in column 1, comments with * in column 1. No entry is stated twice. Everything else is
-refused.
+If there are several sets of RHS, RANGES or BOUNDS, the first one is used, as usual in MPS. All lines
+of a section name a set, or none does. Numbers are decimal, with D or E before an exponent. Sections
+begin in column 1, comments with * in column 1. No entry is stated twice. Everything else is refused.
 
 In free format white space separates words; in fixed format, where names may contain spaces, the fields
-are columns 2-3, 5-12, 15-22, 25-36, 40-47 and 50-61. A file whose words differ is in the format in
-which it can be read; one that can be read in both is refused.
+are columns 2-3, 5-12, 15-22, 25-36, 40-47 and 50-61. If the two formats give different words, the file
+must be readable in exactly one of them.
 """
 
 import re
@@ -33,14 +32,14 @@ import scipy
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][+-]?[0-9]+)?")
 _FIXED = re.compile(r" (..) (.{8})  (.{8})  (.{12})   (.{8})  (.{12}) *".replace(".", r"[^\t]"))
 _FORMS = ("QUADOBJ", "QSECTION", "QMATRIX")
-_WORDS = {  # how many a line of each section may have
+_WORDS = {  # accepted numbers of words per line of each section
     **{"NAME": (), "ENDATA": (), "OBJSENSE": (1,), "ROWS": (2,), "COLUMNS": (3, 5)},
     **{"RHS": (2, 3, 4, 5), "RANGES": (2, 3, 4, 5), "BOUNDS": (2, 3, 4)},
     **dict.fromkeys(_FORMS, (3, 5)),
 }
 _SENSES = {"MIN": 1.0, "MINIMIZE": 1.0, "MAX": -1.0, "MAXIMIZE": -1.0}
 _BOUNDS = {"LO": "L", "UP": "U", "FX": "LU", "MI": "L", "PL": "U", "FR": "LU"}  # lower or upper
-_OBJECTIVE = -1  # index of the objective among the rows; those of ignored rows are below
+_OBJECTIVE = -1  # index of the objective among the rows; ignored rows have lower ones
 _Lines = list[tuple[int, bool, tuple[str, ...]]]  # number, whether it heads a section, words
 
 
@@ -54,7 +53,7 @@ def read_qps(path: Path) -> tuple[Any, ...]:
     Raises
     ------
     ValueError
-        If it cannot be read; the message has the file, the line and the word.
+        If it cannot be read; the message names the file, the line and the word.
     """
     problems, refusals = list[tuple[Any, ...]](), list[tuple[int, str]]()
     for lines in _formats(path.read_text(encoding="utf-8-sig", errors="backslashreplace")):
@@ -65,13 +64,13 @@ def read_qps(path: Path) -> tuple[Any, ...]:
     if len(problems) == 2:
         raise ValueError(f"{path.name} fits two formats; write all names without spaces.")
     if not problems:
-        number, sentence = max(refusals, key=lambda args: args[0])  # the format that fits longer
+        number, sentence = max(refusals, key=lambda args: args[0])  # the format that failed later
         raise ValueError(f"{path.name}, line {number}: {sentence}")
     return problems[0]
 
 
 def _formats(text: str) -> list[_Lines]:
-    """Return the lines in free format and, if words differ, in fixed format, where some have none."""
+    """Return the lines in free and, if different, fixed format, in which lines may have no words."""
     free, fixed = _Lines(), _Lines()
     for number, line in enumerate(text.split("\n"), 1):
         words = tuple(line.split())
@@ -87,10 +86,10 @@ def _formats(text: str) -> list[_Lines]:
 
 
 class _Reader:
-    """Reads the lines of each section."""
+    """Parser of the lines of each section."""
 
     def __init__(self, lines: _Lines) -> None:
-        self._number, section = 1, "NAME"  # of the line that is read
+        self._number, section = 1, "NAME"  # number of the current line
         self._sections = dict[str, list[tuple[int, tuple[str, ...]]]]()
         for self._number, is_header, words in lines:
             if is_header:
@@ -111,33 +110,33 @@ class _Reader:
         rows, types = self._rows()
         columns, entries = self._columns(rows)
         q = np.array([entries.get((_OBJECTIVE, j), 0.0) for j in range(len(columns))])
-        kept = {place: value for place, value in entries.items() if place[0] >= 0}
-        A = _matrix(kept, (len(types), len(columns)))
+        constraints = {position: value for position, value in entries.items() if position[0] >= 0}
+        A = _matrix(constraints, (len(types), len(columns)))
         limits, bounds = self._limits(rows, types), self._bounds(columns)
         return sign * self._form(columns), sign * q, A, limits, bounds
 
     def _refuse(self, sentence: str) -> NoReturn:
         raise _Refusal(self._number, sentence)
 
-    def _open(self, section: str, *others: str) -> str:
+    def _open(self, section: str, *arguments: str) -> str:
         if "ENDATA" in self._sections:
-            self._refuse(f"{section!r} follows ENDATA, which ends a file.")
+            self._refuse(f"{section!r} follows ENDATA, which must be last.")
         self._look_up(section, _WORDS, f"section: {', '.join(_WORDS)}")
         if repeated := self._sections.keys() & (_FORMS if section in _FORMS else (section,)):
             self._refuse(f"{section} follows {repeated.pop()}; write one section with all entries.")
         objective = next((w[-1] for _, w in self._sections.get("ROWS", ()) if w[:1] == ("N",)), "")
         self._sections[section] = []
-        if others and section == "OBJSENSE":
-            self._sections[section].append((self._number, others))
-        elif others and section != "NAME" and [section, *others] != ["QSECTION", objective]:
-            self._refuse(f"{' '.join(others)!r} after {section} is not read; remove it.")
+        if arguments and section == "OBJSENSE":
+            self._sections[section].append((self._number, arguments))
+        elif arguments and section != "NAME" and [section, *arguments] != ["QSECTION", objective]:
+            self._refuse(f"{' '.join(arguments)!r} after {section} is not read; remove it.")
         return section
 
     def _words(self, section: str) -> Iterator[tuple[str, ...]]:
         for number, words in self._sections.get(section, ()):
             self._number = number
             if not words:
-                self._refuse("The line does not keep to the fields of fixed format.")
+                self._refuse("The line does not fit the fields of fixed format.")
             if len(words) not in _WORDS[section]:
                 counts = " or ".join(str(count) for count in _WORDS[section])
                 self._refuse(f"A line of {section} has {counts} words, not {' '.join(words)!r}.")
@@ -219,8 +218,8 @@ class _Reader:
         for section in _FORMS:
             for name, other, value in self._entries(section):
                 i, j = (self._look_up(word, columns, "variable") for word in (other, name))
-                for place in {(i, j)} if section == "QMATRIX" else {(i, j), (j, i)}:
-                    self._put(entries, place, value, name, other)
+                for position in {(i, j)} if section == "QMATRIX" else {(i, j), (j, i)}:
+                    self._put(entries, position, value, name, other)
         for (i, j), value in entries.items():
             if value != entries.get((j, i), 0.0):
                 self._refuse(f"QMATRIX must be symmetric; at ({names[i]}, {names[j]}) it is not.")
@@ -246,5 +245,5 @@ class _Reader:
 
 
 def _matrix(entries: dict[tuple[int, int], float], shape: tuple[int, int]) -> Any:
-    places = np.array(list(entries), np.int64).reshape(-1, 2).T
-    return scipy.sparse.csr_array((list(entries.values()), tuple(places)), shape=shape)
+    positions = np.array(list(entries), np.int64).reshape(-1, 2).T
+    return scipy.sparse.csr_array((list(entries.values()), tuple(positions)), shape=shape)

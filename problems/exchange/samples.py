@@ -1,9 +1,9 @@
-"""Problems for other programs, all with all digits: their samples, or a quadratic program.
+"""Export of problems to other programs, in full precision: their samples, or a quadratic program.
 
-libsvm           the text that LIBSVM and LIBLINEAR read
+libsvm           the text format of LIBSVM and LIBLINEAR
 npz, mat, csv    X (n, d), y and the weights C (n,), for NumPy, MATLAB and all others
-qp, qp_mat, qps  min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub of the dual as matrices, or as QPS;
-                 of a convex QP itself, as `read_qp` reads it
+qp, qp_mat, qps  the dual min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub as matrices, or as QPS;
+                 a convex QP itself, readable by `read_qp`
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,19 +25,19 @@ def write(problem: Formulation, kind: str, path: Path) -> None:
     Raises
     ------
     Unsupported
-        If it has no samples, and these are what the format holds; or has no box QP.
+        If the format needs samples or a box QP, and the problem has none.
     MemoryError
         If the matrix of its box QP is too large.
     """
-    if why := refusal(problem, kind):
-        raise Unsupported(why)
+    if reason := refusal(problem, kind):
+        raise Unsupported(reason)
     WRITERS[kind][1](problem, path)
 
 
 def refusal(problem: Formulation, kind: str) -> str | None:
     """Return why a problem cannot be written in a format, None if it can."""
     if problem.in_blocks:
-        return "samples in blocks are in files already, and are written to no other"
+        return "samples in blocks are not exported, as they are in files already"
     if problem.has_samples or kind in QP_FORMATS.values():
         return None
     return f"a convex QP has no samples to write as {kind}; write it as qp, qp_mat or qps"
@@ -46,8 +46,8 @@ def refusal(problem: Formulation, kind: str) -> str | None:
 def write_samples(problem: Formulation, path: Path) -> None:
     """Write X, y and the weights C as a NumPy archive.
 
-    Sparse samples are the parts `data`, `indices`, `indptr` and `shape` of a CSR matrix, which
-    scipy.sparse.load_npz reads.
+    Sparse samples are stored as the arrays `data`, `indices`, `indptr` and `shape` of a CSR matrix,
+    which scipy.sparse.load_npz reads.
     """
     X: Any = problem.X
     parts: dict[str, Any] = {"X": X}
@@ -57,13 +57,13 @@ def write_samples(problem: Formulation, path: Path) -> None:
 
 
 def write_libsvm(problem: Formulation, path: Path) -> None:
-    """Write the samples as LIBSVM's text, with all digits; rows of a Gram matrix are numbered."""
+    """Write the samples as LIBSVM text in full precision; rows of a Gram matrix are numbered."""
     rows = scipy.sparse.csr_array(problem.X)
     numbered = isinstance(problem.kernel, Precomputed)
-    if numbered:  # whose entries LIBSVM reads by their place in the row: zeros, too
-        full, (n, d) = as_dense(problem.X), problem.X.shape
-        places = np.tile(np.arange(d), n), np.arange(n + 1) * d
-        rows = scipy.sparse.csr_array((full.ravel(), *places), shape=(n, d))
+    if numbered:  # LIBSVM reads entries by position, so zeros must be written too
+        gram, (n, d) = as_dense(problem.X), problem.X.shape
+        positions = np.tile(np.arange(d), n), np.arange(n + 1) * d
+        rows = scipy.sparse.csr_array((gram.ravel(), *positions), shape=(n, d))
     with path.open("w", encoding="ascii") as file:
         for i, (first, last) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
             columns, values = rows.indices[first:last] + 1, rows.data[first:last]
@@ -87,16 +87,16 @@ def write_mat(problem: Formulation, path: Path) -> None:
 
 
 def qp_arrays(problem: Formulation) -> dict[str, Any]:
-    """Return the arrays of a quadratic program, by the names that files have for them.
+    """Return the arrays of a quadratic program by their names in files.
 
-    Those of a convex QP are its fields, without G and h or A and b_eq where there are none, and sparse.
-    Of another problem they are Q, p, lb, ub, and A and b if there are equalities, of the dual's box QP,
+    For a convex QP they are its fields, sparse, without G and h or A and b_eq if there are none. For
+    another problem they are Q, p, lb, ub, and A and b if there are equalities, of the dual's box QP,
     all dense.
 
     Raises
     ------
     Unsupported
-        If the problem is no box QP.
+        If the problem has no box QP.
     MemoryError
         If Q is too large.
     """
@@ -112,7 +112,7 @@ def qp_arrays(problem: Formulation) -> dict[str, Any]:
 def write_qp(problem: Formulation, path: Path) -> None:
     """Write a quadratic program as a NumPy archive; errors as `qp_arrays`.
 
-    A sparse matrix P is the parts P_data, P_indices, P_indptr and P_shape of a CSR matrix.
+    A sparse matrix P is stored as the arrays P_data, P_indices, P_indptr and P_shape of a CSR matrix.
     """
     parts = dict[str, Any]()
     for name, value in qp_arrays(problem).items():
@@ -138,7 +138,7 @@ def write_qps(problem: Formulation, path: Path) -> None:
     Source: Maros and Mészáros 1999, "A repository of convex quadratic programming problems", the format.
     """
     if isinstance(problem, ConvexQP):
-        p = problem.program  # as it is given, not in the units that solvers have it in
+        p = problem.program  # as the user stated it, not in the solvers' units
         qp = QP(p.P, p.q, p.G, p.h, p.A, p.b, p.lb, p.ub)
     else:
         box = reduce(problem, BoxQP).form
@@ -149,9 +149,9 @@ def write_qps(problem: Formulation, path: Path) -> None:
         for kind, side in (("g", qp.h), ("r", qp.b_eq))
         for i, value in enumerate(() if side is None else side.tolist())
     ]
-    matrices = [scipy.sparse.csr_array(own) for own in (qp.G, qp.A) if own is not None]
+    matrices = [scipy.sparse.csr_array(matrix) for matrix in (qp.G, qp.A) if matrix is not None]
     columns = scipy.sparse.vstack(matrices or [scipy.sparse.csr_array((0, qp.n))]).tocsc()
-    below = scipy.sparse.csc_array(scipy.sparse.tril(qp.P))
+    lower = scipy.sparse.csc_array(scipy.sparse.tril(qp.P))
     with path.open("w", encoding="ascii") as file:
         file.write("NAME dualgap\nROWS\n N f\n")
         file.writelines(f" {'L' if name[0] == 'g' else 'E'} {name}\n" for name, _ in sides)
@@ -167,24 +167,24 @@ def write_qps(problem: Formulation, path: Path) -> None:
             file.write(f" UP bnd x{j} {high!r}\n" if np.isfinite(high) else f" PL bnd x{j}\n")
         file.write("QUADOBJ\n")
         for j in range(qp.n):
-            file.writelines(f" x{j} x{i} {v!r}\n" for i, v in _column(below, j))
+            file.writelines(f" x{j} x{i} {v!r}\n" for i, v in _column(lower, j))
         file.write("ENDATA\n")
 
 
 def _csr_parts(matrix: Any, prefix: str = "") -> dict[str, Any]:
-    """Return the arrays that a CSR matrix consists of."""
+    """Return the arrays of a CSR matrix by name."""
     names = ("data", "indices", "indptr", "shape")
     return {prefix + name: np.asarray(getattr(matrix, name)) for name in names}
 
 
 def _column(matrix: Any, j: int) -> Iterator[tuple[int, float]]:
     """Return the rows and values of the entries in a column of a CSC matrix."""
-    own = slice(matrix.indptr[j], matrix.indptr[j + 1])
-    return zip(matrix.indices[own].tolist(), matrix.data[own].tolist(), strict=True)
+    entries = slice(matrix.indptr[j], matrix.indptr[j + 1])
+    return zip(matrix.indices[entries].tolist(), matrix.data[entries].tolist(), strict=True)
 
 
 Writer = Callable[[Formulation, Path], None]
-WRITERS: Mapping[str, tuple[str, Writer]] = {  # the ending of each format's files, and its writer
+WRITERS: Mapping[str, tuple[str, Writer]] = {  # file extension and writer of each format
     "libsvm": (".libsvm", write_libsvm),
     "npz": (".npz", write_samples),
     "csv": (".csv", write_csv),

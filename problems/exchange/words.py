@@ -1,32 +1,34 @@
-"""Words of files that other programs wrote: numbers in them, and how messages quote them."""
+"""Words of files written by other programs: parsing numbers, and quoting words in messages."""
 
 import re
 from math import isfinite, nan
 from typing import Any
 
-_LONGEST = 60  # characters of a word that a message quotes
+_MAX_QUOTED_CHARS = 60
 
 
-def finite(word: str, place: str) -> float:
-    """Return the finite number that a word is; ValueError with its place for any other word."""
+def parse_finite(word: str, location: str) -> float:
+    """Parse a word as a finite number; ValueError with its location if it is not one."""
     try:
-        number = float(word.encode())  # as bytes, since there are digits beyond ASCII
+        number = float(word.encode())  # as bytes, which exclude digits beyond ASCII
     except ValueError:
         number = nan
-    if not isfinite(number) or "_" in word:  # which Python leaves out
-        raise ValueError(f"{place}: must be a finite number, got {quoted(word)}")
+    if not isfinite(number) or "_" in word:  # Python ignores underscores
+        raise ValueError(f"{location}: must be a finite number, got {quote(word)}")
     return number
 
 
-def whole(word: str, most: int, place: str) -> int:
-    """Return the number from 1 to `most` that a word is; ValueError with its place for any other."""
+def parse_index(word: str, maximum: int, location: str) -> int:
+    """Parse a word as an integer from 1 to `maximum`; ValueError with its location if it is not one."""
     number = int(word) if re.fullmatch("[0-9]{1,18}", word) else 0
-    if not 1 <= number <= most:
-        raise ValueError(f"{place}: must be a whole number from 1 to {most}, got {quoted(word)}")
+    if not 1 <= number <= maximum:
+        raise ValueError(
+            f"{location}: must be a whole number from 1 to {maximum}, got {quote(word)}"
+        )
     return number
 
 
-def quoted(word: Any) -> str:
-    """Return a word as a message quotes it: in one line, and without the end of a long one."""
+def quote(word: Any) -> str:
+    """Return a quoted word for a message, on one line and truncated if it is long."""
     text = str(word)
-    return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+    return repr(text if len(text) <= _MAX_QUOTED_CHARS else f"{text[:_MAX_QUOTED_CHARS]}…")

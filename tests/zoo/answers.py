@@ -91,7 +91,7 @@ class Objects(_Faulty, words="array of floats, got object"):
         return replace(point, x=point.x.astype(object))
 
 
-class BeyondTheBox(_Faulty, words="off its constraints by"):
+class BeyondTheBox(_Faulty, words="violates its constraints by"):
     """Its answer leaves the box."""
 
     def spoil(self, point):

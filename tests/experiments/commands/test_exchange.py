@@ -127,7 +127,7 @@ def test_a_wrong_answer_is_named_with_a_diagnosis(command):
     np.savez("half.npz", coefs=0.5 * BETA, b=-RHO)
     result = command("certify", "p.yaml", "half.npz", code=1)
     assert "verdict:             wrong" in result.output
-    assert "as if C = 10 were that. Look at C" in result.output
+    assert "as if that were C = 10. Look at C" in result.output
 
 
 def test_the_variables_of_the_exported_qp_are_an_answer(command):
@@ -173,7 +173,7 @@ REFUSED = [
     ("p.yaml", "a.csv", "0.5\n1\n", "call it alpha, coefs or w"),
     ("p.yaml", "a.csv", "index,coefs\n121,1\n", "index: must be 1 different numbers from 1 to 120"),
     ("p.yaml", "a.csv", "w\n" + "1\n" * 30, "alpha: is needed with a kernel"),
-    ("p.yaml", "a.model", "hello", "is no LIBSVM model"),
+    ("p.yaml", "a.model", "hello", "is not a LIBSVM model"),
     ("p.yaml", "a.model", OF_SCALED, "support vector 1 is none of the problem's samples"),
     ("p.yaml", "a.npz", "hello", "a.npz: "),
     ("linear.yaml", "a.model", OF_PROBLEM, "its kernel is rbf"),

@@ -166,19 +166,19 @@ def test_what_is_off_is_said_with_its_sample_and_amount():
     assert (box.sample, box.amount) == (free(), 0.5)
     assert (
         box.finding
-        == f"off its constraints by 0.5 (α = -0.5 at sample {free()}, must be 0 ≤ α ≤ 1)"
+        == f"violates its constraints by 0.5 (α = -0.5 at sample {free()}, must be 0 ≤ α ≤ 1)"
     )
     lost = one(optimum(), free(), 0.99)
     equality = found(lost)
     assert equality.amount == pytest.approx(abs(lost @ DATA.y))
-    assert equality.finding == f"off its constraints by {equality.amount:.3g} (Σαᵢyᵢ must be 0)"
+    assert equality.finding == f"violates its constraints by {equality.amount:.3g} (Σαᵢyᵢ must be 0)"
 
 
 def test_the_reason_of_a_solution_says_that_it_is_off_its_constraints():
     solution = solve(PROBLEM, SMO(tol=1e-9))
     assert solution.reason == ""
     forgot = replace(solution, point=Point(one(optimum(), free(), 0.99)))
-    assert forgot.reason.startswith("off its constraints by ")
+    assert forgot.reason.startswith("violates its constraints by ")
     assert "(Σαᵢyᵢ must be 0)" in forgot.reason
 
 

@@ -184,7 +184,7 @@ TABLES = [
     ("t.parquet", {"sep": ";"}, PARQUET, "sep, decimal, header: are only for CSV, which {} is not"),
     ("t.parquet", {}, PARQUET[:-9], "{}: cannot be read as a table"),
     ("t.arff", {}, ARFF + "1,2,1\n3,4,-1\n", True),
-    ("t.ARFF", {}, "% c\n\n" + ARFF.upper() + "% c\n1, 2, 1\n\n3,4,-1\n", "has no column 'y'; it has A,"),
+    ("t.ARFF", {}, "% c\n\n" + ARFF.upper() + "% c\n1, 2, 1\n\n3,4,-1\n", "has no column 'y'; it has"),
     ("t.arff", {}, ARFF.replace(" ", "\t") + "1,2,1\n3,4,-1\n", True),
     ("t.arff", {}, WORDS + "1,2,yes\n3,4,'no'\n", True),
     ("t.arff", {}, ARFF + "{0 1, 1 2, 2 1}\n{0 3,1 4,2 -1}\n", True),

@@ -75,12 +75,12 @@ def test_an_index_places_what_it_numbers_in_archives_too(tmp_path):
         ),
         (
             "index,alpha\n1,0.1\n1,0.2\n",
-            "index: must be 2 different numbers from 1 to 4, beside alpha",
+            "index: must be 2 different numbers from 1 to 4, one per alpha",
         ),
         ("index,alpha,w\n2,0.2,1\n1,0.1,2\n", "index: numbers alpha, and is out of order"),
         ("alpha\n1_0\n2\n3\n4\n", "line 2, alpha: must be a finite number, got '1_0'"),
         ("\n", "has none of alpha, x, coefs, w; found nothing"),
-        ("alpha\n0.1\n", "alpha: has 1 entries, expected 4; a column index, from 1, says"),
+        ("alpha\n0.1\n", "alpha: has 1 entries, expected 4; a subset needs a column index"),
     ],
 )
 def test_what_may_be_read_as_other_numbers_is_refused(tmp_path, text, message):

@@ -60,10 +60,7 @@ class FileSource(BlockSource):
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
         """File and range of rows of each block."""
-        return tuple(
-            f"{section.file}, rows {section.first} to {section.end - 1}"
-            for section in self.sections
-        )
+        return tuple(f"{part.file}, rows {part.first} to {part.end - 1}" for part in self.sections)
 
     def place(self, k: int, row: int) -> str:
         """Return the file and the row in it, counted from 0."""
@@ -143,9 +140,7 @@ class ArrayFileSource(FileSource):
             ) from error
         lengths = {len(array) for array in arrays if array is not None}
         if len(lengths) > 1:
-            raise ValueError(
-                f"X: {section.file} and its y or weight have different lengths: {lengths}"
-            )
+            raise ValueError(f"X: {section.file} and its y or weight differ in length: {lengths}")
         rows = slice(*section.extent)
         X, y, weight = (None if array is None else np.array(array[rows]) for array in arrays)
         return X, y, weight
@@ -198,14 +193,12 @@ def file_source(
     if odd := [file for file, kind in zip(files, kinds, strict=True) if kind != kinds[0]]:
         raise ValueError(f"path: files of one format are needed, got {files[0]} and {odd[0]}")
     if zero_based and kinds[0] in (".parquet", ".npy"):
-        raise ValueError(
-            f"zero_based: is only for LIBSVM text, which {files[0]} is not; leave it out"
-        )
+        raise ValueError(f"zero_based: is only for LIBSVM text, not for {files[0]}; leave it out")
     if kinds[0] == ".parquet":
         return _parquet(files, target, weight, rows, positive)
     if target is not None or weight is not None:
         name = "weight" if target is None else "target"
-        raise ValueError(f"{name}: is only for Parquet, which {files[0]} is not; leave it out")
+        raise ValueError(f"{name}: is only for Parquet, not for {files[0]}; leave it out")
     if kinds[0] == ".npy":
         sections = (section for file in files for section in _array_sections(file, rows))
         return ArrayFileSource(tuple(sections), positive)
@@ -217,17 +210,14 @@ def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
     """Return the files that a path, a folder, a pattern or a list refers to."""
     if not isinstance(path, (str, Path)):
         files = [Path(item).expanduser() for item in path]
-    elif (location := Path(path).expanduser()).is_file():
-        files = [location]
+    elif (root := Path(path).expanduser()).is_file():
+        files = [root]
     else:
-        candidates = sorted(
-            location.glob("*") if location.is_dir() else map(Path, glob(str(location)))
-        )
+        candidates = sorted(root.glob("*") if root.is_dir() else map(Path, glob(str(root))))
         files = [file for file in candidates if file.name[0] not in "._" and file.is_file()]
-        if location.is_dir():
-            files = [
-                file for file in files if file_extensions(file)[0] in (*_EXTENSIONS, *_READ_WHOLE)
-            ]
+        if root.is_dir():
+            accepted = (*_EXTENSIONS, *_READ_WHOLE)
+            files = [file for file in files if file_extensions(file)[0] in accepted]
     if files and all(file.suffix.lower() == ".npy" for file in files):
         files = [file for file in files if file.name.startswith("X")]
     if not files:
@@ -297,15 +287,13 @@ def _parquet(
 
 def _row_group_sections(file: str, lengths: list[int], rows: int) -> Iterator[FileSection]:
     """Yield runs of consecutive row groups with at most `rows` rows, or one group that has more."""
-    first_row = first_group = 0
+    row = start = 0
     for group, length in enumerate(lengths):
-        size = sum(lengths[first_group:group])
-        if first_group < group and size + length > rows:
-            yield FileSection(file, first_row, first_row + size, (first_group, group))
-            first_row, first_group = first_row + size, group
-    yield FileSection(
-        file, first_row, first_row + sum(lengths[first_group:]), (first_group, len(lengths))
-    )
+        size = sum(lengths[start:group])
+        if start < group and size + length > rows:
+            yield FileSection(file, row, row + size, (start, group))
+            row, start = row + size, group
+    yield FileSection(file, row, row + sum(lengths[start:]), (start, len(lengths)))
 
 
 def _text_sections(file: Path, rows: int) -> Iterator[FileSection]:

@@ -97,10 +97,8 @@ class MarosMeszaros(Loadable):
             If its checksum is not that of the catalogue.
         """
         file, checksum = _catalogue()[self.problem]
-        folders = [
-            folder / "maros_meszaros" for folder in (data_folder(), cache_folder()) if folder
-        ]
-        path = next((folder / file for folder in folders if (folder / file).is_file()), None)
+        folders = [root / "maros_meszaros" for root in (data_folder(), cache_folder()) if root]
+        path = next((root / file for root in folders if (root / file).is_file()), None)
         if path is None:
             url = _SITE + _COPIES[Path(file).suffix[1:]] + file
             return download(url, folders[-1] / file, partial(_read_verified, checksum=checksum))
@@ -155,18 +153,14 @@ def _npz(path: Path) -> ConvexQP:
     except ValueError as error:  # np.load takes any other file for a pickle
         raise ValueError(f"{path.name}: cannot be read: {error}") from error
     for name in ("P", "G", "A"):
-        csr_parts = [
-            parts.pop(f"{name}_{part}", None) for part in ("data", "indices", "indptr", "shape")
-        ]
-        if any(array is None for array in csr_parts) and any(
-            array is not None for array in csr_parts
-        ):
+        csr = [parts.pop(f"{name}_{part}", None) for part in ("data", "indices", "indptr", "shape")]
+        if any(array is None for array in csr) and any(array is not None for array in csr):
             raise ValueError(
                 f"{path.name}: has only some of {name}_data, {name}_indices, {name}_indptr and "
                 f"{name}_shape; a sparse matrix needs all four"
             )
-        if csr_parts[0] is not None:
-            parts[name] = scipy.sparse.csr_array(tuple(csr_parts[:3]), shape=tuple(csr_parts[3]))
+        if csr[0] is not None:
+            parts[name] = scipy.sparse.csr_array(tuple(csr[:3]), shape=tuple(csr[3]))
     return _from_fields(parts, path)
 
 

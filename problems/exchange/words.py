@@ -18,13 +18,11 @@ def parse_finite(word: str, location: str) -> float:
     return number
 
 
-def parse_index(word: str, maximum: int, location: str) -> int:
-    """Parse a word as an integer from 1 to `maximum`; ValueError with its location if it is not one."""
+def parse_index(word: str, n: int, location: str) -> int:
+    """Parse a word as an integer from 1 to n; ValueError with its location if it is not one."""
     number = int(word) if re.fullmatch("[0-9]{1,18}", word) else 0
-    if not 1 <= number <= maximum:
-        raise ValueError(
-            f"{location}: must be a whole number from 1 to {maximum}, got {quote(word)}"
-        )
+    if not 1 <= number <= n:
+        raise ValueError(f"{location}: must be a whole number from 1 to {n}, got {quote(word)}")
     return number
 
 

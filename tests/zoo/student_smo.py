@@ -112,7 +112,7 @@ class OppositeSigns(Student, condition="box", words="the sign of the answer"):
 
 
 class WrongEnds(
-    Student, condition="stationarity", words="L and H are swapped, or are those of equal"
+    Student, condition="stationarity", words="L and H are swapped, or are those of equal labels"
 ):
     """L and H of equal labels where they differ, and the other way round."""
 

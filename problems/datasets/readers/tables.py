@@ -44,9 +44,7 @@ def read_table(
     check_readable(path)
     reader = _READERS.get(file_extensions(path)[0])
     if reader and (sep, decimal, header) != (None, ".", None):
-        raise ValueError(
-            f"sep, decimal, header: are only for CSV, which {path} is not; leave them out"
-        )
+        raise ValueError(f"sep, decimal, header: are only for CSV, not for {path}; leave them out")
     try:
         return reader(path) if reader else _read_csv(path, sep, decimal, header)
     except (*DAMAGE, ValueError) as error:

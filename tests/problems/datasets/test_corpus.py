@@ -181,7 +181,7 @@ TABLES = [
     ("t.parquet", {}, columns("a", "a", "y"),
      "{}: cannot be read as a table: its schema names 'a' twice"),
     ("t.parquet", {}, columns("a", "y", "y"), "its schema names 'y' twice"),
-    ("t.parquet", {"sep": ";"}, PARQUET, "sep, decimal, header: are only for CSV, which {} is not"),
+    ("t.parquet", {"sep": ";"}, PARQUET, "sep, decimal, header: are only for CSV, not for {}"),
     ("t.parquet", {}, PARQUET[:-9], "{}: cannot be read as a table"),
     ("t.arff", {}, ARFF + "1,2,1\n3,4,-1\n", True),
     ("t.ARFF", {}, "% c\n\n" + ARFF.upper() + "% c\n1, 2, 1\n\n3,4,-1\n", "has no column 'y'; it has"),

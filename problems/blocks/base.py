@@ -122,9 +122,7 @@ class Blocks:
         words = sorted(frozenset[str]().union(*(facts.words for facts in filled)))
         if words and positive_word(words) and not all(facts.words for facts in filled):
             numbers = next(facts.name for facts in filled if not facts.words)
-            raise ValueError(
-                f"y: the labels of {numbers} are numbers, but other blocks have {words[0]!r}"
-            )
+            raise ValueError(f"y: the labels of {numbers} are numbers, others are {words[0]!r}")
         labels = set[float]().union(*(facts.labels for facts in filled))
         if source.positive is not None and 1.0 not in labels:
             raise ValueError(f"positive: no sample has the label {source.positive!r}")

@@ -200,9 +200,7 @@ class Source(Loadable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.folds is None) != (self.fold is None):
-            raise ValueError(
-                "fold: give both 'folds' (how many) and 'fold' (which one), or neither"
-            )
+            raise ValueError("fold: give both 'folds', how many, and 'fold', which one, or neither")
         if self.folds is not None and self.fold is not None:
             if self.fold >= self.folds:
                 raise ValueError(f"fold: must be below folds = {self.folds}, got {self.fold}")

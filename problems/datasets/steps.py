@@ -85,9 +85,7 @@ def to_signs(
     elif labels.size == 2:
         chosen = positive_word(labels.tolist()) if is_text else labels[1]
     elif labels.size == 1:
-        raise ValueError(
-            f"positive: every label is {listed}; say which label is +1 with 'positive'"
-        )
+        raise ValueError(f"positive: every label is {listed}; say with 'positive' which one is +1")
     else:
         raise ValueError(describe_classes(labels.size, f" ({listed})"))
     return np.where(y == chosen, 1.0, -1.0)

@@ -15,7 +15,6 @@ DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tokenize.TokenError, SyntaxError),
     *(EOFError, OSError, OverflowError, RuntimeError),
 )
-_INT64_LIMIT = 2**63  # the smallest positive integer that does not fit into int64
 
 
 class NoSuchProblem(ValueError):
@@ -69,7 +68,7 @@ def check_finite(value: Any, name: str) -> float:
 def check_whole(value: Any, name: str, least: int = 1) -> int:
     """Return `value` as an int of at least `least`."""
     number = _number(value)
-    if not (least <= number < _INT64_LIMIT and number.is_integer()):
+    if not (least <= number < 2**63 and number.is_integer()):  # which fits into int64
         raise ValueError(f"{name}: must be a whole number of {least} or more, got {shown(value)}")
     return int(value)
 

@@ -27,7 +27,6 @@ from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
-_MAX_BISECTIONS = 50  # a safeguard: about 25 attain `_REACH_RTOL`
 _PROJECTION_RTOL = 2.0**-49  # bounds the change of coefficients that makes a point exactly feasible
 _REACH_RTOL = 1e-7  # relative accuracy of the distance at which the gap is reached
 
@@ -89,7 +88,7 @@ class Along:
             s = (B + root if self.scale(end) > 1.0 else B - root) / N
             guess = ((self.own * s if self.parameter == "C" else self.own / s) - self.own) / length
         guesses = [(1.0 - _REACH_RTOL) * guess, (1.0 + _REACH_RTOL) * guess]
-        for _ in range(_MAX_BISECTIONS):
+        for _ in range(50):  # a safeguard: about 25 bisections attain `_REACH_RTOL`
             if bad - good <= 3 * _REACH_RTOL * bad:
                 break
             middle = guesses.pop(0) if guesses else 0.5 * (good + bad)

@@ -45,9 +45,7 @@ _UNNAMED_HEADERS = ("", "Unnamed: 0")  # of a column of row names in R and panda
 _ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # an integer, or not a number
 _HAS_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*")
 Rows = list[tuple[int, list[str]]]  # line numbers and cells
-_BYTES_PER_ENTRY = 100  # ample for a number in text, which has about 25
-_BASE_BYTES = 2**20  # ample for headers and settings
-_MAT_HEADER = 128  # bytes
+_MAT_HEADER = 128  # bytes, by the specification of MAT files
 _HEADER = re.compile(  # of a real array in C or Fortran order, of at most two dimensions
     r"(?=.*'descr': *'(?P<dtype>[<>|=]?(?:f[248]|[iu][1248]|b1))')"
     r"(?=.*'fortran_order': *(?P<fortran>True|False))"
@@ -192,7 +190,8 @@ def _read_mat(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector],
 def _max_bytes(problem: Formulation) -> int:
     """Return the maximum size of an answer to a problem in bytes; a model contains samples too."""
     entries = prod(problem.X.shape) if problem.has_samples else 0
-    return _BASE_BYTES + _BYTES_PER_ENTRY * (entries + sum(_max_entries(problem).values()))
+    # ample for headers, and for numbers in text, which have about 25 bytes
+    return 2**20 + 100 * (entries + sum(_max_entries(problem).values()))
 
 
 def _read_content(file: IO[bytes], problem: Formulation) -> bytes:

@@ -4,8 +4,6 @@ import re
 from math import isfinite, nan
 from typing import Any
 
-_MAX_QUOTED_CHARS = 60
-
 
 def parse_finite(word: str, location: str) -> float:
     """Parse a word as a finite number; ValueError with its location if it is not one."""
@@ -29,4 +27,4 @@ def parse_index(word: str, n: int, location: str) -> int:
 def quote(word: Any) -> str:
     """Return a quoted word for a message, on one line and truncated if it is long."""
     text = str(word)
-    return repr(text if len(text) <= _MAX_QUOTED_CHARS else f"{text[:_MAX_QUOTED_CHARS]}…")
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")

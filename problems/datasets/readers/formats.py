@@ -31,7 +31,6 @@ from dualgap.problems.labels import is_word_missing
 from dualgap.problems.validation import DAMAGE, decode_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_MAX_FAULT_CHARS = 200  # length of scikit-learn's message about a line, which may quote all of it
 _USE_TABLE_FILE = "`table_file` reads it, with target: <the column of labels or targets>"
 _CSV = f"is CSV, not LIBSVM text, whose lines are `label index:value ...`; {_USE_TABLE_FILE}"
 # first bytes of files that are not text of samples, with their format and the remedy
@@ -189,7 +188,7 @@ def line_fault(line: bytes, zero_based: bool = False) -> str:
             if "index 0 " in str(error)
             else ""
         )
-        return str(error)[:_MAX_FAULT_CHARS] + hint
+        return str(error)[:200] + hint  # scikit-learn may quote the whole line
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What is solved: formulations, kernels, the three forms, and certificates."""
+"""SVM problems: formulations, kernels, the three canonical forms, and certificates."""
 
 from dualgap.problems.answers.certify import certify
 from dualgap.problems.answers.geometry import Geometry, describe
@@ -52,7 +52,7 @@ from dualgap.problems.registry import Registry
 compile_what_cannot_be_read()
 announce_compilation()
 
-# Every formulation in `formulations/` and of plug-ins, by its name in experiment files.
+# The formulations in `formulations/` and in plug-ins, by their names in experiment files.
 FORMULATIONS = Registry(
     "dualgap.problems.formulations", Formulation, "formulation", group="dualgap.formulations"
 )

@@ -1,13 +1,13 @@
-"""Compiled functions: what is said while they are compiled, clocks that leave it out, and cache files.
+"""Numba compilation: announce it, exclude it from clocks, and recover from unreadable cache files.
 
-The index of a function on disk (`__pycache__/*.nbi`, or in NUMBA_CACHE_DIR) names the classes of its
-arguments by their modules, and numba reads all of it before it compares the time of the source. If such
-a module has moved since, as after a `git pull`, every call would fail with ModuleNotFoundError, and with
-EOFError if the file was cut short (https://github.com/numba/numba/issues/6018 and 10434). Such an index
-is emptied, of functions of these packages: numba goes on reading those of others as it does.
+The cache index of a function (`__pycache__/*.nbi`, or in NUMBA_CACHE_DIR) names the classes of its
+arguments by their modules, and numba unpickles it before comparing the source's time stamp. If such a
+module has moved, as after a `git pull`, every call would fail with ModuleNotFoundError, and with
+EOFError if the file is truncated (https://github.com/numba/numba/issues/6018 and 10434). We clear such
+an index if the function belongs to these packages, and leave the functions of others to numba.
 
-Before a process reads its first function, numba makes all that ready which typing and lowering need: 0.1
-of 0.3 s. Nothing that is read needs it, and what is compiled makes it ready itself.
+Before a process loads its first cached function, numba sets up typing and lowering: 0.1 of 0.3 s. Loading
+does not need that, and compilation sets it up itself, so `_read` skips it.
 """
 
 import logging
@@ -27,53 +27,55 @@ from numba.core.event import Event, Listener, install_listener, register
 from numba.core.runtime.nrt import rtsys
 from platformdirs import user_cache_path
 
-_SILENT_SECONDS = 1.0  # seconds of compiling of which nothing is said
+_SILENT_SECONDS = 1.0  # compile time without an announcement: shorter waits need no explanation
 _COMPILING = (
-    "compiling solvers for this machine, which takes some seconds where one is used for the first time; "
-    "later runs load what was compiled"
+    "compiling solvers for this machine; this takes a few seconds the first time a solver is used, "
+    "later runs load the compiled code"
 )
 
 _log = logging.getLogger("dualgap")
 _load_overload: Any = FunctionCache.load_overload
 _save_overload: Any = FunctionCache.save_overload
-_apart: list[Path] = []  # folders that are compiled to in place of the usual ones, the last of them
+_separate_folders: list[
+    Path
+] = []  # stack of cache folders used instead of numba's; the last is active
 
 
 def compile_what_cannot_be_read() -> None:
-    """Let numba compile a function of these packages again if it cannot read it from the disk."""
+    """Let numba recompile functions of these packages whose cache files it cannot read."""
     FunctionCache.load_overload, FunctionCache.save_overload = _load, _save  # type: ignore[method-assign]
 
 
 @contextmanager
 def compiled_apart(name: str) -> Generator[None]:
-    """Write what is compiled within to a folder of its own, which `name` decides, and read that one too.
+    """Write functions compiled inside the context to a separate folder, derived from `name`; read it too.
 
-    Compiled functions on disk are pickles, which run when they are read. A process that runs code from
-    outside leaves none where processes without it read them. An empty name changes nothing.
+    Cached functions are pickles, which execute code when loaded. A process that runs user code must not
+    write them where processes without it would load them. An empty name changes nothing.
     """
     if not name:
         yield
         return
     folder = sha256(name.encode()).hexdigest()[:16]
-    _apart.append(user_cache_path("dualgap") / "compiled" / folder)
+    _separate_folders.append(user_cache_path("dualgap") / "compiled" / folder)
     try:
         yield
     finally:
-        _apart.pop()
+        _separate_folders.pop()
 
 
 def _load(cache: Any, *of: Any) -> Any:
-    """Return what numba reads; None, so that it compiles, where it cannot read a file of ours."""
-    for place in (cache, *([_twin(cache)] if _apart else [])):
+    """Return numba's cached function; None, so that it compiles, if our cache file is unreadable."""
+    for candidate in (cache, *([_separate_cache(cache)] if _separate_folders else [])):
         try:
-            found = _read(place, *of)
+            function = _read(candidate, *of)
         except (AttributeError, EOFError, ImportError, UnpicklingError):
-            if not _caches_ours(place):
+            if not _caches_ours(candidate):
                 raise
-            place.flush()
+            candidate.flush()
             continue
-        if found is not None:
-            return found
+        if function is not None:
+            return function
     return None
 
 
@@ -82,11 +84,11 @@ def _is_ours(function: Any) -> bool:
 
 
 def _caches_ours(cache: Any) -> bool:
-    return _is_ours(getattr(cache, "_py_func", None))  # private: a later numba may not have it
+    return _is_ours(getattr(cache, "_py_func", None))  # private: a later numba may lack it
 
 
 def _read(cache: Any, signature: Any, context: Any) -> Any:
-    """Return what is on disk; of a function of ours, with no more made ready than its memory."""
+    """Return the cached function; for ours, set up only numba's memory management."""
     if not (_caches_ours(cache) and hasattr(cache, "_load_overload")):
         return _load_overload(cache, signature, context)
     rtsys.initialize(context)
@@ -94,63 +96,67 @@ def _read(cache: Any, signature: Any, context: Any) -> Any:
 
 
 def _save(cache: Any, *of: Any) -> None:
-    _save_overload(_twin(cache) if _apart else cache, *of)
+    _save_overload(_separate_cache(cache) if _separate_folders else cache, *of)
 
 
-def _twin(cache: Any) -> Any:
-    """Return the cache of the same function in the folder that is compiled to."""
+def _separate_cache(cache: Any) -> Any:
+    """Return the cache of the same function in the active separate folder."""
     twin, locator = copy(cache), cache._impl.locator
-    place = _apart[-1] / sha256(cache._cache_path.encode()).hexdigest()[:16]
-    place.mkdir(parents=True, exist_ok=True)
+    folder = _separate_folders[-1] / sha256(cache._cache_path.encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
     twin._cache_file = IndexDataCacheFile(
-        str(place), cache._impl.filename_base, locator.get_source_stamp()
+        str(folder), cache._impl.filename_base, locator.get_source_stamp()
     )
     return twin
 
 
 class _Announcement(Listener):
-    """Says once when functions of these packages have been compiled for longer than a second in all.
+    """Announces once that compiling functions of these packages has taken over a second in total.
 
     Attributes
     ----------
-    say : what is called then.
-    said : whether it was.
+    announce : the callback.
+    announced : whether it was called.
     """
 
     def __init__(self) -> None:
-        self.say: Callable[[], object] = lambda: _log.warning(_COMPILING)
-        self.said, self._spent, self._begun, self._depth = False, 0.0, 0.0, 0
+        self.announce: Callable[[], object] = lambda: _log.warning(_COMPILING)
+        self.announced, self._spent, self._started, self._depth = False, 0.0, 0.0, 0
 
     def on_start(self, event: Event) -> None:
-        """Look at the time at each function that is compiled, and at each pass over one."""
+        """Check the time at the start of each function and of each compiler pass."""
         now = monotonic()
         if event.kind == "numba:compile":
             if self._depth == 0:
                 compiled: Any = event.data
                 if not _is_ours(compiled["dispatcher"].py_func):
                     return
-                self._begun = now
+                self._started = now
             self._depth += 1
-        if self._depth and not self.said and self._spent + now - self._begun > _SILENT_SECONDS:
-            self.said = True
-            self.say()
+        if (
+            self._depth
+            and not self.announced
+            and self._spent + now - self._started > _SILENT_SECONDS
+        ):
+            self.announced = True
+            self.announce()
 
     def on_end(self, event: Event) -> None:
-        """Add what the outermost function took; those that it calls are compiled within it."""
+        """Add the time of the outermost function, which includes the functions it calls."""
         if event.kind == "numba:compile" and self._depth:
             self._depth -= 1
             if self._depth == 0:
-                self._spent += monotonic() - self._begun
+                self._spent += monotonic() - self._started
 
     @contextmanager
-    def by(self, say: Callable[[], object]) -> Generator[None]:
-        """Call `say` instead, once more and from the first second on, if what runs within compiles."""
-        before = self.say, self.said, self._spent
-        self.say, self.said, self._spent = say, False, 0.0
+    def by(self, announce: Callable[[], object]) -> Generator[None]:
+        """Call `announce` instead inside the context, with a new count of the time and once again."""
+        previous = self.announce, self.announced, self._spent
+        self.announce, self.announced, self._spent = announce, False, 0.0
         try:
             yield
         finally:
-            self.say, self.said, self._spent = before
+            self.announce, self.announced, self._spent = previous
 
 
 _announcement = _Announcement()
@@ -158,46 +164,48 @@ compiling = _announcement.by
 
 
 def announce_compilation() -> None:
-    """Let the logger `dualgap` warn once in this process when compiling takes longer than a second."""
+    """Let the logger `dualgap` warn once per process when compiling takes longer than a second."""
     for kind in ("numba:compile", "numba:run_pass"):
         register(kind, _announcement)
 
 
 class Pauses(Listener):
-    """Clocks that stand still while a function is compiled, or read from the disk, on any thread.
+    """Clocks that pause while any thread compiles a function or loads one from disk.
 
     Attributes
     ----------
-    clocks : those given, without `lost`.
-    lost : how far each went on meanwhile.
+    clocks : the original clocks, minus `lost`.
+    lost : how far each original clock advanced during the pauses.
     """
 
     def __init__(self, *clocks: Callable[[], float]) -> None:
-        self.lost, self._given = [0.0] * len(clocks), clocks
+        self.lost, self._originals = [0.0] * len(clocks), clocks
         self.clocks = [partial(self._read, k) for k in range(len(clocks))]
-        self._begun, self._depth, self._lock = list[float](), 0, Lock()
+        self._started, self._depth, self._lock = list[float](), 0, Lock()
 
     def _read(self, k: int) -> float:
-        return self._given[k]() - self.lost[k]
+        return self._originals[k]() - self.lost[k]
 
     def on_start(self, event: Event) -> None:
-        """Note the times as the first thread begins."""
+        """Record the times when the first thread starts."""
         with self._lock:
             if self._depth == 0:
-                self._begun = [clock() for clock in self._given]
+                self._started = [clock() for clock in self._originals]
             self._depth += 1
 
     def on_end(self, event: Event) -> None:
-        """Add what has passed, once the last thread that was seen to begin has ended."""
+        """Add the elapsed times once the last thread whose start was seen has finished."""
         with self._lock:
             if self._depth == 1:
-                for k, (clock, begun) in enumerate(zip(self._given, self._begun, strict=True)):
-                    self.lost[k] += clock() - begun
+                for k, (clock, started) in enumerate(
+                    zip(self._originals, self._started, strict=True)
+                ):
+                    self.lost[k] += clock() - started
             self._depth = max(0, self._depth - 1)
 
 
 @contextmanager
 def pausing(*clocks: Callable[[], float]) -> Generator[Pauses]:
-    """Make clocks that stand still while something is compiled within."""
+    """Return clocks that pause during compilation inside the context."""
     with install_listener("numba:compiler_lock", pauses := Pauses(*clocks)):
         yield pauses

@@ -1,6 +1,6 @@
-"""Small tables for notebooks: what `_repr_html_` of results is made with.
+"""Small HTML tables for the `_repr_html_` of results in notebooks.
 
-Colours are the page's own, so that they read on dark and on light ones.
+Colours are inherited from the page, so that tables are legible in dark and light themes.
 """
 
 import math
@@ -14,7 +14,7 @@ _NAME = f"{CELL};text-align:left;font-weight:normal;opacity:.75"
 
 
 def html_table(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return an HTML table of two columns under a title; rows without a text are left out."""
+    """Return an HTML table with a title and two columns; rows with empty text are omitted."""
     lines = "".join(
         f'<tr style="background:transparent"><th scope="row" style="{_NAME}">{html(name)}</th>'
         f'<td style="{CELL};text-align:left">{html(text)}</td></tr>'
@@ -26,5 +26,5 @@ def html_table(title: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def shown(value: float, form: str = ".2g") -> str:
-    """Return a number as text, nothing for NaN."""
+    """Format a number; NaN gives an empty string."""
     return "" if math.isnan(value) else f"{value:{form}}"

@@ -1,14 +1,14 @@
-"""Text from outside, such as names, notes and reasons, for each place that shows it.
+"""Escape untrusted text, such as names, notes and reasons, for each output format.
 
-`printable` is what terminals get, and what the other functions begin with; figures have one of their
-own, `dualgap.experiments.plots.style.plain`.
+Terminals get `printable`, which the other functions apply first; figures use
+`dualgap.experiments.plots.style.plain`.
 """
 
 import html as _html
 import re
 
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-# what Markdown takes for markup in the middle of a line, and at its beginning
+# Markdown's markup in the middle of a line and at its start.
 _MARKDOWN = re.compile(
     r"[\\`*\[\]<|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])|:(?=//)|(?<=\bwww)\.|@(?=\w)|^[#>]|^[-+](?=[-\s]|$)"
 )
@@ -25,17 +25,19 @@ _LATEX = {
     "≈": r"$\approx$",
     "–": "--",
     "×": r"$\times$",
-    "\0": "{}",  # between characters that would become one
+    "\0": "{}",  # separates characters that would form a ligature
 } | {character: f"\\{character}" for character in "&%$#_{}"}
-_LIGATURE = re.compile(r"([-'])(?=\1)")  # two would become a longer dash, or a quotation mark
-_ARGUMENT = re.compile(r"^\s*[\[*]")  # of the command in front, such as the end of the line above
+_LIGATURE = re.compile(r"([-'])(?=\1)")  # two in a row become a longer dash or a quotation mark
+_ARGUMENT = re.compile(
+    r"^\s*[\[*]"
+)  # would be read as an argument of the preceding command, such as \\
 _EXPONENT = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?)e([+-]\d+)(?![\w.])")
 
 
 def printable(text: object, keep: str = "") -> str:
-    """Return text without characters that steer what shows it: controls, escapes, bidi overrides.
+    """Return text without characters that control its display: controls, escapes, bidi overrides.
 
-    White space is a blank, but for that in `keep`; the others are replaced by U+FFFD.
+    White space not in `keep` becomes a blank; the other characters are replaced by U+FFFD.
     """
     string = str(text)
     if string.isprintable():
@@ -45,27 +47,27 @@ def printable(text: object, keep: str = "") -> str:
     )
 
 
-def one_line(text: object, longest: int = 1000) -> str:
-    """Return text on one line with single blanks; of longer text the first `longest` characters."""
-    line = " ".join(printable(str(text)[: 2 * longest]).split())
-    return line if len(line) <= longest else f"{line[:longest]} ..."
+def one_line(text: object, max_length: int = 1000) -> str:
+    """Return text on one line with single blanks, cut after `max_length` characters."""
+    line = " ".join(printable(str(text)[: 2 * max_length]).split())
+    return line if len(line) <= max_length else f"{line[:max_length]} ..."
 
 
 def html(text: object) -> str:
-    """Return text that HTML shows as it is, also inside the quotes of an attribute."""
+    """Escape text for HTML, including quoted attribute values."""
     return _html.escape(printable(text, keep="\n\t"))
 
 
 def markdown(text: object) -> str:
-    """Return text that Markdown, with GitHub's extensions, shows as it is, on one line."""
+    """Escape text for GitHub's Markdown, on one line."""
     line = " ".join(printable(text).split())
     return _NUMBERED.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\g<0>", line))
 
 
 def latex(text: object) -> str:
-    """Return text that LaTeX prints as it is; numbers such as 4e-07 as 4·10⁻⁷.
+    """Escape text for LaTeX, with numbers such as 4e-07 as 4·10⁻⁷.
 
-    Characters that pdflatex does not know are shown by their code points.
+    Characters unknown to pdflatex are shown as their code points.
     """
     parts = _EXPONENT.split(printable(text))  # text, mantissa, exponent, text, ...
     plain = ["".join(map(_latex_character, _LIGATURE.sub("\\1\0", part))) for part in parts[0::3]]

@@ -90,10 +90,10 @@ def test_what_is_broken_costs_one_line_that_names_it(registry, caplog):
     assert "quick" in registry.all()
     assert registry.all().keys().isdisjoint({"gone", "soft"})
     smo, gone, soft = (record.getMessage() for record in caplog.records)
-    begin = "the solver 'gone' of the plug-in helpful-solvers (helpful:Gone) is left out: "
+    begin = "the solver 'gone' of the plug-in helpful-solvers (helpful:Gone) is ignored: "
     assert gone == f"{begin}AttributeError: module 'helpful' has no attribute 'Gone'"
-    assert smo.endswith("(helpful:Quick) is left out: that is the name of one of dualgap's own")
-    assert soft.endswith("(helpful:Soft) is left out: TypeError: it is no subclass of Solver")
+    assert smo.endswith("(helpful:Quick) is ignored: dualgap defines a solver of that name")
+    assert soft.endswith("(helpful:Soft) is ignored: TypeError: it is not a subclass of Solver")
     with pytest.raises(ValueError, match=r"unknown solver 'gone'; .*accepted are .*, quick$"):
         registry.find("gone")
 
@@ -107,7 +107,7 @@ def test_an_experiment_names_what_an_installed_package_offers(installed, tmp_pat
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("is left out") == 1  # nobody has asked for the other two
+    assert done.stderr.count("is ignored") == 1  # nobody has asked for the other two
     results = load_results(tmp_path / "runs")
     assert set(results["solver"]) == {"quick", "cvxopt_qp"}
     assert (results["verdict"] == "solved").all()

@@ -60,7 +60,7 @@ SOLVER_FILES = {
 }
 UNUSABLE = [  # an entry of `solvers`, and what is said of it
     ("broken.py:A", "broken.py, line 1: expected ':'"),
-    ("two.py", "add the class to the file: two.py:A, two.py:B"),
+    ("two.py", "the class is missing; write two.py:A or two.py:B"),
     ("formless.py:Formless", "needs the class attribute `form`"),
     ("{name: strange.py:Strange, tol: -1}", "tol: must be a finite number above 0"),
     ("{name: strange.py:Strange, tl: 1}", "did you mean 'tol'"),

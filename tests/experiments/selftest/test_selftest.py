@@ -280,7 +280,7 @@ def test_the_command_names_the_properties_that_there_are():
         ("no_such_solver", "unknown solver"),
         ("nowhere.py:Solver", "there is no file"),
         (f"{ZOO / 'answers.py'}:Nobody", "has _Faulty, NaN, Infinite"),
-        (f"{ZOO / 'cheats.py'}", f"add the class to the file: {ZOO / 'cheats.py'}:_Cheat, "),
+        (f"{ZOO / 'cheats.py'}", f"the class is missing; write {ZOO / 'cheats.py'}:_Cheat or "),
     ],
 )
 def test_a_solver_that_does_not_exist_is_bad_input(name, message):

@@ -6,8 +6,8 @@ module has moved, as after a `git pull`, every call would fail with ModuleNotFou
 EOFError if the file is truncated (https://github.com/numba/numba/issues/6018 and 10434). We clear such
 an index if the function belongs to these packages, and leave the functions of others to numba.
 
-Before a process loads its first cached function, numba sets up typing and lowering: 0.1 of 0.3 s. Loading
-does not need that, and compilation sets it up itself, so `_read` skips it.
+Before a process loads its first cached function, numba sets up typing and lowering: 0.1 of 0.3 s.
+`_read` skips this, as loading does not need it and compilation sets it up itself.
 """
 
 import logging
@@ -48,7 +48,7 @@ def compile_what_cannot_be_read() -> None:
 
 @contextmanager
 def compiled_apart(name: str) -> Generator[None]:
-    """Write functions compiled inside the context to a separate folder, derived from `name`; read it too.
+    """Write functions compiled in this context to a separate folder, derived from `name`; read it too.
 
     Cached functions are pickles, which execute code when loaded. A process that runs user code must not
     write them where processes without it would load them. An empty name changes nothing.

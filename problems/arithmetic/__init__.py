@@ -1,9 +1,9 @@
-"""Arithmetic that knows its own rounding: one formula, evaluated on numbers or on what holds them.
+"""Arithmetic with error bounds: one formula, evaluated on numbers or on enclosures of them.
 
-[m ± r] stands for all numbers that are within r of m, and what is computed of them holds what is meant.
-A formula may meet arrays of three kinds, all with +, −, *, /, `abs`, `np.maximum` and `np.logaddexp`:
-NumPy's of float64 numbers; `Intervals`, float64 midpoints with radii, nearly as quick; and `Balls` of
-python-flint, at any precision. Functions of other names are below.
+A ball [m ± r] contains all numbers within r of m; an operation's result contains the exact result for
+all numbers in its operands. A formula may be evaluated on arrays of three kinds, all with +, −, *, /,
+`abs`, `np.maximum` and `np.logaddexp`: NumPy arrays of float64; `Intervals`, float64 midpoints with
+radii, nearly as fast; and `Balls` of python-flint, at any precision. Other functions are defined below.
 """
 
 from typing import Any
@@ -15,14 +15,14 @@ from dualgap.problems.arithmetic.midpoint_radius import Intervals
 
 
 def entropy(p: Any) -> Any:
-    """Return p·ln p, 0 at p = 0; of a ball that may be 0 also 0, which is no less."""
+    """Return p·ln p, and 0 at p = 0; for a ball that contains 0 also 0, an upper bound."""
     if isinstance(p, Intervals | Balls):
         return p.entropy()
     return p * np.log(np.where(p > 0, p, 1.0))
 
 
 def log_sum_exp(f: Any) -> Any:
-    """Return ln Σₖ exp(fₖ) of each row (n, K)."""
+    """Return ln Σₖ exp(fₖ) for each row of f (n, K)."""
     if isinstance(f, Intervals):
         return f.log_sum_exp()
     if isinstance(f, Balls):

@@ -1,10 +1,9 @@
-"""Arrays of balls, on which what is written in operators is evaluated as on float64 arrays.
+"""Arrays of balls, on which NumPy expressions are evaluated as on float64 arrays.
 
-A ball [m ± r] holds every value that its operands allow, at the precision of `flint.ctx` (Johansson
+A ball [m ± r] contains every value that its operands allow, at the precision of `flint.ctx` (Johansson
 2017, "Arb: efficient arbitrary-precision midpoint-radius interval arithmetic"). NumPy's operators and
-elementary functions work entry by entry, a product of matrices is one of python-flint. Whatever else is
-done with the array is refused: a comparison, a conversion to float64, or a function that would take the
-balls' midpoints for the numbers themselves.
+elementary functions work entry by entry, matrix products use python-flint. Everything else is refused:
+comparisons, conversions to float64, and functions that would mistake the midpoints for the numbers.
 """
 
 from __future__ import annotations
@@ -19,18 +18,27 @@ import numpy as np
 import scipy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-_BITS = 106  # to distinguish a ball's end from its neighbours in float64
-_MOST_FACTORS = 1024  # of a power that is a product
-# Functions of NumPy that only arrange, add and multiply.
-_ARRANGING = {np.concatenate, np.hstack, np.vstack, np.stack, np.einsum, np.sum, np.prod, np.dot}
+PRECISION_BITS = 106  # distinguishes a ball's end from its float64 neighbours
+_MAX_FACTORS = 1024  # largest integer power that is computed as a product
+# NumPy functions that only rearrange, add and multiply.
+_SUPPORTED_FUNCTIONS = {
+    np.concatenate,
+    np.hstack,
+    np.vstack,
+    np.stack,
+    np.einsum,
+    np.sum,
+    np.prod,
+    np.dot,
+}
 
 
 class Unprovable(Exception):
-    """No proof is known for this problem; the message says why."""
+    """No proof is available for this problem; the message states the reason."""
 
 
 class Balls(NDArrayOperatorsMixin):
-    """An array of balls, or of numbers that are exact.
+    """An array of balls, or of exact numbers.
 
     Parameters
     ----------
@@ -50,13 +58,13 @@ class Balls(NDArrayOperatorsMixin):
 
     @classmethod
     def joined(cls, values: Sequence[Balls]) -> Balls:
-        """Return several numbers as an array."""
+        """Stack scalars into an array."""
         return cls(np.array([v.item() for v in values], object))
 
     @cached_property
     def entries(self) -> Any:
-        """The balls, as an array of objects."""
-        from flint import arb  # noqa: PLC0415 - needed for proofs alone
+        """The balls, as an object array."""
+        from flint import arb  # noqa: PLC0415 - only needed for proofs
 
         if not isinstance(self._source, np.ndarray):
             entries = np.fromiter(self._source.entries(), object, self.shape[0] * self.shape[1])
@@ -66,7 +74,7 @@ class Balls(NDArrayOperatorsMixin):
 
     def matrix(self) -> Any:
         """Return the array (m, k) as a matrix of python-flint."""
-        from flint import arb_mat  # noqa: PLC0415 - needed for proofs alone
+        from flint import arb_mat  # noqa: PLC0415 - only needed for proofs
 
         if isinstance(self._source, np.ndarray):
             m, k = self.shape
@@ -75,7 +83,7 @@ class Balls(NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        """How many axes it has."""
+        """Number of axes."""
         return len(self.shape)
 
     @property
@@ -86,30 +94,30 @@ class Balls(NDArrayOperatorsMixin):
     @property
     def mid(self) -> Any:
         """The nearest float64 numbers."""
-        return self._each(float)
+        return self._map(float)
 
     @property
     def low(self) -> Any:
-        """Float64 numbers that are no more than any in each ball, and next to its lower end."""
-        return self._each(below)
+        """The largest float64 numbers at or below each ball."""
+        return self._map(below)
 
     @property
     def high(self) -> Any:
-        """Float64 numbers that are no less than any in each ball, and next to its upper end."""
-        return self._each(above)
+        """The smallest float64 numbers at or above each ball."""
+        return self._map(above)
 
-    def _each(self, function: Callable[[Any], float]) -> Any:
-        with np.errstate(over="ignore"):  # infinite beyond float64's range
+    def _map(self, function: Callable[[Any], float]) -> Any:
+        with np.errstate(over="ignore"):  # beyond float64's range the result is infinite
             return np.asarray(np.frompyfunc(function, 1, 1)(self.entries), np.float64)
 
     @property
     def centres(self) -> Balls:
-        """The midpoints, as exact as they are."""
+        """The midpoints, exactly."""
         return Balls(np.frompyfunc(operator.methodcaller("mid"), 1, 1)(self.entries))
 
     @property
     def T(self) -> Balls:
-        """Its transpose."""
+        """The transpose."""
         return Balls(self.entries.T)
 
     def __len__(self) -> int:
@@ -122,18 +130,18 @@ class Balls(NDArrayOperatorsMixin):
         """Return the only ball."""
         return self.entries.item()
 
-    def replaced(self, at: Any, new: Balls) -> Balls:
-        """Return them with others at some indices."""
+    def replaced(self, indices: Any, new: Balls) -> Balls:
+        """Return a copy with `new` at the given indices."""
         entries = self.entries.copy()
-        entries[at] = new.entries
+        entries[indices] = new.entries
         return Balls(entries)
 
     def nonzero(self) -> Any:
-        """Return the indices of the balls of a vector that are not exactly 0."""
+        """Return the indices of a vector's balls that are not exactly 0."""
         return np.flatnonzero([not ball.is_zero() for ball in self.entries])
 
     def reshape(self, *shape: Any) -> Balls:
-        """Return it in another shape."""
+        """Return the array in another shape."""
         return Balls(self.entries.reshape(*shape))
 
     def sum(self, axis: int | None = None, keepdims: bool = False) -> Balls:
@@ -141,7 +149,7 @@ class Balls(NDArrayOperatorsMixin):
         return Balls(self.entries.sum(axis=axis, keepdims=keepdims))
 
     def lacking(self, total: float) -> Balls:
-        """Return what they lack of their sum."""
+        """Return `total` minus the sum of the entries."""
         return total - self.sum()
 
     def min(self) -> Balls:
@@ -153,12 +161,12 @@ class Balls(NDArrayOperatorsMixin):
         return np.maximum.reduce(self, axis=None)
 
     def entropy(self) -> Balls:
-        """Return p·ln p; 0, which is no less, of a ball that may be 0."""
+        """Return p·ln p; for a ball that contains 0 also 0, an upper bound."""
         positive = np.frompyfunc(lambda p: p if p > 0 else p * 0 + 1, 1, 1)(self.entries)
         return self * np.log(Balls(positive))
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise Unprovable("it is converted to float64 numbers")
+        raise Unprovable("the array of balls is converted to float64")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         function, out = _functions().get(ufunc), options.pop("out", None)
@@ -167,17 +175,17 @@ class Balls(NDArrayOperatorsMixin):
         if ufunc is np.matmul:
             result = function(*map(_balls, inputs))
         else:
-            of_each = getattr(np.frompyfunc(function, ufunc.nin, 1), method)
-            result = Balls(of_each(*(_balls(v).entries for v in inputs), **options))
+            entrywise = getattr(np.frompyfunc(function, ufunc.nin, 1), method)
+            result = Balls(entrywise(*(_balls(v).entries for v in inputs), **options))
         if out is None:
             return result
         if not isinstance(out[0], Balls):
-            raise Unprovable("it is written to an array of float64 numbers")
+            raise Unprovable("the array of balls is written to a float64 array")
         out[0].entries = out[0]._source = result.entries.reshape(out[0].shape)
         return out[0]
 
     def __array_function__(self, function: Any, _: Any, inputs: Any, options: Any) -> Any:
-        if function not in _ARRANGING:
+        if function not in _SUPPORTED_FUNCTIONS:
             raise Unprovable(f"numpy.{function.__name__} has no ball arithmetic")
         return Balls(function(*map(_entries_in, inputs), **options))
 
@@ -187,7 +195,7 @@ def _balls(value: Any) -> Balls:
 
 
 def _entries_in(value: Any) -> Any:
-    """Return the entries of an array of balls, or of each one in a list."""
+    """Return the entries of an array of balls, or of each array in a list."""
     if isinstance(value, list | tuple):
         return [_entries_in(v) for v in value]
     return value if isinstance(value, str) else _balls(value).entries
@@ -195,8 +203,8 @@ def _entries_in(value: Any) -> Any:
 
 @cache
 def _functions() -> dict[Any, Callable[..., Any]]:
-    """Return the functions of balls that stand for NumPy's functions of numbers."""
-    from flint import arb  # noqa: PLC0415 - needed for proofs alone
+    """Return the ball functions that implement NumPy's functions."""
+    from flint import arb  # noqa: PLC0415 - only needed for proofs
 
     elementary = "exp expm1 log log1p sin cos tan sinh cosh tanh"
     return {
@@ -221,20 +229,20 @@ def _functions() -> dict[Any, Callable[..., Any]]:
 
 
 def below(ball: Any) -> float:
-    """Return a float64 that is at most every number in a ball, and next to its lower end."""
-    from flint import arb, ctx  # noqa: PLC0415 - needed for proofs alone
+    """Return the largest float64 that is at most every number in a ball."""
+    from flint import arb, ctx  # noqa: PLC0415 - only needed for proofs
 
-    with ctx.workprec(_BITS):
+    with ctx.workprec(PRECISION_BITS):
         end = ball.lower()
         rounded = float(end)
         return rounded if arb(rounded) <= end else nextafter(rounded, -inf)
 
 
 def above(ball: Any) -> float:
-    """Return a float64 that is at least every number in a ball, and next to its upper end."""
-    from flint import ctx  # noqa: PLC0415 - needed for proofs alone
+    """Return the smallest float64 that is at least every number in a ball."""
+    from flint import ctx  # noqa: PLC0415 - only needed for proofs
 
-    with ctx.workprec(_BITS):  # negation rounds too
+    with ctx.workprec(PRECISION_BITS):  # negation rounds too
         return 0.0 - below(-ball)  # never −0.0
 
 
@@ -249,15 +257,15 @@ def _log_add(left: Any, right: Any) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Return a power, a whole one of a ball around 0 too."""
-    whole = exponent.unique_fmpz() if base.contains(0) else None
-    if whole is None or not 0 <= whole <= _MOST_FACTORS or whole != exponent:
+    """Return base**exponent; integer powers also of balls that contain 0."""
+    integer = exponent.unique_fmpz() if base.contains(0) else None
+    if integer is None or not 0 <= integer <= _MAX_FACTORS or integer != exponent:
         return base**exponent
-    return prod([base] * int(whole), start=type(base)(1))
+    return prod([base] * int(integer), start=type(base)(1))
 
 
 def _root(ball: Any) -> Any:
-    """Return the square root of a number of 0 or above, around which a ball may reach below 0."""
+    """Return the square root of a nonnegative number, whose ball may extend below 0."""
     if ball.lower() >= 0 or not ball.upper() >= 0:
         return ball.sqrt()
     return ball.upper().sqrt().union(type(ball)(0))

@@ -1,13 +1,15 @@
-"""Statements about matrices of float64 in rational arithmetic."""
+"""Proofs about float64 matrices in rational arithmetic."""
 
 from __future__ import annotations
 
 from numpy.typing import NDArray
 
+MAX_EXACT_ROWS = 100  # of a matrix whose characteristic polynomial takes about a second
+
 
 def is_semidefinite(A: NDArray) -> bool:
-    """Whether A + Aᵀ has no eigenvalue below 0: its characteristic polynomial alternates in sign."""
-    from flint import fmpq, fmpq_mat  # noqa: PLC0415 - needed for proofs alone
+    """Whether A + Aᵀ ⪰ 0: the coefficients of its characteristic polynomial alternate in sign."""
+    from flint import fmpq, fmpq_mat  # noqa: PLC0415 - only needed for proofs
 
     entries = fmpq_mat([[fmpq(*v.as_integer_ratio()) for v in row] for row in A.tolist()])
     coefficients = (entries + entries.transpose()).charpoly().coeffs()

@@ -1,8 +1,8 @@
-"""The Gram matrix K[i, j] = k(xᵢ, xⱼ) as an operator, computed when and where it is asked for.
+"""The Gram matrix K[i, j] = k(xᵢ, xⱼ) as an operator, computed on demand.
 
 `Gram` counts every kernel value it evaluates and never holds more than `memory` bytes.
 `SignedGram` is Q = diag(sign)·K[index, index]·diag(sign), the matrix of a dual: sign = y for
-classification; for regression every sample stands twice, with signs +1 and −1.
+classification; for regression every sample occurs twice, with signs +1 and −1.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
 
 GIBIBYTE = 2**30
-MOST_KNOWN = 4000  # samples: of more, solvers that choose the rows they need are quicker
-_CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
-_CACHED_VALUES, _FEWEST_ROWS = 2**17, 16  # of a whole matrix at a time
-_SPARSE = 0.02  # share of nonzero entries above which samples are multiplied as a dense matrix ...
-_DENSE_BYTES = 2**28  # ... that takes at most this much memory
+MOST_KNOWN = 4000  # samples up to which storing K pays; beyond, solvers that select rows are faster
+_PRODUCT_CHUNK_BYTES = 2**26  # kernel values held during a product: enough for BLAS to be efficient
+_CHUNK_VALUES = (
+    2**17
+)  # kernel values computed at a time for the full matrix: 1 MiB stays in the cache
+_MIN_CHUNK_ROWS = 16
+_SPARSE_DENSITY = 0.02  # density above which the product of dense matrices is faster ...
+_DENSE_BYTES = 2**28  # ... if the dense matrix takes at most this much memory
 
 
 class Gram:
@@ -31,15 +34,15 @@ class Gram:
     ----------
     X : (n, d) samples.
     kernel : the kernel.
-    memory : bytes it may keep; the whole matrix is remembered once asked for, if it fits.
-    keep : whether solvers leave their rows of K here for the next problem on the same samples.
+    memory : bytes it may hold; the full matrix is stored on first use, if it fits.
+    keep : whether solvers store their rows of K here for the next problem on the same samples.
 
     Attributes
     ----------
     evaluations : number of kernel values computed so far.
-    kept : what solvers left here, by keys of their own; None if nothing is to be kept.
+    solver_cache : data stored by solvers, under keys they choose; None if `keep` is False.
     parent : the Gram matrix whose values a part reuses, and the indices of its samples there; else None.
-        Without a parent there is no reference to itself, so that its samples are freed with it.
+        Never a reference to itself, which would keep its samples alive.
     """
 
     def __init__(
@@ -51,12 +54,12 @@ class Gram:
         self._dense: Block | None = None
         self.parent: tuple[Gram, Indices] | None = None
 
-    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` returns, made once for all problems on the samples if anything is kept."""
+    def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return the result of `compute`, stored for all problems on these samples if `keep` is set."""
         if self.kept is None:
-            return make()
+            return compute()
         if key not in self.kept:
-            self.kept[key] = make()
+            self.kept[key] = compute()
         return self.kept[key]
 
     @property
@@ -66,31 +69,33 @@ class Gram:
 
     @property
     def is_linear(self) -> bool:
-        """Whether products can go through X Xᵀ."""
+        """Whether K = X Xᵀ."""
         return isinstance(self.kernel, Linear)
 
     @property
     def fits(self) -> bool:
-        """Whether the whole matrix may be held in `memory`."""
+        """Whether the full matrix fits in `memory`."""
         return 8 * self.n**2 <= self.memory
 
     @property
     def is_known(self) -> bool:
-        """Whether the whole matrix is remembered, so that no value is computed any more."""
+        """Whether the full matrix is stored, so that no further values are computed."""
         return self._dense is not None
 
     @cached_property
     def samples(self) -> Matrix:
-        """The samples, dense where a dense product takes less time than a sparse one."""
+        """The samples, as a dense matrix if dense products are faster than sparse ones."""
         X = self.X
         if isinstance(X, np.ndarray):
             return X
         entries = X.shape[0] * X.shape[1]
-        return X.toarray() if X.nnz > _SPARSE * entries and 8 * entries <= _DENSE_BYTES else X
+        return (
+            X.toarray() if X.nnz > _SPARSE_DENSITY * entries and 8 * entries <= _DENSE_BYTES else X
+        )
 
     @cached_property
     def bound(self) -> Bound:
-        """The kernel's values on the samples, computed anew and not counted."""
+        """The kernel's values on the samples, neither stored nor counted."""
         return self.kernel.bind(self.samples)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
@@ -107,11 +112,11 @@ class Gram:
 
     @cached_property
     def radius(self) -> tuple[float, Vector]:
-        """What `Bound.radius` says of the values of `block`."""
+        """The error bounds (ρ, m) of the values of `block`, see `Bound.radius`."""
         return self.bound.radius()
 
     def part(self, rows: Indices) -> Gram:
-        """Return the Gram matrix of some samples, with the values that are remembered here."""
+        """Return the Gram matrix of a subset of the samples; it reuses values stored here."""
         X = self.X[rows]
         X = X[:, rows] if uses_gram_matrix(self.kernel) else X
         part = Gram(X, self.kernel, self.memory, keep=True)
@@ -121,13 +126,13 @@ class Gram:
         return part
 
     def forget(self) -> None:
-        """Give the memory of values back: what is asked for from now on is computed anew."""
+        """Free the stored values; later requests compute them again."""
         self._dense = self.parent = None
         if self.kept is not None:
             self.kept.clear()
 
     def dense(self) -> Block:
-        """Return the whole matrix (n, n), remembered from then on.
+        """Return the full matrix (n, n), and store it.
 
         Raises
         ------
@@ -140,9 +145,9 @@ class Gram:
             if uses_gram_matrix(self.kernel):
                 self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
                 return self._dense
-            # one half is computed, some rows at a time that stay in the cache
+            # compute the upper triangle, in chunks of rows that stay in the cache
             K = np.empty((self.n, self.n))
-            step = max(_FEWEST_ROWS, _CACHED_VALUES // self.n)
+            step = max(_MIN_CHUNK_ROWS, _CHUNK_VALUES // self.n)
             for start in range(0, self.n, step):
                 rows = slice(start, min(start + step, self.n))
                 K[rows, start:] = self.block(rows, slice(start, None))
@@ -151,14 +156,14 @@ class Gram:
         return self._dense
 
     def matvec(self, v: Vector) -> Vector:
-        """Return K v for `v` (n,) or (n, K), from the rows of v that are not zero; if linear X(Xᵀv)."""
+        """Return K v for `v` (n,) or (n, K), using its nonzero rows only; X(Xᵀv) for linear kernels."""
         if self.is_linear:
             return self.X @ (self.X.T @ v)
         if self._dense is not None:
             return self._dense @ v
         support = np.flatnonzero(v if v.ndim == 1 else v.any(axis=1))
         result = np.zeros(v.shape)
-        step = max(1, _CHUNK_BYTES // (8 * max(1, support.size)))
+        step = max(1, _PRODUCT_CHUNK_BYTES // (8 * max(1, support.size)))
         for start in range(0, self.n if support.size else 0, step):
             rows = slice(start, min(start + step, self.n))
             result[rows] = self.block(rows, support) @ v[support]
@@ -166,7 +171,7 @@ class Gram:
 
 
 class SignedGram:
-    """Q = diag(sign)·K[index, index]·diag(sign) over a `Gram`; `index` None means every sample once."""
+    """Q = diag(sign)·K[index, index]·diag(sign) of a `Gram`; `index` None means every sample once."""
 
     def __init__(
         self, gram: Gram, sign: Vector | None = None, index: Indices | None = None
@@ -182,7 +187,7 @@ class SignedGram:
 
     @property
     def fits(self) -> bool:
-        """Whether the whole matrix may be held in the Gram's memory."""
+        """Whether the full matrix fits in the Gram matrix's memory."""
         return 8 * self.n**2 <= self.gram.memory
 
     def block(self, rows: Selection, cols: Selection) -> Block:
@@ -200,14 +205,18 @@ class SignedGram:
         return self.sign * self.gram.matvec(beta)[self.index]
 
     def dense(self) -> Block:
-        """Return the whole matrix, computed anew; MemoryError if it does not fit."""
+        """Return the full matrix, not stored; MemoryError if it does not fit."""
         if not self.fits:
             raise too_large(f"a dense matrix of {self.n} variables", self.n, self.gram.memory)
-        K = self.gram.block(slice(None), slice(None))  # each value once, though samples repeat
+        K = self.gram.block(
+            slice(None), slice(None)
+        )  # evaluates each value once, although samples repeat
         return self.sign[:, None] * K[np.ix_(self.index, self.index)] * self.sign
 
 
-def too_large(what: str, n: int, memory: int) -> MemoryError:
-    """Return the error that a matrix of n rows takes more than `memory` bytes."""
-    needed, allowed = 8 * n**2 / GIBIBYTE, memory / GIBIBYTE
-    return MemoryError(f"{what} needs {needed:.1f} GiB, more than the {allowed:.1f} GiB allowed")
+def too_large(subject: str, n: int, memory: int) -> MemoryError:
+    """Return the MemoryError for an (n, n) matrix larger than `memory` bytes."""
+    required, allowed = 8 * n**2 / GIBIBYTE, memory / GIBIBYTE
+    return MemoryError(
+        f"{subject} needs {required:.1f} GiB, more than the {allowed:.1f} GiB allowed"
+    )

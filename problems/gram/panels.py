@@ -1,10 +1,10 @@
-"""Inner products of samples in tiles that stay in registers, and functions of them.
+"""Inner products of samples in register tiles, and kernel functions of them.
 
-Columns are packed once, a panel of 32 (16 in float64) at a time with one feature after the other, and
-rows 8 at a time. A tile's sums stay in registers until all features are done, and go through the
-function while in the first-level cache: so a few rows take no longer each than many, as they do in a
-product of matrices, and one compiled call computes a thread's part. Without AVX-512 a tile has half as
-many rows and columns.
+Columns are packed once, in panels of 32 (16 in float64) stored feature by feature, and rows in groups of
+8. A tile's sums stay in registers until all features are added, and the kernel's function is applied
+while they are in the L1 cache. So the time per row does not grow when there are few rows, unlike in a
+BLAS product, and one compiled call computes a thread's share. Without AVX-512 a tile has half as many
+rows and columns.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Indices
 from dualgap.problems.gram.exponential import exponential
 
-# Of 32 registers of 64 bytes, 16 hold sums; of 16 of 32 bytes, as any CPU named to Numba may have, 8.
-_WIDE = "NUMBA_CPU_NAME" not in os.environ and llvm.get_host_cpu_features().get("avx512f", False)
-_LANES, HEIGHT = (16, 8) if _WIDE else (8, 4)  # float32 in a register; rows of a tile
+# Sums take 16 of 32 registers of 64 bytes, or 8 of 16 of 32 bytes, which every CPU named to Numba has.
+_AVX512 = "NUMBA_CPU_NAME" not in os.environ and llvm.get_host_cpu_features().get("avx512f", False)
+_LANES = 16 if _AVX512 else 8  # float32 values per register
+HEIGHT = _LANES // 2  # rows of a tile
 WIDTH = 2 * _LANES  # columns of a tile
 
 
@@ -35,7 +36,7 @@ def _write_products(_: Any, rows: Any, group: Any, panels: Any, panel: Any, tile
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         integer, real = ir.IntType(64), ir.FloatType()
-        vector, places = ir.VectorType(real, _LANES), ir.VectorType(ir.IntType(32), _LANES)
+        vector, lane_indices = ir.VectorType(real, _LANES), ir.VectorType(ir.IntType(32), _LANES)
         zero, none = ir.Constant(vector, [0.0] * _LANES), ir.Constant(vector, ir.Undefined)
         kind = ir.FunctionType(vector, [vector] * 3)
         name = f"llvm.fmuladd.v{_LANES}f32"
@@ -49,23 +50,25 @@ def _write_products(_: Any, rows: Any, group: Any, panels: Any, panel: Any, tile
             size = builder.mul(depth, integer(width))
             return builder.gep(array.data, [builder.mul(index, size)])
 
-        lines = start(a, values[1], HEIGHT)
+        row_data = start(a, values[1], HEIGHT)
         columns = builder.bitcast(start(b, values[3], WIDTH), vector.as_pointer())
         target = builder.bitcast(c.data, vector.as_pointer())
 
         def load(start: Any, count: int, loop: Any) -> list[Any]:
             first = builder.mul(loop.index, integer(count))
-            places = [builder.add(first, integer(k)) for k in range(count)]
-            return [builder.load(builder.gep(start, [at]), align=4) for at in places]
+            positions = [builder.add(first, integer(k)) for k in range(count)]
+            return [builder.load(builder.gep(start, [at]), align=4) for at in positions]
 
         sums = [cgutils.alloca_once_value(builder, zero) for _ in range(2 * HEIGHT)]
         with cgutils.for_range(builder, depth) as loop:
             halves = load(columns, 2, loop)
-            for r, entry in enumerate(load(lines, HEIGHT, loop)):
+            for r, entry in enumerate(load(row_data, HEIGHT, loop)):
                 one = builder.insert_element(none, entry, ir.IntType(32)(0))
-                spread = builder.shuffle_vector(one, none, ir.Constant(places, [0] * _LANES))
+                broadcast = builder.shuffle_vector(
+                    one, none, ir.Constant(lane_indices, [0] * _LANES)
+                )
                 for half, total in zip(halves, sums[2 * r :], strict=False):
-                    term = spread, half, builder.load(total)
+                    term = broadcast, half, builder.load(total)
                     builder.store(builder.call(multiply_add, term), total)
         for k, total in enumerate(sums):
             builder.store(builder.load(total), builder.gep(target, [integer(k)]), align=4)
@@ -74,30 +77,28 @@ def _write_products(_: Any, rows: Any, group: Any, panels: Any, panel: Any, tile
     return types.none(rows, group, panels, panel, tile), generate
 
 
-def pack(X: NDArray[Any], some: Indices, width: int) -> NDArray[Any]:
-    """Return X[some] in groups of `width`, shape (groups, d, width), with zeros at the end."""
-    rows = np.empty((some.size + -some.size % width, X.shape[1]), X.dtype)
-    np.take(X, some, axis=0, out=rows[: some.size], mode="clip")
-    rows[some.size :] = 0.0
+def pack(X: NDArray[Any], indices: Indices, width: int) -> NDArray[Any]:
+    """Return X[indices] in groups of `width`, shape (groups, d, width), padded with zeros."""
+    rows = np.empty((indices.size + -indices.size % width, X.shape[1]), X.dtype)
+    np.take(X, indices, axis=0, out=rows[: indices.size], mode="clip")
+    rows[indices.size :] = 0.0
     return np.ascontiguousarray(rows.reshape(-1, width, X.shape[1]).transpose(0, 2, 1))
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def fill(
-    rows: NDArray[Any], panels: NDArray[Any], tile: NDArray[Any], out: NDArray[Any], left: int,
+    rows: NDArray[Any], panels: NDArray[Any], tile: NDArray[Any], out: NDArray[Any], offset: int,
     factor: Any, shift: Any, degree: int,
 ) -> None:  # fmt: skip
-    """Write (factor·products + shift)^degree of packed rows and columns to `out`, from column `left` on.
+    """Write (factor·products + shift)^degree of packed rows and columns to `out[:, offset:]`.
 
-    Where `degree` is 0, exp(factor·products). All in float32; `tile` (HEIGHT, WIDTH) is overwritten.
+    If `degree` is 0, write exp(factor·products). All in float32; `tile` (HEIGHT, WIDTH) is overwritten.
     """
-    step = (
-        1 + rows.shape[1] // 128
-    )  # groups that a panel meets while cached, where it is long to read
-    for begin in range(0, rows.shape[0], step):
+    step = 1 + rows.shape[1] // 128  # groups per pass over a panel: long panels are costly to read
+    for first_group in range(0, rows.shape[0], step):
         for p in range(panels.shape[0]):
-            column = left + p * WIDTH
-            for g in range(begin, begin + step):
+            column = offset + p * WIDTH
+            for g in range(first_group, first_group + step):
                 if g == rows.shape[0]:
                     break
                 _write_products(rows, g, panels, p, tile)  # type: ignore[call-arg]

@@ -1,8 +1,8 @@
-"""One pool of threads at a time.
+"""Share the cores between BLAS and our own threads.
 
-Linear algebra's own threads spin for a while after each product, and slow down whatever else runs: on
-two cores by a factor of two to three. Solvers that spread tiles over threads of their own, or whose
-products are small, run it on one thread, and give it all of them for a large factorisation.
+BLAS threads spin for a while after each product and slow down everything else: on two cores by a factor
+of two to three. Solvers that distribute tiles over their own threads, or whose products are small, limit
+BLAS to one thread, and give it all of them for a large factorisation.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 Job = Callable[[int, int], None]
 
-# Multiplications that are worth a thread, 0.3 ms: starting it takes 0.1 ms, waking it half of that, on a
-# busy machine some milliseconds. A float32 value read from memory takes as long as sixteen.
-_LEAST_WORK, READING = 2**23, 16
+# Multiplications that justify a thread, 0.3 ms: starting one takes 0.1 ms, waking one half of that, or
+# a few milliseconds on a busy machine.
+_MIN_WORK_PER_THREAD = 2**23
+READING = 16  # multiplications that take as long as reading a float32 value from memory
 
-
-# The contexts that limit linear algebra, each with its count, and what was before the first of them
-_LOCK, _OPEN, _BEFORE = Lock(), dict[object, int](), list[Any]()
+_lock = Lock()
+_limits: dict[object, int] = {}  # the open contexts that limit BLAS, in order of opening
+_original: list[Any] = []  # the limits before the first of them
 
 
 @cache
 def _linear_algebra() -> Any:
-    """Return the linear algebra libraries; finding them takes 3 ms, so it is done once."""
-    import_module("scipy.linalg")  # brings a library of its own, which has to be found too
+    """Return the BLAS libraries; finding them takes 3 ms, so it is done once."""
+    import_module("scipy.linalg")  # loads a separate BLAS library, which must be found too
     return ThreadpoolController().select(user_api="blas")
 
 
 class Threads:
-    """How many threads there are, and who has them.
+    """The number of BLAS threads, and contexts that limit it.
 
     Attributes
     ----------
-    count : threads that linear algebra was set to when this was made.
+    count : BLAS threads when this object was created.
     """
 
     def __init__(self) -> None:
@@ -50,29 +51,29 @@ class Threads:
 
     @contextmanager
     def limited(self, count: int) -> Generator[None]:
-        """Give linear algebra `count` threads, of the whole process.
+        """Limit BLAS to `count` threads, in the whole process.
 
-        Where contexts of several threads overlap, the last that is open counts, and after all of them
-        there is again what was before the first.
+        When contexts of several threads overlap, the latest open one applies; after the last one the
+        original limits are restored.
         """
-        own = object()
-        with _LOCK:
+        token = object()
+        with _lock:
             limit = self._libraries.limit(limits=count)
-            _OPEN[own] = count
-            if len(_OPEN) == 1:
-                _BEFORE[:] = [limit]
+            _limits[token] = count
+            if len(_limits) == 1:
+                _original[:] = [limit]
         try:
             yield
         finally:
-            with _LOCK:
-                del _OPEN[own]
-                if _OPEN:
-                    self._libraries.limit(limits=next(reversed(_OPEN.values())))
+            with _lock:
+                del _limits[token]
+                if _limits:
+                    self._libraries.limit(limits=next(reversed(_limits.values())))
                 else:
-                    _BEFORE.pop().restore_original_limits()
+                    _original.pop().restore_original_limits()
 
     def one_at_a_time(self, work: Iterator[T]) -> Iterator[T]:
-        """Yield what `work` does, with linear algebra on one thread while it is at work."""
+        """Yield the items of `work`, with BLAS limited to one thread while each is computed."""
         while True:
             with self.limited(1):
                 item = next(work, None)
@@ -82,7 +83,7 @@ class Threads:
 
 
 class Pool:
-    """Threads that share a job, each of them a part of a range."""
+    """Threads that divide a job, a range of indices, between them."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -99,16 +100,16 @@ class Pool:
         return ThreadPoolExecutor(self.count)
 
     def run(self, job: Job, count: int, work: int) -> None:
-        """Run job(first, last) over parts of range(count), on as many threads as its `work` is worth.
+        """Run job(first, last) over parts of range(count), on as many threads as `work` justifies.
 
-        It is given in multiplications.
+        `work` is the number of multiplications.
         """
         if count == 0:
             return
-        parts = min(self.count, count, max(1, work // _LEAST_WORK))
+        parts = min(self.count, count, max(1, work // _MIN_WORK_PER_THREAD))
         size = -(-count // parts)
-        others = range(size, count, size)
-        waiting = [self._threads.submit(job, at, min(at + size, count)) for at in others]
+        starts = range(size, count, size)
+        waiting = [self._threads.submit(job, start, min(start + size, count)) for start in starts]
         job(0, min(size, count))
         for part in waiting:
             part.result()

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from dualgap.problems.arithmetic.balls import Balls
-from dualgap.problems.arithmetic.rounding import EXPONENTIAL, gamma, grown, terms
+from dualgap.problems.arithmetic.rounding import EXPONENTIAL, gamma, exp_error, terms
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel
 from dualgap.problems.kernels.expansion import MOST_FEATURES, exact_type, products_with
@@ -88,7 +88,7 @@ class RBF(Kernel):
         """
         X = self.centred(X)
         largest, count = self.reach(squared_norms(X)), terms(X)
-        relative = grown(4 * min(largest, self.expansion_limit) * gamma(count + 6))
+        relative = exp_error(4 * min(largest, self.expansion_limit) * gamma(count + 6))
         uniform = float(np.finfo(float).tiny)
         # in two sparse rows there are up to twice as many entries
         if largest > self.expansion_limit:

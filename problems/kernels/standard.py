@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls
-from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, grown, terms
+from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, exp_error, terms
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel, relative_errors
 from dualgap.problems.kernels.samples import (
@@ -71,7 +71,7 @@ class Polynomial(Kernel):
 
         By Cauchy and Schwarz gamma·‖x‖‖z‖ + coef0 is at most the root of the same for x, x and z, z.
         """
-        relative = grown(self.degree * gamma(terms(X) + 3))
+        relative = exp_error(self.degree * gamma(terms(X) + 3))
         return gamma(ELEMENTARY), relative_errors(relative, self.diagonal(X))
 
     @property

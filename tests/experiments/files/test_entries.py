@@ -111,7 +111,7 @@ def test_everything_from_outside_runs_is_certified_and_comes_back(tmp_path: Path
 QUANTILE = {"formulation": '"ours.py:QuantileSVR"', "dataset": '"ours.py:Ramp"', "C": 2, "tau": 0.3}
 RISK = {"formulation": "regularized_erm", "dataset": '"ours.py:Ramp"', "lam": 0.1}
 WRONG = [  # an entry of `problems`, and what is said of it
-    (QUANTILE | {"formulation": '"ours.py:Quantile"'}, "has QuantileSVR, not 'Quantile'"),
+    (QUANTILE | {"formulation": '"ours.py:Quantile"'}, "defines QuantileSVR, not 'Quantile'"),
     (QUANTILE | {"formulation": '"none.py:X"'}, "there is no file"),
     (QUANTILE | {"dataset": '"ours.py:Pinball"'}, "not 'Pinball'"),
     (RISK | {"loss": '"ours.py:Shifted"'}, "not 'Shifted'"),

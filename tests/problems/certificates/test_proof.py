@@ -282,7 +282,7 @@ class Unstated(Squared):
 
 
 def test_a_loss_that_is_no_formula_of_operators_is_refused():
-    with pytest.raises(TypeError, match="hypot is not known of numbers with radii"):
+    with pytest.raises(TypeError, match="hypot is not supported for numbers with error bounds"):
         certify(RegularizedERM(X, TARGETS, 0.05, Unstated()), Point(w=np.ones(4)))
 
 

@@ -91,7 +91,7 @@ def test_semidefiniteness_is_tested_where_it_is_not_declared():
 
 @pytest.mark.parametrize("limit", [0, 5000], ids=["Lanczos", "Cholesky"])
 def test_a_larger_gram_matrix_is_tested_in_time(monkeypatch, limit):
-    monkeypatch.setattr("dualgap.problems.gram.semidefinite._MOST_FACTORED", limit)
+    monkeypatch.setattr("dualgap.problems.gram.semidefinite._MAX_CHOLESKY_ROWS", limit)
     samples = rng.standard_normal((300, 5))
     linear = samples @ samples.T
     assert is_positive_semidefinite(Gram(linear, Precomputed()))

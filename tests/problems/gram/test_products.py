@@ -22,7 +22,7 @@ def drawn(kind):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kind", ["real", "short", "long"])
 def test_products_with_equal_samples_are_within_their_errors(kind, sparse, gamma, monkeypatch):
-    monkeypatch.setattr(products, "_VALUES", 500)  # in several blocks
+    monkeypatch.setattr(products, "_CHUNK_VALUES", 500)  # in several blocks
     X, v = drawn(kind), np.random.default_rng(1).standard_normal(120)
     v[::5] = 0.0
     wide = X.astype(np.longdouble)

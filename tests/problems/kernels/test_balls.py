@@ -130,7 +130,7 @@ def test_the_kernel_of_the_tutorial_is_proven():
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        (lambda k, X, Z: cdist(X, Z), "it is converted to float64 numbers"),
+        (lambda k, X, Z: cdist(X, Z), "the array of balls is converted to float64"),
         (lambda k, X, Z: 1.0 * (X @ Z.T > 1), "numpy.greater has no ball arithmetic"),
         (lambda k, X, Z: np.linalg.norm(X[:, None] - Z, axis=2), "numpy.norm has no ball"),
         (lambda k, X, Z: np.add.outer(X[:, 0], Z[:, 0]), "numpy.add has no ball arithmetic"),
@@ -149,7 +149,8 @@ def test_what_balls_would_not_enclose_is_refused(values, reason):
 def test_a_kernel_without_ball_arithmetic_is_refused_by_name():
     kernel = from_outside(lambda k, X, Z: np.exp(-cdist(X, Z)))
     c = certify(SoftMarginDual(X, Y, 1.0, kernel), Point(np.full(12, 0.1)), rigorous=True)
-    assert c.reason.endswith("Outside has no ball arithmetic: it is converted to float64 numbers")
+    reason = "Outside has no ball arithmetic: the array of balls is converted to float64"
+    assert c.reason.endswith(reason)
     assert np.isnan(c.gap)
 
 
@@ -195,7 +196,7 @@ def test_a_matrix_of_few_samples_is_tested_in_rationals():
     whole[0, 0] -= 2.0**-52
     assert 0 < psd_shift(Gram(whole, Precomputed()), proven=True) < 1e-12
     whole[0, 0] = 0.0
-    with pytest.raises(Unprovable, match="eigenvalues below 0, by more than rounding"):
+    with pytest.raises(Unprovable, match="negative eigenvalues, by more than rounding"):
         psd_shift(Gram(whole, Precomputed()), proven=True)
 
 
@@ -208,8 +209,8 @@ def test_a_sigmoid_is_proven_where_its_matrix_is_semidefinite():
 
 
 def test_too_many_samples_for_a_test_are_refused(monkeypatch):
-    monkeypatch.setattr("dualgap.problems.gram.semidefinite._MOST_TESTED", 11)
-    with pytest.raises(Unprovable, match="12 are too many to test it"):
+    monkeypatch.setattr("dualgap.problems.gram.semidefinite._MAX_BALL_ROWS", 11)
+    with pytest.raises(Unprovable, match="12 samples are too many to test it"):
         psd_shift(Gram(X, Sigmoid(0.5, 0.0)), proven=True)
 
 

@@ -51,7 +51,7 @@ def column_exponents(
 
     With the cost scaled by 2ᵛ and rows by 2ʳ, k minimises the sum of squares of the binary logarithms of
     P's `diagonal`, `q`, CSR `M` (m, n), `sides` (m,) and `bounds` (Curtis & Reid 1972), with less weight
-    on outliers. Changing the units of cost, rows or columns changes k accordingly, and does not change u.
+    on outliers. Other units of cost, rows or columns change k accordingly, and do not change u.
     """
     from scipy.sparse.linalg import lsmr  # noqa: PLC0415 - slow to import
 

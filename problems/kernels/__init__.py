@@ -1,20 +1,20 @@
 """Kernels k(x, z) = φ(x)ᵀφ(z), one class each, and their algebra.
 
 base         a kernel and its values on bound samples; sum, product and positive multiple of kernels
-features     kernels of a feature map that is computed
-standard     linear, polynomial, sigmoid, and a Gram matrix in place of samples
+features     kernels with an explicit feature map
+standard     linear, polynomial, sigmoid, and a precomputed Gram matrix
 gaussian     exp(−gamma·‖x − z‖²)
-expansion    inner products for it, in float32 where that loses nothing
+expansion    inner products for it, in float32 if that is exact
 algebra      exponential and polynomial of a kernel
 coordinates  a kernel on a subset of the coordinates; xᵀAz
 sets, strings, graphs    kernels on symbolic samples
-fisher       a kernel made of a Gaussian mixture
+fisher       a kernel based on a Gaussian mixture
 
-Samples are rows of numbers throughout, so that data sets, solvers and certificates need to know nothing
-of symbols: a set is a row of zeros and ones, a string a row of letter numbers, a graph the lower
-triangle of its adjacency matrix with vertex labels on the diagonal. 0 means "nothing here" in all of
-them, so rows may be padded with zeros and stored sparse. `encode_sets`, `encode_strings` and
-`encode_graphs` make such rows, and each kernel decodes its own.
+Samples are always rows of numbers, so that data sets, solvers and certificates need not handle symbols:
+a set is a row of zeros and ones, a string a row of letter numbers, a graph the lower triangle of its
+adjacency matrix with vertex labels on the diagonal. 0 means "absent" in all of them, so rows may be
+padded with zeros and stored sparse. Use `encode_sets`, `encode_strings` and `encode_graphs` to create
+such rows; each kernel decodes them.
 """
 
 from dualgap.problems.kernels.algebra import Exponential, PolynomialOf, kernels_in, uses_gram_matrix
@@ -35,7 +35,7 @@ from dualgap.problems.kernels.standard import Linear, Polynomial, Precomputed, S
 from dualgap.problems.kernels.strings import Spectrum, encode_strings
 from dualgap.problems.registry import Registry
 
-# What experiment files may name.
+# The kernels that experiment files may name.
 KERNELS = Registry(__name__, Kernel, "kernel")
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""What a kernel is, its values on bound samples, and the sums, products and multiples of kernels.
+"""The base class of kernels, their values on bound samples, and sums, products and multiples of kernels.
 
-That sums and products of positive semidefinite matrices (of entries: Schur 1911) are so again makes
-kernels of kernels (Shawe-Taylor & Cristianini 2004, proposition 3.22).
+Sums and entrywise products (Schur 1911) of positive semidefinite matrices are positive semidefinite, so
+these combinations are kernels too (Shawe-Taylor & Cristianini 2004, proposition 3.22).
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from dualgap.problems.registry import is_ours, snake_case
 from dualgap.problems.validation import check_positive, shown
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
-_VALUES = 2**22  # of a kernel that are looked at together
-# Operations that the value of a kernel from outside is allowed, which says nothing of its rounding.
-OPERATIONS = 2**14
-_FEW, _REFUTED = 256, 1e-8  # samples that are tried; of the largest eigenvalue, that is no rounding
+_CHUNK_VALUES = 2**22  # kernel values held at a time: 32 MiB
+# Operations per value assumed of a kernel that does not define `rounding`.
+ASSUMED_OPERATIONS = 2**14
+_TEST_SAMPLES = (
+    256  # samples on which a declaration is tested: its eigenvalues take a few milliseconds
+)
+_PSD_RTOL = 1e-8  # violations above this fraction of the largest eigenvalue are not rounding errors
 
 
 class Kernel(ABC):
@@ -33,13 +36,13 @@ class Kernel(ABC):
 
     Attributes
     ----------
-    name : how experiment files call it: the class name in snake case.
-    source : where the kernel is published.
+    name : the name in experiment files: the class name in snake case.
+    source : the publication.
     psd : bool or None
-        True: positive semidefinite on any samples; None: it depends on the samples, so it is tested.
+        True: positive semidefinite on all samples; None: it depends on the samples, so it is tested.
     monomials : frozenset of int or None
         The degrees of the monomials of x that make up φ(x), for kernels with a finite feature map
-        (what holds exactly for all of them holds exactly for φ); None for other ones.
+        (what holds exactly for all of them holds exactly for φ); None for other kernels.
     """
 
     name: ClassVar[str] = ""
@@ -49,20 +52,20 @@ class Kernel(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = snake_case(cls.__name__)
-        parent: Any = cls.__mro__[1]
-        restated = {"__call__", "diagonal"} & vars(cls).keys()
-        if restated and is_ours(parent) and not is_ours(cls) and not isabstract(parent):
+        base: Any = cls.__mro__[1]
+        overridden = {"__call__", "diagonal"} & vars(cls).keys()
+        if overridden and is_ours(base) and not is_ours(cls) and not isabstract(base):
             raise TypeError(
-                f"{cls.__name__}: solvers and certificates compute {parent.__name__} in code of their "
-                "own, which these values would not reach; extend Kernel"
+                f"{cls.__name__}: solvers and certificates have their own code for {base.__name__}, "
+                "which would ignore this override; extend Kernel instead"
             )
 
     @abstractmethod
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Return the (m, k) matrix of k(xᵢ, zⱼ) for rows of `X` (m, d) and `Z` (k, d).
 
-        Written in operators and NumPy's elementary functions it takes arrays of balls too, so that
-        bounds are proven with it: see `Balls`.
+        If it only uses operators and NumPy's elementary functions, it also accepts arrays of balls, so
+        that bounds can be proven: see `Balls`.
         """
 
     @abstractmethod
@@ -70,36 +73,36 @@ class Kernel(ABC):
         """Return k(xᵢ, xᵢ) for each row, shape (m,)."""
 
     def bind(self, X: Matrix) -> Bound:
-        """Return the kernel's values among the samples `X` (n, d), and between these and new ones."""
+        """Bind the kernel to samples `X` (n, d)."""
         return Bound(self, X)
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
         """Return (ρ, m) with |computed − k(xᵢ, xⱼ)| ≤ ρ·|computed| + mᵢmⱼ, m (n,).
 
-        By default as if each value were a sum of 16,384 products of no more than √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))
-        in all. A kernel whose values may be further off says so here.
+        The default assumes that each value is a sum of 16,384 products whose moduli add up to at most
+        √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ)). Override it for a kernel with larger errors.
         """
-        return 0.0, relative_errors(gamma(OPERATIONS), self.diagonal(X))
+        return 0.0, relative_errors(gamma(ASSUMED_OPERATIONS), self.diagonal(X))
 
     @property
     def monomials(self) -> frozenset[int] | None:
-        """Degrees of the monomials of a finite feature map, None for other ones."""
+        """Degrees of the monomials of a finite feature map, else None."""
         return None
 
     def careful(self, X: Matrix) -> Kernel | None:
-        """Return the same kernel with values of more digits on `X` at some cost, None for none."""
+        """Return a slower implementation that is more accurate on `X`, or None."""
         return None
 
     def check(self, X: Matrix) -> None:  # noqa: B027 - most kernels take any samples
         """Raise ValueError if `X` cannot be this kernel's samples."""
 
     def fit(self, X: Matrix) -> Kernel:
-        """Return the kernel with what it takes from the training samples; most take nothing."""
+        """Return the kernel fitted to the training samples; most kernels return themselves."""
         return self
 
     @property
     def is_psd(self) -> bool | None:
-        """`psd`, of a combination: only if all parts are declared."""
+        """`psd`; for a combination, True only if it is for all parts."""
         return self.psd
 
     def __add__(self, other: Kernel) -> Kernel:
@@ -114,9 +117,9 @@ class Kernel(ABC):
 
 
 class Bound:
-    """A kernel's values among the samples that it is bound to, and between these and new ones.
+    """A kernel's values among the samples it is bound to, and between them and new samples.
 
-    A kernel for which work on the samples can be shared by all blocks has a `Bound` of its own.
+    Kernels that can share work on the samples between blocks define a subclass.
     """
 
     def __init__(self, kernel: Kernel, X: Matrix) -> None:
@@ -140,26 +143,26 @@ class Bound:
         return self.kernel.rounding(self.X)
 
     def absolute_radius(self) -> Vector:
-        """Return an m that alone does what `radius` does."""
+        """Return m (n,) with |K[i, j] − k(xᵢ, xⱼ)| ≤ mᵢmⱼ, without a relative part."""
         relative, absolute = self.radius()
         return np.hypot(absolute, np.sqrt(1.01 * relative) * self.sizes) if relative else absolute
 
     @cached_property
     def sizes(self) -> Vector:
-        """An s (n,) with |k(xᵢ, xⱼ)| ≤ 1.01·sᵢsⱼ, up to what `radius` says of blocks.
+        """Factors s (n,) with |k(xᵢ, xⱼ)| ≤ 1.01·sᵢsⱼ, up to the errors given by `radius`.
 
-        √k(xᵢ, xᵢ) where the kernel is known to be semidefinite (by Cauchy and Schwarz), else the root of
-        the largest value that there is.
+        √k(xᵢ, xᵢ) if the kernel is known to be semidefinite (Cauchy–Schwarz), else the root of the
+        largest value.
         """
         if self.kernel.is_psd:
             return relative_errors(1.0, self.diagonal())
-        n, everything = self.X.shape[0], np.arange(self.X.shape[0])
-        parts = np.array_split(everything, -(-n * n // _VALUES))
-        largest = max(float(np.abs(self.block(rows, everything)).max()) for rows in parts)
+        n, samples = self.X.shape[0], np.arange(self.X.shape[0])
+        chunks = np.array_split(samples, -(-n * n // _CHUNK_VALUES))
+        largest = max(float(np.abs(self.block(rows, samples)).max()) for rows in chunks)
         return np.full(n, np.sqrt(largest))
 
     def precise_columns(self, cols: Indices) -> PreciseColumns:
-        """Return (rows ↦ block(rows, cols), ρ, m), or blocks of more digits where there are some."""
+        """Return (rows ↦ block(rows, cols), ρ, m), as accurate as the kernel can compute them."""
         return lambda rows: self.block(rows, cols), *self.radius()
 
     def balls(self, rows: Indices, cols: Indices) -> Any:
@@ -168,7 +171,7 @@ class Bound:
         Raises
         ------
         Unprovable
-            If the kernel takes no arrays of balls.
+            If the kernel does not support arrays of balls.
         """
         name = type(self.kernel).__name__
         try:
@@ -176,17 +179,17 @@ class Bound:
         except (Unprovable, TypeError, AttributeError, ValueError) as error:
             raise Unprovable(f"{name} has no ball arithmetic: {error}") from error
         if not isinstance(values, Balls) or values.shape != (rows.size, cols.size):
-            raise Unprovable(f"{name} has no ball arithmetic: its values are no array of balls")
+            raise Unprovable(f"{name} has no ball arithmetic: its values are not an array of balls")
         return values.matrix()
 
 
 def relative_errors(relative: float, diagonal: Vector) -> Vector:
-    """Return the m for errors of relative·√(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
+    """Return m (n,) with mᵢmⱼ = relative·√(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
     return np.sqrt(relative * np.maximum(diagonal, 0.0))
 
 
 def check_overflow(kernel: Kernel, X: Matrix) -> None:
-    """Raise ValueError if K has a diagonal, and so values, beyond float64."""
+    """Raise ValueError if the diagonal of K overflows float64."""
     with np.errstate(over="ignore"):
         diagonal = kernel.diagonal(X)
     if not np.isfinite(diagonal).all():
@@ -194,52 +197,52 @@ def check_overflow(kernel: Kernel, X: Matrix) -> None:
 
 
 def check_declared(kernel: Kernel, X: Matrix) -> None:
-    """Raise ValueError if a kernel from outside has values that its `psd = True` does not allow."""
+    """Raise ValueError if the values of a user's kernel contradict its `psd = True`."""
     if isinstance(kernel, Composite):
         for part in kernel.parts:
             check_declared(part, kernel.view(X))
         return
     if is_ours(type(kernel)) or not kernel.is_psd:
         return
-    few = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], _FEW)).astype(np.intp))
-    K = kernel(X[few], X[few])
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], _TEST_SAMPLES)).astype(np.intp))
+    K = kernel(X[rows], X[rows])
     if not np.isfinite(K).all():
         raise ValueError("X: its kernel values overflow float64; scale the features down")
     values = np.linalg.eigvalsh(0.5 * (K + K.T))
-    off = max(float(np.abs(K - K.T).max()), -float(values[0]))
-    if off > _REFUTED * float(np.abs(values).max()):
+    violation = max(float(np.abs(K - K.T).max()), -float(values[0]))
+    if violation > _PSD_RTOL * float(np.abs(values).max()):
         raise ValueError(
-            f"kernel: {type(kernel).__name__} says that it is symmetric and positive semidefinite, and "
-            f"is off by {off:.3g} on these samples; with `psd: ClassVar = None` it is tested"
+            f"kernel: {type(kernel).__name__} is declared symmetric and positive semidefinite, but "
+            f"violates this by {violation:.3g} on these samples; declare `psd: ClassVar = None`"
         )
 
 
 class Composite(Kernel):
-    """k(x, z) = g(k1(x, z), ...): a frozen dataclass whose first fields are the kernels inside."""
+    """k(x, z) = g(k1(x, z), ...): a frozen dataclass whose first fields are the inner kernels."""
 
     source: ClassVar[str] = ALGEBRA
-    inside: ClassVar[tuple[str, ...]] = ("kernel",)
+    part_names: ClassVar[tuple[str, ...]] = ("kernel",)
 
     def __post_init__(self) -> None:
-        for name, part in zip(self.inside, self.parts, strict=True):
+        for name, part in zip(self.part_names, self.parts, strict=True):
             if not isinstance(part, Kernel):
                 raise ValueError(f"{name}: must be a kernel, got {shown(part)}")
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """The kernels inside."""
-        return tuple(getattr(self, name) for name in self.inside)
+        """The inner kernels."""
+        return tuple(getattr(self, name) for name in self.part_names)
 
     @abstractmethod
     def join(self, *values: Any) -> Any:
-        """Return g of the parts' values, entry by entry: in operators, for balls too."""
+        """Return g of the parts' values, entry by entry, written so that it also accepts balls."""
 
     @abstractmethod
     def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Return the radius of g of the values of bound parts."""
+        """Return the error bounds (ρ, m) of g of the bound parts' values."""
 
     def view(self, X: Matrix) -> Matrix:
-        """Return what the kernels inside see of the samples: by default all."""
+        """Return the columns of the samples that the inner kernels use: by default all."""
         return X
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
@@ -253,12 +256,12 @@ class Composite(Kernel):
         return self.join(*(part.diagonal(X) for part in self.parts))
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Return what follows from the parts' errors."""
+        """Return the bounds that follow from the parts' errors."""
         X = self.view(X)
         return self.joined_radius(*(part.bind(X) for part in self.parts))
 
     def bind(self, X: Matrix) -> Bound:
-        """Bind the samples to each part."""
+        """Bind each part to the samples."""
         return Joined(self, X)
 
     def check(self, X: Matrix) -> None:
@@ -270,16 +273,16 @@ class Composite(Kernel):
     def fit(self, X: Matrix) -> Kernel:
         """Fit each part."""
         X = self.view(X)
-        return replace(self, **{name: getattr(self, name).fit(X) for name in self.inside})  # type: ignore[type-var]
+        return replace(self, **{name: getattr(self, name).fit(X) for name in self.part_names})  # type: ignore[type-var]
 
     @property
     def is_psd(self) -> bool | None:
-        """True if all parts are (of another one the whole may still be semidefinite)."""
+        """True if all parts are, else None: the combination may still be semidefinite."""
         return True if all(part.is_psd for part in self.parts) else None
 
 
 class Joined(Bound):
-    """The values of kernels inside a kernel, each bound to the samples, and joined entry by entry."""
+    """The values of a `Composite`: its parts, each bound to the samples, joined entry by entry."""
 
     def __init__(self, kernel: Composite, X: Matrix) -> None:
         super().__init__(kernel, X)
@@ -310,7 +313,7 @@ class Sum(Composite):
     left: Kernel
     right: Kernel
 
-    inside: ClassVar[tuple[str, ...]] = ("left", "right")
+    part_names: ClassVar[tuple[str, ...]] = ("left", "right")
 
     def join(self, *values: Any) -> Any:
         """Return the sum."""
@@ -318,13 +321,13 @@ class Sum(Composite):
         return left + right
 
     def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Errors add, and the addition rounds once."""
+        """Add the parts' errors; the addition rounds once."""
         left, right = (part.absolute_radius() for part in parts)
         return gamma(1), np.hypot(left, right)
 
     @property
     def monomials(self) -> frozenset[int] | None:
-        """φ stacks both feature maps."""
+        """The degrees of both parts, as φ stacks their feature maps."""
         left, right = self.left.monomials, self.right.monomials
         return None if left is None or right is None else left | right
 
@@ -336,7 +339,7 @@ class Product(Composite):
     left: Kernel
     right: Kernel
 
-    inside: ClassVar[tuple[str, ...]] = ("left", "right")
+    part_names: ClassVar[tuple[str, ...]] = ("left", "right")
 
     def join(self, *values: Any) -> Any:
         """Return the product."""
@@ -344,17 +347,17 @@ class Product(Composite):
         return left * right
 
     def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Each part's error is multiplied by the other part."""
+        """Multiply each part's error by the size of the other part."""
         left, right = (part.absolute_radius() for part in parts)
-        of_left, of_right = (part.sizes for part in parts)
-        terms = left * of_right, of_left * right, left * right
+        left_sizes, right_sizes = (part.sizes for part in parts)
+        terms = left * right_sizes, left_sizes * right, left * right
         return gamma(1), 1.02 * np.sqrt(sum(term**2 for term in terms))
 
     @property
     def monomials(self) -> frozenset[int] | None:
-        """φ holds all products of two features, so degrees add."""
+        """All sums of two degrees, as φ contains all products of two features."""
         left, right = self.left.monomials, self.right.monomials
-        return None if left is None or right is None else added(left, right)
+        return None if left is None or right is None else degree_sums(left, right)
 
 
 @dataclass(frozen=True)
@@ -373,16 +376,16 @@ class Scaled(Composite):
         return self.factor * values[0]
 
     def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """As the kernel inside, times the factor."""
+        """Scale the inner kernel's error."""
         relative, absolute = parts[0].radius()
         return relative + gamma(1), np.sqrt(1.01 * self.factor) * absolute
 
     @property
     def monomials(self) -> frozenset[int] | None:
-        """As the kernel that is scaled."""
+        """The inner kernel's degrees."""
         return self.kernel.monomials
 
 
-def added(left: frozenset[int], right: frozenset[int]) -> frozenset[int]:
-    """Return all sums of a degree on the left and one on the right."""
+def degree_sums(left: frozenset[int], right: frozenset[int]) -> frozenset[int]:
+    """Return all sums of a left and a right degree."""
     return frozenset(i + j for i in left for j in right)

@@ -1,7 +1,7 @@
-"""Kernels of some coordinates, or of mixtures of them: k1(x_S, z_S) and xᵀAz.
+"""Kernels of linear maps of the coordinates: k1(x_S, z_S) and xᵀAz.
 
-Both are k1 or the inner product behind a linear map of the samples, x ↦ x_S and x ↦ A^½x, and
-therefore kernels (Shawe-Taylor & Cristianini 2004, proposition 3.22).
+They are k1 after the map x ↦ x_S, and the inner product after x ↦ A^½x, and therefore kernels
+(Shawe-Taylor & Cristianini 2004, proposition 3.22).
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgap.problems.arithmetic.rational import is_semidefinite
+from dualgap.problems.arithmetic.rational import MAX_EXACT_ROWS, is_semidefinite
 from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Matrix, Vector, check_samples
 from dualgap.problems.kernels.base import Bound, Composite, Kernel
@@ -18,8 +18,6 @@ from dualgap.problems.kernels.samples import Block, as_dense, squared_norms
 from dualgap.problems.validation import check_whole, shown
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"
-
-_MOST_EXACT = 100  # rows of a matrix that is examined in rational arithmetic
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,12 @@ class Subset(Composite):
             ) from None
         if not chosen or len(set(chosen)) < len(chosen):
             raise ValueError(
-                f"features: must be different column numbers, at least one, got {shown(self.features)}"
+                f"features: must be one or more distinct column numbers, got {shown(self.features)}"
             )
         object.__setattr__(self, "features", chosen)
 
     def view(self, X: Matrix) -> Matrix:
-        """Return the chosen columns."""
+        """Return the selected columns."""
         return X[:, list(self.features)]
 
     def join(self, *values: Any) -> Any:
@@ -54,21 +52,21 @@ class Subset(Composite):
         return values[0]
 
     def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """As the inner kernel on the chosen columns."""
+        """Return the inner kernel's error bounds."""
         return parts[0].radius()
 
     def check(self, X: Matrix) -> None:
-        """Refuse a column that is not there; check the others for the inner kernel."""
+        """Raise ValueError if a column does not exist, or the inner kernel refuses the samples."""
         if max(self.features) >= X.shape[1]:
             raise ValueError(
-                f"features: column {max(self.features)} is not there, X has columns 0 to "
+                f"features: column {max(self.features)} does not exist; X has columns 0 to "
                 f"{X.shape[1] - 1}"
             )
         super().check(X)
 
     @property
     def monomials(self) -> frozenset[int] | None:
-        """As the inner kernel: those of x_S are among those of x."""
+        """The inner kernel's degrees: monomials of x_S are monomials of x."""
         return self.kernel.monomials
 
 
@@ -88,21 +86,21 @@ class QuadraticForm(Kernel):
         smallest, rounding = self._smallest
         if smallest < -rounding:
             raise ValueError(
-                f"matrix: must be positive semidefinite, its smallest eigenvalue is {smallest:.3g}"
+                f"matrix: must be positive semidefinite, but its smallest eigenvalue is {smallest:.3g}"
             )
 
     @cached_property
     def _smallest(self) -> tuple[float, float]:
-        """The smallest eigenvalue of A, and what rounding may have taken from it."""
+        """The smallest eigenvalue of A, and a bound on its rounding error."""
         values = np.linalg.eigvalsh(self._A)
         size = float(np.abs(values).max())
         return float(values[0]), 10 * len(values) * np.finfo(float).eps * size
 
     @cached_property
     def is_psd(self) -> bool | None:  # type: ignore[override]
-        """True, or None where an eigenvalue may be below 0, which large samples make that of K."""
+        """True, or None if A may have a negative eigenvalue, and so K for large samples."""
         smallest, rounding = self._smallest
-        exact = smallest <= rounding and len(self._A) <= _MOST_EXACT
+        exact = smallest <= rounding and len(self._A) <= MAX_EXACT_ROWS
         return True if smallest > rounding or (exact and is_semidefinite(self._A)) else None
 
     @cached_property
@@ -118,12 +116,12 @@ class QuadraticForm(Kernel):
         return np.einsum("ij,ij->i", X @ self._A, as_dense(X))
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """That of two sums of products, as |x|ᵀ|A||z| is at most ‖A‖_F·‖x‖‖z‖."""
+        """Bound the error of two sums of products, as |x|ᵀ|A||z| ≤ ‖A‖_F·‖x‖‖z‖."""
         relative = gamma(2 * len(self.matrix)) * float(np.linalg.norm(self._A))
         return 0.0, np.sqrt(relative * squared_norms(X))
 
     def check(self, X: Matrix) -> None:
-        """Refuse samples that do not have one feature for each row of A."""
+        """Raise ValueError unless the samples have one feature per row of A."""
         if X.shape[1] != len(self.matrix):
             raise ValueError(
                 f"matrix: has {len(self.matrix)} rows, but X has {X.shape[1]} features"

@@ -1,4 +1,4 @@
-"""Kernels k(x, z) = φ(x)ᵀφ(z) of a feature map φ that is computed, and those whose features count."""
+"""Kernels k(x, z) = φ(x)ᵀφ(z) with an explicit feature map φ, and those whose features are counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy
 from dualgap.problems.arithmetic.balls import Balls
 from dualgap.problems.arithmetic.rounding import gamma, terms
 from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.kernels.base import OPERATIONS, Bound, Kernel
+from dualgap.problems.kernels.base import ASSUMED_OPERATIONS, Bound, Kernel
 from dualgap.problems.kernels.samples import (
     Block,
     Selection,
@@ -22,18 +22,18 @@ from dualgap.problems.kernels.samples import (
     stacked,
 )
 
-_DENSE_BYTES = 2**26  # up to which features are stored dense: their products take less time
+_DENSE_BYTES = 2**26  # features up to this size are stored dense: their products are faster
 
 
 class FeatureMapKernel(Kernel):
-    """k(x, z) = φ(x)ᵀφ(z), for a φ that is computed: a subclass defines `features`."""
+    """k(x, z) = φ(x)ᵀφ(z) with an explicit φ: a subclass defines `features`."""
 
     @abstractmethod
     def features(self, X: Matrix) -> Matrix:
         """Return φ of the rows of `X` (m, d), shape (m, D).
 
-        Which columns there are, and D, may depend on `X`: rows that are to be multiplied with each
-        other are mapped together.
+        D and the meaning of the columns may depend on `X`: map rows together if their features are
+        to be multiplied.
         """
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
@@ -46,9 +46,9 @@ class FeatureMapKernel(Kernel):
         return squared_norms(self.features(X))
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Of inner products of features, each of which is right but for some operations."""
+        """Bound the error of inner products of features, each with the errors of a few operations."""
         phi = self.features(X)
-        return 0.0, np.sqrt(gamma(terms(phi) + OPERATIONS) * squared_norms(phi))
+        return 0.0, np.sqrt(gamma(terms(phi) + ASSUMED_OPERATIONS) * squared_norms(phi))
 
     def bind(self, X: Matrix) -> Bound:
         """Map the samples once."""
@@ -56,7 +56,7 @@ class FeatureMapKernel(Kernel):
 
 
 class Mapped(Bound):
-    """Products of features, of samples that are mapped when the first block is asked for."""
+    """Products of features; the samples are mapped on the first request."""
 
     @cached_property
     def _phi(self) -> Matrix:
@@ -73,7 +73,7 @@ class Mapped(Bound):
 
 
 class CountingKernel(FeatureMapKernel):
-    """k(x, z) = φ(x)ᵀφ(z), for a φ that counts; of φ divided by its length with `normalize`."""
+    """k(x, z) = φ(x)ᵀφ(z) for a φ of counts; `normalize` divides φ by its length."""
 
     normalize: bool
 
@@ -82,7 +82,7 @@ class CountingKernel(FeatureMapKernel):
         """Return the counts of the rows of `X` (m, d), shape (m, D)."""
 
     def features(self, X: Matrix) -> scipy.sparse.csr_array:
-        """Return the counts, or each row divided by its length; rows of zeros stay."""
+        """Return the counts, or each nonzero row divided by its length."""
         counts = self.counts(X)
         if not self.normalize:
             return counts
@@ -91,7 +91,7 @@ class CountingKernel(FeatureMapKernel):
         return scipy.sparse.csr_array(scipy.sparse.diags_array(inverse) @ counts)
 
     def bind(self, X: Matrix) -> Bound:
-        """Count once."""
+        """Compute the counts once."""
         return Counted(self, X)
 
 
@@ -103,7 +103,7 @@ class Counted(Mapped):
         return self.kernel.counts(self.X)
 
     def balls(self, rows: Indices, cols: Indices) -> Any:
-        """Return the exact products, divided by the lengths with `normalize`."""
+        """Return the exact products, divided by the lengths if `normalize` is set."""
         left, right = self._counts[rows], self._counts[cols]
         common = Balls(inner_products(left, right))
         if not self.kernel.normalize:

@@ -1,10 +1,10 @@
-"""The Fisher kernel: samples are alike if they would change a generative model in the same direction.
+"""The Fisher kernel: samples are similar if they would change a generative model in the same direction.
 
     k(x, z) = U(x)ᵀ F⁻¹ U(z),   U(x) = ∇ log p(x | θ),   F = E[U Uᵀ]
 
 p is a mixture of Gaussians with diagonal covariances, π_c·N(x; μ_c, σ_c²), fitted to the training
 samples by scikit-learn. θ holds the logits of π, the μ and the σ. With responsibilities γ_c(x) and the
-diagonal approximation of F, which is exact for components far apart, φ = F^−½U has the entries
+diagonal approximation of F, exact for well-separated components, φ = F^−½U has the entries
     (γ_c − π_c)/√π_c,   γ_c·(x − μ_c)/(σ_c·√π_c),   γ_c·((x − μ_c)²/σ_c² − 1)/√(2π_c).
 
 Sources: Jaakkola & Haussler 1998, "Exploiting generative models in discriminative classifiers";
@@ -28,16 +28,16 @@ from dualgap.problems.kernels.samples import Block, as_dense
 from dualgap.problems.validation import check_whole
 
 _SOURCE = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
-# The mixture is rounded to so many digits: any mixture gives a kernel, and this one is then the same
-# however many threads and whichever machine fitted it.
-_DIGITS = 6
+# The mixture's parameters are rounded: any mixture gives a kernel, and this makes it independent of the
+# machine and the number of threads that fitted it.
+_SIGNIFICANT_DIGITS = 6
 
 
 @dataclass(frozen=True)
 class Fisher(Kernel):
     """The Fisher kernel of a Gaussian mixture of `components`, fitted to the training samples.
 
-    A formulation fits it to its own samples once, when it is built, and has a `FittedFisher` then.
+    A formulation fits it to its samples once, at construction, and then holds a `FittedFisher`.
     """
 
     components: int = 2
@@ -50,19 +50,19 @@ class Fisher(Kernel):
         object.__setattr__(self, "seed", check_whole(self.seed, "seed", 0))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Refuse: there is no mixture yet."""
-        raise ValueError("kernel: Fisher needs training samples first; use fit(X)")
+        """Raise ValueError: the mixture is not fitted yet."""
+        raise ValueError("kernel: Fisher is not fitted to training samples yet; use fit(X)")
 
     def bind(self, X: Matrix) -> Bound:
         """Fit the mixture to `X`."""
         return self.fit(X).bind(X)
 
     def diagonal(self, X: Matrix) -> Vector:
-        """Fit the mixture to `X`, and return its kernel's diagonal."""
+        """Fit the mixture to `X`, and return the diagonal of its kernel."""
         return self.fit(X).diagonal(X)
 
     def check(self, X: Matrix) -> None:
-        """Refuse fewer samples than components."""
+        """Raise ValueError for fewer samples than components."""
         if X.shape[0] < self.components:
             raise ValueError(
                 f"components: must be at most {X.shape[0]}, the number of samples, "
@@ -76,7 +76,7 @@ class Fisher(Kernel):
 
         mixture = GaussianMixture(self.components, covariance_type="diag", random_state=self.seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # it need not be at its optimum
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the optimum is not needed
             mixture.fit(as_dense(X))
         return FittedFisher(
             _rounded(mixture.weights_), _rounded(mixture.means_), _rounded(mixture.covariances_)
@@ -102,10 +102,12 @@ class FittedFisher(FeatureMapKernel):
         deviations = (X[:, None, :] - means) / np.sqrt(variances)
         logs = np.log(weights) - 0.5 * (deviations**2 + np.log(variances)).sum(axis=2)
         odds = np.exp(logs - np.maximum.reduce(logs, axis=1, keepdims=True))
-        shares = odds / odds.sum(axis=1, keepdims=True)
-        of_means = shares[:, :, None] * deviations / np.sqrt(weights)[:, None]
-        of_widths = shares[:, :, None] * (deviations**2 - 1) / np.sqrt(2 * weights)[:, None]
-        parts = [(shares - weights) / np.sqrt(weights), of_means, of_widths]
+        responsibilities = odds / odds.sum(axis=1, keepdims=True)
+        mean_scores = responsibilities[:, :, None] * deviations / np.sqrt(weights)[:, None]
+        variance_scores = (
+            responsibilities[:, :, None] * (deviations**2 - 1) / np.sqrt(2 * weights)[:, None]
+        )
+        parts = [(responsibilities - weights) / np.sqrt(weights), mean_scores, variance_scores]
         return np.hstack([part.reshape(X.shape[0], -1) for part in parts])
 
     @cached_property
@@ -113,13 +115,13 @@ class FittedFisher(FeatureMapKernel):
         return np.array(self.weights), np.array(self.means), np.array(self.variances)
 
     def check(self, X: Matrix) -> None:
-        """Refuse samples that do not have the mixture's number of features."""
+        """Raise ValueError unless the samples have the mixture's number of features."""
         if X.shape[1] != len(self.means[0]):
-            raise ValueError(f"X: has {X.shape[1]} features, the mixture {len(self.means[0])}")
+            raise ValueError(f"X: has {X.shape[1]} features, but the mixture {len(self.means[0])}")
 
 
 def _rounded(values: Any) -> Any:
-    """Return an array's numbers to six digits, as tuples."""
+    """Return an array rounded to six significant digits, as tuples."""
     if np.ndim(values) > 1:
         return tuple(_rounded(row) for row in values)
-    return tuple(float(f"{value:.{_DIGITS}g}") for value in values)
+    return tuple(float(f"{value:.{_SIGNIFICANT_DIGITS}g}") for value in values)

@@ -1,4 +1,4 @@
-"""The Gaussian kernel, with distances that keep their digits far from the origin."""
+"""The Gaussian kernel, with distances that are accurate far from the origin too."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +9,10 @@ import numpy as np
 import scipy
 
 from dualgap.problems.arithmetic.balls import Balls
-from dualgap.problems.arithmetic.rounding import EXPONENTIAL, gamma, exp_error, terms
+from dualgap.problems.arithmetic.rounding import EXPONENTIAL, exp_error, gamma, terms
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel
-from dualgap.problems.kernels.expansion import MOST_FEATURES, exact_type, products_with
+from dualgap.problems.kernels.expansion import MAX_SPARSE_FEATURES, exact_type, products_with
 from dualgap.problems.kernels.samples import (
     Block,
     PreciseColumns,
@@ -41,12 +41,12 @@ class RBF(Kernel):
         """Return the matrix of exp(−gamma·‖xᵢ − zⱼ‖²)."""
         x2, z2 = squared_norms(X), squared_norms(Z)
         if isinstance(X, Balls):
-            # exp([x, ‖x‖², 1]·[2gamma·z, −gamma, −gamma·‖z‖²]): three operations on each value less
-            ones, steep = np.ones((len(X), 1)), np.full((len(Z), 1), -self.gamma)
+            # exp([x, ‖x‖², 1]·[2gamma·z, −gamma, −gamma·‖z‖²]) saves three operations per value
+            ones, minus_gamma = np.ones((len(X), 1)), np.full((len(Z), 1), -self.gamma)
             left = np.hstack([X, x2[:, None], ones])
-            right = np.hstack([2 * self.gamma * Z, steep, -self.gamma * z2[:, None]])
+            right = np.hstack([2 * self.gamma * Z, minus_gamma, -self.gamma * z2[:, None]])
             return np.exp(left @ right.T)
-        if self.reach(x2, z2) <= self.expansion_limit:
+        if self.largest_exponent(x2, z2) <= self.expansion_limit:
             return self.expanded(inner_products(X, Z), -0.5 * x2, -0.5 * z2)
         if scipy.sparse.issparse(X) or scipy.sparse.issparse(Z):
             rows = [scipy.sparse.csr_array(M).sorted_indices() for M in (X, Z)]
@@ -56,22 +56,22 @@ class RBF(Kernel):
             from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import, rarely used
 
             K = np.asarray(cdist(X, Z, "sqeuclidean"), dtype=np.float64)
-        with np.errstate(over="ignore"):  # exp(-inf) is 0, as it should be
+        with np.errstate(over="ignore"):  # exp(-inf) is 0, the correct value
             K *= -self.gamma
         return np.exp(K, out=K)
 
-    def expanded(self, D: Any, halves: Vector, of_columns: Vector) -> Block:
+    def expanded(self, D: Any, half_norms: Vector, column_half_norms: Vector) -> Block:
         """Return exp(2·gamma·(xᵀz − ½‖x‖² − ½‖z‖²)) from inner products and half norms."""
-        K = np.require(D, np.float64, ["C", "W"])  # as compiled code takes it
-        _fill_exponents(K, halves, of_columns, 2 * self.gamma)
+        K = np.require(D, np.float64, ["C", "W"])  # required by the compiled code
+        _fill_exponents(K, half_norms, column_half_norms, 2 * self.gamma)
         return np.exp(K, out=K)
 
     def bind(self, X: Matrix) -> Bound:
-        """Move the samples to their mean where distances keep more digits there."""
+        """Centre the samples at their mean if that makes distances more accurate."""
         return Centred(self, X)
 
     def check(self, X: Matrix) -> None:
-        """Refuse samples whose squared distances overflow."""
+        """Raise ValueError if squared distances overflow."""
         with np.errstate(over="ignore"):
             if not np.isfinite(4.0 * squared_norms(X)).all():
                 raise ValueError("X: its squared norms overflow float64; scale the features down")
@@ -81,63 +81,65 @@ class RBF(Kernel):
         return np.ones(X.shape[0])
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """That of the exponent, and of exp, of samples moved to their mean.
+        """Bound the errors of the exponent and of exp, for centred samples.
 
-        The expansion is wrong by at most 4γ_m·max‖x‖²; differences by γ_m·‖x − z‖², of which exp
-        leaves at most γ_m/e, as t·exp(−t) ≤ 1/e.
+        The error of the expansion is at most 4γ_m·max‖x‖²; that of differences γ_m·‖x − z‖², which
+        changes exp by at most γ_m/e, as t·exp(−t) ≤ 1/e.
         """
         X = self.centred(X)
-        largest, count = self.reach(squared_norms(X)), terms(X)
+        largest, count = self.largest_exponent(squared_norms(X)), terms(X)
         relative = exp_error(4 * min(largest, self.expansion_limit) * gamma(count + 6))
         uniform = float(np.finfo(float).tiny)
-        # in two sparse rows there are up to twice as many entries
+        # two sparse rows have up to twice as many entries
         if largest > self.expansion_limit:
             uniform += 0.4 * gamma((2 * count if scipy.sparse.issparse(X) else X.shape[1]) + 4)
         return relative + gamma(EXPONENTIAL), np.full(X.shape[0], np.sqrt(uniform))
 
     def careful(self, X: Matrix) -> Kernel | None:
-        """Return the kernel that takes differences throughout; of sparse samples they take long."""
+        """Return the kernel that always uses differences; None for sparse samples, where it is slow."""
         return None if scipy.sparse.issparse(X) else ByDifferences(self.gamma)
 
-    def reach(self, *norms: Vector) -> float:
+    def largest_exponent(self, *norms: Vector) -> float:
         """Return gamma·max‖x‖²."""
         return self.gamma * max(float(n.max(initial=0.0)) for n in norms)
 
     def centred(self, X: Matrix) -> Matrix:
-        """Return `X` with its mean taken off if that makes the expansion precise; sparse as it is."""
-        if scipy.sparse.issparse(X) or self.reach(squared_norms(X)) <= 1.0:
+        """Return `X`, minus its mean if it is dense and that makes the expansion accurate."""
+        if scipy.sparse.issparse(X) or self.largest_exponent(squared_norms(X)) <= 1.0:
             return X
         centred = X - X.mean(axis=0)
-        return centred if self.reach(squared_norms(centred)) <= self.expansion_limit else X
+        return (
+            centred if self.largest_exponent(squared_norms(centred)) <= self.expansion_limit else X
+        )
 
 
 class ByDifferences(RBF):
-    """The Gaussian kernel by differences of samples, which keep all digits at some cost."""
+    """The Gaussian kernel computed from differences of samples: slower, but fully accurate."""
 
     listed: ClassVar[bool] = False
     expansion_limit: ClassVar[float] = 0.0
 
 
 class Centred(Bound):
-    """The Gaussian kernel's values, of samples that are moved to their mean where that pays."""
+    """The Gaussian kernel's values, on samples that are centred if that is more accurate."""
 
     @cached_property
     def _samples(self) -> Matrix:
         return self.kernel.centred(self.X)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
-        """Return the block of the moved samples."""
+        """Return the block of the centred samples."""
         return self.kernel(self._samples[rows], self._samples[cols])
 
     def precise_columns(self, cols: Indices) -> PreciseColumns:
-        """Return blocks whose squared distances lose nothing where the samples are of few digits."""
+        """Return blocks whose squared distances are exact if the samples have few digits."""
         kernel, X = self.kernel, self.X
-        if scipy.sparse.issparse(X) and X.shape[1] > MOST_FEATURES:
+        if scipy.sparse.issparse(X) and X.shape[1] > MAX_SPARSE_FEATURES:
             return super().precise_columns(cols)
         if (dtype := exact_type(X)) is not None:
-            # of an exponent −t that is rounded once, t·exp(−t) ≤ 1/e is left
+            # an exponent −t that is rounded once changes exp by at most u·t·exp(−t) ≤ u/e
             relative, uniform = gamma(EXPONENTIAL), float(np.finfo(float).tiny)
-            largest = 4 * kernel.reach(squared_norms(X))
+            largest = 4 * kernel.largest_exponent(squared_norms(X))
             if largest <= 1.0:
                 relative += gamma(2 * largest)
             else:
@@ -145,24 +147,24 @@ class Centred(Bound):
             absolute = np.full(X.shape[0], np.sqrt(uniform))
         else:
             X, dtype, (relative, absolute) = self._samples, np.dtype(np.float64), self.radius()
-            if kernel.reach(squared_norms(X)) > kernel.expansion_limit:
+            if kernel.largest_exponent(squared_norms(X)) > kernel.expansion_limit:
                 return super().precise_columns(cols)
-        products, halves = products_with(X, cols, dtype), -0.5 * squared_norms(X)
-        of_columns = halves[cols]
+        products, half_norms = products_with(X, cols, dtype), -0.5 * squared_norms(X)
+        column_half_norms = half_norms[cols]
 
         def values(rows: Selection) -> Block:
-            return kernel.expanded(products(rows), halves[rows], of_columns)
+            return kernel.expanded(products(rows), half_norms[rows], column_half_norms)
 
         return values, relative, absolute
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_exponents(D: Block, halves: Vector, of_columns: Vector, factor: float) -> None:
-    """Replace D by factor·(Dᵢⱼ + halvesᵢ + of_columnsⱼ), 0 where that is above."""
+def _fill_exponents(D: Block, half_norms: Vector, column_half_norms: Vector, factor: float) -> None:
+    """Replace Dᵢⱼ by min(0, factor·(Dᵢⱼ + half_normsᵢ + column_half_normsⱼ))."""
     for i in range(D.shape[0]):
-        row, half = D[i], halves[i]
+        row, half = D[i], half_norms[i]
         for j in range(row.size):
-            value = (row[j] + half) + of_columns[j]
+            value = (row[j] + half) + column_half_norms[j]
             row[j] = factor * value if value < 0.0 else 0.0
 
 
@@ -176,7 +178,7 @@ def _sparse_squared_distances(
     other_indptr: Indices,
     out: Block,
 ) -> None:
-    """Write the squared distances of sparse rows, merged in the order of their columns."""
+    """Write the squared distances of sparse rows with sorted column indices."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             k, end = indptr[i], indptr[i + 1]

@@ -1,4 +1,4 @@
-"""What kernels do with samples and settings: products, norms, and checks."""
+"""Operations on samples that kernels share: products, norms, and equal rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +12,12 @@ from dualgap.problems.dataset import Indices, Matrix, Vector
 
 Block = NDArray[np.float64]
 Selection = Indices | slice
-# some columns of K by their rows, and (ρ, m): they are right to ρ·|K| + mᵢmⱼ
+# A function from rows to a block of fixed columns of K, and (ρ, m): its errors are at most ρ·|K| + mᵢmⱼ.
 PreciseColumns = tuple[Callable[[Selection], Block], float, Vector]
 
 
 def entries(X: Matrix) -> Vector:
-    """Return the entries of a matrix, of a sparse one those that are stored."""
+    """Return the entries of a dense matrix, or the stored entries of a sparse one."""
     return X.ravel() if isinstance(X, np.ndarray) else np.asarray(X.data)
 
 
@@ -31,28 +31,28 @@ def stacked(X: Matrix, Z: Matrix) -> Matrix:
 
 
 def inner_products(X: Matrix, Z: Matrix) -> Block:
-    """Return X Zᵀ as a dense array, for dense and CSR matrices, and arrays of balls."""
+    """Return X Zᵀ as a dense array, for dense and CSR matrices and arrays of balls."""
     return as_dense(X @ Z.T)
 
 
 def squared_norms(X: Matrix) -> Vector:
-    """Return ‖xᵢ‖² for each row, for dense and CSR matrices, and arrays of balls."""
+    """Return ‖xᵢ‖² for each row, for dense and CSR matrices and arrays of balls."""
     if isinstance(X, np.ndarray | Balls):
         return np.einsum("ij,ij->i", X, X)
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    # nothing of length d: it may be 2^31
+    # no array of length d: it may be 2^31
     return np.bincount(rows, X.data**2, X.shape[0]).astype(np.float64)
 
 
 def as_dense(M: Any) -> NDArray[np.float64]:
-    """Return a dense array of a dense or sparse matrix, and arrays of balls as they are."""
+    """Return a dense or sparse matrix as a dense array; arrays of balls are returned unchanged."""
     if isinstance(M, Balls):
         return M  # type: ignore[return-value]
     return M.toarray() if scipy.sparse.issparse(M) else np.asarray(M, dtype=np.float64)
 
 
 def equal_rows(X: Any, left: Indices, right: Indices) -> NDArray[np.bool_]:
-    """Return whether each row of `left` is equal to that of `right`."""
+    """Return whether X[left[k]] equals X[right[k]], for each k."""
     difference = X[left] != X[right]
     if scipy.sparse.issparse(difference):
         return np.asarray(difference.sum(axis=1)).ravel() == 0
@@ -60,14 +60,14 @@ def equal_rows(X: Any, left: Indices, right: Indices) -> NDArray[np.bool_]:
 
 
 def distinct(X: Matrix) -> tuple[Indices, Indices]:
-    """Return a row of each kind (k,), and of which kind each row is (n,)."""
+    """Group equal rows: return one row index per group (k,), and the group of each row (n,)."""
     weights = np.random.default_rng(0).standard_normal(X.shape[1])
-    hashed = X @ weights  # equals are neighbours in its order
-    order = np.argsort(hashed, kind="stable")
+    hashes = X @ weights  # equal rows have equal hashes, and are adjacent after sorting
+    order = np.argsort(hashes, group="stable")
     before, after = order[:-1], order[1:]
-    like = np.flatnonzero(hashed[before] == hashed[after])
+    equal_hashes = np.flatnonzero(hashes[before] == hashes[after])
     changes = np.ones(order.size, np.intp)
-    changes[like + 1] -= equal_rows(X, before[like], after[like])
-    kind = np.empty(order.size, np.intp)
-    kind[order] = np.cumsum(changes) - 1
-    return order[changes > 0], kind
+    changes[equal_hashes + 1] -= equal_rows(X, before[equal_hashes], after[equal_hashes])
+    group = np.empty(order.size, np.intp)
+    group[order] = np.cumsum(changes) - 1
+    return order[changes > 0], group

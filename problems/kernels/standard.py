@@ -1,4 +1,4 @@
-"""The kernels of the textbooks, and a Gram matrix in place of the samples."""
+"""The textbook kernels, and a precomputed Gram matrix."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls
-from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, exp_error, terms
+from dualgap.problems.arithmetic.rounding import ELEMENTARY, exp_error, gamma, terms
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel, relative_errors
 from dualgap.problems.kernels.samples import (
@@ -34,12 +34,12 @@ class Linear(Kernel):
         return squared_norms(X)
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """That of a sum of products."""
+        """Bound the error of a sum of products."""
         return 0.0, relative_errors(gamma(terms(X)), self.diagonal(X))
 
     @property
     def monomials(self) -> frozenset[int]:
-        """The coordinates themselves: degree 1."""
+        """Degree 1: φ(x) = x."""
         return frozenset({1})
 
 
@@ -67,22 +67,22 @@ class Polynomial(Kernel):
         return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """That of a sum of products, `degree` times, and of the power.
+        """Bound the error of a sum of products, raised to `degree`, and of the power itself.
 
-        By Cauchy and Schwarz gamma·‖x‖‖z‖ + coef0 is at most the root of the same for x, x and z, z.
+        By Cauchy–Schwarz gamma·‖x‖‖z‖ + coef0 ≤ √((gamma·‖x‖² + coef0)·(gamma·‖z‖² + coef0)).
         """
         relative = exp_error(self.degree * gamma(terms(X) + 3))
         return gamma(ELEMENTARY), relative_errors(relative, self.diagonal(X))
 
     @property
     def monomials(self) -> frozenset[int]:
-        """Every degree up to `degree`; without `coef0` only `degree` itself."""
+        """All degrees up to `degree`; only `degree` itself if coef0 = 0."""
         return frozenset(range(self.degree + 1) if self.coef0 else {self.degree})
 
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """k(x, z) = tanh(gamma·xᵀz + coef0): in general indefinite (Lin & Lin 2003)."""
+    """k(x, z) = tanh(gamma·xᵀz + coef0), which is indefinite in general (Lin & Lin 2003)."""
 
     gamma: float
     coef0: float
@@ -99,9 +99,9 @@ class Sigmoid(Kernel):
         return np.tanh(self.gamma * inner_products(X, Z) + self.coef0)
 
     def check(self, X: Matrix) -> None:
-        """Refuse samples whose inner products overflow: tanh would hide it on the diagonal."""
+        """Raise ValueError if inner products overflow, which tanh would hide on the diagonal."""
         with np.errstate(over="ignore"):
-            largest = 4.0 * float(squared_norms(X).max())  # 0 times infinity is no number
+            largest = 4.0 * float(squared_norms(X).max())  # checked before the product: 0·∞ is NaN
             argument = abs(self.gamma) * largest + abs(self.coef0)
         if not (np.isfinite(largest) and np.isfinite(argument)):
             raise ValueError("X: its inner products overflow float64; scale the features down")
@@ -111,14 +111,14 @@ class Sigmoid(Kernel):
         return np.tanh(self.gamma * squared_norms(X) + self.coef0)
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """That of the argument t, as tanh rises by no more, and of tanh, which is |t| at most."""
+        """Bound the errors of the argument t and of tanh: its slope is at most 1, and |tanh t| ≤ |t|."""
         arguments = abs(self.gamma) * squared_norms(X) + abs(self.coef0)
         return 0.0, np.sqrt(gamma(terms(X) + 3 + ELEMENTARY) * arguments)
 
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The Gram matrix itself stands in place of `X`: shape (n, n), symmetric.
+    """`X` is the Gram matrix itself: shape (n, n), symmetric.
 
     New samples are given as their (m, n) kernel values against all training samples.
     """
@@ -127,8 +127,8 @@ class Precomputed(Kernel):
     psd: ClassVar[bool | None] = None
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Refuse: rows of a Gram matrix do not show which samples they belong to."""
-        raise ValueError("kernel: Precomputed has no values between new rows; use bind")
+        """Raise ValueError: rows of a Gram matrix do not identify the samples they belong to."""
+        raise ValueError("kernel: Precomputed cannot be evaluated on rows; use bind")
 
     def diagonal(self, X: Matrix) -> Vector:
         """Return the diagonal of X."""
@@ -139,23 +139,23 @@ class Precomputed(Kernel):
         return GramEntries(self, X)
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """None, but that a matrix may be symmetric only up to rounding: αᵀKα sees (K + Kᵀ)/2."""
+        """Bound the asymmetry, which rounding may cause: αᵀKα only depends on (K + Kᵀ)/2."""
         return 0.0, np.full(X.shape[0], np.sqrt(0.51 * float(abs(X - X.T).max())))
 
     def check(self, X: Matrix) -> None:
-        """Refuse a matrix that is not square or not symmetric."""
+        """Raise ValueError unless the matrix is square and symmetric."""
         if X.shape[0] != X.shape[1]:
-            raise ValueError(f"X: a precomputed kernel is square, got shape {X.shape}")
+            raise ValueError(f"X: a precomputed kernel must be square, got shape {X.shape}")
         difference = float(abs(X - X.T).max())
         if difference > 1e-10 * float(abs(X).max()):
             raise ValueError(
-                f"X: a precomputed kernel is symmetric, but entries differ by {difference:g}; "
+                f"X: a precomputed kernel must be symmetric, but entries differ by {difference:g}; "
                 "use (X + X.T) / 2"
             )
 
 
 class GramEntries(Bound):
-    """The entries of a Gram matrix that stands in place of the samples."""
+    """The entries of a precomputed Gram matrix."""
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return X[rows, cols]."""
@@ -166,10 +166,10 @@ class GramEntries(Bound):
         if X_new.shape[1] != self.X.shape[0]:
             raise ValueError(
                 f"X: a precomputed kernel needs one column for each of the {self.X.shape[0]} training "
-                f"samples, got {X_new.shape[1]}"
+                f"samples, got {X_new.shape[1]} columns"
             )
         return as_dense(X_new[:, cols])
 
     def balls(self, rows: Indices, cols: Indices) -> Any:
-        """Return the entries of (X + Xᵀ)/2: αᵀKα knows only of the symmetric part."""
+        """Return the entries of (X + Xᵀ)/2: αᵀKα only depends on the symmetric part."""
         return ((Balls(self.block(rows, cols)) + Balls(self.block(cols, rows)).T) / 2).matrix()

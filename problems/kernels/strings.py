@@ -1,9 +1,8 @@
-"""The spectrum kernel: how often two strings contain the same k letters in a row.
+"""The spectrum kernel: the number of common substrings of length k.
 
-    k(s, t) = Σ_u (occurrences of u in s)·(occurrences of u in t),   u all strings of k letters
+    k(s, t) = Σ_u (occurrences of u in s)·(occurrences of u in t),   over all strings u of k letters
 
-φ(s) counts the substrings of length k. A string is a row of letter numbers 1, 2, ..., with zeros after
-its end.
+φ(s) counts the substrings of length k. A string is a row of letter numbers 1, 2, ..., padded with zeros.
 
 Source: Leslie, Eskin & Noble 2002, "The spectrum kernel: a string kernel for SVM protein
 classification".
@@ -28,7 +27,7 @@ from dualgap.problems.validation import check_switch, check_whole
 
 @dataclass(frozen=True)
 class Spectrum(CountingKernel):
-    """Inner product of the counts of substrings of length k; of unit vectors with normalize."""
+    """Inner product of the counts of substrings of length k, as unit vectors with `normalize`."""
 
     k: int
     normalize: bool = False
@@ -46,14 +45,14 @@ class Spectrum(CountingKernel):
         if longest < self.k:
             return scipy.sparse.csr_array((n, 1))
         windows = sliding_window_view(letters, self.k, axis=1)
-        string, place = np.nonzero(windows[:, :, -1])  # those that end before the string does
-        kinds, column = np.unique(windows[string, place], axis=0, return_inverse=True)
+        string, position = np.nonzero(windows[:, :, -1])  # windows within the string
+        substrings, column = np.unique(windows[string, position], axis=0, return_inverse=True)
         return scipy.sparse.csr_array(
-            (np.ones(string.size), (string, column.ravel())), shape=(n, max(1, len(kinds)))
+            (np.ones(string.size), (string, column.ravel())), shape=(n, max(1, len(substrings)))
         )
 
     def check(self, X: Matrix) -> None:
-        """Refuse rows that are not letter numbers followed by zeros."""
+        """Raise ValueError unless rows are letter numbers followed by zeros."""
         values = entries(X)
         wrong = values[(values < 0) | (values != np.floor(values))]
         if wrong.size:
@@ -63,19 +62,19 @@ class Spectrum(CountingKernel):
             )
         present = as_dense(X) != 0
         if (present[:, 1:] & ~present[:, :-1]).any():
-            raise ValueError("X: a string has a letter after its end, a 0; number letters from 1")
+            raise ValueError("X: a string has a letter after its end (0); number letters from 1")
 
 
 def encode_strings(
     strings: Sequence[str], alphabet: str | None = None, width: int | None = None
 ) -> NDArray[np.float64]:
-    """Return `strings` as rows of letter numbers from 1, shape (n, width), with zeros after the end.
+    """Return `strings` as rows of letter numbers from 1, shape (n, width), padded with zeros.
 
     Parameters
     ----------
     strings : the samples.
-    alphabet : its first letter becomes 1; None takes the letters that occur, sorted.
-    width : number of columns; None takes the longest string's length.
+    alphabet : the letters, numbered from 1; None takes the letters that occur, sorted.
+    width : number of columns; None takes the length of the longest string.
 
     Raises
     ------
@@ -85,7 +84,9 @@ def encode_strings(
     letters = "".join(sorted(set("".join(strings)))) if alphabet is None else alphabet
     longest = max(1, *map(len, strings), 1)
     if width is not None and width < longest:
-        raise ValueError(f"width: must be at least {longest}, the longest string, got {width}")
+        raise ValueError(
+            f"width: must be at least {longest}, the length of the longest string, got {width}"
+        )
     number = {letter: i + 1 for i, letter in enumerate(letters)}
     rows = np.zeros((len(strings), width or longest))
     for row, string in zip(rows, strings, strict=True):

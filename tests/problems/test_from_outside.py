@@ -175,13 +175,13 @@ class Epanechnikov(Kernel):
 @pytest.mark.parametrize("kernel", [Epanechnikov(), 2.0 * Epanechnikov() + Linear()])
 def test_a_kernel_that_is_not_semidefinite_does_not_pass_for_it(kernel):
     samples, y = np.arange(4.0)[:, None] / 2, [1.0, -1.0, 1.0, -1.0]
-    message = "kernel: Epanechnikov says that it is symmetric and positive semidefinite"
+    message = "kernel: Epanechnikov is declared symmetric and positive semidefinite"
     with pytest.raises(ValueError, match=message):
         SoftMarginDual(samples, y, 1.0, kernel)
 
 
 def test_a_kernel_that_is_computed_elsewhere_is_not_extended():
-    with pytest.raises(TypeError, match=r"Laplacian: .* compute RBF in code of their own"):
+    with pytest.raises(TypeError, match=r"Laplacian: .* have their own code for RBF"):
 
         class Laplacian(RBF):
             def __call__(self, X, Z):

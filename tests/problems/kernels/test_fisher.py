@@ -82,8 +82,8 @@ def test_a_formulation_fits_the_fisher_kernel_once_and_to_its_own_samples():
             lambda: SoftMarginDual(np.eye(2), [1, -1], kernel=Fisher(3)),
             "components: must be at most 2",
         ),
-        (lambda: Fisher()(np.eye(3), np.eye(3)), "Fisher needs training samples first"),
-        (lambda: Fisher().fit(np.eye(4)).check(np.eye(3)), "X: has 3 features, the mixture 4"),
+        (lambda: Fisher()(np.eye(3), np.eye(3)), "Fisher is not fitted to training samples yet"),
+        (lambda: Fisher().fit(np.eye(4)).check(np.eye(3)), "X: has 3 features, but the mixture 4"),
     ],
 )
 def test_a_bad_setting_is_refused_by_name(build, message):

@@ -1,1 +1,1 @@
-"""The formulations: what is minimised."""
+"""The optimisation problems."""

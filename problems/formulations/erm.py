@@ -1,7 +1,7 @@
 """Regularised empirical risk: min (lam/2)‖w‖² + (1/n) Σ ℓ(yᵢ, wᵀφ(xᵢ) + b), b = 0 unless `intercept`.
 
-Divided by lam this is ½‖w‖² + C Σ ℓ with C = 1/(n·lam), and it is certified in that scale. The choice
-of ℓ makes it the soft margin (hinge), ridge regression (squared), logistic regression, support vector
+Divided by lam this is ½‖w‖² + C Σ ℓ with C = 1/(n·lam), the scale in which it is certified. Depending on
+ℓ this is the soft margin (hinge), ridge regression (squared), logistic regression, support vector
 regression (epsilon-insensitive) or a perceptron (Gori's notes, eq. 40 to 44).
 """
 
@@ -29,9 +29,9 @@ from dualgap.problems.validation import shown
 
 
 def named_loss(loss: Any) -> Any:
-    """Return the loss that a name stands for, if it needs no settings; anything else as it is."""
-    known = isinstance(loss, str) and loss in LOSSES and "epsilon" not in loss
-    return LOSSES[loss]() if known else loss
+    """Return the loss with the given name, if it needs no settings; return other values unchanged."""
+    has_no_settings = isinstance(loss, str) and loss in LOSSES and "epsilon" not in loss
+    return LOSSES[loss]() if has_no_settings else loss
 
 
 class RegularizedRisk(Formulation):
@@ -56,15 +56,15 @@ class RegularizedRisk(Formulation):
 
     @property
     def slack_weight(self) -> float:
-        """C = 1/(n·lam) of each sample."""
+        """C = 1/(n·lam) for each sample."""
         return 1.0 / (self.n * self.lam)
 
     def exact_weights(self) -> list[Fraction | None]:
-        """Return 1/(n·lam) as rationals, which need not be floats."""
+        """Return 1/(n·lam) as exact rationals."""
         return [1 / (self.n * Fraction(self.lam))] * self.n
 
     def objective(self, primal: float, dual: float) -> float:
-        """Return lam times the value in the scale ½‖w‖² + C Σ ℓ."""
+        """Return lam times the value of ½‖w‖² + C Σ ℓ."""
         return self.lam * primal
 
 
@@ -73,8 +73,8 @@ class RegularizedERM(RegularizedRisk):
     """min (lam/2)‖w‖² + (1/n) Σ ℓ(yᵢ, wᵀφ(xᵢ) + b); `loss` is a loss or its name.
 
     Losses for labels −1 and +1: hinge, squared_hinge, logistic, perceptron; for real targets:
-    squared, epsilon_insensitive and squared_epsilon_insensitive (these two with an `epsilon`). With
-    the hinge loss it is the soft margin, with the epsilon-insensitive one support vector regression.
+    squared, epsilon_insensitive and squared_epsilon_insensitive (the last two need an `epsilon`). The
+    hinge loss gives the soft margin, the epsilon-insensitive loss support vector regression.
     """
 
     X: Matrix
@@ -91,26 +91,26 @@ class RegularizedERM(RegularizedRisk):
         self._set("loss", named_loss(self.loss))
         if not isinstance(self.loss, ScalarLoss):
             raise ValueError(
-                f"loss: must be one of {', '.join(LOSSES)} (with an epsilon as "
+                f"loss: must be one of {', '.join(LOSSES)} (if it has an epsilon, for example "
                 f"EpsilonInsensitive(0.1)), got {shown(self.loss)}"
             )
         super().__post_init__()
 
     @property
     def problem_class(self) -> str:  # type: ignore[override]
-        """The soft margin or the regression that it is, if it is one; else "risk"."""
+        """The class of the soft margin or support vector regression if it is one, else "risk"."""
         if type(self.loss) is Hinge:
             return "soft_margin"
         return "svr" if type(self.loss) is EpsilonInsensitive else "risk"
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The loss of a risk that is neither."""
+        """The loss, unless `problem_class` implies it."""
         return (self.loss,) if self.problem_class == "risk" else ()
 
     @property
     def pieces(self) -> list[Piece] | None:
-        """As the loss has them; the perceptron's optimum is w = 0, which is no quadratic program."""
+        """The pieces of the loss; None for the perceptron, whose optimum w = 0 needs no QP."""
         return None if isinstance(self.loss, Perceptron) else super().pieces
 
 
@@ -127,7 +127,7 @@ class HingeERM(RegularizedERM):
 class WeightedERM(Formulation):
     """min ½‖w‖² + Σ Cᵢ·ℓ(yᵢ, wᵀφ(xᵢ) + b), b = 0 unless `intercept`: a risk with weighted samples.
 
-    For smooth losses; the hinge and the tube with weights are `SoftMarginDual` and `SVRDual`.
+    Only for smooth losses: use `SoftMarginDual` and `SVRDual` for weighted hinge and tube losses.
     """
 
     X: Matrix

@@ -1,15 +1,14 @@
-"""What a formulation is, and what follows from it.
+"""The base class of formulations.
 
-Every problem of the toolkit is
+Every problem of the toolkit has the form
     min over w, u   ½‖w‖² + cᵀu + Σᵢ Cᵢℓ(yᵢ, fᵢ),      fᵢ = wᵀφ(xᵢ) + u_{g(i)}
-with unregularised offsets u, at most one for each sample: the group g(i) that it is in, or none. With
-one group of all samples and no cost u is the intercept b. In the dual each group has one equality:
+with unregularised offsets u: a sample has the offset of its group g(i), or none. If all samples form one
+group, without cost, u is the intercept b. In the dual each group has one equality:
     max over β   −½βᵀKβ − Σᵢ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ)   s.t.  Σ_{i∈g} βᵢ = c_g,      w = Σ βᵢφ(xᵢ)
-Dual variables αᵢ are yᵢβᵢ where y are labels, and βᵢ where they are targets (the α − α* of the
-textbooks).
+Dual variables αᵢ are yᵢβᵢ if y are labels, and βᵢ if they are targets (the textbooks' α − α*).
 
-A subclass is a frozen dataclass that states what it *is*: its loss and, where they are not the default,
-its weights Cᵢ, groups and costs. Everything else has a default here.
+A subclass is a frozen dataclass that defines its loss and, unless the defaults apply, its weights Cᵢ,
+groups and costs. Everything else has a default here.
 """
 
 from __future__ import annotations
@@ -53,24 +52,24 @@ from dualgap.problems.validation import (
     shown,
 )
 
-_CHECKS: dict[str, Callable[[Any, str], Any]] = {  # of fields that formulations have in common
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {  # for fields that formulations have in common
     "intercept": check_switch,
     "nu": check_share,
     "epsilon": partial(check_positive, zero=True),
     "lam": check_positive,
     "length": check_whole,
 }
-_NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # they enter the hash separately
+_NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # fields that are hashed separately
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One of the problems that a problem is the sum of.
+    """One summand of a problem that is a sum of independent problems.
 
     Attributes
     ----------
-    rows : indices of its samples among all.
-    name : what messages call it; empty for a problem that is its own only part.
+    rows : indices of its samples in the whole problem.
+    name : the name in messages; empty if it is the only part.
     """
 
     problem: Formulation
@@ -79,15 +78,15 @@ class Part:
 
 
 class Formulation(DualProblem):
-    """Base of the formulations; every field is validated when one is built, and never changes.
+    """Base of the formulations; fields are validated at construction and immutable.
 
     Attributes
     ----------
-    name : how experiment files call it: by default the class name in snake case.
-    problem_class : views of one class with equal data are one problem; by default the name.
-    source : where the problem is published.
-    has_samples : whether it is posed on samples, which an answer has a meaning for.
-    data_fields : which of its fields are data, and no settings.
+    name : the name in experiment files: by default the class name in snake case.
+    problem_class : formulations with the same class and data are one problem's views; default `name`.
+    source : the publication.
+    has_samples : whether the problem is defined by samples, so that predictions make sense.
+    data_fields : the fields that hold data rather than settings.
     """
 
     name: ClassVar[str]
@@ -100,13 +99,13 @@ class Formulation(DualProblem):
         super().__init_subclass__(**kwargs)
         if "name" not in vars(cls):
             cls.name = snake_case(cls.__name__)
-        # of one that restates what it is, the optimum is not that of the class which it extends
-        restated = {"loss", "losses", "weight", "groups", "costs"} & vars(cls).keys()
-        other = bool(restated) and not is_ours(cls) and "problem_class" not in vars(cls)
-        if other or not hasattr(cls, "problem_class"):
+        # a subclass that overrides its definition has another optimum than its base class
+        overridden = {"loss", "losses", "weight", "groups", "costs"} & vars(cls).keys()
+        is_new_problem = bool(overridden) and not is_ours(cls) and "problem_class" not in vars(cls)
+        if is_new_problem or not hasattr(cls, "problem_class"):
             cls.problem_class = cls.name
-            own: Any = vars(cls).get("identity", Formulation.identity)
-            cls.identity = own  # pyright: ignore[reportAttributeAccessIssue]
+            identity_property: Any = vars(cls).get("identity", Formulation.identity)
+            cls.identity = identity_property  # pyright: ignore[reportAttributeAccessIssue]
 
     def __post_init__(self) -> None:
         X: Any = self.X if self.in_blocks else check_samples(self.X)
@@ -126,9 +125,9 @@ class Formulation(DualProblem):
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, X.shape[0]))
         if self.groups is not None:
-            found, count = np.asarray(self.groups), self.costs.size
-            whole = found.shape == (self.n,) and found.dtype.kind == "i"
-            if not whole or found.min() < -1 or found.max() >= count:
+            index, count = np.asarray(self.groups), self.costs.size
+            is_valid = index.shape == (self.n,) and index.dtype.kind == "i"
+            if not is_valid or index.min() < -1 or index.max() >= count:
                 raise ValueError(
                     f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
                     f"{count - 1} for {count} costs, or -1 for none, got {shown(self.groups)}"
@@ -139,45 +138,45 @@ class Formulation(DualProblem):
         check_declared(self.kernel, X)
 
     def _check_weight(self) -> None:
-        """Raise ValueError if the weights are none that bounds hold for."""
+        """Raise ValueError if the bounds would not hold for the weights."""
         weight = np.asarray(self.weight)
         finite = self.may_be_infeasible or bool(np.isfinite(weight).all())
         if weight.shape != (self.n,) or not (finite and (weight > 0).all()):
             raise ValueError(
                 f"weight: must be {self.n} finite numbers above 0, one for each sample, got "
-                f"{shown(weight)}; where no loss is allowed at all, it is a hard margin"
+                f"{shown(weight)}; use a hard margin if no loss is allowed"
             )
         if not self.may_be_infeasible:
             check_weight_range(weight, "weight: every entry")
 
     def _check_blocks(self, X: Blocks) -> None:
-        """Raise ValueError if samples in blocks are not what it takes."""
+        """Raise ValueError if the formulation does not support these samples in blocks."""
         if not self.takes_blocks:
             raise NoSuchProblem(
-                f"X: {self.name} takes no samples in blocks; the soft margin, support vector regression "
-                "and the risks of smooth losses do"
+                f"X: {self.name} does not support samples in blocks; the soft margin, support vector "
+                "regression and the risks of smooth losses do"
             )
         if self.restated:
             raise NoSuchProblem(
-                f"X: {self.name} has its own {', '.join(self.restated)}, and samples in blocks go by C "
-                "and by the weights that come with them"
+                f"X: {self.name} defines its own {', '.join(self.restated)}, but samples in blocks only "
+                "use C and the weights stored with them"
             )
         if self.y is not None:  # pyright: ignore[reportUnnecessaryComparison]
-            raise ValueError("y: samples in blocks have theirs with them; give None")
+            raise ValueError("y: must be None when X is a Blocks: blocks carry their own labels")
         if not self.is_linear:
             raise NoSuchProblem(
-                f"kernel: samples in blocks need a linear kernel, got {self.kernel!r}: others need all "
-                "samples at once"
+                f"kernel: samples in blocks need a linear kernel, got {self.kernel!r}: other kernels "
+                "need all samples in memory"
             )
         if self.task is LABELS and X.target != "labels":
             raise NoSuchProblem(
-                f"y: {X.first_target()}, and labels must be -1 and +1; say which one is +1 with "
+                f"y: {X.first_target()}, but labels must be -1 and +1; state which one is +1 with "
                 "'positive'"
             )
         check_pieces(self.loss.dual_pieces(np.array([-1.0, 1.0])) or [])  # all y by the certificate
         if np.ndim(getattr(self, "C", 1.0)):
             raise ValueError(
-                "C: of samples in blocks it is one number; weights come with the samples"
+                "C: must be one number for samples in blocks, which carry their own weights"
             )
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, 0))
@@ -187,7 +186,7 @@ class Formulation(DualProblem):
 
     @property
     def task(self) -> Task:
-        """What `y` holds: by default targets if the loss is of targets, else labels −1 and +1."""
+        """The kind of values in `y`: by default targets for regression losses, else labels −1 and +1."""
         return TARGETS if self.loss.is_regression else LABELS
 
     def _check_y(self) -> Vector:
@@ -195,24 +194,24 @@ class Formulation(DualProblem):
 
     @classmethod
     def from_data(cls, X: Matrix, y: Vector, **parameters: Any) -> Self:
-        """Return the problem of a data set's samples, with its other fields by name."""
-        make: Any = cls
-        return make(X, y, **parameters)
+        """Return the problem for a data set's samples, with the other fields by name."""
+        build: Any = cls
+        return build(X, y, **parameters)
 
     @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
-        """Return samples that one can be built on, to check its other parameters with."""
-        task: Any = cls.task  # a property where the loss decides
+        """Return valid example samples, with which the other parameters can be checked."""
+        task: Any = cls.task  # a property if it depends on the loss
         return np.eye(2), np.array([0.0, 1.0] if task is CLASSES else [1.0, -1.0])
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
-        """The shape of w, where it has coordinates; one column may also be a vector."""
+        """The shape of w, if it has coordinates; one column may also be a vector."""
         return self.d, self.outputs
 
     @property
     def n_weights(self) -> int:
-        """Entries of w, where it has coordinates."""
+        """Number of entries of w, if it has coordinates."""
         return prod(self.weights_shape)
 
     @property
@@ -222,7 +221,7 @@ class Formulation(DualProblem):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The problems that this one is the sum of, which share no variable: by default itself."""
+        """The summands of this problem, which share no variables: by default itself."""
         return (Part(self, np.arange(0 if self.in_blocks else self.n)),)
 
     def split(self, point: Point) -> list[Point]:
@@ -230,38 +229,38 @@ class Formulation(DualProblem):
         return [point]
 
     def join(self, points: Sequence[Point]) -> Point:
-        """Return the answers to all parts as one."""
+        """Return the answer composed of the answers to all parts."""
         return points[0]
 
     def summed(self, certificates: Sequence[Certificate]) -> Certificate:
-        """Return the certificate of the sum, with the answers to all parts as its point."""
+        """Return the certificate of the sum, with the composed answer as its point."""
         return certificates[0]
 
     def scores(self, X: Matrix, w: Vector) -> Vector:
-        """Return the decision function's part Xw for the samples `X` (m, d)."""
+        """Return the linear part Xw of the decision function for the samples `X` (m, d)."""
         return X @ w
 
     def combine(self, f: Vector) -> Vector:
-        """Return the decision for the outputs `f` (m, outputs): themselves, unless they vote."""
+        """Return the decisions for the outputs `f` (m, outputs): `f` itself, unless outputs vote."""
         return f
 
     def ambiguous(self, f: Vector) -> NDArray[np.bool_]:
-        """Return whether a vote on the outputs `f` (m, outputs) is tied, shape (m,).
+        """Return whether the vote of the outputs `f` (m, outputs) is tied, shape (m,).
 
         Raises
         ------
         ValueError
-            By default: nothing is voted on.
+            By default, as there is no vote.
         """
         raise ValueError("only the outputs of several binary problems vote")
 
     def baseline(self, X: Matrix) -> Vector | float:
-        """Return what is taken off wᵀφ(x) + b for the rows of `X` (m, d), by default nothing."""
+        """Return the term subtracted from wᵀφ(x) + b for the rows of `X` (m, d), by default 0."""
         return 0.0
 
     @property
     def expected(self) -> Vector:
-        """What should be predicted of the samples, shape (n,): their labels or targets."""
+        """The correct predictions for the samples, shape (n,): their labels or targets."""
         return self.y
 
     def distances(self, f: Vector, norm: float) -> Vector:
@@ -273,7 +272,7 @@ class Formulation(DualProblem):
             For K classes, which have K − 1 hyperplanes each.
         """
         if f.ndim > 1:
-            raise ValueError("there is no one hyperplane between more than two classes")
+            raise ValueError("more than two classes are not separated by a single hyperplane")
         if self.task is TARGETS:
             return f - self.y
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -284,7 +283,7 @@ class Formulation(DualProblem):
         return self.loss.value(self.y, f)
 
     def decision_scale(self, offsets: tuple[float, ...]) -> float:
-        """Return the |f| on either margin, for the offsets of the groups: by default 1."""
+        """Return |f| on the margins, for the offsets of the groups: by default 1."""
         return 1.0
 
     @property
@@ -299,22 +298,22 @@ class Formulation(DualProblem):
         return fenchel_bounds(self, point)
 
     def proven(self, certificate: Certificate) -> Certificate:
-        """Return the certificate with proven bounds in place of the float64 ones."""
+        """Return the certificate with proven bounds instead of the float64 bounds."""
         from dualgap.problems.certificates.proof import proven  # noqa: PLC0415 - needs python-flint
 
         return proven(self, certificate)
 
     def without_point(self, reason: str) -> Certificate:
-        """Return the certificate of an answer that has no usable point."""
+        """Return the certificate of an answer without a usable point."""
         return Certificate(reason=reason)
 
     def objective(self, primal: float, dual: float) -> float:
-        """Return the value in this view's own sign and scale, from the problem's two bounds."""
+        """Return the objective in this view's sign and scale, from the problem's two bounds."""
         return primal if self.view == "primal" else -dual
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What else distinguishes problems of one class: by default all other fields."""
+        """Further values that distinguish problems of one class: by default all other fields."""
         names = [f.name for f in fields(self)]  # type: ignore[arg-type]
         return tuple(getattr(self, name) for name in names if name not in _NOT_IDENTITY)
 
@@ -326,14 +325,14 @@ class Formulation(DualProblem):
 
     @cached_property
     def family_hash(self) -> str:
-        """Identity of the problem whichever view poses it."""
+        """Identity of the problem, the same for all its views."""
         if self.in_blocks:
             C = f"{self.slack_weight:.12g}"
-            known = self.problem_class, repr(self.X), C, self.tube, self.intercept, *self.identity
-            return content_hash(*known)[:16]
-        # 12 digits: C = 1/(n·lam) comes back from lam = 1/(n·C) with a rounding error
-        box = np.array([float(f"{c:.12g}") for c in np.unique(self.weight)])
-        spread = self.weight if box.size > 1 else box
-        X = scipy.sparse.csr_array(self.X)  # dense or sparse, it is the same problem
-        known = self.problem_class, X, self.y, self.kernel, spread, self.tube, self.intercept
-        return content_hash(*known, *self.identity)[:16]
+            parts = self.problem_class, repr(self.X), C, self.tube, self.intercept, *self.identity
+            return content_hash(*parts)[:16]
+        # 12 digits: C = 1/(n·lam) with lam = 1/(n·C) differs from C by rounding
+        distinct_weights = np.array([float(f"{c:.12g}") for c in np.unique(self.weight)])
+        weights = self.weight if distinct_weights.size > 1 else distinct_weights
+        X = scipy.sparse.csr_array(self.X)  # the same problem, dense or sparse
+        parts = self.problem_class, X, self.y, self.kernel, weights, self.tube, self.intercept
+        return content_hash(*parts, *self.identity)[:16]

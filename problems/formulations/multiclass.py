@@ -3,17 +3,16 @@
     min Σⱼ [½‖wⱼ‖² + C Σᵢ ℓ(sᵢⱼ, wⱼᵀφ(xᵢ) + bⱼ)]   over the samples with sᵢⱼ ≠ 0
 one-vs-rest  subproblem k of K: sᵢₖ = +1 for the samples of class k, −1 for all others
 one-vs-one   subproblem (k, l), k < l: +1 for class k, −1 for class l, 0 for the samples of other classes
-The subproblems share nothing but the samples: each is a binary problem with a certificate of its own,
-and the bounds of the sum are the sums of the bounds. A sample's class is then voted on by the fⱼ:
-majority  a vote for the winner of each subproblem, k where fⱼ ≥ 0 and l where fⱼ < 0
-soccer    3 points for the winner, 0 for the loser (Gori's notes): by itself that is the majority, so
-          inside the margin, |fⱼ| < 1, there is a draw of 1 point each, as football counts it;
-          a support vector on the margin has won, however a solver rounds it
-margin    the winner gets |fⱼ|, the loser loses as much
-Against the rest only class k can win anything. A tie goes to the larger sum of margins, hence against
-the rest to the largest fₖ whichever the rule is. Where the vote itself is tied it is *ambiguous*:
-against the rest where no class or several claim a sample (Bishop 2006, section 4.1.2, figure 4.2;
-NPFL129 notes).
+The subproblems only share the samples: each is a binary problem with its own certificate, and the bounds
+of the sum are the sums of the bounds. The outputs fⱼ then vote on a sample's class:
+majority  one vote for the winner of each subproblem, k if fⱼ ≥ 0 and l if fⱼ < 0
+soccer    3 points for the winner, 0 for the loser (Gori's notes), and, as otherwise this would be the
+          majority, 1 point each for a draw, inside the margin |fⱼ| < 1; a support vector on the margin
+          counts as a win, with a tolerance for the solver's rounding
+margin    the winner gets |fⱼ| points, the loser −|fⱼ|
+One-vs-rest, only class k can win points. Ties are broken by the larger sum of margins, so one-vs-rest
+always predicts the largest fₖ. A tied vote is called *ambiguous*: one-vs-rest, this means that no class
+or several classes claim a sample (Bishop 2006, section 4.1.2, figure 4.2; NPFL129 notes).
 """
 
 from collections.abc import Sequence
@@ -39,23 +38,23 @@ from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
 from dualgap.problems.validation import check_choice, shown
 
 Voting = Literal["majority", "soccer", "margin"]
-# solvers leave f = 1 on the margin with an error of their tolerance, LIBSVM's is 1e-3
+# solvers satisfy f = 1 on the margin up to their tolerance, which is 1e-3 for LIBSVM
 _MARGIN_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Multiclass(Formulation):
-    """Base of the two strategies, which choose the pairs of classes.
+    """Base of the two strategies, which define the pairs of classes.
 
-    `outputs` is the number of subproblems. An answer's `alpha` has shape (n, outputs), 0 for samples
-    that are not in one (what stands there is not read), its `w` (d, outputs), its `b` (outputs,).
+    `outputs` is the number of subproblems. An answer's `alpha` has shape (n, outputs), where entries of
+    samples outside a subproblem are 0 and ignored, its `w` (d, outputs), its `b` (outputs,).
 
     Parameters
     ----------
-    C : a number, or with the hinge loss one for each sample.
-    loss : of labels −1 and +1, or its name: hinge, squared_hinge or logistic.
-    voting : majority, soccer or margin, see the module; against the rest the prediction is that of the
-        largest output with each.
+    C : a number, or with the hinge loss one per sample.
+    loss : a loss for labels −1 and +1, or its name: hinge, squared_hinge or logistic.
+    voting : majority, soccer or margin, see the module; one-vs-rest, all predict the class of the
+        largest output.
     """
 
     X: Matrix
@@ -77,15 +76,15 @@ class Multiclass(Formulation):
             raise ValueError(f"loss: must be hinge, squared_hinge or logistic, got {shown(loss)}")
         if isinstance(loss, Perceptron):
             raise ValueError(
-                "loss: the perceptron's risk is least at w = 0, which distinguishes no classes"
+                "loss: the perceptron's risk is minimal at w = 0, which does not distinguish classes"
             )
         self._set("loss", loss)
         check_choice(self.voting, "voting", get_args(Voting))
         super().__post_init__()
         if np.ndim(self.C) and not isinstance(loss, Hinge):
             raise ValueError(
-                f"C: the {loss.name} loss takes one number for all samples; "
-                "one for each is for the hinge loss"
+                f"C: the {loss.name} loss needs one number for all samples; "
+                "only the hinge loss accepts one per sample"
             )
 
     @property
@@ -95,7 +94,7 @@ class Multiclass(Formulation):
 
     @property
     def pairs(self) -> list[tuple[int, int | None]]:
-        """The class on the positive side of each and the one on the other; None for all others."""
+        """The positive and the negative class of each subproblem; None means all others."""
         raise NotImplementedError
 
     @property
@@ -105,7 +104,7 @@ class Multiclass(Formulation):
 
     @cached_property
     def signs(self) -> Block:
-        """sᵢⱼ: +1, −1, or 0 for the samples that are not in subproblem j, shape (n, outputs)."""
+        """sᵢⱼ: +1, −1, or 0 for samples outside subproblem j, shape (n, outputs)."""
         signs = np.where(self.y[:, None] == [positive for positive, _ in self.pairs], 1.0, -1.0)
         for j, (positive, negative) in enumerate(self.pairs):
             if negative is not None:
@@ -132,7 +131,7 @@ class Multiclass(Formulation):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The strategy and the loss; how the outputs vote does not change what is minimised."""
+        """The strategy and the loss; the voting rule does not change the optimum."""
         return type(self).__name__, self.loss
 
     def split(self, point: Point) -> list[Point]:
@@ -150,7 +149,7 @@ class Multiclass(Formulation):
         ]
 
     def join(self, points: Sequence[Point]) -> Point:
-        """Return the answers to all of them as one; alpha, w or b is None if one has none."""
+        """Return the composed answer; its alpha, w or b is None if that of a part is."""
         alphas, ws, bs = ([getattr(p, name) for p in points] for name in ("alpha", "w", "b"))
         alpha = None
         if all(a is not None for a in alphas):
@@ -161,38 +160,40 @@ class Multiclass(Formulation):
         return Point(alpha, w, np.array(bs) if all(b is not None for b in bs) else None)
 
     def to_box(self, gram: Gram, start: Point | None = None) -> Never:
-        """Say why there is no one form."""
+        """Raise Unsupported: each part has its own form."""
         raise Unsupported(
-            "several binary problems are one form each: reduce the problem of each of the `parts`"
+            "a sum of binary problems has no single form: reduce the problem of each of the `parts`"
         )
 
     to_qp = to_erm = to_box  # type: ignore[assignment]
 
     def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
-        """Say why there are none: a sample has one in each binary problem."""
-        raise ValueError("every binary problem has its own slacks: describe the parts")
+        """Raise ValueError: a sample has a slack in each binary problem."""
+        raise ValueError("every binary problem has its own slacks; describe the parts")
 
     def bounds(self, point: Point) -> Certificate:
-        """Return the sums of the bounds of the binary problems."""
+        """Return the sums of the binary problems' bounds."""
         pairs = zip(self.parts, self.split(point), strict=True)
-        return self.summed([part.problem.bounds(own) for part, own in pairs])
+        return self.summed([part.problem.bounds(answer) for part, answer in pairs])
 
     def proven(self, certificate: Certificate) -> Certificate:
-        """Return the sums of their proven bounds."""
+        """Return the sums of the binary problems' proven bounds."""
         pairs = zip(self.parts, certificate.parts, strict=True)
-        return self.summed([part.problem.proven(own) for part, own in pairs])
+        return self.summed(
+            [part.problem.proven(part_certificate) for part, part_certificate in pairs]
+        )
 
     def summed(self, certificates: Sequence[Certificate]) -> Certificate:
-        """Return the certificate of the sum, with the answers to all of them as its point."""
-        point = self.join([own.point for own in certificates])
+        """Return the certificate of the sum, with the composed answer as its point."""
+        point = self.join([certificate.point for certificate in certificates])
         return replace(summed(certificates, [part.name for part in self.parts]), point=point)
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:
         """Return the score of each class for the outputs `f` (m, outputs), shape (m, K).
 
-        That is what it got in the vote, and for ties s/(3(|s| + 1)) more, where s is its sum of
-        margins: between −⅓ and ⅓, so that no vote is outdone (scikit-learn's SVC counts like this).
-        `voting` is the rule, by default the problem's own.
+        It is the result of the vote, plus s/(3(|s| + 1)) to break ties, where s is the class's sum of
+        margins: this is between −⅓ and ⅓, so it cannot outweigh a vote (as in scikit-learn's SVC).
+        `voting` is the rule, by default the problem's.
         """
         margins = self.votes(f, "margin")
         if (voting or self.voting) == "margin":
@@ -200,9 +201,9 @@ class Multiclass(Formulation):
         return self.votes(f, voting) + margins / (3.0 * (np.abs(margins) + 1.0))
 
     def votes(self, f: Vector, voting: Voting | None = None) -> Block:
-        """Return what each class got for the outputs `f` (m, outputs), shape (m, K).
+        """Return each class's votes or points for the outputs `f` (m, outputs), shape (m, K).
 
-        `voting` is the rule, by default the problem's own.
+        `voting` is the rule, by default the problem's.
         """
         rule, f = voting or self.voting, f.reshape(len(f), -1)
         if rule == "majority":
@@ -217,7 +218,7 @@ class Multiclass(Formulation):
         return won @ positive + lost @ negative
 
     def ambiguous(self, f: Vector, voting: Voting | None = None) -> NDArray[np.bool_]:
-        """Return whether the most votes went to several classes (of none, to all), shape (m,)."""
+        """Return whether several classes share the maximum of the votes, shape (m,)."""
         votes = self.votes(f, voting)
         return (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
 
@@ -234,9 +235,9 @@ class OneVsRest(Multiclass):
 
 
 class OneVsOne(Multiclass):
-    """K(K−1)/2 binary problems, one for each pair of classes, for y in {0, ..., K − 1}.
+    """K(K−1)/2 binary problems, one per pair of classes, for y in {0, ..., K − 1}.
 
-    See `Multiclass`; the majority's vote is that of Friedman 1996.
+    See `Multiclass`; majority voting is due to Friedman 1996.
     """
 
     source: ClassVar[str] = "Friedman 1996; Hsu & Lin 2002; NPFL129 and Gori's notes"

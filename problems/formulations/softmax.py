@@ -19,7 +19,7 @@ from dualgap.problems.formulations.erm import RegularizedRisk
 from dualgap.problems.formulations.task import CLASSES, Task
 from dualgap.problems.losses import Loss
 
-_SUM_ROUNDING = 1e-12  # of a distribution's sum
+_SUM_TOLERANCE = 1e-12  # rounding error allowed in the sum and signs of a distribution
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Softmax(Loss):
 
     @property
     def dual_range(self) -> tuple[float, float]:
-        """±1: a coefficient over C is e_y − p in each entry."""
+        """±1: a coefficient divided by C is e_y − p."""
         return -1.0, 1.0
 
     @property
@@ -50,8 +50,8 @@ class Softmax(Loss):
 
     def value(self, y: Any, f: Any) -> Any:
         """Return ln Σₖ exp(fₖ − f_y), shape (n,)."""
-        own = f[np.arange(y.size), y.astype(int)]
-        return log_sum_exp(f - own[:, None])
+        true_scores = f[np.arange(y.size), y.astype(int)]
+        return log_sum_exp(f - true_scores[:, None])
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return p − e_y with p = softmax(f), shape (n, K)."""
@@ -67,9 +67,9 @@ class Softmax(Loss):
         return entropy(s + self.unit(y)).sum(axis=1)
 
     def in_domain(self, y: Vector, s: Vector) -> NDArray[np.bool_]:
-        """Return whether p is a distribution but for rounding, shape (n,)."""
+        """Return whether p is a distribution up to rounding, shape (n,)."""
         p = s + self.unit(y)
-        return (p.min(axis=1) >= -_SUM_ROUNDING) & (np.abs(p.sum(axis=1) - 1.0) <= _SUM_ROUNDING)
+        return (p.min(axis=1) >= -_SUM_TOLERANCE) & (np.abs(p.sum(axis=1) - 1.0) <= _SUM_TOLERANCE)
 
     def unit(self, y: Vector) -> Vector:
         """Return the unit vectors e_y, shape (n, K)."""
@@ -104,7 +104,7 @@ class SoftmaxERM(RegularizedRisk):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The loss, which knows the number of classes."""
+        """The loss, which includes the number of classes."""
         return (self.loss,)
 
     @cached_property
@@ -124,10 +124,10 @@ class SoftmaxERM(RegularizedRisk):
         return C * (unit - project_to_simplex(self._probabilities(alpha)))
 
     def infeasibility(self, alpha: Vector) -> float:
-        """Return by how much `alpha` violates that at most."""
+        """Return the largest violation of the constraints by `alpha`."""
         p = self._probabilities(alpha)
-        off = np.maximum(-p.min(axis=1), np.abs(p.sum(axis=1) - 1.0))
-        return max(0.0, float((self.weight * off).max()))
+        violation = np.maximum(-p.min(axis=1), np.abs(p.sum(axis=1) - 1.0))
+        return max(0.0, float((self.weight * violation).max()))
 
     def _probabilities(self, alpha: Vector) -> Vector:
         return self.loss.unit(self.y) - alpha.reshape(self.n, -1) / self.weight[:, None]
@@ -144,8 +144,8 @@ def project_to_simplex(p: Vector) -> Vector:
 
     Duchi, Shalev-Shwartz, Singer & Chandra 2008, figure 1.
     """
-    falling = -np.sort(-p, axis=1)
-    excess = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, p.shape[1] + 1)
-    last = (falling > excess).sum(axis=1) - 1
+    descending = -np.sort(-p, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1.0) / np.arange(1, p.shape[1] + 1)
+    last = (descending > excess).sum(axis=1) - 1
     projected = np.maximum(p - excess[np.arange(p.shape[0]), last][:, None], 0.0)
     return projected / projected.sum(axis=1, keepdims=True)

@@ -1,14 +1,14 @@
-"""Structured maximal margin on chains: every label of a sequence is predicted together (M³N).
+"""Structured maximal margin on chains: all labels of a sequence are predicted jointly (M³N).
 
     min ½‖w‖² + C Σₛ max_ŷ [Δ(yₛ, ŷ) + wᵀΨ(xₛ, ŷ) − wᵀΨ(xₛ, yₛ)]
 
 over sequences s of `length` samples each, with K labels; wᵀΨ(x, ŷ) = Σₜ U[ŷₜ]ᵀxₜ + Σₜ T[ŷₜ₋₁, ŷₜ] for
-w = (U, T), U (K, d), T (K, K), and Δ the number of wrong labels. The maximum over K^length labellings is
-Viterbi's recursion. In the dual every sequence has a distribution over labellings, of which only the
-marginals of neighbours matter (Taskar, Guestrin & Koller 2004):
+w = (U, T), U (K, d), T (K, K), and Δ the number of wrong labels. Viterbi's recursion computes the
+maximum over the K^length labellings. In the dual every sequence has a distribution over labellings, of
+which only the marginals of neighbouring labels matter (Taskar, Guestrin & Koller 2004):
     max Σ μₜ(b)·[b ≠ yₜ] − ½‖w(μ)‖²,   w(μ) = Σₛ C·Ψ(xₛ, yₛ) − Σ μₜ(a, b)·Ψₜ(a, b)
-with μₜ(a, b) ≥ 0 the weight of labellings that have a at t − 1 and b at t, consistent from each t to the
-next, and of total C. Any such μ bounds the optimum from below, any w from above.
+where μₜ(a, b) ≥ 0 is the weight of the labellings with a at t − 1 and b at t; it is consistent between
+consecutive t, with total C. Any such μ bounds the optimum from below, any w from above.
 """
 
 from collections.abc import Mapping
@@ -30,16 +30,15 @@ from dualgap.problems.kernels import Block, as_dense
 from dualgap.problems.losses import Piece
 from dualgap.problems.validation import check_positive
 
-# of a sequence that a description is tried on
-_LONGEST_EXAMPLE = 10_000
+_MAX_EXAMPLE_LENGTH = 10_000  # of sequences in `example_samples`, which limits their memory
 
 
 @dataclass(frozen=True, eq=False)
 class ChainMargin(Formulation):
     """min ½‖w‖² + C Σₛ ξₛ with wᵀΨ(xₛ, yₛ) ≥ wᵀΨ(xₛ, ŷ) + Δ(yₛ, ŷ) − ξₛ for every labelling ŷ.
 
-    Rows are samples in their order: each `length` of them are a sequence. The answer's `w` is (U, T),
-    its `alpha` the marginals μ, shape (n, K²).
+    Each `length` consecutive rows are a sequence. An answer's `w` is (U, T), its `alpha` the marginals
+    μ, shape (n, K²).
     """
 
     X: Matrix
@@ -59,14 +58,14 @@ class ChainMargin(Formulation):
         check_positive(self.C, "C")
         if self.n % self.length:
             raise ValueError(
-                f"length: {self.n} samples are no whole number of sequences of {self.length}"
+                f"length: {self.n} samples cannot be divided into sequences of {self.length}"
             )
 
     @classmethod
     def example_samples(cls, parameters: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
-        """Return two sequences of the `length` that is given."""
+        """Return two sequences of the given `length`."""
         length = parameters.get("length", 1)
-        length = length if isinstance(length, int) and 0 < length <= _LONGEST_EXAMPLE else 1
+        length = length if isinstance(length, int) and 0 < length <= _MAX_EXAMPLE_LENGTH else 1
         return np.repeat(np.eye(2), length, 0), np.repeat([0.0, 1.0], length)
 
     @cached_property
@@ -76,12 +75,12 @@ class ChainMargin(Formulation):
 
     @property
     def outputs(self) -> int:
-        """K², the marginals of a sample."""
+        """K², the number of marginals per sample."""
         return self.labels**2
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
-        """K·d + K² in one vector."""
+        """The shape of U and T in one vector of K·d + K² entries."""
         return (self.chains.size,)
 
     @cached_property
@@ -92,16 +91,16 @@ class ChainMargin(Formulation):
         return Chains(as_dense(self.X).reshape(*shape, self.d), y, self.labels, float(self.C))
 
     def scores(self, X: Matrix, w: Vector) -> Block:
-        """Return 1 for the label that the best path gives each row of `X` and 0 else, shape (m, K).
+        """Return the labels of `X` on the best paths, one-hot encoded, shape (m, K).
 
         Raises
         ------
         ValueError
-            If the rows are no whole number of sequences.
+            If the rows cannot be divided into sequences.
         """
         if X.shape[0] % self.length:
             raise ValueError(
-                f"X: {X.shape[0]} samples are no whole number of sequences of {self.length}"
+                f"X: {X.shape[0]} samples cannot be divided into sequences of {self.length}"
             )
         sequences = as_dense(X).reshape(-1, self.length, self.d)
         paths = replace(self.chains, X=sequences).predict(w)
@@ -112,10 +111,10 @@ class ChainMargin(Formulation):
         return Reduction(self.chains, lambda point: Point(point.beta, point.x))
 
     def to_box(self, gram: Gram, start: Point | None = None) -> Never:
-        """Say why there is no other form."""
+        """Raise Unsupported: there is no other form."""
         raise Unsupported(
             "a structured margin has a constraint for each of exponentially many labellings: "
-            "it takes a solver that finds the violated ones"
+            "it needs a solver that finds the violated ones"
         )
 
     to_qp = to_erm = to_box  # type: ignore[assignment]
@@ -123,28 +122,28 @@ class ChainMargin(Formulation):
     def bounds(self, point: Point) -> Certificate:
         """Return bounds from marginals, weights or both.
 
-        Without `alpha` the lower bound is 0, that of the labels given.
+        Without `alpha` the lower bound is 0, the value of the true labels.
         """
         chains = self.chains
         shape = (*chains.y.shape, -1)
-        labels = chains.C * chains.marginals(chains.y)
-        given = labels if point.alpha is None else point.alpha.reshape(shape)
-        mu = chains.consistent(given)
-        dual, own = chains.dual(mu)
-        weights = own if point.w is None else point.w
+        true_marginals = chains.C * chains.marginals(chains.y)
+        requested = true_marginals if point.alpha is None else point.alpha.reshape(shape)
+        mu = chains.consistent(requested)
+        dual, recovered_w = chains.dual(mu)
+        weights = recovered_w if point.w is None else point.w
         primal = chains.primal(weights)
-        lower = max(0.0, float(dual.low))  # that of the labels given is 0
-        off = np.abs(mu - given)
+        lower = max(0.0, float(dual.low))  # 0 is the value of the true labels
+        moves = np.abs(mu - requested)
         source = "alpha" if point.w is None else "alpha and w"
         return assembled(
             Bounds(lower, float(primal.high), float(dual.rad + primal.rad)),
-            primal_residual=float(off.max()),
+            primal_residual=float(moves.max()),
             dual_residual=0.0,
-            projection_distance=float(np.linalg.norm(off)),
+            projection_distance=float(np.linalg.norm(moves)),
             bound_source="recovered from w" if point.alpha is None else source,
             point=Point(mu.reshape(self.n, -1), weights),
         )
 
     def proven(self, certificate: Certificate) -> Certificate:
-        """Return the certificate without bounds: of labellings there is no ball arithmetic."""
+        """Return the certificate without bounds: labellings have no ball arithmetic."""
         return not_proven(certificate, "structured margins have no ball arithmetic")

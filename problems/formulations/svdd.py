@@ -1,10 +1,10 @@
-"""Support vector data description (Tax & Duin 2004): the smallest ball around most samples.
+"""Support vector data description (Tax & Duin 2004): the smallest ball that contains most samples.
 
     primal  min R² + 1/(νn) Σ ξᵢ     s.t. ‖φ(xᵢ) − a‖² ≤ R² + ξᵢ, ξ ≥ 0
-The paper has C for 1/(νn). Times ½(νn)², with w = νn·a and the offset u = ½νn(R² − ‖a‖²), it is
+The paper writes C for 1/(νn). Multiplied by ½(νn)², with w = νn·a and u = ½νn(R² − ‖a‖²), it becomes
     primal  min ½‖w‖² + νn·u + Σ max(0, tᵢ − wᵀφ(xᵢ) − u),     tᵢ = ½νn·k(xᵢ, xᵢ)
     dual    min ½αᵀKα − tᵀα     s.t. 0 ≤ αᵢ ≤ 1, Σ αᵢ = νn
-the one-class machine's scaling. Where k(x, x) is the same for all samples, tᵀα is constant, and both
+the scaling of the one-class SVM. If k(x, x) is the same for all samples, tᵀα is constant, and both
 machines have the same α. The decision function is R² − ‖φ(x) − a‖².
 """
 
@@ -23,19 +23,19 @@ from dualgap.problems.losses import Piece, PiecewiseLinear
 
 @dataclass(frozen=True)
 class Shortfall(PiecewiseLinear):
-    """max(0, y − f): what a prediction lacks of its target."""
+    """max(0, y − f): how far a prediction is below its target."""
 
     is_regression: ClassVar[bool] = True
     degree: ClassVar[int | None] = 1
 
     def dual_pieces(self, y: Vector) -> list[Piece]:
-        """Return the one piece, whose r is f − y."""
+        """Return the single piece, with r = f − y."""
         return [Piece(np.ones(y.size), y, 0.0, 0.0, 1.0)]
 
 
 @dataclass(frozen=True, eq=False)
 class SVDD(DescriptionOfOneClass):
-    """min R² + 1/(νn) Σ max(0, ‖φ(xᵢ) − a‖² − R²); at most a share `nu` of the samples is outside."""
+    """min R² + 1/(νn) Σ max(0, ‖φ(xᵢ) − a‖² − R²); at most a fraction `nu` of samples is outside."""
 
     X: Matrix
     nu: float
@@ -66,21 +66,21 @@ class SVDD(DescriptionOfOneClass):
         return np.maximum(0.0, -f)
 
     def distances(self, f: Vector, norm: float) -> Vector:
-        """Say that there is no hyperplane.
+        """Raise ValueError: there is no hyperplane.
 
         Raises
         ------
         ValueError
             Always.
         """
-        raise ValueError("SVDD has a ball, no hyperplane; its decision is R² − ‖φ(x) − a‖²")
+        raise ValueError("SVDD has a ball but no hyperplane; its decision is R² − ‖φ(x) − a‖²")
 
     def targets(self, array: type[Intervals] | type[Balls]) -> Any:
-        """Return arrays around tᵢ: of floats for a kernel value's rounding, and three products."""
+        """Return enclosures of tᵢ; `Intervals` cover the kernel value's error and three products."""
         bound = self.kernel.bind(self.X)
         if array is Intervals:
-            relative, spread = bound.radius()
-            wrong = (relative + gamma(4)) * np.abs(self.y)
-            return Intervals(self.y, wrong + 0.505 * self.costs[0] * spread**2)
-        each = np.arange(self.n)[:, None]
-        return Balls([bound.balls(i, i)[0, 0] for i in each]) * self.costs[0] / 2
+            relative, absolute = bound.radius()
+            errors = (relative + gamma(4)) * np.abs(self.y)
+            return Intervals(self.y, errors + 0.505 * self.costs[0] * absolute**2)
+        indices = np.arange(self.n)[:, None]
+        return Balls([bound.balls(i, i)[0, 0] for i in indices]) * self.costs[0] / 2

@@ -6,8 +6,8 @@ Hard margin (Vapnik 1982; Boser, Guyon & Vapnik 1992):
 Soft margin (Cortes & Vapnik 1995):
     primal  min ½‖w‖² + Σ Cᵢξᵢ           s.t. yᵢ(wᵀφ(xᵢ) + b) ≥ 1 − ξᵢ, ξ ≥ 0
     dual    min ½αᵀQα − 1ᵀα              s.t. 0 ≤ αᵢ ≤ Cᵢ, yᵀα = 0
-Without an intercept b = 0 and yᵀα = 0 is dropped. w = Σ αᵢyᵢφ(xᵢ). The views of a problem have the same
-fields; a primal has coordinates for w, hence no choice of the kernel.
+Without an intercept b = 0, and yᵀα = 0 is dropped. w = Σ αᵢyᵢφ(xᵢ). The views of a problem have the same
+fields, except that a primal needs coordinates of w, so its kernel is always linear.
 """
 
 from dataclasses import dataclass
@@ -38,19 +38,19 @@ class _HardMargin(Formulation):
 
     @property
     def weight(self) -> Vector:
-        """No slack at any price: +inf, shape (n,)."""
+        """+inf, shape (n,): slack is not allowed."""
         return np.full(self.n, np.inf)
 
     def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
-        """Say why there is none."""
+        """Raise Unsupported: the loss is infinite."""
         raise Unsupported("the hard margin has no empirical-risk form: its loss is infinite")
 
     def bounds(self, point: Point) -> Certificate:
-        """Return bounds from α at its best norm, and from w scaled to a smallest margin of one."""
+        """Return bounds from α, scaled optimally, and from w, scaled to a margin of one."""
         return hard_bounds(self, point)
 
     def without_point(self, reason: str) -> Certificate:
-        """Return a certificate without bounds, but where it is proven that there is no point."""
+        """Return a certificate without bounds, or a proof that the problem is infeasible."""
         return no_point(self, reason)
 
 
@@ -65,7 +65,7 @@ class HardMarginPrimal(_HardMargin):
     Raises
     ------
     ValueError
-        Naming the argument, if one is not usable.
+        If an argument is invalid; the message names it.
     """
 
     view: ClassVar[View] = "primal"
@@ -91,7 +91,7 @@ class SoftMarginDual(_SoftMargin):
 
 @dataclass(frozen=True, eq=False)
 class SoftMarginPrimal(_SoftMargin):
-    """min ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢ(wᵀxᵢ + b)); `C` is a number or one for each sample."""
+    """min ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢ(wᵀxᵢ + b)); `C` is a number, or one per sample."""
 
     view: ClassVar[View] = "primal"
     kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]

@@ -35,7 +35,7 @@ class _Regression(Formulation):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Nothing but the tube."""
+        """Empty: the tube distinguishes these problems."""
         return ()
 
 
@@ -47,7 +47,7 @@ class SVRDual(_Regression):
 
 @dataclass(frozen=True, eq=False)
 class SVRPrimal(_Regression):
-    """min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀxᵢ − b| − epsilon); `C` is a number or one for each sample."""
+    """min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀxᵢ − b| − epsilon); `C` is a number, or one per sample."""
 
     name: ClassVar[str] = "svr_primal"
     view: ClassVar[View] = "primal"

@@ -1,4 +1,4 @@
-"""What the values of y are: labels, targets or classes; how they are checked, predicted and scored."""
+"""Learning tasks by the values of y (labels, targets, classes): their checks, predictions and scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from dualgap.problems.dataset import Vector, check_classes, check_labels, check_
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned from y, and how well decisions f predict it.
+    """The kind of values in y, and how well decisions f predict them.
 
     Attributes
     ----------
-    takes : which data sets fit: of labels, of classes, of targets.
-    check : (y, n, name) to `y` as a read-only vector of n usable values; ValueError naming it otherwise.
-    predict : decisions f to what they predict, shape (m,).
-    error : what the mean of `errors` is called.
+    takes : the kinds of data sets that fit: with labels, classes or targets.
+    check : validates (y, n, name); returns `y` as a read-only vector of n values, or raises ValueError.
+    predict : maps decisions f to predictions, shape (m,).
+    error : the name of the mean of `errors`.
     """
 
     takes: tuple[str, ...]
@@ -26,31 +26,31 @@ class Task:
     error: str = "a validation error"
 
     def errors(self, f: Vector, y: Vector) -> Vector:
-        """Return the error of each prediction, shape (m,): 1 where it is wrong, else 0."""
+        """Return the error of each prediction, shape (m,): 1 if it is wrong, else 0."""
         return (self.predict(f) != y).astype(np.float64)
 
     def score(self, f: Vector, y: Vector) -> float | None:
-        """Return how good the predictions are, 1 being perfect: the share of right ones."""
+        """Return the fraction of correct predictions."""
         return float(np.mean(self.predict(f) == y))
 
 
 class Targets(Task):
-    """Real targets, predicted by f itself."""
+    """Real targets, predicted by f."""
 
     def errors(self, f: Vector, y: Vector) -> Vector:
         """Return (y − f)²."""
         return (y - f) ** 2
 
     def score(self, f: Vector, y: Vector) -> float | None:
-        """Return R² = 1 − Σ(y − f)²/Σ(y − ȳ)²; None where all targets are equal."""
-        spread = float(np.sum((y - y.mean()) ** 2))
-        return 1.0 - float(np.sum((y - f) ** 2)) / spread if spread > 0 else None
+        """Return R² = 1 − Σ(y − f)²/Σ(y − ȳ)²; None if all targets are equal."""
+        total = float(np.sum((y - y.mean()) ** 2))
+        return 1.0 - float(np.sum((y - f) ** 2)) / total if total > 0 else None
 
 
-# −1 and +1, from f (m,)
+# y is −1 or +1, f has shape (m,).
 LABELS = Task(("labels",), check_labels, lambda f: np.where(f >= 0, 1.0, -1.0))
-# 0, 1, ..., K − 1, from f (m, K)
+# y is 0, 1, ..., or K − 1, f has shape (m, K).
 CLASSES = Task(("labels", "classes"), check_classes, lambda f: f.argmax(axis=1).astype(np.float64))
-TARGETS = Targets(  # which all numbers are
+TARGETS = Targets(  # labels and classes are numbers too
     ("labels", "classes", "targets"), check_targets, np.asarray, "a mean squared error"
 )

@@ -1,1 +1,1 @@
-"""Gram matrices: kernel values of all pairs of samples, held or computed when needed."""
+"""Gram matrices: kernel values of all pairs of samples, stored or computed on demand."""

@@ -1,6 +1,6 @@
 """The Weisfeiler-Lehman subtree kernel: how many vertices of two graphs have equal h-neighbourhoods.
 
-    label₀(v) = the input label,   labelₕ(v) = a number for (labelₕ₋₁(v), its neighbours' labelₕ₋₁, sorted)
+    label₀(v) = the input label,   labelₕ(v) = a name for (labelₕ₋₁(v), its neighbours' labelₕ₋₁, sorted)
     k(G, G′) = Σₕ Σ_ℓ (vertices of G with labelₕ = ℓ)·(vertices of G′ with labelₕ = ℓ),   h = 0 ...
 
 Source: Shervashidze, Schweitzer, van Leeuwen, Mehlhorn & Borgwardt 2011, "Weisfeiler-Lehman graph

@@ -1,4 +1,4 @@
-"""Losses ℓ(y, f), found in this folder by their names in snake case."""
+"""Losses ℓ(y, f), registered by their class names in snake case."""
 
 from dualgap.problems.losses.base import Loss, Piece, PiecewiseLinear, ScalarLoss
 from dualgap.problems.losses.interval import (

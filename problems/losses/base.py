@@ -1,6 +1,6 @@
-"""What a loss is: ℓ(y, f) of a prediction f for a label or target y, convex in f.
+"""Base classes of losses ℓ(y, f), convex in the prediction f for a label or target y.
 
-Each knows what certificates and solvers need: value, subgradient, second derivative, its conjugate
+A loss provides what certificates and solvers need: value, subgradient, second derivative, the conjugate
 ℓ*(y, s) = max over f of s·f − ℓ(y, f), and the step of dual coordinate ascent, which is its prox. A
 dual coefficient is βᵢ = −Cᵢℓ'(yᵢ, fᵢ): the dual of ½‖w‖² + Σ Cᵢℓ(yᵢ, fᵢ) is
 −½βᵀKβ − Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) with w = Σ βᵢφ(xᵢ) (Shalev-Shwartz & Zhang 2013, section 1).
@@ -13,24 +13,23 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dualgap.problems.arithmetic.rounding import MIN_NORMAL
 from dualgap.problems.dataset import Vector
 from dualgap.problems.registry import snake_case
 
-_TINY = float(np.finfo(float).tiny)
-
 
 class Piece(NamedTuple):
-    """One linear piece of a loss, and the dual variable that goes with it.
+    """One linear piece of a loss, and its dual variables.
 
-    A loss with pieces is ℓ(y, f) = Σ over pieces of max over low ≤ x ≤ high of −x·r, where
-    r = sign·(f − target) + offset. In the dual each piece has a variable Cᵢxᵢ for each sample, which
-    costs −Cᵢxᵢ·(sign·target − offset) and adds sign·Cᵢxᵢ to βᵢ.
+    A piecewise linear loss is ℓ(y, f) = Σ over pieces of max over low ≤ x ≤ high of −x·r, where
+    r = sign·(f − target) + offset. In the dual each piece has a variable Cᵢxᵢ per sample, which costs
+    −Cᵢxᵢ·(sign·target − offset) and adds sign·Cᵢxᵢ to βᵢ.
 
     Attributes
     ----------
-    sign, target : (n,), signs being −1 and +1.
-    offset, low, high : numbers, with low ≤ 0 ≤ high. Of two pieces the signs are opposite, both `low`
-        are 0, and no prediction costs anything in both.
+    sign, target : (n,), with signs −1 and +1.
+    offset, low, high : numbers, with low ≤ 0 ≤ high. If there are two pieces, their signs are opposite,
+        both `low` are 0, and at every prediction at least one of them is 0.
     """
 
     sign: Vector
@@ -50,16 +49,16 @@ class Piece(NamedTuple):
 
 
 def check_pieces(pieces: list[Piece]) -> None:
-    """Raise ValueError if pieces are not as `Piece` has them: all else follows from that."""
-    holds = len(pieces) <= 2 and all(p.low <= 0 <= p.high for p in pieces)
-    if holds and len(pieces) == 2:
+    """Raise ValueError unless the pieces satisfy the assumptions of `Piece`."""
+    valid = len(pieces) <= 2 and all(p.low <= 0 <= p.high for p in pieces)
+    if valid and len(pieces) == 2:
         one, other = pieces
-        opposite = bool((one.sign == -other.sign).all() and (one.cost >= -other.cost).all())
-        holds = one.low == other.low == 0 and opposite
-    if not holds:
+        are_opposite = bool((one.sign == -other.sign).all() and (one.cost >= -other.cost).all())
+        valid = one.low == other.low == 0 and are_opposite
+    if not valid:
         raise ValueError(
-            "loss: has one piece with low ≤ 0 ≤ high, or two of opposite signs with low = 0, in both of "
-            "which no prediction costs anything; of other pieces no conjugate follows"
+            "loss: must have one piece with low ≤ 0 ≤ high, or two of opposite signs with low = 0, at "
+            "most one of which is positive at any prediction; the conjugate of others is unknown"
         )
 
 
@@ -68,14 +67,14 @@ class Loss(ABC):
 
     Attributes
     ----------
-    name : how experiment files call it. source : where it is published.
+    name : the name in experiment files. source : the publication.
     is_regression : whether y is a real target, rather than a label.
-    unit_margin : whether the loss is 0 from a margin of one on: what is short of it by rounding can be
-        stretched.
-    sees_differences : whether ℓ(y + s, f + s) = ℓ(y, f), as of targets that an offset can move.
-    degree : the p of ℓ(ty, tf) = tᵖℓ(y, f) for t > 0, with t times the tube of one with `epsilon`, and
-        the same label y for one of labels; None where there is none.
-    lipschitz : the largest slope |ℓ'|; inf if slopes grow without bound.
+    unit_margin : whether the loss is 0 for margins of at least one, so that scaling w can repair a
+        margin that falls short by rounding.
+    depends_on_residual : whether ℓ(y, f) = g(y − f), so that an offset can shift the targets.
+    degree : p with ℓ(ty, tf) = tᵖℓ(y, f) for t > 0, where t also scales `epsilon`, but not labels y;
+        None if there is none.
+    lipschitz : the largest slope |ℓ'|; inf if it is unbounded.
     smoothness : the largest second derivative; inf for a loss with kinks.
     """
 
@@ -109,18 +108,18 @@ class Loss(ABC):
     def value(self, y: Any, f: Any) -> Any:
         """Return ℓ(y, f), shape (n,).
 
-        Values and conjugates are formulas of +, −, *, /, `abs`, `np.maximum`, `np.logaddexp` and what
-        `dualgap.problems.arithmetic` offers: certificates evaluate them on numbers that know their
-        rounding.
+        Values and conjugates may only use +, −, *, /, `abs`, `np.maximum`, `np.logaddexp` and the
+        functions of `dualgap.problems.arithmetic`: certificates evaluate them on numbers with error
+        bounds.
         """
 
     @abstractmethod
     def subgradient(self, y: Vector, f: Vector) -> Vector:
-        """Return a g with ℓ(y, f') ≥ ℓ(y, f) + g·(f' − f) for all f'."""
+        """Return g with ℓ(y, f') ≥ ℓ(y, f) + g·(f' − f) for all f'."""
 
     @abstractmethod
     def curvature_times(self, y: Vector, f: Vector, v: Vector) -> Vector:
-        """Return ℓ''(y, f)·v, for v of f's shape."""
+        """Return ℓ''(y, f)·v, for v of the shape of f."""
 
     @abstractmethod
     def conjugate(self, y: Any, s: Any) -> Any:
@@ -132,30 +131,30 @@ class Loss(ABC):
 
     @property
     def dual_range(self) -> tuple[float, float]:
-        """The smallest and the largest α/C, where α = y·β for labels and β for targets."""
+        """The smallest and the largest α/C, where α is y·β for labels and β for targets."""
         return (-self.lipschitz if self.is_regression else 0.0), self.lipschitz
 
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
-        """Return the pieces of the conjugate, if it is piecewise linear; else None."""
+        """Return the pieces of the loss if it is piecewise linear, else None."""
         return None
 
     def kinks(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return where a sample stays while its coefficient is between bounds: for β > 0, for β < 0."""
+        """Return the predictions at which coefficients are between bounds, for β > 0 and for β < 0."""
         return y, y
 
 
 class ScalarLoss(Loss):
-    """A loss of one prediction a sample; all methods work entry by entry on arrays of shape (n,)."""
+    """A loss of one prediction per sample; all methods work entry by entry on arrays of shape (n,)."""
 
     def in_domain(self, y: Vector, s: Vector) -> NDArray[np.bool_]:
-        """Return whether α/C = −s of a target, −y·s of a label, is in the dual's range."""
+        """Return whether α/C, which is −s for targets and −y·s for labels, is in `dual_range`."""
         low, high = self.dual_range
-        share = -s if self.is_regression else -y * s
-        return (low <= share) & (share <= high)
+        ratio = -s if self.is_regression else -y * s
+        return (low <= ratio) & (ratio <= high)
 
     @abstractmethod
     def curvature(self, y: Vector, f: Vector) -> Vector:
-        """Return the second derivative ℓ''(y, f), the larger one where it jumps; 0 beside kinks."""
+        """Return the second derivative ℓ''(y, f), the larger one at jumps, ignoring kinks."""
 
     def curvature_times(self, y: Vector, f: Vector, v: Vector) -> Vector:
         """Return ℓ''(y, f)·v."""
@@ -163,15 +162,15 @@ class ScalarLoss(Loss):
 
     @abstractmethod
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
-        """Return the s with −s ∈ ∂ℓ(y, m + t·s), for t ≥ 0.
+        """Return s with −s ∈ ∂ℓ(y, m + t·s), for t ≥ 0.
 
         It maximises −ℓ*(y, −s) − m·s − ½t·s², the dual in one coefficient, and m + t·s is the prox
-        of t·ℓ at m: the f that minimises t·ℓ(y, f) + ½(f − m)².
+        of t·ℓ at m, the minimiser f of t·ℓ(y, f) + ½(f − m)².
         """
 
 
 class PiecewiseLinear(ScalarLoss):
-    """A loss that says no more than its pieces; everything else follows from them."""
+    """A loss defined by its pieces alone, from which all methods follow."""
 
     @abstractmethod
     def dual_pieces(self, y: Vector) -> list[Piece]:
@@ -190,7 +189,7 @@ class PiecewiseLinear(ScalarLoss):
 
     @property
     def smoothness(self) -> float:
-        """Without limit: there is a kink."""
+        """Infinite, because of the kink."""
         return inf
 
     def value(self, y: Any, f: Any) -> Any:
@@ -199,14 +198,14 @@ class PiecewiseLinear(ScalarLoss):
         return sum(np.maximum(-p.high * r, 0.0) + np.maximum(-p.low * r, 0.0) for p, r in residuals)
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
-        """Return the slope, and at a kink that part of it nearest to 0."""
+        """Return the slope, and at a kink the subgradient closest to 0."""
         pieces = [(p, np.sign(p.residual(f))) for p in self.dual_pieces(y)]
         return -np.sum(
             [p.sign * np.select([s < 0, s > 0], [p.high, p.low]) for p, s in pieces], axis=0
         )
 
     def curvature(self, y: Vector, f: Vector) -> Vector:
-        """Return 0: the loss is linear beside its kinks."""
+        """Return 0: the loss is linear between its kinks."""
         return np.zeros(np.shape(f))
 
     def conjugate(self, y: Any, s: Any) -> Any:
@@ -218,14 +217,14 @@ class PiecewiseLinear(ScalarLoss):
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return Σ sign·x with x = −r(m)/t within its limits."""
-        width = np.maximum(t, _TINY)
+        denominator = np.maximum(t, MIN_NORMAL)
         pieces = self.dual_pieces(y)
         return np.sum(
-            [p.sign * np.clip(-p.residual(m) / width, p.low, p.high) for p in pieces], axis=0
+            [p.sign * np.clip(-p.residual(m) / denominator, p.low, p.high) for p in pieces], axis=0
         )
 
     def kinks(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return the f with r = 0 in the piece of β > 0 and in that of β < 0."""
+        """Return f with r = 0 in the piece of β > 0, and in that of β < 0."""
         pieces = self.dual_pieces(y)
         first, last = (p.target - p.sign * p.offset for p in (pieces[0], pieces[-1]))
         rises = pieces[0].sign > 0

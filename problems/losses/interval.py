@@ -1,4 +1,4 @@
-"""Losses that are a function of the distance of f to an interval, linear or quadratic.
+"""Losses that are linear or quadratic in the distance of f from an interval.
 
     hinge             max(0, 1 − yf)          squared_hinge                 max(0, 1 − yf)²
     perceptron        max(0, −yf)             squared                       ½(y − f)²
@@ -15,25 +15,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dualgap.problems.arithmetic.rounding import MIN_NORMAL
 from dualgap.problems.dataset import Vector
 from dualgap.problems.losses.base import Piece, ScalarLoss
 from dualgap.problems.validation import check_positive
 
-_TINY = float(np.finfo(float).tiny)
-
 
 class IntervalLoss(ScalarLoss):
-    """ℓ = |e| or e²/(2·smoothing), where e is the distance of f to [lower, upper], signed.
+    """ℓ = |e| or e²/(2·smoothing), where e is the signed distance of f from [lower, upper].
 
-    e = lower − f below the interval, upper − f above, 0 within; `smoothing` 0 means |e|. One with an
-    infinite end states `excess` and `support` itself.
+    e = lower − f below the interval, upper − f above, 0 within; `smoothing` = 0 means |e|. Subclasses
+    with an infinite end override `excess` and `support`.
     """
 
     smoothing: ClassVar[float] = 0.0
 
     @abstractmethod
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return (lower, upper), the interval of predictions f that cost nothing; may be infinite."""
+        """Return (lower, upper), the interval of predictions without loss; ends may be infinite."""
 
     def excess(self, y: Any, f: Any) -> Any:
         """Return |e|."""
@@ -41,7 +40,7 @@ class IntervalLoss(ScalarLoss):
         return np.maximum(lower - f, 0.0) + np.maximum(f - upper, 0.0)
 
     def support(self, y: Any, s: Any) -> Any:
-        """Return the largest s·f over the interval, for an s that has one."""
+        """Return the maximum of s·f over the interval, if it is finite."""
         lower, upper = self.ends(y)
         return np.maximum(s, 0.0) * upper - np.maximum(-s, 0.0) * lower
 
@@ -71,18 +70,18 @@ class IntervalLoss(ScalarLoss):
         return np.where((f <= lower) | (f >= upper), 1.0 / (self.smoothing or inf), 0.0)
 
     def conjugate(self, y: Any, s: Any) -> Any:
-        """Return max of s over the interval, + ½smoothing·s²."""
+        """Return the maximum of s·f over the interval, plus ½smoothing·s²."""
         support = self.support(y, s)
         return support + 0.5 * self.smoothing * s * s if self.smoothing else support
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return e(m)/(t + smoothing) within ±lipschitz."""
-        width = np.maximum(t + self.smoothing, _TINY)
-        reach = self.lipschitz * width
-        return np.clip(self._distance(y, m), -reach, reach) / width
+        denominator = np.maximum(t + self.smoothing, MIN_NORMAL)
+        limit = self.lipschitz * denominator
+        return np.clip(self._distance(y, m), -limit, limit) / denominator
 
     def kinks(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return the end of the interval that β pulls f towards."""
+        """Return the ends of the interval: β > 0 pulls f towards the lower, β < 0 towards the upper."""
         return self.ends(y)
 
     def _distance(self, y: Vector, f: Vector) -> Vector:
@@ -94,7 +93,7 @@ class _Margin(IntervalLoss):
     margin: ClassVar[float] = 1.0
 
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return y·f ≥ margin."""
+        """Return the interval of f with y·f ≥ margin."""
         return np.where(y > 0, self.margin, -inf), np.where(y > 0, inf, -self.margin)
 
     def excess(self, y: Any, f: Any) -> Any:
@@ -102,15 +101,15 @@ class _Margin(IntervalLoss):
         return np.maximum(self.margin - y * f, 0.0)
 
     def support(self, y: Any, s: Any) -> Any:
-        """Return margin·y·s, of y·s ≤ 0."""
+        """Return margin·y·s, for y·s ≤ 0."""
         return self.margin * (y * s)
 
     def kinks(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return the one end that is finite, y·margin, twice."""
+        """Return the finite end, y·margin, twice."""
         return self.margin * y, self.margin * y
 
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
-        """One variable for each sample, with the sign of its label; none for a squared loss."""
+        """Return one piece, with the signs of the labels; None for a squared loss."""
         linear = not self.smoothing
         return [Piece(y, np.zeros(y.size), -self.margin, 0.0, 1.0)] if linear else None
 
@@ -135,7 +134,7 @@ class SquaredHinge(_Margin):
 class Perceptron(_Margin):
     """ℓ(y, f) = max(0, −y·f), Rosenblatt's criterion; conjugate 0 for −1 ≤ y·s ≤ 0.
 
-    With any regularisation and no costs of an offset w = 0 is optimal, as no sample has a loss there.
+    With any regularisation, and an offset without cost, w = 0 is optimal, as its loss is 0.
     """
 
     margin: ClassVar[float] = 0.0
@@ -154,7 +153,7 @@ class Squared(IntervalLoss):
     source: ClassVar[str] = "Hoerl & Kennard 1970; NPFL129 notes (MSE)"
 
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return f = y."""
+        """Return the interval that only contains y."""
         return y, y
 
     def excess(self, y: Any, f: Any) -> Any:
@@ -176,7 +175,7 @@ class _Tube(IntervalLoss):
         check_positive(self.epsilon, "epsilon", zero=True)
 
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return |y − f| ≤ epsilon."""
+        """Return the interval of f with |y − f| ≤ epsilon."""
         return y - self.epsilon, y + self.epsilon
 
     def excess(self, y: Any, f: Any) -> Any:
@@ -188,7 +187,7 @@ class _Tube(IntervalLoss):
         return y * s + self.epsilon * abs(s)
 
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
-        """Two variables for each sample, one for each side of the tube; none for a squared loss."""
+        """Return one piece per side of the tube; None for a squared loss."""
         sides = [] if self.smoothing else [np.ones(y.size), -np.ones(y.size)]
         return [Piece(side, y, self.epsilon, 0.0, 1.0) for side in sides] or None
 

@@ -10,26 +10,26 @@ from dualgap.problems.arithmetic import entropy
 from dualgap.problems.dataset import Vector
 from dualgap.problems.losses.base import ScalarLoss
 
-_MOST_STEPS = 100  # of a safeguarded Newton's method in one variable, which takes 3 to 8
+_MAX_STEPS = 100  # the safeguarded Newton's method in one variable takes 3 to 8
 
 
 def sigmoid(z: Vector) -> Vector:
     """Return σ(z) = 1/(1 + exp(−z)) without overflow."""
-    small = np.exp(-np.abs(z))
-    return np.where(z >= 0, 1.0, small) / (1.0 + small)
+    exponential = np.exp(-np.abs(z))
+    return np.where(z >= 0, 1.0, exponential) / (1.0 + exponential)
 
 
 @numba.njit(cache=True)
 def logistic_step(u: float, t: float) -> float:
-    """Return the a in [0, 1] with a = σ(−u − t·a).
+    """Return a in [0, 1] with a = σ(−u − t·a).
 
-    With z = u + t·a it is the root of z − u − t·σ(−z), which rises from below 0 at z = u to above 0
-    at z = u + t: Newton's steps, halving that bracket where one would leave it or is not half as long
-    as the last but one (two steps alone may alternate for ever).
+    z = u + t·a is the root of z − u − t·σ(−z), which rises from below 0 at z = u to above 0 at u + t. It
+    is found by Newton steps, and bisection when a step would leave the bracket or is more than half as
+    long as the last but one (otherwise two steps might alternate forever).
     """
     low, high, z = u, u + t, u
-    last, before = t, t
-    for _ in range(_MOST_STEPS):
+    step_size, previous_size = t, t
+    for _ in range(_MAX_STEPS):
         a = _sigmoid(-z)
         value = z - u - t * a
         if value < 0.0:
@@ -37,24 +37,24 @@ def logistic_step(u: float, t: float) -> float:
         else:
             high = z
         step = -value / (1.0 + t * a * (1.0 - a))
-        if not low <= z + step <= high or abs(step) > 0.5 * before:
+        if not low <= z + step <= high or abs(step) > 0.5 * previous_size:
             step = 0.5 * (low + high) - z
-        before, last = last, abs(step)
+        previous_size, step_size = step_size, abs(step)
         z += step
-        if last <= 1e-15 * (abs(z) + abs(u)):
+        if step_size <= 1e-15 * (abs(z) + abs(u)):
             break
     return _sigmoid(-z)
 
 
 @numba.njit(cache=True)
 def _sigmoid(z: float) -> float:
-    small = np.exp(-abs(z))
-    return (1.0 if z >= 0.0 else small) / (1.0 + small)
+    exponential = np.exp(-abs(z))
+    return (1.0 if z >= 0.0 else exponential) / (1.0 + exponential)
 
 
 @numba.njit(cache=True)
 def logistic_steps(u: Vector, t: Vector) -> Vector:
-    """Return `logistic_step` of each entry."""
+    """Return `logistic_step` for each entry."""
     a = np.empty(u.size)
     for i in range(u.size):
         a[i] = logistic_step(u[i], t[i])
@@ -72,7 +72,7 @@ class Logistic(ScalarLoss):
 
     @property
     def lipschitz(self) -> float:
-        """1, where the sample is far on the wrong side."""
+        """1, approached far on the wrong side."""
         return 1.0
 
     @property

@@ -80,7 +80,7 @@ class Dearer(SoftMarginPrimal):
 
 
 def test_weights_of_its_own_are_refused_in_blocks(tmp_path):
-    with pytest.raises(ValueError, match="X: dearer has its own weight"):
+    with pytest.raises(ValueError, match="X: dearer defines its own weight"):
         Dearer(in_blocks(tmp_path, X, Y, (10, 20)), None, C=0.5)
     assert solve(Dearer(X, Y, C=0.5), NearRows()).status is Status.UNSUPPORTED
 

@@ -1,1 +1,1 @@
-"""Machines whose parameter ν bounds the shares of margin errors and of support vectors."""
+"""Machines whose parameter ν bounds the fractions of margin errors and of support vectors."""

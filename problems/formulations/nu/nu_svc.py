@@ -2,11 +2,11 @@
 
     primal  min ½‖w‖² − νnρ + Σ max(0, ρ − yᵢ(wᵀφ(xᵢ) + b))
     dual    min ½αᵀQα     s.t. 0 ≤ αᵢ ≤ 1, Σ αᵢ = νn, yᵀα = 0
-At most a share ν of the samples is short of the margin ρ, and at least a share ν are support vectors.
-Each class has an offset of its own: b − ρ where y = 1 and b + ρ where y = −1, and in the dual half of
-the weight νn. It is the scaling that LIBSVM solves (Chang & Lin 2011, section 2.2): n² times the paper's
-objective, and LIBSVM divides its answer by ρ at the end, so that f = ±1 on the margins. Here they are
-f = ±ρ. The answer divided by ρ is that of the soft margin with C = 1/ρ.
+At most a fraction ν of the samples falls short of the margin ρ, and at least a fraction ν are support
+vectors. Each class has its own offset, b − ρ for y = 1 and b + ρ for y = −1, and half of the weight νn
+in the dual. This is LIBSVM's scaling (Chang & Lin 2011, section 2.2), n² times the paper's objective;
+LIBSVM finally divides its answer by ρ, so that f = ±1 on the margins. Here f = ±ρ there. The answer
+divided by ρ is that of the soft margin with C = 1/ρ.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ from dualgap.problems.validation import NoSuchProblem
 class NuSVC(Formulation):
     """min ½‖w‖² − νnρ + Σ max(0, ρ − yᵢ(wᵀφ(xᵢ) + b)), for `nu` up to 2·min(n₊, n₋)/n.
 
-    With weights `C` (n,) of the samples each counts Cᵢ times, in n, n₊ and n₋ too.
+    With weights `C` (n,), sample i counts Cᵢ times, also in n, n₊ and n₋.
 
     Raises
     ------
     ValueError
-        Naming the argument, if one is not usable.
+        If an argument is invalid; the message names it.
     NoSuchProblem
-        A ValueError that says why no machine with these samples has this `nu`.
+        If the problem is infeasible for this `nu`; a ValueError that states the reason.
     """
 
     X: Matrix
@@ -54,8 +54,8 @@ class NuSVC(Formulation):
             raise NoSuchProblem(
                 f"nu: must be at most 2·min(n₊, n₋)/n = {2 * fewer / fsum(self.weight):.6g} for "
                 f"{int((self.y > 0).sum())} samples labelled +1 and {int((self.y < 0).sum())} labelled "
-                f"−1, got {self.nu!r}: each class has to carry half of the weight nu·n, and no sample "
-                "more than its own"
+                f"−1, got {self.nu!r}: each class must carry half of the weight nu·n, and each sample "
+                "at most its own weight"
             )
 
     @cached_property
@@ -68,24 +68,24 @@ class NuSVC(Formulation):
 
     @property
     def loss(self) -> Perceptron:
-        """max(0, −yf) of f with the offset of the sample's class."""
+        """max(0, −yf), where f includes the offset of the sample's class."""
         return Perceptron()
 
     @property
     def groups(self) -> Indices:
-        """0 where y = 1, 1 where y = −1."""
+        """0 for y = 1, 1 for y = −1."""
         return np.where(self.y > 0, 0, 1)
 
     @property
     def costs(self) -> Vector:
-        """νn/2 and −νn/2, which make −νnρ of the offsets b − ρ and b + ρ.
+        """νn/2 and −νn/2, which give −νnρ for the offsets b − ρ and b + ρ.
 
-        νn/2 is rounded to float64, and no more than the samples of a class have in all.
+        νn/2 is rounded to float64, and at most the total weight of either class.
         """
         return np.array([self._half, -self._half])
 
     def decision_scale(self, offsets: tuple[float, ...]) -> float:
-        """Return ρ, half of the offsets' difference."""
+        """Return ρ, half the difference of the offsets."""
         return (offsets[1] - offsets[0]) / 2
 
     def slacks(self, f: Vector, offsets: Any) -> Vector:

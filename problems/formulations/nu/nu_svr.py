@@ -1,19 +1,18 @@
-"""ν-support vector regression (Schölkopf, Smola, Williamson & Bartlett 2000): the tube is optimal too.
+"""ν-support vector regression (Schölkopf, Smola, Williamson & Bartlett 2000), which optimises the tube.
 
     primal  min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀφ(xᵢ) − b| − ε) + ε·ν·ΣCᵢ,    ε ≥ 0
     dual    min ½βᵀKβ − yᵀβ     s.t. −Cᵢ ≤ βᵢ ≤ Cᵢ, 1ᵀβ = 0, ‖β‖₁ ≤ ν·ΣCᵢ
-with β = α − α*. At most a share ν of the samples is outside of the tube, at least a share ν are support
-vectors. It is LIBSVM's scaling, whose C is n times smaller than the paper's and means what it means in
-ε-SVR: with the ε found here that has the same answer (Chang & Lin 2011, section 2.6).
+with β = α − α*. At most a fraction ν of the samples is outside the tube, and at least a fraction ν are
+support vectors. This is LIBSVM's scaling, where C is n times smaller than the paper's and has the same
+meaning as in ε-SVR, which has the same answer for the optimal ε (Chang & Lin 2011, section 2.6).
 
-Its box QP has both α and α*, each a group with the sum ½ν·ΣCᵢ: ‖β‖₁ may be less, as the same can be
-added to α and α*. The groups' offsets are b + ε and b − ε.
+The box QP has variables α and α*, each a group with the sum ½ν·ΣCᵢ; ‖β‖₁ may be smaller, as adding the
+same to α and α* leaves β unchanged. The offsets of the groups are b + ε and b − ε.
 
-For every ε ≥ 0, with P and D the objectives of regression with that tube,
+For every ε ≥ 0, with the primal and dual objectives P and D of regression with that tube,
     D(β) + ε‖β‖₁  ≤  optimum  ≤  P(w, b) + ε·ν·ΣCᵢ,
-as ε‖β‖₁ is all that D has of ε: the bounds are those of the best tube for the scores. A β above the
-budget by a factor 1/s has a dual objective of at least s times its own in sβ, as the dual is concave and
-0 at β = 0.
+as ε only enters D as −ε‖β‖₁: the bounds use the best tube for the scores. If β exceeds the budget by a
+factor 1/s, the dual objective at sβ is at least s times that at β, as the dual is concave and 0 at 0.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +32,7 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import EpsilonInsensitive
 
-_BUDGET_ROUNDING = 1e-12  # of the budget, that a sum of float64 may be off
+_BUDGET_RTOL = 1e-12  # rounding error of a float64 sum relative to the budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +50,12 @@ class NuSVR(Formulation):
 
     @property
     def loss(self) -> EpsilonInsensitive:
-        """|y − f|: that of the narrowest tube."""
+        """|y − f|, the loss with ε = 0."""
         return EpsilonInsensitive(0.0)
 
     @property
     def costs(self) -> Vector:
-        """½ν·ΣCᵢ and −½ν·ΣCᵢ, which make ε·ν·ΣCᵢ of the offsets b + ε and b − ε."""
+        """½ν·ΣCᵢ and −½ν·ΣCᵢ, which give ε·ν·ΣCᵢ for the offsets b + ε and b − ε."""
         half = 0.5 * self.nu * fsum(self.weight)
         return np.array([half, -half])
 
@@ -66,32 +65,33 @@ class NuSVR(Formulation):
         return 2 * float(self.costs[0])
 
     def tube_at(self, offsets: tuple[float, ...]) -> float:
-        """Return ε, half of the offsets' difference."""
+        """Return ε, half the difference of the offsets."""
         return max(0.0, (offsets[0] - offsets[1]) / 2)
 
     def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
-        """Return how far each sample is outside of the tube."""
+        """Return how far each sample is outside the tube."""
         return EpsilonInsensitive(self.tube_at(offsets)).value(self.y, f)
 
     def to_box(self, gram: Gram, start: Point | None = None) -> Reduction[BoxQP]:
-        """Return the dual in α and α*, a group each."""
-        made = super().to_box(gram, start)
-        return replace(made, form=replace(made.form, groups=np.repeat([0, 1], self.n)))
+        """Return the dual in α and α*, each of which is a group."""
+        reduction = super().to_box(gram, start)
+        return replace(reduction, form=replace(reduction.form, groups=np.repeat([0, 1], self.n)))
 
     def to_box_variables(self, alpha: Vector) -> Vector:
-        """Return α and α*: β's positive and negative parts, and as much of both as fills the budget."""
-        room = self.weight - np.abs(alpha)
-        left = 0.5 * (self.budget - float(np.abs(alpha).sum()))
-        both = room * (left / room.sum()) if left > _BUDGET_ROUNDING * self.budget else 0.0 * room
-        return super().to_box_variables(alpha) + np.tile(both, 2)
+        """Return α and α*: the parts of β, both increased equally until they use up the budget."""
+        capacity = self.weight - np.abs(alpha)
+        remaining = 0.5 * (self.budget - float(np.abs(alpha).sum()))
+        unused = remaining > _BUDGET_RTOL * self.budget
+        increase = capacity * (remaining / capacity.sum()) if unused else 0.0 * capacity
+        return super().to_box_variables(alpha) + np.tile(increase, 2)
 
     def regression(self, epsilon: float) -> SVRDual:
-        """Return support vector regression with the same weights and the tube `epsilon`."""
+        """Return ε-SVR with the same weights and the tube `epsilon`."""
         return SVRDual(self.X, self.y, self.C, epsilon, self.kernel)
 
     @property
     def sums(self) -> Vector:
-        """0: that of α − α*."""
+        """0, the sum of α − α*."""
         return np.zeros(1)
 
     def losses(self, y: Any, scores: Any, offsets: Any) -> Any:
@@ -100,16 +100,16 @@ class NuSVR(Formulation):
         return np.maximum(y - (scores + upper), 0.0) + np.maximum((scores + lower) - y, 0.0)
 
     def allows(self, offsets: Any) -> bool:
-        """Return whether ε ≥ 0."""
+        """Whether ε ≥ 0."""
         return bool(offsets[0] >= offsets[1])
 
     def offset_choices(self, offsets: Vector, scores: Vector) -> list[Vector]:
-        """Return the offsets, and those of ε = 0: the best where the budget is not used up."""
+        """Return the offsets, and those for ε = 0, which are best if the budget is not used up."""
         b = middle(*best_offsets(self.regression(0.0), scores)[0])
         return [v for v in (offsets, np.array([b, b])) if self.allows(v)]
 
     def bounds(self, point: Point) -> Certificate:
-        """Return bounds; where all targets are equal the optimum is 0, and a gap relative to them."""
-        found = super().bounds(point)
-        unit = 0.0 if np.ptp(self.y) else float(self.weight @ np.abs(self.y) or self.weight.sum())
-        return assembled(found.bounds, unit, found)
+        """Return bounds; if all targets are equal the optimum is 0, and the gap relative to them."""
+        certificate = super().bounds(point)
+        scale = 0.0 if np.ptp(self.y) else float(self.weight @ np.abs(self.y) or self.weight.sum())
+        return assembled(certificate.bounds, scale, certificate)

@@ -1,9 +1,9 @@
-"""The one-class support vector machine (Schölkopf et al. 2001): where most samples are.
+"""The one-class support vector machine (Schölkopf et al. 2001): the region that contains most samples.
 
     primal  min ½‖w‖² − νnρ + Σ max(0, ρ − wᵀφ(xᵢ))
     dual    min ½αᵀKα     s.t. 0 ≤ αᵢ ≤ 1, Σ αᵢ = νn
-with w = Σ αᵢφ(xᵢ), and f(x) = wᵀφ(x) − ρ below 0 for what is novel. This is LIBSVM's scaling (Chang &
-Lin 2011, section 2.4), νn times that of the paper, where αᵢ ≤ 1/(νn) and Σ αᵢ = 1. The offset is −ρ.
+with w = Σ αᵢφ(xᵢ), and f(x) = wᵀφ(x) − ρ < 0 for novel samples. This is LIBSVM's scaling (Chang & Lin
+2011, section 2.4), νn times that of the paper, where αᵢ ≤ 1/(νn) and Σ αᵢ = 1. The offset is −ρ.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ from dualgap.problems.losses import Perceptron
 
 
 def sum_below(values: Vector) -> float:
-    """Return the sum of numbers above 0, rounded down to float64."""
+    """Return the sum of positive numbers, rounded down to float64."""
     total = fsum(values)
     return total if fsum([*values, -total]) >= 0 else nextafter(total, 0.0)
 
 
 class DescriptionOfOneClass(Formulation):
-    """Base of machines that are trained on samples of one class, and tell others from them.
+    """Base of machines trained on samples of one class, which detect samples outside it.
 
-    f(x) is below 0 for what is novel, which is predicted as −1, the class itself as +1.
+    f(x) < 0 means novel, predicted as −1; members of the class are predicted as +1.
     """
 
     X: Matrix
@@ -44,27 +44,27 @@ class DescriptionOfOneClass(Formulation):
 
     @classmethod
     def from_data(cls, X: Matrix, y: Vector, **parameters: Any) -> Self:
-        """Return the problem of the samples labelled +1: the others are what is novel.
+        """Return the problem of the samples labelled +1; the others are novel.
 
         Raises
         ------
         ValueError
             If labels are not −1 and +1, or none is +1.
         """
-        own = np.flatnonzero(check_labels(y, X.shape[0]) > 0)
-        if not own.size:
+        positive = np.flatnonzero(check_labels(y, X.shape[0]) > 0)
+        if not positive.size:
             raise ValueError("y: no sample is labelled +1, the class that is described")
-        make: Any = cls
-        return make(X[own], **parameters)
+        build: Any = cls
+        return build(X[positive], **parameters)
 
     @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
-        """Return samples that one can be built on, to check its other parameters with."""
+        """Return valid example samples, with which the other parameters can be checked."""
         return np.eye(2), np.ones(2)
 
     @property
     def costs(self) -> Vector:
-        """ν·ΣCᵢ, of the weights of the losses, rounded to float64 and no more than they are in all."""
+        """ν·ΣCᵢ, rounded to float64, and at most ΣCᵢ."""
         return np.array([self._total])
 
     @cached_property
@@ -73,20 +73,20 @@ class DescriptionOfOneClass(Formulation):
 
     @property
     def expected(self) -> Vector:
-        """+1 throughout."""
+        """All +1."""
         return np.ones(self.n)
 
     @property
     def has_margin(self) -> bool:
-        """Never: there is no other class."""
+        """False: there is no other class."""
         return False
 
 
 @dataclass(frozen=True, eq=False)
 class OneClassSVM(DescriptionOfOneClass):
-    """min ½‖w‖² − νnρ + Σ max(0, ρ − wᵀφ(xᵢ)); at most a share `nu` of the samples has f < 0.
+    """min ½‖w‖² − νnρ + Σ max(0, ρ − wᵀφ(xᵢ)); at most a fraction `nu` of the samples has f < 0.
 
-    With weights `C` (n,) of the samples each counts Cᵢ times, in n too.
+    With weights `C` (n,), sample i counts Cᵢ times, also in n.
     """
 
     X: Matrix
@@ -98,5 +98,5 @@ class OneClassSVM(DescriptionOfOneClass):
 
     @property
     def loss(self) -> Perceptron:
-        """max(0, −f) of f = wᵀφ(x) − ρ."""
+        """max(0, −f) with f = wᵀφ(x) − ρ."""
         return Perceptron()

@@ -115,12 +115,12 @@ def test_a_bad_value_of_an_array_is_named_by_file_and_row(name, row, value, mess
     [
         (lambda X: SoftMarginDual(X, None, kernel=RBF(1.0)), r"kernel: .*linear kernel, got RBF"),
         (lambda X: RegularizedERM(X, None, 1.0, Hinge(), RBF(1.0)), "kernel: .*linear kernel"),
-        (lambda X: NuSVC(X, None, nu=0.3), "X: nu_svc takes no samples in blocks"),
-        (lambda X: OneClassSVM(X, nu=0.3), "X: one_class_svm takes no samples in blocks"),
-        (lambda X: SoftMarginDual(X, Y), "y: samples in blocks have theirs with them"),
+        (lambda X: NuSVC(X, None, nu=0.3), "X: nu_svc does not support samples in blocks"),
+        (lambda X: OneClassSVM(X, nu=0.3), "X: one_class_svm does not support samples in blocks"),
+        (lambda X: SoftMarginDual(X, Y), "y: must be None when X is a Blocks"),
         (
             lambda X: SoftMarginDual(X, None, C=np.ones(90)),
-            "C: of samples in blocks it is one number",
+            "C: must be one number for samples in blocks",
         ),
         (lambda X: SoftMarginDual(X, None, C=-1.0), "C: must be a finite number above 0"),
         (lambda X: solve_path(SoftMarginDual(X, None), C=(1, 2)), "problem: a path keeps the dual"),

@@ -50,7 +50,7 @@ def test_softmax_points_have_a_geometry():
     geometry = describe(SOFTMAX, c)
     assert geometry.decision.shape == geometry.decision_function(X).shape == (N, 3)
     assert set(geometry.kinds) <= {"zero", "free", "bounded"}
-    with pytest.raises(ValueError, match="no one hyperplane"):
+    with pytest.raises(ValueError, match="not separated by a single hyperplane"):
         _ = geometry.distances
 
 

@@ -223,8 +223,8 @@ def _problem(kernel: Kernel) -> SoftMarginDual:
         (lambda: PolynomialOf(Linear(), (0, 0)), "coefficients: one must be positive"),
         (lambda: PolynomialOf(Linear(), ()), "coefficients: one must be positive"),
         (lambda: PolynomialOf(Linear(), 3), "coefficients: must be a list of numbers, got 3"),
-        (lambda: Subset(Linear(), ()), "features: must be different column numbers, at least one"),
-        (lambda: Subset(Linear(), (1, 1)), "features: must be different column numbers"),
+        (lambda: Subset(Linear(), ()), "features: must be one or more distinct column numbers"),
+        (lambda: Subset(Linear(), (1, 1)), "features: must be one or more distinct column numbers"),
         (lambda: Subset(Linear(), (-1,)), "features: must be a whole number of 0 or more, got -1"),
         (lambda: Subset(Linear(), 2), "features: must be a list of column numbers, got 2"),
         (
@@ -260,11 +260,11 @@ def _problem(kernel: Kernel) -> SoftMarginDual:
         (lambda: Linear() + 1, "right: must be a kernel, got 1"),
         (lambda: Scaled("rbf", 1.0), "kernel: must be a kernel"),
         (lambda: -1 * Linear(), "factor: must be a finite number above 0, got -1"),
-        (lambda: Precomputed()(X, X), "between new rows; use bind"),
-        (lambda: Precomputed().check(X), r"is square, got shape \(40, 4\)"),
+        (lambda: Precomputed()(X, X), "cannot be evaluated on rows; use bind"),
+        (lambda: Precomputed().check(X), r"must be square, got shape \(40, 4\)"),
         (
             lambda: Precomputed().check(np.triu(np.ones((3, 3)))),
-            "is symmetric, but entries differ by 1",
+            "must be symmetric, but entries differ by 1",
         ),
         (
             lambda: Precomputed().bind(np.eye(12)).cross(Z, slice(None)),

@@ -48,7 +48,7 @@ def test_sets_are_encoded_by_their_elements():
     [
         (lambda: SetIntersection("yes"), "normalize: must be True or False, got 'yes'"),
         (lambda: SetIntersection().check(2 * X), "needs rows of zeros and ones, .* got 2"),
-        (lambda: SetIntersection().check(np.ones((2, 1100))), "X: 2.1100 of a set .* normalize"),
+        (lambda: SetIntersection().check(np.ones((2, 1100))), "X: 2.1100, for a set .* normalize"),
         (lambda: encode_sets([{1, 5}], [1, 2]), "elements: 5 is in a set, but not in elements"),
     ],
 )

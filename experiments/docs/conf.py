@@ -34,10 +34,10 @@ extensions = [
 ]
 exclude_patterns = ["figures", "_extensions", "_templates", "**/_run"]
 highlight_language = "none"
-default_role = "literal"  # as docstrings are written here: `X` is code
+default_role = "literal"  # in docstrings, `X` is code
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the signature has them already
+autodoc_typehints = "none"  # they are in the signature
 autodoc_default_options = {"members": True, "show-inheritance": True}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False

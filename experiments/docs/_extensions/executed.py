@@ -1,7 +1,7 @@
-"""Tutorials that are run while they are built: `.. file::` writes a file, `.. terminal::` runs commands.
+"""Run tutorials during the build: `.. file::` writes a file, `.. terminal::` runs commands.
 
-Each page has a folder of its own, tutorials/_run/<page>, emptied when the page is read. A command that
-does not exit as it should (0, or `:exit:`) fails the build.
+Each page has its own folder, tutorials/_run/<page>, which is emptied when the page is read. A command
+whose exit code is not the expected one (0, or `:exit:`) fails the build.
 """
 
 import os
@@ -17,7 +17,7 @@ from sphinx.directives.code import CodeBlock
 from sphinx.util.docutils import SphinxDirective
 
 _SETTINGS = {"COLUMNS": "100", "PYTHONWARNINGS": "error"}
-_SECONDS = 300
+_COMMAND_TIMEOUT_S = 300  # the self-test, the slowest command, takes up to 120 s
 _LANGUAGES = {".py": "python", ".yaml": "yaml"}
 
 
@@ -27,10 +27,10 @@ def _folder(env: Any, docname: str) -> Path:
 
 
 class File(CodeBlock):
-    """Writes its content to the file that it names, and shows it."""
+    """Write the content to the named file, and show it."""
 
     def run(self) -> list[nodes.Node]:
-        """Write the file; return it under its name."""
+        """Write the file; return its content as a captioned block."""
         name = self.arguments[0]
         path = _folder(self.env, self.env.docname) / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,19 +40,19 @@ class File(CodeBlock):
 
 
 class Terminal(SphinxDirective):
-    """Runs each line of its content, and shows it with what it prints."""
+    """Run each line of the content, and show it with its output."""
 
     has_content = True
     option_spec: ClassVar = {"exit": directives.nonnegative_int}
 
     def run(self) -> list[nodes.Node]:
-        """Run the commands; return what a terminal would show."""
+        """Run the commands; return the text that a terminal would show."""
         folder = _folder(self.env, self.env.docname)
         folder.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        shown: list[str] = []
+        outputs: list[str] = []
         for command in self.content:
-            done = subprocess.run(
+            result = subprocess.run(
                 command,
                 shell=True,
                 cwd=folder,
@@ -60,19 +60,19 @@ class Terminal(SphinxDirective):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                timeout=_SECONDS,
+                timeout=_COMMAND_TIMEOUT_S,
                 check=False,
             )
-            shown.append(f"$ {command}\n{done.stdout}".strip())
-            if done.returncode != self.options.get("exit", 0):
-                raise self.severe(f"{command!r} exited with {done.returncode}:\n{done.stdout}")
-        text = "\n\n".join(shown)
-        # not "console": there a line that begins with # is a prompt
+            outputs.append(f"$ {command}\n{result.stdout}".strip())
+            if result.returncode != self.options.get("exit", 0):
+                raise self.severe(f"{command!r} exited with {result.returncode}:\n{result.stdout}")
+        text = "\n\n".join(outputs)
+        # not "console", where a line that begins with # is a prompt
         return [nodes.literal_block(text, text, language="none", classes=["terminal"])]
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Add both directives."""
+    """Register both directives."""
     app.add_directive("file", File)
     app.add_directive("terminal", Terminal)
     app.connect(

@@ -1,4 +1,4 @@
-"""The gallery's scripts in sphinx-gallery: their order, and their figures."""
+"""The order and the figures of the gallery's scripts in sphinx-gallery."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,18 +8,18 @@ from dualgap.experiments.gallery import FIGURES, write
 
 
 class CourseOrder:
-    """Sorts scripts in the order of a course."""
+    """Sort key for scripts: the order of the course."""
 
     def __init__(self, src_dir: str) -> None:
         self.src_dir = src_dir
 
     def __call__(self, filename: str) -> int:
-        """Return a script's place."""
+        """Return the index of a script."""
         return list(FIGURES).index(Path(filename).stem)
 
 
 def scrape(_block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Draw the figure of a script, and return the page's text for it."""
+    """Draw the figure of a script, and return the text that shows it on the page."""
     from sphinx_gallery.scrapers import figure_rst  # noqa: PLC0415
 
     image = Path(next(block_vars["image_path_iterator"]))

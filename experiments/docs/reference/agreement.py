@@ -2,8 +2,8 @@
 
     python experiments/docs/reference/agreement.py
 
-Each data set is standardised and split into three folds; machines with their defaults are fitted to two
-of them and compared on the third. Differences are relative to the standard deviation of LIBSVM's f.
+Each data set is standardised and split into three folds; estimators with default settings are fitted to
+two of them and compared on the third. Differences are relative to the standard deviation of LIBSVM's f.
 """
 
 from pathlib import Path
@@ -28,13 +28,11 @@ _TARGETS = {
 }
 _MACHINES = dict.fromkeys(("SVC", "NuSVC", "OneClassSVM"), _CLASSES)
 _MACHINES |= dict.fromkeys(("SVR", "NuSVR"), _TARGETS)
-_SHARP = (
-    1e-8  # a tol at which LIBSVM's answers have the digits that its float32 kernel values allow
-)
+_TIGHT_TOL = 1e-8  # LIBSVM's float32 kernel values allow no more digits
 
 
 def values(estimator: Any, train: Any, X: Any) -> tuple[Any, Any]:
-    """Return f of all pairs of classes, and what is predicted, for the samples `X`."""
+    """Return f for all pairs of classes, and the predictions, for the samples `X`."""
     if hasattr(estimator, "decision_function_shape"):
         estimator.set_params(decision_function_shape="ovo")
     fitted = make_pipeline(StandardScaler(), estimator).fit(*train)
@@ -43,22 +41,22 @@ def values(estimator: Any, train: Any, X: Any) -> tuple[Any, Any]:
 
 
 def row(machine: str, data: str, X: Any, y: Any) -> dict[str, str]:
-    """Return the line of the table for one machine and data set."""
-    differences, sharp, equal = [], [], []
+    """Return the row of the table for one estimator and data set."""
+    differences, tight_differences, equal = [], [], []
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
-        fold, theirs = (X[train], y[train]), getattr(svm, machine)
+        fold, libsvm = (X[train], y[train]), getattr(svm, machine)
         f, predicted = values(getattr(estimators, machine)(), fold, X[test])
-        expected, labels = values(theirs(), fold, X[test])
-        exact, _ = values(theirs(tol=_SHARP), fold, X[test])
+        expected, labels = values(libsvm(), fold, X[test])
+        tight, _ = values(libsvm(tol=_TIGHT_TOL), fold, X[test])
         differences.extend(np.abs(f - expected).ravel() / np.std(expected))
-        sharp.extend(np.abs(f - exact).ravel() / np.std(exact))
+        tight_differences.extend(np.abs(f - tight).ravel() / np.std(tight))
         equal.extend(predicted == labels)
     return {
         "estimator": machine,
         "data": data,
         "median difference": f"{np.median(differences):.0e}",
         "largest difference": f"{max(differences):.0e}",
-        "largest to LIBSVM with tol=1e-8": f"{max(sharp):.0e}",
+        "largest to LIBSVM with tol=1e-8": f"{max(tight_differences):.0e}",
         "equal predictions": f"{np.mean(equal):.2%}" if machine[-1] != "R" else "–",
     }
 

@@ -1,10 +1,10 @@
-"""Ten-fold cross-validation over C, one run: ours at every C, GridSearchCV on a grid of 50.
+"""Ten-fold cross-validation over C: `cross_validate` at every C, GridSearchCV on a grid of 50.
 
     OMP_NUM_THREADS=1 python experiments/docs/reference/model_selection.py
 
-writes model_selection.csv, which the page on choosing C shows. One thread each; seconds are CPU time,
-and loading the data is not in them. The certified gap of a grid search is the largest of its
-answers on all samples at the 50 values; ours is that of each fold at any C.
+writes model_selection.csv, which the page on choosing C shows. Each is run once with one thread; seconds
+are CPU time without loading the data. The certified gap of a grid search is the largest of its
+answers on all samples at the 50 values; that of `cross_validate` is the largest of any fold at any C.
 """
 
 from itertools import chain
@@ -21,7 +21,7 @@ from dualgap.solvers import cross_validate
 
 LOW, HIGH, FOLDS = 0.01, 100.0, 10
 GRID = np.geomspace(LOW, HIGH, 50)
-SETS = [  # with the number of samples drawn, and gamma
+SETS = [  # name, options such as the number of samples, gamma
     ("a9a", {"limit": 1000, "seed": 0}, 0.05),
     ("usps", {"limit": 1000, "seed": 0, "positive": 9}, 0.0066),
     ("a9a", {"limit": 2000, "seed": 0}, 0.05),
@@ -29,47 +29,47 @@ SETS = [  # with the number of samples drawn, and gamma
 
 
 def main() -> None:
-    """Measure all methods on all sets."""
+    """Measure all methods on all data sets."""
     rows = []
     for name, options, gamma in SETS:
         data = datasets.load(name, **options)
         X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
         problem = SoftMarginDual(X, data.y, kernel=RBF(gamma))
-        cross_validate(problem, C=(1, 1.1), folds=2, gap=0.1)  # compiles
+        cross_validate(problem, C=(1, 1.1), folds=2, gap=0.1)  # compile before timing
         for row in chain(ours(problem), grid_search(problem, gamma)):
             rows.append({"data": name, "samples": data.n} | row)
             pd.DataFrame(rows).to_csv(Path(__file__).with_suffix(".csv"), index=False)
 
 
 def ours(problem):
-    """Yield paths of two gaps: every C between the ends of the grid, with bands."""
+    """Yield a row for `cross_validate` at two gaps, over the range of the grid."""
     for gap in (1e-2, 1e-3):
-        begun = process_time()
-        found = cross_validate(problem, (LOW, HIGH), FOLDS, gap)
-        seconds = process_time() - begun
-        worst = max(fold.path.table()["worst_gap"].max() for fold in found.folds)
-        yield row(f"cross_validate, gap {gap:g}", "all", seconds, worst, found.error, found.value)
+        started_at = process_time()
+        result = cross_validate(problem, (LOW, HIGH), FOLDS, gap)
+        seconds = process_time() - started_at
+        worst = max(fold.path.table()["worst_gap"].max() for fold in result.folds)
+        yield row(f"cross_validate, gap {gap:g}", "all", seconds, worst, result.error, result.value)
 
 
 def grid_search(problem, gamma):
-    """Yield scikit-learn's grid search, as it is by default."""
+    """Yield a row for scikit-learn's grid search with default settings."""
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    begun = process_time()
-    found = GridSearchCV(SVC(gamma=gamma), {"C": GRID}, cv=folds).fit(problem.X, problem.y)
-    seconds, worst = process_time() - begun, 0.0
+    started_at = process_time()
+    search = GridSearchCV(SVC(gamma=gamma), {"C": GRID}, cv=folds).fit(problem.X, problem.y)
+    seconds, worst = process_time() - started_at, 0.0
     for C in GRID:
         model = SVC(C=C, gamma=gamma).fit(problem.X, problem.y)
         beta = np.zeros(problem.n)
         beta[model.support_] = model.dual_coef_.ravel()
-        worst = max(worst, gap_of(problem, C, beta))
-    error = 1 - found.best_score_
-    yield row("GridSearchCV(SVC())", GRID.size, seconds, worst, error, found.best_params_["C"])
+        worst = max(worst, certified_gap(problem, C, beta))
+    error = 1 - search.best_score_
+    yield row("GridSearchCV(SVC())", GRID.size, seconds, worst, error, search.best_params_["C"])
 
 
-def gap_of(problem, C, beta):
-    """Return the certified relative gap of coefficients at a C."""
-    at = problem.changed(C=C)
-    return certify(at, Point(at.alpha(beta)), target_gap=np.inf).relative_gap
+def certified_gap(problem, C, beta):
+    """Return the certified relative gap of the coefficients `beta` at this C."""
+    changed = problem.changed(C=C)
+    return certify(changed, Point(changed.alpha(beta)), target_gap=np.inf).relative_gap
 
 
 def row(method, values, seconds, worst, error, C):

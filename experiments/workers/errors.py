@@ -1,4 +1,4 @@
-"""An exception in one sentence: its type, the first line of its message, and where it arose."""
+"""An exception in one sentence: its type, the first line of its message, and its location."""
 
 import sysconfig
 import traceback
@@ -10,17 +10,17 @@ _PACKAGE = Path(__file__).parents[2]
 
 
 def error_text(error: BaseException, with_source: bool = False) -> str:
-    """Return `ValueError: message (file.py:3)`: the last place in user code, if any was called.
+    """Return `ValueError: message (file.py:3)`, with the last location in user code, if any.
 
     Parameters
     ----------
-    with_source : whether the line of code follows.
+    with_source : whether to append the line of code.
     """
-    text, place = _first_line(error), _place(error)
-    if place is None:
+    text, location = _first_line(error), _location(error)
+    if location is None:
         return text
-    source = f": `{place.line}`" if with_source and place.line else ""
-    return f"{text} ({Path(place.filename).name}:{place.lineno}){source}"
+    source = f": `{location.line}`" if with_source and location.line else ""
+    return f"{text} ({Path(location.filename).name}:{location.lineno}){source}"
 
 
 def _first_line(error: BaseException) -> str:
@@ -28,15 +28,15 @@ def _first_line(error: BaseException) -> str:
     text = "".join(traceback.format_exception_only(error))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     name = type(error).__name__
-    # before that of a SyntaxError stand its file and line; a message may begin with a blank line
+    # a SyntaxError begins with its file and line; a message may begin with a blank line
     start = next((i for i, line in enumerate(lines) if name in line.partition(":")[0]), 0)
     end = start + 1 + lines[start].endswith(f"{name}:")
     return one_line(" ".join(lines[start:end]))
 
 
-def _place(error: BaseException) -> traceback.FrameSummary | None:
-    """Return the place in code where an exception arose, if it is in a file."""
-    if isinstance(error, SyntaxError):  # the last frame is the import's
+def _location(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the location in code where an exception arose, if it is in a file."""
+    if isinstance(error, SyntaxError):  # its last frame is that of the import
         return traceback.FrameSummary(error.filename or "", error.lineno, "", line=error.text)
     libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
     libraries.append(_PACKAGE)

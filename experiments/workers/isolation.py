@@ -1,8 +1,8 @@
-"""A call in a copy of this process: whatever happens there ends with it, and this process stays clean.
+"""Calls in a forked child, so that nothing they do affects this process.
 
-The copy is a fork, made in some 3 ms, and has all that this process has loaded: modules, compiled
-functions, samples. That is safe as pools of threads that certifying begins end with it: of the threads
-of this process only OpenBLAS's live on, which are started anew in a copy.
+A fork takes about 3 ms, and has everything that this process has loaded: modules, compiled functions,
+samples. It is safe because thread pools started for certification end with the child: of the threads
+of this process only those of OpenBLAS persist, and OpenBLAS restarts them in the child.
 """
 
 import contextlib
@@ -24,19 +24,19 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from dualgap.experiments.workers.wire import WorkerExit
 
-_MOST_FILES = 2**16
-_UNIT_OF_MEMORY = 1 if sys.platform == "darwin" else 1024  # bytes, of what the system measures
+_MAX_DESCRIPTOR = 2**16  # the child closes inherited files up to this number
+_RSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024  # unit of getrusage's ru_maxrss
 
 
 class Returned(NamedTuple):
-    """What a call in a copy gave, and what it took, as this process and the system measured it.
+    """Output and resource usage of a call in a forked child, measured by this process and the system.
 
     Attributes
     ----------
-    file : what it returned, whatever that is.
-    seconds : from when the copy said that it begins, to its end.
-    delayed : of these, those in which it was kept waiting for a processor (Linux; else 0).
-    cpu_seconds : of the copy and of its children that were waited for.
+    file : the bytes that the call returned.
+    seconds : from the child's start signal to its end.
+    delayed : the seconds of these in which it waited for a processor (Linux; else 0).
+    cpu_seconds : CPU time of the child and of the children that it waited for.
     peak_rss : largest resident memory of one of them, in bytes.
     """
 
@@ -54,60 +54,61 @@ class Returned(NamedTuple):
 def call_in_copy(
     function: Callable[..., bytes], *arguments: Any, solving: Callable[[], object] = lambda: None
 ) -> Returned:
-    """Call a function in a copy of this process, with a function to call when it begins what counts.
+    """Call `function(start, *arguments)` in a forked child.
 
-    It calls it again when what it has set up begins to solve; `solving` is called here then.
+    The child calls `start` when the measured part begins, and again when, set up, it begins to solve;
+    then `solving` is called in this process.
 
-    The copy is ended by SIGTERM, which this process ignores from now on. Files among the arguments stay
-    open in it.
+    SIGTERM ends the child; this process ignores it from now on. Files among the arguments stay open in
+    the child.
 
     Raises
     ------
     WorkerExit
-        If the copy ended otherwise than by returning something.
+        If the child ended without returning a result.
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _release_memory()
     gc.freeze()  # otherwise a collection writes to, and so copies, the pages shared with this process
     file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever reads it closes it
     ours, theirs = socket.socketpair()
-    begun, delayed = perf_counter(), 0.0
+    started_at, delayed = perf_counter(), 0.0
     pid = os.fork()
     if pid == 0:
         _call(file.fileno(), theirs, function, arguments)
     theirs.close()
     with ours:
-        if ours.recv(1):  # nothing, if the copy ends before
-            begun, delayed = perf_counter(), _delayed(pid)
+        if ours.recv(1):  # empty if the child ends before
+            started_at, delayed = perf_counter(), _delayed(pid)
             if ours.recv(1):
                 solving()
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        seconds, delayed = perf_counter() - begun, _delayed(pid) - delayed
+        seconds, delayed = perf_counter() - started_at, _delayed(pid) - delayed
         _, status, used = os.wait4(pid, 0)
     code = os.waitstatus_to_exitcode(status)
     if code or not file.seek(0, os.SEEK_END):
         file.close()
         raise WorkerExit(code)
     file.seek(0)
-    cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * _UNIT_OF_MEMORY
+    cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * _RSS_UNIT_BYTES
     return Returned(file, seconds, delayed, cpu, memory)
 
 
 def _release_memory() -> None:
     """Free unreachable objects, and return free memory to the system (glibc).
 
-    Freezing would keep unreachable cycles, and the samples in them, forever; and each fork counts as its
-    own what this process holds. It takes 1 to 10 ms per call, and 0.2 s for the first of a process.
+    Freezing would keep unreachable cycles, and the samples in them, forever; and the memory of this
+    process counts as each fork's own. It takes 1 to 10 ms per call, and 0.2 s for the first one.
     """
     gc.collect()
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _may_start_processes() -> None:
-    """Let what is called start processes with `multiprocessing`, as in a process of its own.
+def _allow_child_processes() -> None:
+    """Allow the child to start processes with `multiprocessing`, as a non-daemon process.
 
-    The tracker of resources was the parent's: its closed channel's number may be another file's by now.
+    The resource tracker was the parent's: its closed descriptor may belong to another file by now.
     """
     current_process().daemon = False
     tracker: Any = resource_tracker._resource_tracker  # pyright: ignore[reportPrivateUsage]
@@ -115,40 +116,40 @@ def _may_start_processes() -> None:
 
 
 def _delayed(pid: int) -> float:
-    """Return for how many seconds a process could have run, but had no processor; 0 where unknown."""
+    """Return the seconds that a process was runnable but had no processor; 0 if unknown."""
     with contextlib.suppress(OSError, IndexError):
         return 1e-9 * int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
     return 0.0
 
 
 def _call(
-    returned: int, begins: socket.socket, function: Callable[..., bytes], arguments: tuple[Any, ...]
+    result: int, signals: socket.socket, function: Callable[..., bytes], arguments: tuple[Any, ...]
 ) -> NoReturn:
-    code, told = 1, count(1)
+    code, numbers = 1, count(1)
 
-    def begin() -> None:
-        """Tell the process that this is a copy of, twice: nothing that comes later can."""
+    def start() -> None:
+        """Signal the parent process, at most twice: later code cannot reach it."""
         with contextlib.suppress(OSError):
-            begins.sendall(b".")
-        if next(told) == 2:
-            begins.close()
+            signals.sendall(b".")
+        if next(numbers) == 2:
+            signals.close()
 
     try:
         files = [a.fileno() for a in arguments if hasattr(a, "fileno")]
-        kept = sorted({2, returned, begins.fileno(), *files, _MOST_FILES})
-        for low, high in pairwise(kept):
-            os.closerange(low + 1, high)  # the channels to the parent stay out of reach
-        _may_start_processes()
+        inherited = sorted({2, result, signals.fileno(), *files, _MAX_DESCRIPTOR})
+        for low, high in pairwise(inherited):
+            os.closerange(low + 1, high)  # the channels to the parent become inaccessible
+        _allow_child_processes()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         faulthandler.register(signal.SIGTERM, file=2, chain=True)
-        for name, stream in (("stdout", 1), ("stderr", 2)):  # a death takes no printed line with it
+        for name, stream in (("stdout", 1), ("stderr", 2)):  # so that a crash loses no printed line
             text = os.fdopen(stream, "w", buffering=1, errors="backslashreplace", closefd=False)
             setattr(sys, name, text)
-        content = function(begin, *arguments)
+        content = function(start, *arguments)
         while content:
-            content = content[os.write(returned, content) :]
+            content = content[os.write(result, content) :]
         code = 0
-    except BaseException:  # whatever it is, the copy has to end here
+    except BaseException:  # the child must end here in any case
         traceback.print_exc()
     finally:
         for text in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""The machine that times were measured on, as a benchmark has to describe it."""
+"""Description of the machine on which times were measured."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ import psutil
 
 
 def machine() -> dict[str, Any]:
-    """Return the processor's name, the cores this process may use, and the memory in bytes."""
+    """Return the processor, the number of cores this process may use, and the memory in bytes."""
     processor = platform.processor() or platform.machine()
     with suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -21,11 +21,11 @@ def machine() -> dict[str, Any]:
 
 
 def cores() -> int:
-    """Return how many processor cores this process may use; of a SLURM job those it has asked for."""
-    here = len(psutil.Process().cpu_affinity() or [0]) if psutil.LINUX else os.cpu_count() or 1
-    return min(here, int(os.environ.get("SLURM_CPUS_ON_NODE", here)))
+    """Return the number of processor cores this process may use; in a SLURM job those requested."""
+    usable = len(psutil.Process().cpu_affinity() or [0]) if psutil.LINUX else os.cpu_count() or 1
+    return min(usable, int(os.environ.get("SLURM_CPUS_ON_NODE", usable)))
 
 
 def bytes_text(size: float) -> str:
-    """Return a number of bytes in MiB or GiB."""
+    """Format a number of bytes in MiB or GiB."""
     return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

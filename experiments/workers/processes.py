@@ -1,4 +1,4 @@
-"""Processes of this machine: which descends from which, and how they are ended."""
+"""Processes of this machine: finding and killing the descendants of a process."""
 
 import os
 import signal
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-_ENDING = 1.0  # seconds in which processes are looked for that have to be killed
-# Reads the ids of workers until its input ends, as it does when whoever holds the other end dies; then
+_KILL_TIMEOUT_S = 1.0  # a process that forks endlessly must not block us for longer
+# Reads the ids of workers until its input ends, as the process at the other end has died; then
 # stops the last of them, kills its descendants as long as it finds more, then its group.
 _REAPER = r"""
 while read -r line; do worker=$line; done
@@ -35,19 +35,19 @@ fi
 
 
 class Reaper:
-    """A small process that kills a worker and all that it started, if this process dies before.
+    """A small process that kills a worker and its descendants if this process dies first.
 
-    The worker goes last: as the subreaper of what it started it keeps that together, whatever group
-    or session it moved to. Without /proc only the worker's group is killed.
+    The worker is killed last: as their subreaper it stays the ancestor of all processes it started,
+    even in other groups or sessions. Without /proc only the worker's group is killed.
 
     Parameters
     ----------
-    files : the folder of the worker's temporary files, which is removed then.
+    files : the folder of the worker's temporary files, which is then removed.
 
     Attributes
     ----------
-    writer : where a worker writes its id, which is its group's too, as a line; passed to it when it
-        is started.
+    writer : receives a line with the worker's process id, which is also its group id; passed to the
+        worker when it is started.
     """
 
     def __init__(self, context: BaseContext, files: str) -> None:
@@ -62,49 +62,50 @@ class Reaper:
         reader.close()
 
     def dismiss(self) -> None:
-        """End it without a kill."""
+        """End the reaper without killing the worker."""
         self._process.kill()
         self._process.wait()
         self.writer.close()
 
 
 def alive(pid: int) -> bool:
-    """Return whether a process exists and has not ended."""
+    """Whether a process exists and has not ended."""
     with suppress(psutil.Error):
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     return False
 
 
-def started_by(pid: int) -> list[psutil.Process]:
-    """Return all that a process has started, whatever group it moved to, and their zombies."""
+def descendants_and_zombies(pid: int) -> list[psutil.Process]:
+    """Return all descendants of a process, in any group, including zombies."""
     with suppress(psutil.Error):
         return psutil.Process(pid).children(recursive=True)
     return []
 
 
 def descendants(pid: int) -> list[psutil.Process]:
-    """Return all that a process has started and that has not ended."""
-    return [process for process in started_by(pid) if alive(process.pid)]
+    """Return all descendants of a process that have not ended."""
+    return [process for process in descendants_and_zombies(pid) if alive(process.pid)]
 
 
-def end_descendants(pid: int) -> None:
-    """Kill all that a process has started, and the groups it moved to, until no other one is found.
+def kill_descendants(pid: int) -> None:
+    """Kill all descendants of a process, with their groups, until no new one is found.
 
-    What forks and ends while processes are listed is not found, but its zombies are, and have its group.
-    The process itself should be stopped, so that it starts nothing and leaves its zombies.
+    A process that forks and ends while processes are listed is missed, but its zombie is found, and has
+    its group. Stop the process itself before, so that it starts nothing and does not reap zombies.
     """
-    last, known = time.monotonic() + _ENDING, None
-    while time.monotonic() < last:
-        found = started_by(pid)
-        for process in found:
-            end_with_group(process)
-        before, known = known, {process.pid for process in found}
-        if before == known and not any(alive(each) for each in known):
+    deadline, previous = time.monotonic() + _KILL_TIMEOUT_S, None
+    while time.monotonic() < deadline:
+        processes = descendants_and_zombies(pid)
+        for process in processes:
+            kill_with_group(process)
+        current = {process.pid for process in processes}
+        if current == previous and not any(map(alive, current)):
             break
+        previous = current
 
 
-def end_with_group(process: psutil.Process) -> None:
-    """Kill a process and its group, unless that is ours; not one that has its id now."""
+def kill_with_group(process: psutil.Process) -> None:
+    """Kill a process and its group, unless that is ours; spare a process that has reused its id."""
     with suppress(psutil.Error, OSError):
         if process.is_running() and (group := os.getpgid(process.pid)) != os.getpgrp():
             os.killpg(group, signal.SIGKILL)
@@ -112,17 +113,17 @@ def end_with_group(process: psutil.Process) -> None:
 
 
 def signal_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to all of a process group that are left."""
-    assert group > 0  # 0 is our own
+    """Send a signal to the remaining members of a process group."""
+    assert group > 0  # 0 is our own group
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
 
 def oom_kills(root: Path = Path("/")) -> int:
-    """Return how often the kernel has killed a process for want of memory (Linux; else 0).
+    """Return how often the kernel has killed a process for lack of memory (Linux; else 0).
 
-    The count is of our control group where that has one (of version 2 or 1), else of the whole
-    machine; `root` is where /proc and /sys are.
+    The count is that of our control group if it has one (version 2 or 1), otherwise of the whole
+    machine; `root` contains /proc and /sys.
     """
     mounted, counters = root / "sys/fs/cgroup", [root / "proc/vmstat"]
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Where times come from besides the machine: the commit, BLAS, threads, the clock, a container."""
+"""Conditions of a time measurement except for the machine: commit, BLAS, threads, clock, container."""
 
 import os
 import subprocess
@@ -12,20 +12,21 @@ from typing import Any
 import psutil
 from threadpoolctl import threadpool_info
 
-_ROOT = Path(__file__).resolve().parents[2]  # of a clone
+_ROOT = Path(__file__).resolve().parents[2]  # the root of a clone
 _VARIABLES = ("OMP_", "MKL_", "OPENBLAS_", "NUMBA_")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-_CLOCKS_APART = 0.1  # relative, of the frequencies of two sessions
+_FREQUENCY_RTOL = 0.1  # smaller differences between sessions are not worth a remark
 
 
 def provenance() -> dict[str, Any]:
-    """Return what is known of where a session runs; None or nothing where it cannot be found out.
+    """Return the conditions under which a session runs; values are None or empty if unknown.
 
     Keys: date, git (commit, and whether the tree has changes), blas (library, version, threads),
-    environment (variables of threads), governor and frequency (MHz, now) of the processor, container.
+    environment (variables that set threads), governor and current frequency (MHz) of the processor,
+    container.
     """
     with suppress(ImportError):
-        import_module("scipy.linalg")  # so that its pools are there to be seen
+        import_module("scipy.linalg")  # so that its thread pools are listed
     pools = [
         {
             "library": pool["internal_api"],
@@ -47,25 +48,25 @@ def provenance() -> dict[str, Any]:
 
 
 def frequency() -> float | None:
-    """Return the clock of the processor now, in MHz, the mean over its cores; None if it is unknown."""
+    """Return the current clock frequency in MHz, averaged over the cores; None if unknown."""
     with suppress(OSError, NotImplementedError, AttributeError):
-        known = psutil.cpu_freq()
-        return round(known.current, 1) if known and known.current else None
+        clock = psutil.cpu_freq()
+        return round(clock.current, 1) if clock and clock.current else None
     return None
 
 
 def differing(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a phrase for each thing that the sessions of two folders do not share.
+    """Return one phrase per condition that differs between the sessions of two folders.
 
-    Folders that say nothing of it, as those of earlier releases, differ in nothing.
+    Folders of earlier releases, which do not record conditions, never differ.
     """
-    named = {"git": "commit", "blas": "BLAS", "environment": "variables of threads"}
-    found: list[str] = []
+    labels = {"git": "commit", "blas": "BLAS", "environment": "variables of threads"}
+    differences: list[str] = []
     for key in ("git", "blas", "environment", "governor", "container") if old and new else ():
-        before, now = ({_shown(each.get(key)) for each in sessions} for sessions in (old, new))
+        before, now = ({_value_text(each.get(key)) for each in sessions} for sessions in (old, new))
         if before != now:
             texts = (" and ".join(sorted(values)) for values in (before, now))
-            found.append(f"{named.get(key, key)}: {' against '.join(texts)}")
+            differences.append(f"{labels.get(key, key)}: {' against '.join(texts)}")
     clocks = [
         [
             each[key]
@@ -77,13 +78,13 @@ def differing(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
     ]
     if all(clocks):
         before, now = (sum(each) / len(each) for each in clocks)
-        if abs(now - before) > _CLOCKS_APART * before:
-            found.append(f"processor's clock: {before:.0f} MHz against {now:.0f} MHz")
-    return found
+        if abs(now - before) > _FREQUENCY_RTOL * before:
+            differences.append(f"processor's clock: {before:.0f} MHz against {now:.0f} MHz")
+    return differences
 
 
-def _shown(value: Any) -> str:
-    """Return a value of `provenance` as text."""
+def _value_text(value: Any) -> str:
+    """Format a value of `provenance`."""
     if isinstance(value, dict):
         if "commit" in value:
             return f"{value['commit'][:10]}{' with changes' * bool(value['dirty'])}"
@@ -93,39 +94,39 @@ def _shown(value: Any) -> str:
             f"{p['library']} {p['version']} on {p['threads']} thread{'s' * (p['threads'] != 1)}"
             for p in value
         )
-        return ", ".join(sorted(pools)) or "none"  # libraries are loaded in any order
+        return ", ".join(sorted(pools)) or "none"  # sorted, as the load order varies
     return str(value or "unknown")
 
 
 def _git() -> dict[str, Any] | None:
-    """Return the commit of a clone, and whether its tracked files have changes; None of a wheel."""
+    """Return the commit of a clone, and whether tracked files have changes; None without a clone."""
     if not (_ROOT / ".git").exists():
         return None
-    told: list[str] = []
-    for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
+    outputs: list[str] = []
+    for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
         with suppress(OSError, subprocess.SubprocessError):
-            told.append(
+            outputs.append(
                 subprocess.run(
-                    ["git", "-C", str(_ROOT), *words],
+                    ["git", "-C", str(_ROOT), *arguments],
                     capture_output=True,
                     text=True,
                     check=True,
                     timeout=20,
                 ).stdout.strip()
             )
-    return {"commit": told[0], "dirty": bool(told[1])} if len(told) == 2 else None
+    return {"commit": outputs[0], "dirty": bool(outputs[1])} if len(outputs) == 2 else None
 
 
 def _container() -> str:
-    """Return what kind of container this is, empty where there is none that shows."""
+    """Return the kind of container this process runs in, empty if none is detected."""
     for variable in ("APPTAINER_NAME", "SINGULARITY_NAME", "container"):
         if name := os.environ.get(variable):
             return name
     marks = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
-    found = next((kind for mark, kind in marks.items() if Path(mark).exists()), "")
+    marked = next((kind for mark, kind in marks.items() if Path(mark).exists()), "")
     groups = _text(Path("/proc/1/cgroup"))
     kinds = ("kubepods", "docker", "lxc", "containerd")
-    return found or next((kind for kind in kinds if kind in groups), "")
+    return marked or next((kind for kind in kinds if kind in groups), "")
 
 
 def _text(path: Path) -> str:

@@ -1,6 +1,6 @@
-"""What a worker process does before it runs anything.
+"""The main loop of a worker process, and its set-up.
 
-This module imports nothing numerical: the number of threads must be in the environment first.
+This module imports nothing numerical: the number of threads must be set in the environment first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 STARTING = "starting"  # the first phase of every call
-COMPILING = "compiling"  # how a phase begins in which a solver is compiled
-SETTING_UP = "setting up"  # how one begins in which it is made ready, before its clock starts
+COMPILING = "compiling"  # prefix of phases in which a solver is compiled
+SETTING_UP = "setting up"  # prefix of phases in which a solver is prepared, before its clock starts
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -34,31 +34,31 @@ _THREAD_VARIABLES = (
     "RAYON_NUM_THREADS",
 )
 # Threads of OpenBLAS spin for 2^28 clock ticks, a tenth of a second, after each product: a solver that
-# computes on threads of its own would share two cores with them. 2^20 is long enough between products.
-_SPIN_VARIABLE, _SPIN_TICKS = "OPENBLAS_THREAD_TIMEOUT", "20"
-_PR_SET_CHILD_SUBREAPER = 36  # of Linux's <sys/prctl.h>
+# computes on its own threads would share two cores with them. 2^20 is long enough between products.
+_OPENBLAS_SPIN = {"OPENBLAS_THREAD_TIMEOUT": "20"}
+_PR_SET_CHILD_SUBREAPER = 36  # from Linux's <sys/prctl.h>
 
 
 def serve(
     channel: socket.socket, threads: int, files: str, printed: Connection, reaper: Connection
 ) -> None:
-    """Make this process a worker, and each call that comes until the parent ends.
+    """Turn this process into a worker that executes calls until the parent ends.
 
-    It leads a session of its own, so that Ctrl-C does not reach it and everything it starts is killed
-    with it. On Linux it stays the ancestor of what its children leave behind. Calls come as pickles, as
-    the parent runs no code from outside. What goes back are frames of bytes: the phases of a call, and
-    the bytes that it returned or what it raised, as text.
+    It leads its own session, so that Ctrl-C does not reach it and everything it starts is killed
+    with it. On Linux it stays the ancestor of orphaned descendants. Calls arrive as pickles, as the
+    parent runs no user code. Frames of bytes are sent back: the phases of a call, then the bytes that
+    it returned or the text of its exception.
 
     Parameters
     ----------
-    threads : how many its numerical libraries use.
+    threads : number of threads of its numerical libraries.
     files : the folder of its temporary files.
-    printed : receives what solvers print, and the Python stacks when a signal ends the process.
-    reaper : learns which process to kill when the parent dies.
+    printed : receives the output of solvers, and the Python stacks if a signal ends the process.
+    reaper : receives the id of this process, to be killed if the parent dies.
     """
     for name in _THREAD_VARIABLES:
         os.environ[name] = str(threads)
-    os.environ[_SPIN_VARIABLE] = _SPIN_TICKS
+    os.environ.update(_OPENBLAS_SPIN)
     os.environ["TMPDIR"] = files
     with contextlib.suppress(OSError):
         os.setsid()
@@ -68,8 +68,8 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
     for stream in (1, 2):
         os.dup2(printed.fileno(), stream)
     faulthandler.enable(file=2)
@@ -86,7 +86,7 @@ def serve(
                 answer = frame(RETURNED, function(*arguments))
             except WorkerExit as death:
                 answer = frame(ENDED, str(death.code).encode())
-            except BaseException as error:  # of a solver, which may also call sys.exit
+            except BaseException as error:  # solvers may raise anything, and call sys.exit
                 from dualgap.experiments.workers.errors import error_text  # noqa: PLC0415 - see above
 
                 answer = frame(RAISED, error_text(error).encode(errors="replace"))

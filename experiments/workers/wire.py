@@ -1,4 +1,4 @@
-"""What crosses from a process in which code from outside may have run: never a pickle.
+"""Messages from a process in which user code may have run: never a pickle.
 
 A message is a header in JSON and raw arrays:
 
@@ -6,9 +6,9 @@ A message is a header in JSON and raw arrays:
     header     [value, [[name, shape], ...]], in UTF-8
     arrays     one after another, float64, little endian, in C order; and nothing after the last one
 
-Whoever reads one says beforehand of which type the value is, which names and shapes arrays may have, and
-how many bytes there may be. Anything else is `Malformed`, found before it is believed or takes memory.
-A frame is how a message is sent through a socket: a byte for its kind, 8 bytes for its length, and it.
+The reader states the type of the value, the names and shapes that arrays may have, and the largest size.
+Anything else is `Malformed`, which is detected before it is used or takes memory.
+A frame is a message on a socket: one byte for its kind, 8 bytes for its length, and the message.
 """
 
 from __future__ import annotations
@@ -30,18 +30,22 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[np.float64]]
 
 T = TypeVar("T")
-# of each array, by its name, the shapes that it may have; None stands for any length
+# the shapes that each array may have, by its name; None means any length
 Shapes = Mapping[str, tuple[tuple[int | None, ...], ...]]
 
-PHASE, RETURNED, RAISED, ENDED = b"p", b"r", b"e", b"x"  # kinds of frames
-MOST_BYTES = 2**31  # of a frame, and of a message whose size nothing else bounds
-_LENGTH = 8  # bytes
-_ITEM = 8  # bytes of a float64
-_SIGNALS = {each.value: each.name for each in signal.Signals}  # some have no name
+# kinds of frames
+PHASE = b"p"
+RETURNED = b"r"
+RAISED = b"e"
+ENDED = b"x"
+MOST_BYTES = 2**31  # of a frame, and of a message without a smaller limit
+_LENGTH_BYTES = 8
+_FLOAT64_BYTES = 8
+_SIGNALS = {each.value: each.name for each in signal.Signals}  # some numbers have no name
 
 
 class Malformed(ValueError):
-    """A message is not laid out as its reader expects; the text says where."""
+    """A message does not have the layout that its reader expects; the text says where."""
 
 
 class WorkerExit(Exception):
@@ -59,34 +63,34 @@ class WorkerExit(Exception):
         self.signal = _SIGNALS.get(-code, f"signal {-code}") if code < 0 else ""
 
     def __str__(self) -> str:
-        how = f"was killed by {self.signal}" if self.signal else f"ended with exit code {self.code}"
-        return f"the process {how}"
+        end = f"was killed by {self.signal}" if self.signal else f"ended with exit code {self.code}"
+        return f"the process {end}"
 
 
 class WorkerError(Exception):
-    """What a call raised, or that its process sent no answer, as text."""
+    """The exception that a call raised, or that its process sent no valid answer, as text."""
 
 
 def pack(value: object, arrays: Arrays | None = None) -> bytes:
-    """Return a message: a value of numbers, text, lists and mappings, and arrays by their names."""
+    """Return the message of a value (numbers, text, lists and mappings) and arrays by their names."""
     import numpy as np  # noqa: PLC0415 - after a worker's environment is set
 
     floats = {k: np.ascontiguousarray(a, "<f8") for k, a in (arrays or {}).items()}
     shapes = [(name, np.shape(array)) for name, array in (arrays or {}).items()]
     header = json.dumps((value, shapes), default=_plain).encode(errors="backslashreplace")
     parts = [a.tobytes() for a in floats.values()]
-    return b"".join([len(header).to_bytes(_LENGTH, "little"), header, *parts])
+    return b"".join([len(header).to_bytes(_LENGTH_BYTES, "little"), header, *parts])
 
 
 def _plain(value: Any) -> Any:
-    """Return an instance of a dataclass as a mapping, a number of NumPy's as one, others as text."""
+    """Convert a dataclass instance to a mapping, a NumPy number to a Python one, others to text."""
     if hasattr(value, "__dataclass_fields__"):
         return vars(value)
     return value.item() if hasattr(value, "item") else str(value)
 
 
 class Layout(Generic[T]):
-    """How one kind of message is laid out.
+    """The layout of one kind of message.
 
     Parameters
     ----------
@@ -107,75 +111,77 @@ class Layout(Generic[T]):
 
         Parameters
         ----------
-        shapes : of the arrays that a value comes with. most : bytes that the message may have.
+        shapes : returns the possible shapes of the arrays for a value.
+        most : largest size of the message in bytes.
 
         Raises
         ------
         Malformed
-            If it is laid out otherwise.
+            If the message has another layout.
         """
         import numpy as np  # noqa: PLC0415 - after a worker's environment is set
 
         file = io.BytesIO(message) if isinstance(message, bytes) else message
         size = file.seek(0, os.SEEK_END)
         if size > most:
-            raise Malformed(f"has {size} bytes, where at most {most} are expected")
+            raise Malformed(f"has {size} bytes, but at most {most} are expected")
         file.seek(0)
-        length = int.from_bytes(file.read(_LENGTH), "little")
-        if length > size - _LENGTH:
-            raise Malformed("its header is cut short")
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        if length > size - _LENGTH_BYTES:
+            raise Malformed("its header is truncated")
         try:
             value, declared = self._header.validate_json(file.read(length), strict=True)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"][1:]))[:100]
-            raise Malformed(f"its header: {place}: {first['msg']}".replace(": : ", ": ")) from None
+            field = ".".join(map(str, first["loc"][1:]))[:100]
+            raise Malformed(f"its header: {field}: {first['msg']}".replace(": : ", ": ")) from None
         expected = shapes(value)
-        found: dict[str, NDArray[np.float64]] = {}
+        arrays: dict[str, NDArray[np.float64]] = {}
         for name, shape in declared:
-            if name not in expected or name in found:
-                raise Malformed(f"has an array {name[:40]!r} that is not expected")
-            alike = [own for own in expected[name] if len(own) == len(shape)]
+            if name not in expected or name in arrays:
+                raise Malformed(f"has an unexpected array {name[:40]!r}")
+            candidates = [c for c in expected[name] if len(c) == len(shape)]
             if not any(
-                all(b in (None, a) for a, b in zip(shape, own, strict=True)) for own in alike
+                all(b in (None, a) for a, b in zip(shape, candidate, strict=True))
+                for candidate in candidates
             ):
                 raise Malformed(f"{name}: has shape {tuple(shape)}, expected {expected[name]}")
-            count = math.prod(shape)
-            if count * _ITEM > size - file.tell():
-                raise Malformed(f"{name}: is cut short")
-            found[name] = np.frombuffer(bytearray(file.read(count * _ITEM)), "<f8").reshape(shape)
+            length = math.prod(shape) * _FLOAT64_BYTES
+            if length > size - file.tell():
+                raise Malformed(f"{name}: is truncated")
+            arrays[name] = np.frombuffer(bytearray(file.read(length)), "<f8").reshape(shape)
         if file.tell() != size:
-            raise Malformed("goes on after its last array")
-        return value, found
+            raise Malformed("has data after its last array")
+        return value, arrays
 
 
 def frame(kind: bytes, content: bytes) -> bytes:
     """Return a frame of one of the kinds."""
-    return kind + len(content).to_bytes(_LENGTH, "little") + content
+    return kind + len(content).to_bytes(_LENGTH_BYTES, "little") + content
 
 
 class Frames:
-    """Takes frames out of the bytes that a socket gives, whatever these are and however they are cut."""
+    """Splits the bytes from a socket into frames, however they arrive."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._buffer = bytearray()
 
     def of(self, received: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the kind and the content of each frame that is complete now.
+        """Yield the kind and the content of each frame that is now complete.
 
         Raises
         ------
         Malformed
-            If something else was received.
+            If the bytes are not a frame.
         """
-        self._rest += received
-        head = 1 + _LENGTH
-        while len(self._rest) >= head:
-            kind, length = bytes(self._rest[:1]), int.from_bytes(self._rest[1:head], "little")
+        self._buffer += received
+        head = 1 + _LENGTH_BYTES
+        while len(self._buffer) >= head:
+            kind, length = bytes(self._buffer[:1]), int.from_bytes(self._buffer[1:head], "little")
             if kind not in (PHASE, RETURNED, RAISED, ENDED) or length > MOST_BYTES:
-                raise Malformed("its process sent something that is no answer")
-            if len(self._rest) < head + length:
+                raise Malformed("its process sent bytes that are not an answer")
+            if len(self._buffer) < head + length:
                 return
-            content = bytes(self._rest[head : head + length])
-            del self._rest[: head + length]
+            content = bytes(self._buffer[head : head + length])
+            del self._buffer[: head + length]
             yield kind, content

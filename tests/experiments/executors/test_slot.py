@@ -168,13 +168,13 @@ os._exit(0)
 yield
 """
 FORGED = [  # what a solver writes in the place of its answer, and what its row says of that
-    ("b'cos\\nsystem\\n(S\\'touch {mark}\\'\\ntR.'", "cut short"),
+    ("b'cos\\nsystem\\n(S\\'touch {mark}\\'\\ntR.'", "truncated"),
     ("bytes(64)", "its header"),
     ("pack({'run': 'me'})", "found: has 0 answers, expected 1"),
-    ("pack(answer, {'k': x})", "an array 'k' that is not"),
+    ("pack(answer, {'k': x})", "an unexpected array 'k'"),
     ("pack(answer, {'alpha 0': x[:3]})", "alpha 0: has shape (3,)"),
-    ("pack(answer, {'alpha 0': x})[:-8]", "alpha 0: is cut short"),
-    ("pack(answer, {'alpha 0': x}) + b'.'", "goes on after its last"),
+    ("pack(answer, {'alpha 0': x})[:-8]", "alpha 0: is truncated"),
+    ("pack(answer, {'alpha 0': x}) + b'.'", "has data after its last"),
 ]
 
 

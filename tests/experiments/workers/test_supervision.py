@@ -69,7 +69,7 @@ def test_an_exit_with_0_and_a_signal_are_distinguished(worker):
 def test_a_call_that_does_not_return_in_time_ends_with_its_process(worker):
     pid = _begun(worker, os.getpid)
     worker.call(time.sleep, 600.0)
-    with pytest.raises(TimeoutError, match="no end after 0 s"):
+    with pytest.raises(TimeoutError, match="did not end within 0 s"):
         worker.finish(0.2)
     assert not alive(int(pid))
     assert _begun(worker, abs, -1) == "1"
@@ -115,7 +115,7 @@ def _send(content):
 @pytest.mark.parametrize("kind", SENT)
 def test_what_is_no_frame_is_an_error_and_nothing_of_it_runs(worker, kind):
     worker.call(_send, SENT[kind])
-    with pytest.raises(WorkerError, match="sent something that is no answer"):
+    with pytest.raises(WorkerError, match="sent bytes that are not an answer"):
         worker.finish(60.0)
     worker.stop()
 

@@ -61,12 +61,12 @@ def test_a_damaged_message_is_refused_or_read_as_what_it_says(data):
 @pytest.mark.parametrize(
     ("message", "told"),
     [
-        (pack(VALUE, {"y": np.zeros(2)}), "an array 'y' that is not expected"),
+        (pack(VALUE, {"y": np.zeros(2)}), "an unexpected array 'y'"),
         (pack(VALUE, {"x": np.zeros((3, 3))}), r"x: has shape \(3, 3\), expected \(\(2, None\),\)"),
         (pack({"name": 3, "size": 1.0, "counts": {}}), "its header: name: "),
         (pack({"name": "", "size": 1.0, "counts": {"a": "b"}}), "counts.a"),
-        (MESSAGE + b".", "goes on after its last array"),
-        (pack(VALUE, {"c": np.zeros(1)}).replace(b'"c", [1]', b'"b", [4]'), "b: is cut short"),
+        (MESSAGE + b".", "has data after its last array"),
+        (pack(VALUE, {"c": np.zeros(1)}).replace(b'"c", [1]', b'"b", [4]'), "b: is truncated"),
     ],
 )
 def test_what_was_not_expected_is_named(message, told):

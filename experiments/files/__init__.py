@@ -1,1 +1,1 @@
-"""An experiment file: read, expanded and checked."""
+"""Reading, expanding and checking experiment files."""

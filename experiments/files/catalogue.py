@@ -1,4 +1,4 @@
-"""Every name that may stand in an experiment file, for `dualgap list` and the schema."""
+"""All names that experiment files accept, for `dualgap list` and the schema."""
 
 import inspect
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from dualgap.solvers import SOLVERS
 
 
 def classes(kind: str) -> Mapping[str, Any]:
-    """Return every solver, problem, loss, kernel or data set, whichever `kind` names, in order."""
+    """Return the classes of a kind (solvers, problems, losses, kernels, datasets) by name, in order."""
     if kind == "datasets":
         return {name: SOURCES.get(name, Published) for name in datasets.names()}
     registries = {"solvers": SOLVERS, "problems": FORMULATIONS, "losses": LOSSES}
@@ -20,7 +20,7 @@ def classes(kind: str) -> Mapping[str, Any]:
 
 
 def about(name: str, cls: Any) -> str:
-    """Return what a data set is, and of any other class what its docstring begins with."""
+    """Return the description of a data set, or the first paragraph of another class's docstring."""
     if issubclass(cls, datasets.Loadable):
         return datasets.describe(name).removeprefix(f"{name}: ")
     return inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")

@@ -1,8 +1,8 @@
-"""One entry of an experiment file, its grid expanded: from a node to a checked description.
+"""Checked descriptions of single problems and solvers, from the nodes of an expanded entry.
 
-A class of the toolkit is built here once, so that its own checks are made before anything runs. A class
-from outside may do anything when its file is imported, so that is done in a process of its own; a file
-that cannot be imported is left to fail in its own runs.
+Each class of the toolkit is instantiated here once, so that its checks are made before anything runs.
+Importing a user's file may do anything, and is therefore done in a separate process; a file that cannot
+be imported fails later, in its own runs.
 """
 
 import json
@@ -38,11 +38,11 @@ _DESCRIPTION = Layout[ProblemSpec | SolverSpec | tuple[int, str]](
     ProblemSpec | SolverSpec | tuple[int, str]
 )
 
-_IMPORT_LIMIT = 30.0  # seconds
+_IMPORT_TIMEOUT_S = 30.0  # importing and compiling a large package may take several seconds
 
 
 class Describer:
-    """Describes entries; those that name classes from outside in a process of its own.
+    """Describes entries; those with user-defined classes in a separate process.
 
     Use it within `contextlib.closing`.
     """
@@ -52,19 +52,19 @@ class Describer:
         self.unimportable, self.imported = set[str](), set[str]()
 
     def close(self) -> None:
-        """End that process."""
+        """End the process."""
         self.worker.stop()
 
     def problem(self, node: Node) -> ProblemSpec:
-        """Return the description of one problem; Fault at the line of what is not accepted."""
-        return self._described(_problem, node)
+        """Return the description of one problem; raise Fault at the line that is not accepted."""
+        return self._describe(_problem, node)
 
     def solver(self, node: Node) -> SolverSpec:
-        """Return the description of one solver; Fault at the line of what is not accepted."""
-        return self._described(_solver, node)
+        """Return the description of one solver; raise Fault at the line that is not accepted."""
+        return self._describe(_solver, node)
 
-    def _described(self, describe: Callable[[Node, str, bool], S], node: Node) -> S:
-        """Return a description, of a file that cannot be imported as it stands in the entry."""
+    def _describe(self, describe: Callable[[Node, str, bool], S], node: Node) -> S:
+        """Return a description; unchecked, as written in the entry, if a file cannot be imported."""
         outside = dict[str, str]()
         for name in _outside_names(node):
             try:
@@ -80,25 +80,25 @@ class Describer:
         if not self.unimportable.isdisjoint(outside):
             return describe(node, self.folder, False)
         if (files := {*outside.values()}) != self.imported:
-            self.worker.stop()  # no file describes what another one holds
+            self.worker.stop()  # so that no file influences the description of another
         self.imported = files
         self.worker.call(_description, describe, node, self.folder, " ".join(outside))
         try:
-            found, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_LIMIT))
-            if isinstance(found, ProblemSpec):
-                _check_names([found.dataset, *found.parameters.values()])
+            description, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_TIMEOUT_S))
+            if isinstance(description, ProblemSpec):
+                _check_names([description.dataset, *description.parameters.values()])
         except (TimeoutError, WorkerExit, WorkerError, Malformed):
-            self.unimportable |= outside.keys()  # whatever that does; the runs will record it
+            self.unimportable |= outside.keys()  # the runs will record the reason
             return describe(node, self.folder, False)
-        if isinstance(found, tuple):
-            raise Fault(*found)
-        return cast("S", found)
+        if isinstance(description, tuple):
+            raise Fault(*description)
+        return cast("S", description)
 
 
 def _description(
     describe: Callable[[Node, str, bool], object], node: Node, folder: str, outside: str
 ) -> bytes:
-    """Return a description as a message, or the line and text of its fault."""
+    """Return a message with a description, or with the line and text of its fault."""
     with compiled_apart(outside):
         try:
             return pack(describe(node, folder, True))
@@ -107,13 +107,13 @@ def _description(
 
 
 def _check_names(values: Iterable[Any]) -> None:
-    """Raise Malformed if a data set, kernel or loss of a description, or one inside it, has no name."""
+    """Raise Malformed if a data set, kernel or loss, also a nested one, has no name."""
     for value in values:
         if isinstance(value, dict):
-            known = cast("dict[str, Any]", value)
-            if not isinstance(known.get("name"), str):
+            spec = cast("dict[str, Any]", value)
+            if not isinstance(spec.get("name"), str):
                 raise Malformed("name: must be text")
-            _check_names(known.values())
+            _check_names(spec.values())
         elif isinstance(value, list):
             _check_names(cast("list[Any]", value))
 
@@ -132,95 +132,94 @@ def _problem(node: Node, folder: str, importable: bool) -> ProblemSpec:
         raise Fault(node.line, f"a problem must be a mapping, got {node.plain!r}")
     for key in ("formulation", "dataset"):
         if key not in node.value:
-            given = ", ".join(node.value) or "nothing"
-            raise Fault(node.line, f"a problem needs the key {key!r}; it has {given}")
+            keys = ", ".join(node.value) or "none"
+            raise Fault(node.line, f"a problem needs the key {key!r}; its keys are: {keys}")
     if not importable:
         settings: dict[str, Any] = node.plain
         for key in ("dataset", "kernel", "loss"):
             if isinstance(settings.get(key), str):
                 settings[key] = {"name": settings[key]}
         return ProblemSpec(settings.pop("formulation"), settings.pop("dataset"), settings)
-    chosen: Node = node.value["formulation"]
-    followed, posed = at_upper_end(node)
-    parameters, example = _parameters(chosen, posed, folder)
-    path = path_spec(example, followed, node)
+    formulation: Node = node.value["formulation"]
+    path_settings, upper = at_upper_end(node)
+    parameters, example = _parameters(formulation, upper, folder)
+    path = path_spec(example, path_settings, node)
     parameters.pop(path.get("parameter", ""), None)
     needs_signs = example.has_samples and "classes" not in example.task.takes
     dataset, task = _dataset(node.value["dataset"], folder, needs_signs)
     if (task == "program") == example.has_samples:
-        what = "whole problems" if example.has_samples else "samples"
+        content = "whole problems" if example.has_samples else "samples"
         raise Fault(
-            chosen.line,
-            f"{chosen.value} is not posed by {dataset['name']}, which has {what}; convex_qp goes with "
-            "quadratic_program and maros_meszaros, all other formulations with samples",
+            formulation.line,
+            f"{formulation.value} cannot use {dataset['name']}, which contains {content}; use convex_qp "
+            "with quadratic_program or maros_meszaros, and all other formulations with samples",
         )
     if dataset.get("multiclass") and needs_signs:
         raise Fault(
-            chosen.line,
-            f"{chosen.value} needs two classes, but {dataset['name']} keeps all of its own; give "
-            "positive: <the class that becomes +1> instead of multiclass: true, or use one_vs_rest, "
-            "one_vs_one or softmax_erm",
+            formulation.line,
+            f"{formulation.value} needs two classes, but {dataset['name']} keeps all of its classes; "
+            "set positive: <the class that becomes +1> instead of multiclass: true, or use "
+            "one_vs_rest, one_vs_one or softmax_erm",
         )
     if task == "regression" and "targets" not in example.task.takes:
         raise Fault(
-            chosen.line,
-            f"{chosen.value} needs labels, but {dataset['name']} is a regression data set; "
+            formulation.line,
+            f"{formulation.value} needs labels, but {dataset['name']} is a regression data set; "
             "use svr_dual, svr_primal or regularized_erm with the squared loss, or a "
             "classification data set",
         )
-    return ProblemSpec(chosen.value, dataset, parameters, path)
+    return ProblemSpec(formulation.value, dataset, parameters, path)
 
 
 def _class(registry: Registry[Any], name: Node, folder: str) -> Any:
-    """Return the class of a name, from the toolkit or from a file; Fault if there is none."""
+    """Return the class of a name, from the toolkit or from a file; raise Fault if there is none."""
     try:
         return registry.find(name.plain, folder)
     except ValueError as error:
         kind = registry.kind
         if not str(error).startswith((f"{kind} ", f"{kind}: ", f"unknown {kind} ")):
-            raise  # the file's own, while it was imported
+            raise  # raised by the file during its import
         raise Fault(name.line, str(error)) from None
 
 
-def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], Formulation]:
-    """Check a formulation's parameters by building it on a few samples; also return what was built.
+def _parameters(formulation: Node, node: Node, folder: str) -> tuple[dict[str, Any], Formulation]:
+    """Check a formulation's parameters by building it on a few samples; also return the instance.
 
-    Of a kernel only the settings are checked: whether samples suit it depends on the data.
+    Only the settings of a kernel are checked: whether it accepts the samples depends on the data.
     """
-    cls = _class(FORMULATIONS, chosen, folder)
+    cls = _class(FORMULATIONS, formulation, folder)
     options = dict(options_of(cls))
-    if "C" in options:  # one C for each sample depends on the data
+    if "C" in options:  # an array with one C per sample depends on the data
         options["C"] = options["C"]._replace(type=float)
-    given = {k: v for k, v in node.value.items() if k not in ("formulation", "dataset")}
+    settings = {k: v for k, v in node.value.items() if k not in ("formulation", "dataset")}
     parameters = dict[str, Any]()
-    if "kernel" in options and "kernel" in given:
-        parameters["kernel"] = plain(_built(KERNELS, given.pop("kernel"), folder))
-    samples = cls.example_samples({key: value.value for key, value in given.items()})
-    convert = {"loss": partial(_built, LOSSES, folder=folder)} if "loss" in options else {}
-    problem = build(
-        partial(cls.from_data, *samples), options, Node(given, node.line), chosen.value, convert
-    )
+    if "kernel" in options and "kernel" in settings:
+        parameters["kernel"] = plain(_build(KERNELS, settings.pop("kernel"), folder))
+    samples = cls.example_samples({key: value.value for key, value in settings.items()})
+    convert = {"loss": partial(_build, LOSSES, folder=folder)} if "loss" in options else {}
+    make, name = partial(cls.from_data, *samples), formulation.value
+    problem = build(make, options, Node(settings, node.line), name, convert)
     return values_of(problem, leave_out=cls.data_fields) | parameters, problem
 
 
-def _built(registry: Registry[Any], node: Node, folder: str) -> Any:
-    """Return the kernel or loss of a node; `left`, `right` and `kernel` inside it are kernels again."""
+def _build(registry: Registry[Any], node: Node, folder: str) -> Any:
+    """Return the kernel or loss of a node; its settings `left`, `right` and `kernel` are kernels."""
     name, settings = name_and_settings(node, registry.kind)
     cls = _class(registry, name, folder)
-    inside: dict[str, Callable[[Node], Any]] = dict.fromkeys(
-        ("left", "right", "kernel"), partial(_built, KERNELS, folder=folder)
+    nested: dict[str, Callable[[Node], Any]] = dict.fromkeys(
+        ("left", "right", "kernel"), partial(_build, KERNELS, folder=folder)
     )
-    built = build(cls, options_of(cls), settings, name.value, inside)
-    if is_outside(name.value):  # it is described by the name that the file gives it
-        object.__setattr__(built, "name", name.value)
-    return built
+    instance = build(cls, options_of(cls), settings, name.value, nested)
+    if is_outside(name.value):  # its description needs the name in the file
+        object.__setattr__(instance, "name", name.value)
+    return instance
 
 
 @lru_cache(maxsize=1000)
 def _dataset(node: Node, folder: str, needs_signs: bool) -> tuple[dict[str, Any], str]:
     """Return the description of a data set, and its task.
 
-    `needs_signs` says whether its labels must be two, also where a file leaves open what they are.
+    With `needs_signs` a file must have two labels, also if its task is "auto".
     """
     name, settings = name_and_settings(node, "dataset")
     if not is_outside(name.value) and name.value not in datasets.names():
@@ -242,7 +241,7 @@ def _dataset(node: Node, folder: str, needs_signs: bool) -> tuple[dict[str, Any]
 
 @lru_cache(maxsize=1000)
 def _unusable(spec: str, folder: str, _changed: int) -> str:
-    """Return what is wrong with the data of a description, found once in all cases of a grid."""
+    """Return why the data of a description are unusable, or ""; cached for all cases of a grid."""
     try:
         build_source(json.loads(spec), folder).check()
     except (OSError, ValueError) as error:
@@ -252,16 +251,16 @@ def _unusable(spec: str, folder: str, _changed: int) -> str:
 
 def _solver(node: Node, folder: str, importable: bool) -> SolverSpec:
     name, settings = name_and_settings(node, "solver")
-    given: dict[str, Node] = dict(settings.value)
-    label = given.pop("label").plain if "label" in given else ""
-    slurm = resources(given.pop("slurm", Node({}, node.line)))
-    searched = next((key for key in SEARCHED if key in given and given[key].value == "auto"), "")
-    if searched:  # a search begins at the loosest one
-        given[searched] = Node(SEARCHED[searched], given[searched].line)
-    settings = Node(given, settings.line)
+    nodes: dict[str, Node] = dict(settings.value)
+    label = nodes.pop("label").plain if "label" in nodes else ""
+    slurm = resources(nodes.pop("slurm", Node({}, node.line)))
+    searched = next((key for key in SEARCHED if key in nodes and nodes[key].value == "auto"), "")
+    if searched:  # a search begins at the loosest value
+        nodes[searched] = Node(SEARCHED[searched], nodes[searched].line)
+    settings = Node(nodes, settings.line)
     if not importable:
         return SolverSpec(name.value, settings.plain, False, searched, label, slurm)
     cls = _class(SOLVERS, name, folder)
     values = values_of(build(cls, options_of(cls), settings, name.value))
-    seeded = "seed" in values and "seed" not in given
+    seeded = "seed" in values and "seed" not in nodes
     return SolverSpec(name.value, values, seeded, searched, label, slurm)

@@ -1,7 +1,7 @@
-"""Grids: a list stands for each of its values, at any depth; a list inside a list is a value.
+"""Grids: a list, at any depth, expands into one entry per value; a list inside a list is a value.
 
-The interval of a problem's `path` is no grid, though a list: C, lam or epsilon is followed through it.
-Nor are the lists of what a program `takes`, and of the columns of a table.
+Three kinds of lists are values, not grids: the interval of a problem's `path`, through which C, lam or
+epsilon is followed, the lists in `takes` of a program, and the columns of a table.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,12 +15,13 @@ from dualgap.experiments.files.yamlfile import Fault, Node
 from dualgap.problems import Formulation
 from dualgap.solvers.paths.interval import Ends, interval_of
 
-KEY, TAKES, NAMES = "path", "takes", ("columns", "drop")
+PATH_KEY = "path"
+COLUMN_KEYS = ("columns", "drop")  # of a table
 
 
 @dataclass(frozen=True)
 class PathSettings:
-    """What stands below `path`: one interval (low, high), and the largest relative gap in it."""
+    """The settings of a `path`: one interval (low, high), and the largest relative gap in it."""
 
     C: Ends | None = None
     lam: Ends | None = None
@@ -32,12 +33,12 @@ FOLLOWED = [field.name for field in fields(PathSettings) if field.name != "gap"]
 
 
 def grid_size(node: Node) -> int:
-    """Return how many cases `expand` gives, without expanding.
+    """Return the number of nodes that `expand` yields, without expanding.
 
     Raises
     ------
     Fault
-        At an empty list: there would be nothing to run.
+        At an empty list, which would leave nothing to run.
     """
     if isinstance(node.value, dict):
         return prod(grid_size(child) for child in node.value.values())
@@ -63,25 +64,26 @@ def expand(node: Node) -> Iterator[Node]:
         yield node
 
 
-def with_values(entry: Node) -> Node:
-    """Return an entry with lists that no grid takes apart as values: see above."""
+def protect_list_settings(entry: Node) -> Node:
+    """Wrap the lists of an entry that are values, see above, so that `expand` keeps them."""
     if isinstance(entry.value, dict) and "dataset" in entry.value:
-        entry = Node(entry.value | {"dataset": _with_names(entry.value["dataset"])}, entry.line)
-    takes = entry.value.get(TAKES) if isinstance(entry.value, dict) else None
+        dataset = _protect_columns(entry.value["dataset"])
+        entry = Node(entry.value | {"dataset": dataset}, entry.line)
+    takes = entry.value.get("takes") if isinstance(entry.value, dict) else None
     if takes is not None and isinstance(takes.value, dict):
-        kept = {
+        protected = {
             name: Node([each], each.line) if isinstance(each.value, list) else each
             for name, each in takes.value.items()
         }
-        return Node(entry.value | {TAKES: Node(kept, takes.line)}, entry.line)
-    path = entry.value.get(KEY) if isinstance(entry.value, dict) else None
+        return Node(entry.value | {"takes": Node(protected, takes.line)}, entry.line)
+    path = entry.value.get(PATH_KEY) if isinstance(entry.value, dict) else None
     if path is None or "formulation" not in entry.value or not isinstance(path.value, dict):
         return entry
-    return Node(entry.value | {KEY: _with_lists(path, FOLLOWED)}, entry.line)
+    return Node(entry.value | {PATH_KEY: _protect_lists(path, FOLLOWED)}, entry.line)
 
 
-def _with_lists(node: Node, keys: Iterable[str]) -> Node:
-    """Return a mapping in which a list under one of `keys` is a value, and a list of lists an axis."""
+def _protect_lists(node: Node, keys: Iterable[str]) -> Node:
+    """Wrap each list under one of `keys` of a mapping as a value; a list of lists stays an axis."""
     children: dict[str, Node] = dict(node.value)
     for key in children.keys() & set(keys):
         items = children[key].value
@@ -90,40 +92,46 @@ def _with_lists(node: Node, keys: Iterable[str]) -> Node:
     return Node(children, node.line)
 
 
-def _with_names(dataset: Node) -> Node:
-    """Return a data set, or a list of them, in which one list of columns is a value."""
+def _protect_columns(dataset: Node) -> Node:
+    """Wrap the lists of columns of a data set, or of a list of data sets, as values."""
     if isinstance(dataset.value, list):
-        return Node([*map(_with_names, dataset.value)], dataset.line)
-    return _with_lists(dataset, NAMES) if isinstance(dataset.value, dict) else dataset
+        return Node([*map(_protect_columns, dataset.value)], dataset.line)
+    return _protect_lists(dataset, COLUMN_KEYS) if isinstance(dataset.value, dict) else dataset
 
 
 def at_upper_end(node: Node) -> tuple[PathSettings | None, Node]:
-    """Return the path of a problem, if it has one, and the problem posed at its upper end."""
-    given: dict[str, Node] = {key: child for key, child in node.value.items() if key != KEY}
-    path = node.value.get(KEY)
+    """Return the path of a problem, if it has one, and the problem at the path's upper end."""
+    children: dict[str, Node] = {k: child for k, child in node.value.items() if k != PATH_KEY}
+    path = node.value.get(PATH_KEY)
     if path is None:
-        return None, Node(given, node.line)
+        return None, Node(children, node.line)
     if not isinstance(path.value, dict):
         raise Fault(
             path.line, f"path: must be a mapping such as {{C: [0.01, 100]}}, got {path.plain!r}"
         )
-    settings = build(PathSettings, options_of(PathSettings), path, KEY)
+    settings = build(PathSettings, options_of(PathSettings), path, PATH_KEY)
     for name in FOLLOWED:
         if (ends := getattr(settings, name)) is None:
             continue
-        if name in given:
-            raise Fault(given[name].line, f"{name}: is what the path follows; leave it out here")
-        given[name] = Node(ends[1], path.line)
-    return settings, Node(given, node.line)
+        if name in children:
+            raise Fault(children[name].line, f"{name}: is set by the path; remove it here")
+        children[name] = Node(ends[1], path.line)
+    return settings, Node(children, node.line)
 
 
 def path_spec(problem: Formulation, settings: PathSettings | None, node: Node) -> dict[str, Any]:
-    """Return the path of a problem as a plain description, empty without one; Fault if it has none."""
+    """Return the plain description of a problem's path, empty without `settings`.
+
+    Raises
+    ------
+    Fault
+        If the problem has no path in this parameter.
+    """
     if settings is None:
         return {}
     ends: dict[Any, Ends | None] = {name: getattr(settings, name) for name in FOLLOWED}
     try:
         parameter, low, high = interval_of(problem, ends, settings.gap)
     except ValueError as error:
-        raise Fault(node.value[KEY].line, f"path: {error}") from None
+        raise Fault(node.value[PATH_KEY].line, f"path: {error}") from None
     return {"parameter": parameter, "low": low, "high": high, "gap": settings.gap}

@@ -1,8 +1,8 @@
 """JSON Schema of experiment files, for editors that complete and check them: `dualgap schema`.
 
-It is made from what reads the files: the model of `experiment`, and the fields of the dataclasses of
-formulations, kernels, losses, data sets and solvers. Whatever may be a grid axis may be a list of its
-values. It knows names and types; `dualgap run` checks ranges and what depends on the data.
+It is derived from the code that reads the files: the model of `experiment`, and the fields of the
+dataclasses of formulations, kernels, losses, data sets and solvers. Any grid axis may be a list of
+values. The schema has names and types; `dualgap run` also checks ranges and conditions on the data.
 
 Source: JSON Schema, draft 2020-12 (json-schema.org).
 """
@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 
 from dualgap.experiments.files.catalogue import about, classes
-from dualgap.experiments.files.grid import FOLLOWED, KEY, NAMES
+from dualgap.experiments.files.grid import COLUMN_KEYS, FOLLOWED, PATH_KEY
 from dualgap.experiments.files.keys import DURATION, LABEL, SIZE, ExperimentFile, Slurm
 from dualgap.experiments.files.settings import Option, options_of
 from dualgap.experiments.files.specs import SEARCHED, plain
@@ -25,11 +25,11 @@ from dualgap.problems import Kernel
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _OUTSIDE = {"type": "string", "pattern": r"\.py:[^:]+$"}  # a class from a file
 _ABOUT = "Problems and solvers: each solver is run on each problem, and each answer is certified."
-_NAMED = {"solver": "solvers", "dataset": "datasets", "kernel": "kernels", "loss": "losses"}
+_PLURALS = {"solver": "solvers", "dataset": "datasets", "kernel": "kernels", "loss": "losses"}
 _LABEL = {
     "type": "string",
     "pattern": LABEL,
-    "description": "what tables and figures call this entry: text that no other entry has",
+    "description": "unique name of this entry in tables and figures",
 }
 Schema = dict[str, Any]
 
@@ -46,27 +46,27 @@ def experiment_schema() -> Schema:
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
     keys["time_limit"]["anyOf"].append({"type": "string", "pattern": DURATION})
     problems = classes("problems")
-    beside: Schema = {"dataset": _axis(_ref("dataset")), KEY: _path()}
-    definitions = {"problem": _mapping("formulation", "formulation", problems, beside)}
+    extra: Schema = {"dataset": _axis(_ref("dataset")), PATH_KEY: _path()}
+    definitions = {"problem": _mapping("formulation", "formulation", problems, extra)}
     definitions["problem"]["required"].append("dataset")
-    definitions |= _settings("formulation", problems, ["formulation", *beside])
-    for kind, key in _NAMED.items():
-        named = classes(key)
-        alone = [
+    definitions |= _settings("formulation", problems, ["formulation", *extra])
+    for kind, plural in _PLURALS.items():
+        by_name = classes(plural)
+        without_settings = [
             name
-            for name, cls in named.items()
+            for name, cls in by_name.items()
             if not any(option.required for option in options_of(cls).values())
         ]
-        beside = {"label": _LABEL, "slurm": slurm} if kind == "solver" else {}
-        mapping = _mapping(kind, "name", named, beside)
-        definitions[kind] = {"if": {"type": "string"}, "then": _name(alone), "else": mapping}
-        definitions |= _settings(kind, named, ["name", *beside])
+        extra = {"label": _LABEL, "slurm": slurm} if kind == "solver" else {}
+        mapping, name = _mapping(kind, "name", by_name, extra), _name(without_settings)
+        definitions[kind] = {"if": {"type": "string"}, "then": name, "else": mapping}
+        definitions |= _settings(kind, by_name, ["name", *extra])
     head = {"$schema": DRAFT, "title": "dualgap experiment", "description": _ABOUT}
     return shape | head | {"$defs": definitions}
 
 
 def schema_text() -> str:
-    """Return the schema as the text of a file."""
+    """Return the text of the schema file."""
     return json.dumps(experiment_schema(), indent=1) + "\n"
 
 
@@ -79,60 +79,64 @@ def _name(names: Iterable[str]) -> Schema:
 
 
 def _axis(value: Schema) -> Schema:
-    """Return the schema of a value or a grid axis; of a list that is a value only that of the axis."""
+    """Return the schema of a value or a grid axis; for a list-valued setting only that of the axis."""
     if not value:
         return {}
-    several = {"type": "array", "minItems": 1, "items": value}
+    axis = {"type": "array", "minItems": 1, "items": value}
     if value.get("type") == "array":
-        return several
-    # not anyOf, whose error could only be that neither of the two fits
-    return {"if": {"type": "array"}, "then": several, "else": value}
+        return axis
+    # not anyOf, whose error message could only be that neither alternative fits
+    return {"if": {"type": "array"}, "then": axis, "else": value}
 
 
-def _mapping(kind: str, key: str, names: Iterable[str], beside: Schema) -> Schema:
-    """Return the schema of a mapping with a name, the settings that go with it, and other keys.
+def _mapping(kind: str, key: str, names: Iterable[str], extra: Schema) -> Schema:
+    """Return the schema of a mapping with a name, its settings, and extra keys.
 
-    Where the names are a list, the settings are those of all of them.
+    If the name is a list, the settings are those of all names in it.
     """
-    chosen: list[Schema] = []
+    conditions: list[Schema] = []
     for name in names:
-        is_this = {"const": name}
-        among = {"type": "array", "contains": is_this}
-        met = {"properties": {key: {"anyOf": [is_this, among]}}, "required": [key]}
-        chosen.append({"if": met, "then": _ref(f"{kind}.{name}")})
+        is_name = {"const": name}
+        contains_name = {"type": "array", "contains": is_name}
+        applies = {"properties": {key: {"anyOf": [is_name, contains_name]}}, "required": [key]}
+        conditions.append({"if": applies, "then": _ref(f"{kind}.{name}")})
     return {
         "type": "object",
         "required": [key],
-        "properties": {key: _axis(_name(names)), **beside},
-        "allOf": chosen,
+        "properties": {key: _axis(_name(names)), **extra},
+        "allOf": conditions,
     }
 
 
-def _settings(kind: str, named: Mapping[str, Any], others: Sequence[str]) -> dict[str, Schema]:
-    """Return the schema of each name's settings, beside which the keys `others` stand."""
-    found: dict[str, Schema] = {}
-    for name, cls in named.items():
+def _settings(kind: str, by_name: Mapping[str, Any], extra: Sequence[str]) -> dict[str, Schema]:
+    """Return the schema of each name's settings, which also accepts the keys `extra`."""
+    schemas: dict[str, Schema] = {}
+    for name, cls in by_name.items():
         options = options_of(cls)
         settings = {key: _setting(kind, key, option) for key, option in options.items()}
         keys = [key for key, option in options.items() if option.required]
         required: Schema = {"required": keys}
-        if KEY in others and (followed := [key for key in keys if key in FOLLOWED]):
-            # a path stands for the parameter that it follows
-            left = [{"required": [other for other in keys if other != key]} for key in followed]
-            required = {"if": {"required": [KEY]}, "then": {"anyOf": left}, "else": required}
-        found[f"{kind}.{name}"] = {
+        if PATH_KEY in extra and (followed := [key for key in keys if key in FOLLOWED]):
+            # a path replaces the parameter that it follows
+            reduced = [{"required": [k for k in keys if k != key]} for key in followed]
+            required = {
+                "if": {"required": [PATH_KEY]},
+                "then": {"anyOf": reduced},
+                "else": required,
+            }
+        schemas[f"{kind}.{name}"] = {
             "description": cls.source if kind == "solver" else about(name, cls),
-            "properties": {key: {} for key in others} | settings,
+            "properties": {key: {} for key in extra} | settings,
             "additionalProperties": False,
             **required,
         }
-    return found
+    return schemas
 
 
 def _setting(kind: str, key: str, option: Option) -> Schema:
     """Return the schema of a setting; a solver's accuracy may be searched."""
     value: Schema = {}
-    if key == "C":  # how many there would be, one for each sample, depends on the data
+    if key == "C":  # the length of an array with one C per sample depends on the data
         value = {"type": "number"}
     elif key == "loss" or option.type is Kernel:
         value = _ref("loss" if key == "loss" else "kernel")
@@ -142,18 +146,18 @@ def _setting(kind: str, key: str, option: Option) -> Schema:
     if kind == "solver" and key in SEARCHED:
         value = {"anyOf": [{"const": "auto"}, value]}
     default = plain(option.default)
-    if key in NAMES and value.get("type") == "array":
-        several = {"if": {"contains": {"type": "array"}}, "then": _axis(value), "else": value}
-        return several | {"default": plain(option.default)}
-    known = not option.required and isinstance(default, (bool, int, float, str, list, dict))
-    return _axis(value) | ({"default": default} if known else {})
+    if key in COLUMN_KEYS and value.get("type") == "array":
+        axis = {"if": {"contains": {"type": "array"}}, "then": _axis(value), "else": value}
+        return axis | {"default": plain(option.default)}
+    has_default = not option.required and isinstance(default, (bool, int, float, str, list, dict))
+    return _axis(value) | ({"default": default} if has_default else {})
 
 
 def _path() -> Schema:
-    """Return the schema of a path: the interval of one parameter, of which a list is an axis."""
+    """Return the schema of a path: the interval of one parameter, or an axis of intervals."""
     numbers = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-    several = {"type": "array", "minItems": 1, "items": numbers}
-    interval = {"if": {"items": {"type": "array"}}, "then": several, "else": numbers}
+    axis = {"type": "array", "minItems": 1, "items": numbers}
+    interval = {"if": {"items": {"type": "array"}}, "then": axis, "else": numbers}
     return {
         "type": "object",
         "properties": dict.fromkeys(FOLLOWED, interval) | {"gap": _axis({"type": "number"})},

@@ -1,7 +1,7 @@
-"""Which problems and solvers of an experiment are kept: by the names that tables print.
+"""Selection of problems and solvers of an experiment by the names that tables print.
 
-Names are compared word by word, so that one may be pasted from a table, a figure or a report, whichever
-way it separates words and writes numbers.
+Names are compared word by word, so that a name can be pasted from a table, a figure or a report,
+regardless of how it separates words and formats numbers.
 """
 
 import json
@@ -20,32 +20,31 @@ from dualgap.experiments.records.names import (
 )
 
 S = TypeVar("S")
-_SERIES = frozenset(
-    {*SEARCHED, "max_iter"}
-)  # settings that the name of a series of runs leaves out
+# settings that are not part of the name of a series of runs
+_ACCURACY_SETTINGS = frozenset({*SEARCHED, "max_iter"})
 
 
-def kept_problems(root: Node, specs: list[ProblemSpec], faults: list[Fault]) -> list[ProblemSpec]:
-    """Return the problems that `only_problems` keeps, all where it is missing.
+def select_problems(root: Node, specs: list[ProblemSpec], faults: list[Fault]) -> list[ProblemSpec]:
+    """Return the problems selected by `only_problems`, or all if it is missing.
 
-    A text that is the printed name of no problem is a regular expression of the names to keep.
+    A text that is not the printed name of a problem is a regular expression for names.
     """
     words = problem_words(map(vars, specs))
     full = list(map(" ".join, words))
     short = distinct_names(words) if words else []
     names = [list(dict.fromkeys(pair)) for pair in zip(full, short, strict=True)]
-    return _kept(root, "only_problems", specs, names, faults, _matching)
+    return _select(root, "only_problems", specs, names, faults, _matching)
 
 
-def kept_solvers(root: Node, specs: list[SolverSpec], faults: list[Fault]) -> list[SolverSpec]:
-    """Return the solvers that `only_solvers` keeps, all where it is missing."""
-    return _kept(root, "only_solvers", specs, solver_names(specs), faults, _no_match)
+def select_solvers(root: Node, specs: list[SolverSpec], faults: list[Fault]) -> list[SolverSpec]:
+    """Return the solvers selected by `only_solvers`, or all if it is missing."""
+    return _select(root, "only_solvers", specs, solver_names(specs), faults, _no_match)
 
 
 def solver_names(specs: Sequence[SolverSpec]) -> list[list[str]]:
-    """Return for each solver what tables print for its runs and for its series, and its name."""
+    """Return the names of each solver: those that tables print for its runs and series, and its own."""
     entries = [SolverEntry(spec.name, json.dumps(spec.settings), spec.label) for spec in specs]
-    printed = labels_of(entries), labels_of(entries, _SERIES)
+    printed = labels_of(entries), labels_of(entries, _ACCURACY_SETTINGS)
     return [
         list(dict.fromkeys(filter(None, (label, series, spec.label, spec.name))))
         for label, series, spec in zip(*printed, specs, strict=True)
@@ -53,11 +52,11 @@ def solver_names(specs: Sequence[SolverSpec]) -> list[list[str]]:
 
 
 def selected(text: str, names: Sequence[Sequence[str]]) -> list[bool]:
-    """Return for each case, which has several names, whether a text is one of them."""
+    """Return for each case whether a text is one of its names."""
     return [any(same_name(text, name) for name in each) for each in names]
 
 
-def _kept(
+def _select(
     root: Node,
     key: str,
     specs: list[S],
@@ -65,28 +64,28 @@ def _kept(
     faults: list[Fault],
     fallback: Callable[[str, list[list[str]]], list[bool]],
 ) -> list[S]:
-    """Return the cases that a key of the file keeps by one of their names, else by `fallback`."""
+    """Return the cases that a key of the file selects by one of their names, or by `fallback`."""
     if key not in root.value or not root.value[key].value:
         return specs
-    kept = [False] * len(specs)
+    selection = [False] * len(specs)
     for node in root.value[key].value:
         text = node.value
-        chosen = selected(text, names)
+        matches = selected(text, names)
         try:
-            chosen = chosen if any(chosen) else fallback(text, names)
+            matches = matches if any(matches) else fallback(text, names)
             fault = f"{text!r} selects nothing"
         except re.error as error:
-            fault = f"{text!r} is no name, and no regular expression: {error}"
-        if not any(chosen):
-            # of problems the full names alone: the short ones say the same
+            fault = f"{text!r} is neither a name nor a valid regular expression: {error}"
+        if not any(matches):
+            # only the full names of problems, as the short ones add nothing
             choices = names if key == "only_solvers" else [each[:1] for each in names]
             faults.append(Fault(node.line, f"{key}: {fault}; {choices_text(text, choices)}"))
-        kept = [a or b for a, b in zip(kept, chosen, strict=True)]
-    return [spec for spec, is_kept in zip(specs, kept, strict=True) if is_kept]
+        selection = [a or b for a, b in zip(selection, matches, strict=True)]
+    return [spec for spec, is_selected in zip(specs, selection, strict=True) if is_selected]
 
 
 def _matching(text: str, names: list[list[str]]) -> list[bool]:
-    """Return whether a regular expression matches the full name of each case."""
+    """Return for each case whether a regular expression matches its full name."""
     return [re.search(text, full) is not None for full, *_ in names]
 
 

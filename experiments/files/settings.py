@@ -1,7 +1,7 @@
-"""From a mapping in an experiment file to a checked instance of a frozen dataclass.
+"""Build checked instances of frozen dataclasses from mappings in an experiment file.
 
-One mechanism for kernels, data sets, solvers and formulations: names and types come from the
-class's fields, ranges from its own `__post_init__`, and every error names its line.
+One mechanism serves kernels, data sets, solvers and formulations: names and types come from the
+fields of the class, ranges from its `__post_init__`, and every error names its line.
 """
 
 import dataclasses
@@ -33,11 +33,11 @@ from dualgap.problems.registry import unknown
 T = TypeVar("T")
 
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
-_NOT_SETTINGS = ("X", "y", "name")  # the samples, and the name that stands beside the settings
+_NOT_SETTINGS = ("X", "y", "name")  # the samples, and the name of the class
 
 
 class Option(NamedTuple):
-    """A key that is accepted: the type of its value, whether it must be there, and its default."""
+    """An accepted key: the type of its value, whether it is required, and its default."""
 
     type: Any
     required: bool
@@ -46,7 +46,7 @@ class Option(NamedTuple):
 
 @cache
 def options_of(cls: Any) -> Mapping[str, Option]:
-    """Return the fields of a dataclass that a file may set, as options."""
+    """Return the fields of a dataclass that a file may set, by name."""
     hints = get_type_hints(cls)
     options: dict[str, Option] = {}
     hidden = {*_NOT_SETTINGS, *getattr(cls, "data_fields", ())}
@@ -60,17 +60,17 @@ def options_of(cls: Any) -> Mapping[str, Option]:
     return options
 
 
-def name_and_settings(node: Node, what: str) -> tuple[Node, Node]:
+def name_and_settings(node: Node, subject: str) -> tuple[Node, Node]:
     """Split {name: x, setting: ...}, or the bare string x, into the name and the settings."""
     if isinstance(node.value, str):
         return node, Node({}, node.line)
     if not isinstance(node.value, dict):
-        raise Fault(node.line, f"{what}: must be a name or a mapping, got {shown(node.plain)}")
+        raise Fault(node.line, f"{subject}: must be a name or a mapping, got {shown(node.plain)}")
     if "name" not in node.value:
-        raise Fault(node.line, f"{what}: needs the key 'name'")
+        raise Fault(node.line, f"{subject}: needs the key 'name'")
     name = node.value["name"]
     if not isinstance(name.value, str):
-        raise Fault(name.line, f"{what}: name must be text, got {shown(name.plain)}")
+        raise Fault(name.line, f"{subject}: name must be text, got {shown(name.plain)}")
     return name, Node({k: v for k, v in node.value.items() if k != "name"}, node.line)
 
 
@@ -78,17 +78,17 @@ def build(
     make: Callable[..., T],
     options: Mapping[str, Option],
     settings: Node,
-    what: str,
+    subject: str,
     convert: Mapping[str, Callable[[Node], Any]] | None = None,
 ) -> T:
     """Return make(**settings), with every name, type and range checked.
 
     Parameters
     ----------
-    make : a dataclass, or a function that makes one.
-    options : what it accepts.
-    settings : a node holding a mapping.
-    what : how messages call it.
+    make : a dataclass, or a function that returns one.
+    options : the accepted keys.
+    settings : a node with a mapping.
+    subject : the subject of messages.
     convert : functions for options that are not plain values.
 
     Raises
@@ -96,40 +96,42 @@ def build(
     Fault
         At the line of the first setting that is not accepted.
     """
-    given: dict[str, Node] = settings.value
-    for key, child in given.items():
+    children: dict[str, Node] = settings.value
+    for key, child in children.items():
         if key not in options:
-            raise Fault(child.line, f"{what}: {unknown('setting', key, options)}")
+            raise Fault(child.line, f"{subject}: {unknown('setting', key, options)}")
     for key, option in options.items():
-        if option.required and key not in given:
-            raise Fault(settings.line, f"{what}: needs the setting {key!r}")
+        if option.required and key not in children:
+            raise Fault(settings.line, f"{subject}: needs the setting {key!r}")
     convert = convert or {}
     values = {
-        key: convert[key](child) if key in convert else _typed(what, key, options[key].type, child)
-        for key, child in given.items()
+        key: convert[key](child)
+        if key in convert
+        else _typed(subject, key, options[key].type, child)
+        for key, child in children.items()
     }
     try:
         return make(**values)
     except (ValueError, TypeError, ArithmeticError) as error:
-        named = re.match(r"\w+", str(error))
-        at = given.get(named.group(), settings) if named else settings
-        raise Fault(at.line, f"{what}: {error}") from None
+        setting = re.match(r"\w+", str(error))
+        node = children.get(setting.group(), settings) if setting else settings
+        raise Fault(node.line, f"{subject}: {error}") from None
 
 
-def _typed(what: str, key: str, hint: Any, node: Node) -> Any:
-    """Return the value as `hint`: 3 is a float, true is no number, '1' is no number."""
+def _typed(subject: str, key: str, hint: Any, node: Node) -> Any:
+    """Return the value as the type `hint`: 3 is a float; true and '1' are not numbers."""
     try:
-        # as JSON, a list is accepted where a tuple is wanted
+        # as JSON, a list is accepted for a tuple
         return _adapter(hint).validate_json(json.dumps(node.plain), strict=True)
     except PydanticSchemaGenerationError:
         return node.plain
     except ValidationError:
-        text = f"{what}: {key}: must be {type_text(hint)}, got {shown(node.plain)}"
+        text = f"{subject}: {key}: must be {type_text(hint)}, got {shown(node.plain)}"
         raise Fault(node.line, text) from None
 
 
 def type_text(hint: Any) -> str:
-    """Return a phrase on the values that a type stands for."""
+    """Return a phrase that describes the values of a type."""
     names = {
         bool: "true or false",
         int: "a whole number",

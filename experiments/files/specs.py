@@ -1,6 +1,6 @@
-"""Plain descriptions of problems and solvers, and the objects they describe.
+"""Plain descriptions of problems and solvers, and the objects built from them.
 
-A description holds numbers, text, lists and dicts only: it is hashed into a `run_id`, written to the
+A description contains only numbers, text, lists and dicts: it is hashed into a `run_id`, written to the
 manifest, and sent to the worker, which builds the objects from it.
 """
 
@@ -18,7 +18,7 @@ from dualgap.solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
 Loaded = Dataset | DataInBlocks | WholeProblem
-# what `auto` stands for: settings that trade time for accuracy, and where a search of them begins
+# settings that trade time for accuracy and may be `auto`, with the start of their search
 SEARCHED: dict[str, float] = {"tol": 1.0, "gap": 0.1, "epochs": 1}
 
 
@@ -28,8 +28,8 @@ class ProblemSpec:
 
     Attributes
     ----------
-    path : the parameter to follow, `low`, `high` and `gap`; empty for one problem. The parameter itself
-        is not among the `parameters` then.
+    path : the parameter to follow, `low`, `high` and `gap`; empty for a single problem. `parameters`
+        does not contain the parameter of a path.
     """
 
     formulation: str
@@ -40,15 +40,15 @@ class ProblemSpec:
 
 @dataclass(frozen=True)
 class SolverSpec:
-    """One solver: its name as the file has it, and all of its settings.
+    """One solver: its name as in the file, and all of its settings.
 
     Attributes
     ----------
-    seeded : whether it has a setting `seed` that the file leaves to the experiment's own.
+    seeded : whether its setting `seed` is set by the experiment's seed, not by the file.
     searched : the setting that is `auto` in the file, empty if none is; see `cases.search`.
-    label : what tables and figures call it, empty if its name; it decides nothing, and is not shown
-        where descriptions are compared.
-    slurm : what its jobs ask of SLURM, see `files.keys`; that decides nothing either.
+    label : its name in tables and figures, empty for the name itself; not part of the comparison of
+        descriptions.
+    slurm : resources that its jobs request, see `files.keys`; not part of the comparison either.
     """
 
     name: str
@@ -60,13 +60,13 @@ class SolverSpec:
 
 
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:
-    """Return every field of a frozen dataclass, with kernels and paths as plain values."""
-    chosen = [f.name for f in fields(instance) if f.name not in leave_out]
-    return {key: plain(getattr(instance, key)) for key in chosen}
+    """Return the fields of a frozen dataclass by name, with kernels and paths as plain values."""
+    names = [f.name for f in fields(instance) if f.name not in leave_out]
+    return {name: plain(getattr(instance, name)) for name in names}
 
 
 def plain(value: Any) -> Any:
-    """Return a setting as numbers, text, lists and dicts."""
+    """Convert a setting to numbers, text, lists and dicts."""
     if isinstance(value, (Kernel, Loss)):
         return {"name": value.name} | values_of(value)
     if isinstance(value, tuple):
@@ -97,7 +97,7 @@ def build_source(spec: Spec, folder: str) -> datasets.Loadable:
 
 
 def build_problem(spec: ProblemSpec, data: Loaded, folder: str = "") -> Formulation:
-    """Return the formulation on these samples, of a path that at its upper end.
+    """Return the formulation on these samples; for a path, at its upper end.
 
     `folder` is the experiment file's.
     """
@@ -108,30 +108,30 @@ def build_problem(spec: ProblemSpec, data: Loaded, folder: str = "") -> Formulat
         parameters["kernel"] = build_kernel(parameters["kernel"], folder)
     if "loss" in parameters:
         parameters["loss"] = _build(LOSSES, parameters["loss"], folder)
-    made: Any = FORMULATIONS.find(spec.formulation, folder)
-    return made.from_data(data.X, data.y, **parameters)
+    cls: Any = FORMULATIONS.find(spec.formulation, folder)
+    return cls.from_data(data.X, data.y, **parameters)
 
 
 def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
-    """Return the solver, with the experiment's seed where the file leaves it open."""
+    """Return the solver, with the experiment's seed if the file does not set one."""
     settings = spec.settings | ({"seed": seed} if spec.seeded else {})
     if "folder" in settings:
         settings["folder"] = str(find_path(str(settings["folder"]), folder))
-    if settings.get("checkpoints"):  # which the solver makes
+    if settings.get("checkpoints"):  # a folder that the solver creates
         settings["checkpoints"] = str(Path(folder, str(settings["checkpoints"])))
     return SOLVERS.find(spec.name, folder)(**settings)
 
 
 def texts_in(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each text in a plain value, at any depth, behind the key that it stands at."""
+    """Yield (key, text) for each text in a plain value, at any depth."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, dict):
-        for inside, each in cast("dict[str, Any]", value).items():
-            yield from texts_in(each, inside)
+        for child_key, child in cast("dict[str, Any]", value).items():
+            yield from texts_in(child, child_key)
     elif isinstance(value, list):
-        for each in cast("list[Any]", value):
-            yield from texts_in(each, key)
+        for child in cast("list[Any]", value):
+            yield from texts_in(child, key)
 
 
 def outside_names(value: Any) -> set[str]:

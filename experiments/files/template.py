@@ -1,4 +1,4 @@
-"""A first experiment file to begin with: `dualgap init`."""
+"""A commented experiment file to start from: `dualgap init`."""
 
 import re
 from pathlib import Path
@@ -13,17 +13,17 @@ _TEMPLATE = Path(__file__).with_suffix(".yaml")
 
 
 def write_template(file: Path, schema: bool = False) -> list[Path]:
-    """Write a commented experiment file that runs as it is; return what was written.
+    """Write a commented experiment file that runs without changes; return the paths written.
 
     Parameters
     ----------
-    file : it must not exist yet. Its name becomes that of the experiment.
-    schema : also write the JSON schema beside it, and name it for editors in the first line.
+    file : a new file. Its name becomes that of the experiment.
+    schema : also write the JSON schema next to it, and refer editors to it in the first line.
 
     Raises
     ------
     FileExistsError
-        If there is such a file already.
+        If the file exists.
     OSError
         If it cannot be written.
     """
@@ -33,6 +33,6 @@ def write_template(file: Path, schema: bool = False) -> list[Path]:
         opened.write(_MODELINE * schema + text)
     if not schema:
         return [file]
-    beside = file.parent / SCHEMA_FILE
-    beside.write_text(schema_text())
-    return [file, beside]
+    schema_file = file.parent / SCHEMA_FILE
+    schema_file.write_text(schema_text())
+    return [file, schema_file]

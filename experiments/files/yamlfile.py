@@ -17,18 +17,19 @@ from ruamel.yaml.representer import RepresenterError
 from dualgap.experiments.records import Refusal
 from dualgap.problems.texts import printable
 
-_DEEPEST = 20  # levels; an alias inside itself would have no end
-_MOST = 100_000  # values; aliases of aliases grow exponentially
-LARGEST = 256 * 1024  # bytes, which take some ten seconds to parse
-_LONGEST = 10_000  # bits of an integer; Python refuses to show much longer ones
-_MOST_SHOWN, _TEXT = 20, 600  # faults of a file; characters of one
+_MAX_DEPTH = 20  # levels of nesting; an alias inside itself would never end
+_MAX_VALUES = 100_000  # aliases of aliases grow exponentially
+MAX_FILE_BYTES = 256 * 1024  # about ten seconds of parsing
+_MAX_INTEGER_BITS = 10_000  # Python refuses to print much longer integers
+_MAX_FAULTS = 20  # shown per file
+_MAX_FAULT_CHARACTERS = 600  # shown per fault
 
 
 class Fault(Exception):
-    """One thing that is wrong with an experiment file, at a line.
+    """One fault of an experiment file, at a line.
 
-    Lines count from 1; 0 is the whole file, and -k the k-th option of the command line, or place in a
-    dict.
+    Lines count from 1; 0 is the whole file, and -k is the k-th option of the command line, or the k-th
+    value of a dict.
     """
 
     def __init__(self, line: int, text: str) -> None:
@@ -44,26 +45,27 @@ class ConfigError(Refusal):
     def __init__(
         self, file: Path | str, faults: Iterable[Fault], options: Sequence[str] = ()
     ) -> None:
-        told = {(fault.line, " ".join(fault.text.split())) for fault in faults}
+        unique = {(fault.line, " ".join(fault.text.split())) for fault in faults}
+        limit = _MAX_FAULT_CHARACTERS
         ordered = [
-            (line, text if len(text) <= _TEXT else f"{text[: _TEXT - 4]} ...")
-            for line, text in sorted(told, key=lambda own: (own[0] > 0, abs(own[0]), own[1]))
+            (line, text if len(text) <= limit else f"{text[: limit - 4]} ...")
+            for line, text in sorted(unique, key=lambda f: (f[0] > 0, abs(f[0]), f[1]))
         ]
-        places = [
+        locations = [
             options[-line - 1] if line < 0 else f"{file}:{line}" if line else str(file)
             for line, _ in ordered
         ]
-        lines = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
-        more = len(lines) - _MOST_SHOWN
+        lines = [f"{at}: {text}" for at, (_, text) in zip(locations, ordered, strict=True)]
+        more = len(lines) - _MAX_FAULTS
         last = [f"{file}: and {more} more faults"] if more > 0 else []
-        super().__init__("\n".join(map(printable, lines[:_MOST_SHOWN] + last)))
+        super().__init__("\n".join(map(printable, lines[:_MAX_FAULTS] + last)))
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
     """A YAML value and its line: a dict of nodes, a list of nodes, or a plain scalar.
 
-    A node is equal to itself alone, so that what it describes is found once for all cases of a grid.
+    Nodes compare by identity, so that caches by node are shared by all cases of a grid.
     """
 
     value: Any
@@ -77,15 +79,15 @@ class Node:
         return [c.plain for c in self.value] if isinstance(self.value, list) else self.value
 
     def listed(self, key: str) -> list[Self]:
-        """Return the entries of the list that a dict has by this key; none where it is no such thing."""
-        found = self.value.get(key) if isinstance(self.value, dict) else None
-        return found.value if found is not None and isinstance(found.value, list) else []
+        """Return the entries of the list under this key; empty if there is no such list."""
+        child = self.value.get(key) if isinstance(self.value, dict) else None
+        return child.value if child is not None and isinstance(child.value, list) else []
 
 
 def shown(value: Any) -> str:
-    """Return a plain value as a message quotes it: as YAML has it where that is not what Python says."""
+    """Return a plain value as messages quote it: in YAML's notation if that differs from Python's."""
     if value == "None":
-        return "'None', which YAML takes for text"
+        return "'None', which YAML reads as text"
     names = {None: "null", True: "true", False: "false"}
     return names[value] if value is None or isinstance(value, bool) else repr(value)
 
@@ -96,7 +98,7 @@ def yaml_text(value: Any) -> str:
     Raises
     ------
     Fault
-        If it has anything but numbers, text, lists and mappings.
+        If it contains anything except numbers, text, lists and mappings.
     """
     yaml, stream = YAML(typ="safe", pure=True), StringIO()
     yaml.default_flow_style, yaml.width = None, 2**20
@@ -104,23 +106,23 @@ def yaml_text(value: Any) -> str:
     try:
         yaml.dump(value, stream)
     except RepresenterError as error:
-        told = f"{error}; write numbers, text, lists and dicts, as .tolist() makes of an array"
-        raise Fault(0, told) from None
+        text = f"{error}; use numbers, text, lists and dicts; convert arrays with .tolist()"
+        raise Fault(0, text) from None
     return stream.getvalue()
 
 
-def named_by_place(node: Node, place: str, places: list[str]) -> Node:
-    """Return a tree whose lines say where a value is: at -k, `places[k - 1]`, as problems.0.C."""
-    places.append(place)
-    line, value = -len(places), node.value
+def with_paths(node: Node, path: str, paths: list[str]) -> Node:
+    """Return a tree whose line -k refers to `paths[k - 1]`, such as problems.0.C."""
+    paths.append(path)
+    line, value = -len(paths), node.value
 
-    def inside(key: str | int, child: Node) -> Node:
-        return named_by_place(child, f"{place}.{key}".lstrip("."), places)
+    def child_with_paths(key: str | int, child: Node) -> Node:
+        return with_paths(child, f"{path}.{key}".lstrip("."), paths)
 
     if isinstance(value, dict):
-        value = {key: inside(key, child) for key, child in value.items()}
+        value = {key: child_with_paths(key, child) for key, child in value.items()}
     elif isinstance(value, list):
-        value = [inside(k, child) for k, child in enumerate(value)]
+        value = [child_with_paths(k, child) for k, child in enumerate(value)]
     return Node(value, line)
 
 
@@ -140,11 +142,11 @@ def parse(content: bytes) -> Node:
     yaml = YAML(typ="safe", pure=True)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an anchor may be used again
+            warnings.simplefilter("ignore")  # an anchor may be redefined
             root = yaml.compose(text)
-        return (
-            Node(None, 1) if root is None else _tree(root, yaml.constructor, 1, _DEEPEST, count(1))
-        )
+        if root is None:
+            return Node(None, 1)
+        return _tree(root, yaml.constructor, 1, _MAX_DEPTH, count(1))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = 1 if mark is None else mark.line + 1
@@ -153,29 +155,29 @@ def parse(content: bytes) -> Node:
         line = text.count("\n", 0, error.position) + 1
         raise Fault(line, f"is not YAML: U+{error.character:04X} is not allowed") from None
     except RecursionError:
-        raise Fault(1, f"is nested deeper than {_DEEPEST} levels") from None
+        raise Fault(1, f"is nested deeper than {_MAX_DEPTH} levels") from None
     except Fault:
         raise
-    except Exception as error:  # of the library itself, such as the OverflowError of "\\U99999999"
+    except Exception as error:  # by the library, such as the OverflowError for "\\U99999999"
         raise Fault(1, f"is not YAML: {type(error).__name__}: {error}") from None
 
 
 def _tree(node: Any, load: Any, line: int, depth: int, numbers: Iterator[int]) -> Node:
-    """Return one of the library's nodes as ours; `numbers` counts those of the whole document."""
-    if next(numbers) > _MOST:
-        raise Fault(line, f"has more than {_MOST} values; aliases may have multiplied them")
+    """Convert a node of the library; `numbers` counts the nodes of the whole document."""
+    if next(numbers) > _MAX_VALUES:
+        raise Fault(line, f"has more than {_MAX_VALUES} values; aliases may have multiplied them")
     if depth == 0:
-        raise Fault(line, f"is nested deeper than {_DEEPEST} levels; an alias may hold itself")
+        raise Fault(line, f"is nested deeper than {_MAX_DEPTH} levels; an alias may contain itself")
     if isinstance(node, SequenceNode):
         items = [(item, item.start_mark.line + 1) for item in node.value]
         return Node([_tree(item, load, at, depth - 1, numbers) for item, at in items], line)
     if not isinstance(node, MappingNode):
         return Node(_scalar(node, load, line), line)
-    load.flatten_mapping(node)  # which puts the merged keys first
+    load.flatten_mapping(node)  # puts the merged keys first
     merged: list[Any] = getattr(node, "merge", None) or []
-    own: list[Any] = node.value[len(merged) :]
+    explicit: list[Any] = node.value[len(merged) :]
     lines, children = dict[str, int](), dict[str, Node]()
-    for i, (name, child) in enumerate(own + merged):
+    for i, (name, child) in enumerate(explicit + merged):
         at = name.start_mark.line + 1
         if not isinstance(name, ScalarNode):
             raise Fault(at, f"the key is a {name.id}; put text in quotation marks")
@@ -183,27 +185,27 @@ def _tree(node: Any, load: Any, line: int, depth: int, numbers: Iterator[int]) -
         if not isinstance(key, str):
             kind = type(key).__name__
             raise Fault(at, f"the key {key} is a {kind}; put text in quotation marks")
-        if i < len(own) and key in lines:
-            raise Fault(at, f'duplicate key "{key}": it is set in line {lines[key]} too')
-        if i < len(own) or key not in lines:
+        if i < len(explicit) and key in lines:
+            raise Fault(at, f'duplicate key "{key}": it is also set in line {lines[key]}')
+        if i < len(explicit) or key not in lines:
             children[key] = _tree(child, load, at, depth - 1, numbers)
-        if i < len(own):
+        if i < len(explicit):
             lines[key] = at
     return Node(children, line)
 
 
 def _scalar(node: Any, load: Any, line: int) -> Any:
-    """Return the bool, int, float, str or None that a scalar is."""
+    """Return a scalar as a bool, int, float, str or None."""
     try:
         value = load.construct_object(node)
     except MarkedYAMLError:
         raise
     except Exception as error:
         raise Fault(line, f"is not YAML: {type(error).__name__}: {error}") from None
-    if isinstance(value, int) and value.bit_length() > _LONGEST:
+    if isinstance(value, int) and value.bit_length() > _MAX_INTEGER_BITS:
         raise Fault(line, f"has an integer of {value.bit_length()} bits; no setting is that large")
     if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-        raise Fault(line, f"{value!r} has half of a surrogate pair, which is no character")
+        raise Fault(line, f"{value!r} has half of a surrogate pair, which is not a character")
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise Fault(line, f"{value!s} is a {type(value).__name__}; put text in quotation marks")

@@ -1,1 +1,1 @@
-"""What is kept of a run: its folder, its manifest, its records."""
+"""Results folders: their manifests and records."""

@@ -1,1 +1,1 @@
-"""A healthy process for runs; nothing numerical is imported here."""
+"""Supervised worker processes for runs; nothing numerical is imported here."""

@@ -48,9 +48,9 @@ def test_that_it_has_no_samples_is_known_before_anything_runs(planned, small):
 
 def test_samples_and_whole_problems_are_not_mistaken_for_one_another(planned, small):
     with pytest.raises(
-        ConfigError, match="soft_margin_dual is not posed by quadratic_program, which has whole"
+        ConfigError, match="soft_margin_dual cannot use quadratic_program, which contains whole"
     ):
         planned(TEXT.replace("convex_qp", "soft_margin_dual"))
-    with pytest.raises(ConfigError, match="convex_qp is not posed by two_moons, which has samples"):
+    with pytest.raises(ConfigError, match="convex_qp cannot use two_moons, which contains samples"):
         planned(posing(formulation="convex_qp", dataset="two_moons"))
     assert not options_of(ConvexQP)  # what it is made of is in the file

@@ -178,7 +178,7 @@ REFUSED = [
     ("p.yaml", "a.npz", "hello", "a.npz: "),
     ("linear.yaml", "a.model", OF_PROBLEM, "its kernel is rbf"),
     ("svr.yaml", "a.model", OF_PROBLEM, "is a model of c_svc"),
-    ("two.yaml", "a.csv", "alpha\n1\n", "poses 2 problems; leave one value in each list"),
+    ("two.yaml", "a.csv", "alpha\n1\n", "has 2 problems; leave one value in each list"),
 ]  # fmt: skip
 
 

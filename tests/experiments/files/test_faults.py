@@ -15,8 +15,8 @@ SOLVERS = "solvers:\n  - smo\n"
 WHOLE = HEAD + PROBLEMS + SOLVERS
 LABELLED = "solvers:\n  - {name: smo, label: a}\n  - {name: cvxopt_qp, label: %s}\n"
 AFTER = [  # a line after a whole file
-    ("time_limit: None", "a number of seconds, or null, got 'None', which YAML takes for text"),
-    ("seed: None", "must be a whole number, got 'None', which YAML takes for text"),
+    ("time_limit: None", "a number of seconds, or null, got 'None', which YAML reads as text"),
+    ("seed: None", "must be a whole number, got 'None', which YAML reads as text"),
     ("repetitions: true", "got true"),
     ("repetitions: 0", "greater than or equal to 1"),
     ("seed: -1", "greater than or equal to 0"),
@@ -25,7 +25,7 @@ AFTER = [  # a line after a whole file
     ("memory_limit: 4", "give a unit, such as 4GiB"),
     ("memory_limit: 4 lots", "4GiB or 500MB"),
     ("memory_limit: 4GiB each", "4GiB or 500MB"),
-    ("seed: [1, 2]", "inside the entries of problems and solvers, as in {name: pegasos"),
+    ("seed: [1, 2]", "in the entries of problems and solvers, as in {name: pegasos"),
     ("trace: no", "must be true or false, got 'no'"),
     ("noise: 2", "noise: must be true or false, got 2"),
     ("target: prove", "target: must be 'certified' or 'proven', got 'prove'"),
@@ -69,7 +69,7 @@ REPLACED = [  # a piece of a whole file by another
     ("smo", "nowhere.py:X", 7, "there is no file"),
     ("smo", "smo\n  - {name: smo, tol: null}", 8, "repeats"),
     ("smo", "{name: smo, tol: []}", 7, "empty grid"),
-    ("smo", "{name: [smo, libsvm], label: a}", 7, "label: 'a' would be that of several solvers"),
+    ("smo", "{name: [smo, libsvm], label: a}", 7, "label: 'a' would label several solvers"),
     ("smo", "{name: smo, slurm: 4}", 7, "slurm: must be a mapping such as {cpus: 4, mem: 8GiB,"),
     ("smo", "{name: smo, slurm: {cpu: 4}}", 7, "slurm: unknown key 'cpu'; did you mean 'cpus'?"),
     ("smo", "name: smo\n    slurm:\n      cpus: 0", 9, "slurm: cpus: must be greater than"),
@@ -78,8 +78,8 @@ REPLACED = [  # a piece of a whole file by another
     (WHOLE, WHOLE.replace("C: 1", f"C: {[*range(1, 400)]}") + "repetitions: 300", 2, "119,700 cases"),
 ]  # fmt: skip
 LABELS = {
-    "a": "'a' is that of line 7 too; give each entry a label of its own",
-    "libsvm": "'libsvm' is the name of a solver; choose another one",
+    "a": "'a' is also the label in line 7; give each entry its own label",
+    "libsvm": "'libsvm' is the name of a solver; choose another label",
     "3": "must be text of at most 60 characters",
     "[b, c]": "must be text of at most 60 characters",
     '""': "got ''",
@@ -130,7 +130,7 @@ ENTRIES = [  # the one entry of `problems`
     (f"{{{SOFT}, path: {{c: [1, 3]}}}}", "unknown setting 'c'"),
     (f"{{{SOFT}, path: {{gap: 0.1}}}}", "give the interval of one of them"),
     (f"{{{SOFT}, path: C}}", "path: must be a mapping such as {C: [0.01, 100]}, got 'C'"),
-    (f"{{{SOFT}, C: 1, path: {{C: [1, 3]}}}}", "C: is what the path follows; leave it out here"),
+    (f"{{{SOFT}, C: 1, path: {{C: [1, 3]}}}}", "C: is set by the path; remove it here"),
     ("{formulation: one_vs_rest, dataset: wine, path: {C: [1, 3]}}", "a path is of one function"),
 ]  # fmt: skip
 FAULTS = [

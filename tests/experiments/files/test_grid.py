@@ -20,5 +20,5 @@ def test_a_path_is_neither_proven_nor_one_problem(write):
     text = posing(path="{C: [0.1, 10]}")
     with pytest.raises(ConfigError, match="yaml:4: target: the bounds of a path"):
         read_experiment(write(text + "target: proven\n"))
-    with pytest.raises(ConfigError, match="poses a path"):
+    with pytest.raises(ConfigError, match="has a path"):
         read_problem(write(text))

@@ -21,7 +21,7 @@ TRAPS = [
     (
         "an alias of itself",
         SMALL.replace("C: 1", "C: &a [*a]"),
-        ":5: is nested deeper than 20 levels; an alias may hold itself",
+        ":5: is nested deeper than 20 levels; an alias may contain itself",
     ),
     ("a merge of itself", SMALL + "x: &a {<<: *a}\n", ":7: unknown key 'x'"),
     ("a list for a key", SMALL + "? [a]\n: 1\n", ":7: the key"),

@@ -1,6 +1,6 @@
-"""Writing so that a kill or a power cut at any moment leaves the old content or the new.
+"""Write files so that a kill or a power cut at any moment leaves the old content or the new.
 
-All that changes the folder of a run passes through here: a test lets the process die before and after
+All changes of a results folder pass through here: a test lets the process die before and after
 each of these operations, and in the middle of each write.
 """
 
@@ -14,7 +14,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder, and those above it, where it is missing."""
+    """Create a folder and its parents if missing."""
     path.mkdir(parents=True, exist_ok=True)
     _sync_folder(path.parent)
 
@@ -27,16 +27,16 @@ def open_to_append(path: Path) -> int:
 
 
 def append(file: int, data: bytes) -> None:
-    """Append to a file; all of it is on the disk when this returns."""
+    """Append to a file; all data are on disk when this returns."""
     while data:
         data = data[os.write(file, data) :]
     os.fsync(file)
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replace a file as a whole: a reader sees the old one or the new one, and of two writers the later.
+    """Replace a file atomically: a reader sees the old or the new content; the last writer wins.
 
-    What is no regular file, such as a device, a pipe or a link, is written to and stays what it is.
+    A path that is not a regular file, such as a device, a pipe or a link, is written to, not replaced.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         path.write_bytes(content)
@@ -57,13 +57,13 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file if it is there."""
+    """Remove a file if it exists."""
     with suppress(FileNotFoundError):
         os.unlink(path)
 
 
 def _sync_folder(path: Path) -> None:
-    """Put the names in a folder on the disk; some file systems know no such thing."""
+    """Flush the names in a folder to disk, on file systems that support it."""
     folder = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):

@@ -1,19 +1,18 @@
-"""The folder of a run: what is appended as runs complete, and the tables made from it.
+"""A results folder: records that are appended as runs complete, and the tables made from them.
 
     experiment.yaml   the experiment file; written first
     manifest.json     the planned run ids and problems, versions; written before anything is run
-    runs.jsonl        one line a run: its record, its trace, the end of its output; lines are only
-                      ever appended, and of two lines of one run the later counts; see `log`
-    models/*.npz      answers to small problems in the plane, for pictures
-    answers/*.npy     dual variables at which other runs begin
-    runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end; what the
-                      manifest says of all runs is not repeated in runs.csv
-    paths.csv         one row for each answer on a path, if the experiment has any
-    datapackage.json  what the columns of the CSV files hold and mean
+    runs.jsonl        one line per run: its record, its trace, the end of its output; lines are only
+                      appended, and the last line of a run counts; see `log`
+    models/*.npz      answers to small problems in the plane, for figures
+    answers/*.npy     dual variables from which other runs start
+    runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end; runs.csv
+                      omits values that the manifest has for all runs
+    paths.csv         one row per answer on a path, if the experiment has any
+    datapackage.json  descriptions of the columns of the CSV files
 
-A line is on the disk before the next run is recorded, so that a crash loses nothing that was
-reported. A torn line, left by a full disk or a killed process, and a damaged one are skipped when
-reading.
+A line is on disk before the next run is recorded, so that a crash loses nothing that was reported.
+Readers skip damaged lines, and incomplete ones left by a full disk or a killed process.
 """
 
 from __future__ import annotations
@@ -48,16 +47,16 @@ from dualgap.experiments.store.manifest import (
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.workers.provenance import frequency, provenance
 
-# what a command that was killed while it began a folder may have left there
-_BEGINNING = re.compile(rf"{LOG}|{EXPERIMENT}|\.({EXPERIMENT}|{NAME})\.[0-9a-f]+\.new")
-_IN_USE = "another process is writing to it, merging or archiving it; wait for it"
-# of an outcome, in one line of the log
+# files that a command may have left if it was killed while it created a folder
+_INITIAL_FILES = re.compile(rf"{LOG}|{EXPERIMENT}|\.({EXPERIMENT}|{NAME})\.[0-9a-f]+\.new")
+_IN_USE = "another process is writing to it, merging or archiving it; wait until it has finished"
+# attributes of an outcome in a line of the log
 RECORDED = ("record", "trace", "output", "diagnosis", "path")
 
 
 @dataclass(frozen=True)
 class Store:
-    """The folder of one run of one plan, open for appending."""
+    """The results folder of one plan, open for appending."""
 
     folder: Path
     file: int
@@ -80,57 +79,57 @@ class Store:
 
         Parameters
         ----------
-        folder : created if it is missing.
-        text : the experiment file. run_ids : of its plan, in order.
-        resume : continue where the folder's runs end.
-        growth : how the plan, the code, the libraries or data may have changed, which the manifest then
+        folder : created if missing.
+        text : the experiment file. run_ids : the ids of its plan, in order.
+        resume : continue an existing folder.
+        growth : permitted changes of the plan, the code, the libraries or data, which the manifest then
             records.
-        inputs : the files that the plan names. problems : the specifications of its problems, by name.
+        inputs : the input files of the plan. problems : the specifications of its problems, by name.
         begun_by : see `new_manifest`.
 
         Raises
         ------
         StoreError
-            If it is no folder, is not empty (without `resume`), was begun with something else (than
-            `growth` allows), is written to by another process, or cannot be written to.
+            If it is not a folder, is not empty (without `resume`), was created under conditions that
+            `growth` does not allow, is in use by another process, or cannot be written to.
         OSError
             If the disk is full.
         """
 
-        def planned(old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
+        def plan(old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
             manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old, begun_by)
             if not old:
                 return manifest, []
             return succeeding(folder, old, manifest, inputs or {}, growth or Growth())
 
-        return cls._locked(folder, resume, planned)
+        return cls._lock(folder, resume, plan)
 
     @classmethod
     def reopen(cls, folder: Path) -> Store:
-        """Open a folder as it was begun, to record runs made elsewhere; StoreError as `open`."""
-        begun = read_manifest(folder)
-        return cls._locked(folder, True, lambda old: (dict(old or begun), []))
+        """Open an existing folder unchanged, to record runs made elsewhere; StoreError as `open`."""
+        manifest = read_manifest(folder)
+        return cls._lock(folder, True, lambda old: (dict(old or manifest), []))
 
     @classmethod
-    def _locked(
+    def _lock(
         cls,
         folder: Path,
         resume: bool,
-        planned: Callable[[Mapping[str, Any] | None], tuple[dict[str, Any], list[str]]],
+        plan: Callable[[Mapping[str, Any] | None], tuple[dict[str, Any], list[str]]],
     ) -> Store:
-        """Open a folder that no other process writes to.
+        """Open a folder for exclusive writing.
 
-        `planned` returns, from the manifest that is there, the one to write and the runs to begin anew.
+        `plan` returns, for the existing manifest, the one to write and the runs to start from scratch.
         """
         try:
             disk.make_folder(folder)
-            _earlier(folder, resume)  # before a file is created in a folder of others
+            _existing_manifest(folder, resume)  # before a file is created in a foreign folder
             file = disk.open_to_append(folder / LOG)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                old = _earlier(folder, resume, opened=True)  # others may have begun
-                manifest, again = planned(old)
-                session = Session(restarted=again)
+                old = _existing_manifest(folder, resume, opened=True)  # may have been created since
+                manifest, restarted = plan(old)
+                session = Session(restarted=restarted)
                 manifest.setdefault("sessions", []).append(session.entry())
                 manifest["provenance"] = [*(old or {}).get("provenance", []), provenance()]
                 write_manifest(folder, manifest)
@@ -140,20 +139,20 @@ class Store:
         except BlockingIOError:
             raise StoreError(f"{folder}: {_IN_USE}") from None
         except (FileExistsError, NotADirectoryError):
-            raise StoreError(f"{folder}: is no folder; choose another --out") from None
+            raise StoreError(f"{folder}: is not a folder; choose another --out") from None
         except OSError as error:
-            if error.errno in disk.FULL:  # no fault of the input
+            if error.errno in disk.FULL:  # not a fault of the input
                 raise OSError(error.errno, error.strerror, str(folder)) from None
             raise StoreError(f"{folder}: cannot be written to: {error.strerror}") from None
         return cls(folder, file, manifest, session)
 
     def append(self, outcome: Outcome) -> None:
-        """Record one run; it is on the disk when this returns.
+        """Record one run; it is on disk when this returns.
 
         Raises
         ------
         OSError
-            If the disk is full; what was recorded before is not lost.
+            If the disk is full; earlier records are not lost.
         """
         key, model, answer = outcome.run_id, io.BytesIO(), io.BytesIO()
         if outcome.model:
@@ -166,14 +165,14 @@ class Store:
                 disk.make_folder(path.parent)
                 disk.replace(path, file.getvalue())
             else:
-                disk.remove(path)  # of the run that this one repeats
+                disk.remove(path)  # written by the run that this one repeats
         content = {name: getattr(outcome, name) for name in RECORDED}
         common = common_columns(self.manifest, outcome.record["problem_id"])
-        own = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
+        record = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
         size = os.fstat(self.file).st_size
-        torn = size > 0 and os.pread(self.file, 1, size - 1) != b"\n"
-        line = self.session.sealed(content | {"record": own})
-        disk.append(self.file, b"\n" * torn + line)  # on a line of its own
+        is_incomplete = size > 0 and os.pread(self.file, 1, size - 1) != b"\n"
+        line = self.session.sealed(content | {"record": record})
+        disk.append(self.file, b"\n" * is_incomplete + line)
         self.session.lines += 1
 
     def close(self) -> None:
@@ -181,12 +180,12 @@ class Store:
         self.manifest["sessions"][-1] = self.session.entry(ended=True)
         if self.session.lines or len(self.manifest["provenance"]) == 1:
             self.manifest["provenance"][-1]["frequency_after"] = frequency()
-        else:  # it has measured nothing
+        else:  # nothing was measured
             del self.manifest["provenance"][-1]
         try:
             with suppress(
                 OSError
-            ):  # without its end the session reads like that of a killed command
+            ):  # if this fails, the session looks like that of a killed command
                 write_manifest(self.folder, self.manifest)
         finally:
             os.close(self.file)
@@ -194,14 +193,14 @@ class Store:
 
 @contextmanager
 def unchanged(folder: Path) -> Generator[None]:
-    """Keep other commands from recording runs in a folder while it is copied.
+    """Prevent other commands from recording runs in a folder while it is copied.
 
     Raises
     ------
     StoreError
-        If one is recording runs in it now.
+        If another command is recording runs in it.
     """
-    if not (folder / LOG).is_file():  # a published folder, in which nobody records
+    if not (folder / LOG).is_file():  # a published folder, in which no runs are recorded
         yield
         return
     with (folder / LOG).open("rb") as log:
@@ -213,9 +212,9 @@ def unchanged(folder: Path) -> Generator[None]:
 
 
 def write_tables(folder: RunFolder, texts: Mapping[str, str]) -> list[Path]:
-    """Write the tables made from a folder's runs, and texts by file name; return all paths.
+    """Write the tables of a folder's runs, and `texts` by file name; return all paths.
 
-    Each file is replaced as a whole.
+    Each file is replaced atomically.
     """
     files = {name: text.encode() for name, text in texts.items()} | {
         **folder.csv_files(leave_out=["traces.csv"]),
@@ -227,24 +226,22 @@ def write_tables(folder: RunFolder, texts: Mapping[str, str]) -> list[Path]:
     return [folder.path / name for name in files]
 
 
-def _earlier(folder: Path, resume: bool, opened: bool = False) -> dict[str, Any] | None:
-    """Return the manifest of a folder; None if it is empty, or of a run killed before it had one.
+def _existing_manifest(folder: Path, resume: bool, opened: bool = False) -> dict[str, Any] | None:
+    """Return the manifest of a folder; None if it is new, or its command was killed before writing one.
 
-    Once the folder is `opened`, its log is there, and is no reason to refuse it without `resume`.
+    If `opened`, this process has created the log, which is then no reason to refuse without `resume`.
     """
     sizes = {path.name: path.lstat().st_size for path in folder.iterdir()}
-    # without a log, an experiment file is one that somebody has put there
-    begun = all(map(_BEGINNING.fullmatch, sizes))
-    beginning = begun and not sizes.get(LOG, len(sizes))
-    if not resume and (not beginning if opened else sizes):
+    # without a log, an experiment file was put there by the user
+    only_initial = all(map(_INITIAL_FILES.fullmatch, sizes))
+    is_new = only_initial and not sizes.get(LOG, len(sizes))
+    if not resume and (not is_new if opened else sizes):
         raise StoreError(
-            f"{folder}: is not empty; choose another --out, or continue what `run` began with --resume"
+            f"Output folder {folder} is not empty. Use --resume to continue it, or choose another --out."
         )
-    if beginning:
+    if is_new:
         return None
     manifest = read_manifest(folder)
-    if "runs.csv" in sizes and LOG not in sizes:  # beside an empty log its runs would not be seen
-        raise StoreError(
-            f"{folder}: is published, without a log to go on with; choose another --out"
-        )
+    if "runs.csv" in sizes and LOG not in sizes:  # a new, empty log would hide its runs
+        raise StoreError(f"{folder}: is published and has no log to continue; choose another --out")
     return manifest

@@ -1,8 +1,7 @@
-"""The files that a plan names: of classes from outside, of data, and whatever else a setting names.
+"""The input files of a plan: user-defined classes, data, and other files that settings refer to.
 
-Of a file of data the manifest keeps a checksum of its bytes, and one of the samples and labels that data
-sets read from it: bytes that are equal are read alike, and a file that was written anew with the same
-samples, or compressed, has not changed.
+For a data file the manifest has a checksum of its bytes, and one of the samples and labels that data
+sets read from it: a file that was rewritten with the same samples, or compressed, has not changed.
 """
 
 import hashlib
@@ -28,19 +27,19 @@ from dualgap.problems.datasets import SOURCES, Source
 from dualgap.problems.datasets.block_files import BlockFiles
 from dualgap.problems.registry import find_path
 
-_PARSED = 2**26  # bytes; of a larger file the bytes decide, as reading it would delay the first run
-_STEPS = {each.name for each in fields(Source)} - {"n_features"}  # are taken after reading
+_MAX_PARSED_BYTES = 2**26  # parsing a larger file would delay the first run; its bytes are compared
+_STEPS = {each.name for each in fields(Source)} - {"n_features"}  # applied after reading
 
 
 @dataclass
 class InputFile:
-    """A file that cases name.
+    """An input file of some cases.
 
     Attributes
     ----------
-    is_code : whether it is of a class from outside.
-    run_ids : of the cases that name it, in the order of the plan.
-    sources : the data sets that are read from it, by their descriptions.
+    is_code : whether it defines a user's class.
+    run_ids : the cases that refer to it, in the order of the plan.
+    sources : the data sets read from it, by their descriptions.
     """
 
     path: Path
@@ -48,81 +47,80 @@ class InputFile:
     run_ids: list[str] = field(default_factory=list[str])
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
 
-    def checksums(self, known: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return checksums of the bytes and the content of a file of data.
+    def checksums(self, previous: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return checksums of the bytes and the content of a data file.
 
-        `known`, those it had before, are returned if it has not changed.
+        `previous` checksums are returned unchanged if the bytes or the content are the same.
         """
-        read = content = ""
-        with suppress(OSError, ValueError):  # what is wrong with a file is found by its runs
+        digest = content = ""
+        with suppress(OSError, ValueError):  # the runs will report what is wrong with the file
             with self.path.open("rb") as file:
-                read = hashlib.file_digest(file, "sha256").hexdigest()
-            if known and known.get("bytes") == read:
-                return dict(known)
-            if self.path.stat().st_size <= _PARSED:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if previous and previous.get("bytes") == digest:
+                return dict(previous)
+            if self.path.stat().st_size <= _MAX_PARSED_BYTES:
                 raws = [source.read() for _, source in sorted(self.sources.items())]
                 parts = [part for raw in raws for part in (raw.X, raw.y.tolist())]
                 content = content_hash(*parts) if parts else ""
-        if known and content and known.get("content") == content:
-            return dict(known)
-        return {"bytes": read, "content": content}
+        if previous and content and previous.get("content") == content:
+            return dict(previous)
+        return {"bytes": digest, "content": content}
 
 
 def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
-    """Return the files that cases name, by these names."""
-    found: dict[str, InputFile] = {}
-    named: dict[
-        int, tuple[set[str], set[str]]
-    ] = {}  # of each problem and each solver, code and others
+    """Return the input files of cases, by the names that the cases use."""
+    inputs: dict[str, InputFile] = {}
+    # names of code and of other possible files, by problem and by solver
+    names_of: dict[int, tuple[set[str], set[str]]] = {}
     for case in cases:
         dataset = case.problem.dataset
         for part in (case.problem, case.solver):
-            if id(part) not in named:
+            if id(part) not in names_of:
                 values = list(vars(part).values())
-                named[id(part)] = outside_names(values), _settings_in(part)
-        names = named[id(case.problem)], named[id(case.solver)]
+                names_of[id(part)] = outside_names(values), _setting_texts(part)
+        names = names_of[id(case.problem)], names_of[id(case.solver)]
         code, others = (one | other for one, other in zip(*names, strict=True))
         for name in code | others:
-            own, source, read = name in code, None, dict[str, Any]()
-            path = outside_file(name, case.folder) if own else _file(name, case.folder)
+            is_code, source, spec = name in code, None, dict[str, Any]()
+            path = outside_file(name, case.folder) if is_code else _file(name, case.folder)
             files = {name: path} if path else {}
             if name == dataset.get("path") and dataset["name"] in SOURCES:
-                read = {k: v for k, v in dataset.items() if k not in _STEPS}
-                source = build_source(read, case.folder)
+                spec = {k: v for k, v in dataset.items() if k not in _STEPS}
+                source = build_source(spec, case.folder)
                 if isinstance(source, BlockFiles):
                     files = _block_files(source, case.folder)
-            for each, path in files.items():
-                file = found.setdefault(each, InputFile(path, is_code=own))
+            for file_name, path in files.items():
+                file = inputs.setdefault(file_name, InputFile(path, is_code=is_code))
                 file.run_ids.append(case.run_id)
-                if isinstance(source, Source):  # of blocks the bytes decide
-                    file.sources[json.dumps(read)] = source
-    return found
+                if isinstance(source, Source):  # for blocks, only the bytes are compared
+                    file.sources[json.dumps(spec)] = source
+    return inputs
 
 
 def _block_files(source: BlockFiles, folder: str) -> dict[str, Path]:
-    """Return the files of samples in blocks by their paths from the experiment's folder, if inside."""
-    found, places = dict[str, Path](), (Path(folder).absolute(), Path.cwd())
-    with suppress(OSError, ValueError):  # what is wrong with them is found by their runs
+    """Return the files of samples in blocks, by paths relative to the experiment's folder if inside."""
+    files, roots = dict[str, Path](), (Path(folder).absolute(), Path.cwd())
+    with suppress(OSError, ValueError):  # the runs will report what is wrong with them
         for file in source.files():
-            inside = [file.relative_to(place) for place in places if file.is_relative_to(place)]
-            found[str([*inside, file][0])] = file
-    return found
+            relative = [file.relative_to(root) for root in roots if file.is_relative_to(root)]
+            files[str([*relative, file][0])] = file
+    return files
 
 
-def _settings_in(part: ProblemSpec | SolverSpec) -> set[str]:
-    """Return the texts that settings of a problem or solver have, and the scripts of a command."""
+def _setting_texts(part: ProblemSpec | SolverSpec) -> set[str]:
+    """Return the texts in the settings of a problem or solver, and the scripts of a command."""
     settings = part.settings if isinstance(part, SolverSpec) else [part.dataset, part.parameters]
-    found = {text for key, text in texts_in(settings) if key != "name"}
+    texts = {text for key, text in texts_in(settings) if key != "name"}
     if isinstance(part, SolverSpec) and part.name == "program":
         words = str(part.settings["command"]).split()
         folder = str(part.settings["folder"])
-        found |= {word.replace("{folder}", folder) for word in words if "{folder}" in word}
-    return found
+        texts |= {word.replace("{folder}", folder) for word in words if "{folder}" in word}
+    return texts
 
 
 @lru_cache(maxsize=1000)
 def _file(name: str, folder: str) -> Path | None:
-    """Return the file of a setting, if it is the path of one."""
+    """Return the file that a setting refers to, or None if it is not the path of a file."""
     with suppress(OSError, ValueError):
         path = find_path(name, folder)
         return path if path.is_file() else None

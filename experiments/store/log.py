@@ -1,22 +1,22 @@
-"""The log of a run, `runs.jsonl`: a sealed line for each run, and which of its lines a command wrote.
+"""The log of a results folder, `runs.jsonl`: one signed line per run, and the check of the signatures.
 
-A solver runs as the same user as the command that measures it, and can write to the log. So each line
-ends with a seal, which only the command can make:
+A solver runs as the same user as the command that measures it, and can write to the log. Therefore each
+line ends with a signature (its key in JSON is "seal") that only the command can make:
 
-    number   of the line in its session, which is from opening the folder to closing it
-    link     HMAC(key, number), which nobody else knows before the line is there
-    next     SHA-256 of the link of the line that follows
+    number   index of the line in its session, which lasts from opening the folder to closing it
+    link     HMAC(key, number), unknown to others until the line is written
+    next     SHA-256 of the link of the next line
     mac      HMAC(key, content, number, link, next)
 
-The key is drawn when a session begins, and is in the memory of the command alone until the session has
-ended; then it is put into the manifest. Whatever others appended, altered, repeated or exchanged before
-has no valid mac, and does not count. The key of a killed command is lost: of its session those lines
-count whose links follow one another, from the first, whose SHA-256 the manifest has from the beginning.
-So no run is lost by a kill, and what others appended before it does not count either.
+The key is drawn when a session begins, and is only in the memory of the command until the session
+ends; then it is written to the manifest. Lines that others appended, altered, repeated or exchanged
+before have no valid mac, and are ignored. The key of a killed command is lost: then those lines of its
+session count whose links form a chain from the first, whose SHA-256 is in the manifest from the start.
+So a kill loses no run, and lines that others appended before it are ignored, too.
 
-Not covered: a line that was altered in its place, or a manifest that was, if the command is killed
-afterwards; a solver that reads the memory of the command; and whoever changes the folder when no
-command has it open, who finds the keys in the manifest.
+Not covered: a line or a manifest that was altered in place, if the command is killed afterwards; a
+solver that reads the memory of the command; and changes of the folder while no command has it open, as
+the keys are then in the manifest.
 """
 
 import hashlib
@@ -28,17 +28,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LOG = "runs.jsonl"
-_LENGTH = 32  # characters of a link or a mac
+_DIGEST_CHARACTERS = 32  # of a link or a mac: 128 bits
 
 
 @dataclass
 class Session:
-    """Seals the lines of one session.
+    """Signs the lines of one session.
 
     Attributes
     ----------
-    lines : how many were written.
-    restarted : runs (of a search, what their ids begin with) of which no earlier line counts.
+    lines : number of lines written.
+    restarted : ids of runs, or id prefixes of searches, whose earlier lines do not count.
     """
 
     lines: int = 0
@@ -46,7 +46,7 @@ class Session:
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
 
     def entry(self, ended: bool = False) -> dict[str, Any]:
-        """Return what the manifest says of the session; once it has `ended`, its key too."""
+        """Return the entry of the session in the manifest, with its key once it has `ended`."""
         return {
             "first": _sha256(self._link(0)),
             "key": self._key.hex() if ended else "",
@@ -55,7 +55,7 @@ class Session:
         }
 
     def sealed(self, content: Mapping[str, Any]) -> bytes:
-        """Return the next line; that it was written is said by adding 1 to `lines`."""
+        """Return the signed next line; the caller increments `lines` after writing it."""
         seal = f"{self.lines:08x}{self._link(self.lines)}{_sha256(self._link(self.lines + 1))}"
         line = f'{json.dumps(content, default=str)[:-1]}, "seal": "{seal}'.encode()
         return line + _mac(self._key, line).encode() + b'"}\n'
@@ -65,12 +65,12 @@ class Session:
 
 
 class Seals:
-    """Tells which lines of a log the sessions of a manifest wrote; to be asked from the first line on.
+    """Checks which lines of a log were written by sessions of a manifest, from the first line on.
 
     Attributes
     ----------
-    session : the place of the session that wrote the last of these lines. lines : how many it wrote
-        until then.
+    session : index of the session that wrote the last valid line.
+    lines : number of its valid lines so far.
     """
 
     def __init__(self, sessions: Sequence[Mapping[str, Any]]) -> None:
@@ -79,27 +79,29 @@ class Seals:
         self._number, self._next = -1, ""
 
     def fit(self, line: bytes) -> bool:
-        """Whether the session of the line before, or a later one, wrote the line."""
-        sealed, mac = line[: -_LENGTH - 2], line[-_LENGTH - 2 : -2].decode(errors="replace")
-        seal = sealed[-8 - 2 * _LENGTH :].decode(errors="replace")
-        number, link, following = seal[:8], seal[8 : 8 + _LENGTH], seal[8 + _LENGTH :]
-        for place in range(self.session, len(self._sessions)):
-            first, key = self._sessions[place]
-            goes_on = place == self.session and self.lines > 0
+        """Whether the session of the previous line, or a later one, wrote the line."""
+        size = _DIGEST_CHARACTERS
+        signed, mac = line[: -size - 2], line[-size - 2 : -2].decode(errors="replace")
+        seal = signed[-8 - 2 * size :].decode(errors="replace")
+        number, link, following = seal[:8], seal[8 : 8 + size], seal[8 + size :]
+        for session in range(self.session, len(self._sessions)):
+            first, key = self._sessions[session]
+            continues = session == self.session and self.lines > 0
             if key:
-                own = _mac(key, sealed) == mac and (not goes_on or int(number, 16) > self._number)
+                valid = _mac(key, signed) == mac
+                valid = valid and (not continues or int(number, 16) > self._number)
             else:
-                own = _sha256(link) == (self._next if goes_on else first)
-            if own:
-                self.lines = self.lines + 1 if goes_on else 1
-                self.session, self._number, self._next = place, int(number, 16), following
+                valid = _sha256(link) == (self._next if continues else first)
+            if valid:
+                self.lines = self.lines + 1 if continues else 1
+                self.session, self._number, self._next = session, int(number, 16), following
                 return True
         return False
 
 
 def _mac(key: bytes, content: bytes) -> str:
-    return hmac.digest(key, content, "sha256").hex()[:_LENGTH]
+    return hmac.digest(key, content, "sha256").hex()[:_DIGEST_CHARACTERS]
 
 
 def _sha256(link: str) -> str:
-    return hashlib.sha256(link.encode()).hexdigest()[:_LENGTH]
+    return hashlib.sha256(link.encode()).hexdigest()[:_DIGEST_CHARACTERS]

@@ -1,10 +1,10 @@
-"""What a folder of runs was begun with: the plan, the code, the libraries, the machine.
+"""The manifest of a results folder: its plan, the code, the libraries, the machine.
 
-The experiment file stands beside it, and is read with it. Runs with other code or other libraries do not
-compare with those that are there: resuming a folder is refused if any of them has changed, unless it is
+The experiment file is stored next to it, and read with it. Runs with other code or other libraries are
+not comparable with existing ones: resuming a folder after such a change is refused, unless it is
 forced, and then the manifest records the change.
 
-What it keeps of files of data is said in `inputs`, of the sessions that wrote lines in `log`.
+`inputs` describes the entries on data files, `log` those on sessions.
 """
 
 import hashlib
@@ -32,7 +32,8 @@ from dualgap.experiments.store.schema import Manifest, OtherManifest, fault_text
 from dualgap.experiments.workers.machine import machine
 
 SCHEMA = 2
-NAME, EXPERIMENT = "manifest.json", COPY
+NAME = "manifest.json"
+EXPERIMENT = COPY
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
 BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
@@ -40,7 +41,7 @@ _PLAN = ("name", "kind", "time_limit", "experiment", "options", "plans", "proble
 
 
 class StoreError(Refusal):
-    """A folder that cannot be written to or read, with what to do."""
+    """A folder that cannot be written to or read; the message says what to do."""
 
 
 def new_manifest(
@@ -51,20 +52,20 @@ def new_manifest(
     old: Mapping[str, Any] | None = None,
     begun_by: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the manifest of a plan, made here and now.
+    """Return the manifest of a plan on this machine at this time.
 
     Parameters
     ----------
-    text : the experiment file. run_ids : of its plan, in order. inputs : the files that it names.
+    text : the experiment file. run_ids : the ids of its plan, in order. inputs : its input files.
     problems : the specifications of its problems, by their names.
-    old : an earlier manifest, which knows files of data by their bytes.
-    begun_by : what else is kept of the command: its options, the folder where relative paths begin, and
-        as `plans` the texts of further experiment files that some of the runs are of.
+    old : an earlier manifest, with checksums of data files.
+    begun_by : further entries on the command: its options, the base folder of relative paths, and
+        as `plans` the texts of other experiment files to which some of the runs belong.
     """
     head = YAML(typ="safe").load(text) or {}
     code = {file.path for file in inputs.values() if file.is_code}
-    known = (old or {}).get("data", {})
-    data = {k: file.checksums(known.get(k)) for k, file in inputs.items() if not file.is_code}
+    previous = (old or {}).get("data", {})
+    data = {k: file.checksums(previous.get(k)) for k, file in inputs.items() if not file.is_code}
     return {
         "schema": SCHEMA,
         "name": str(head.get("name", "")),
@@ -87,7 +88,7 @@ def new_manifest(
 
 
 def code_version(files: Iterable[Path] = ()) -> dict[str, str]:
-    """Return a hash of the source of each of the three packages, and of each file besides."""
+    """Return a hash of the source of each of the three packages, and of each of `files`, by name."""
     packages = {name: sorted((_ROOT / name).rglob("*.py")) for name in _PACKAGES}
     for path in sorted(files):
         packages.setdefault(path.name, []).append(path)
@@ -102,11 +103,12 @@ def code_version(files: Iterable[Path] = ()) -> dict[str, str]:
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write the experiment file of a manifest, then the manifest itself.
 
-    An earlier manifest is given the earlier file first: a kill between the two leaves its plan.
+    Before, the text of an earlier experiment file is added to the `plans` of the earlier manifest, so
+    that a kill in between does not lose it.
     """
     text, path = str(manifest["experiment"]).encode(), folder / EXPERIMENT
     if not path.is_file() or path.read_bytes() != text:
-        with suppress(StoreError):  # of a new folder, which has none
+        with suppress(StoreError):  # a new folder has no manifest
             earlier = read_manifest(folder)
             plans = [*earlier.get("plans", []), earlier["experiment"]]
             _write(folder, earlier | {"plans": plans})
@@ -115,8 +117,8 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def _write(folder: Path, manifest: Mapping[str, Any]) -> None:
-    kept = {key: value for key, value in manifest.items() if key != "experiment"}
-    disk.replace(folder / NAME, to_json(kept, indent=1))
+    entries = {key: value for key, value in manifest.items() if key != "experiment"}
+    disk.replace(folder / NAME, to_json(entries, indent=1))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -136,87 +138,84 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             text = (folder / EXPERIMENT).read_bytes()
             manifest["experiment"] = text.decode(errors="replace")
     except FileNotFoundError as error:
-        raise StoreError(f"{folder}: holds no results (there is no {error.filename})") from None
+        raise StoreError(f"{folder}: holds no results ({error.filename} is missing)") from None
     except ValidationError as error:
         raise StoreError(f"{path}: cannot be read: {fault_text(error)}") from None
     except (OSError, RecursionError, ValueError) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from None
     if other.schema_ != SCHEMA:
         release = other.versions.get("dualgap", "") or "of that time"
-        # several states of the code may have one release's number
+        # several states of the code may have the same release number
         packages = other.code
         code = ", ".join(f"{name} {packages[name]}" for name in _PACKAGES if name in packages)
         raise StoreError(
-            f"{folder}: holds results of schema {other.schema_}, and this release reads schema "
-            f"{SCHEMA} alone; read it with the one that wrote it, dualgap {release}"
+            f"{folder}: holds results of schema {other.schema_}, but this release reads only schema "
+            f"{SCHEMA}; use the release that wrote it, dualgap {release}"
             f"{f' (code of {code})' if code else ''}: nothing in it was changed"
         )
     return manifest
 
 
 def common_columns(manifest: Mapping[str, Any], problem: str) -> dict[str, str | None]:
-    """Return what the manifest has of all runs on a problem, and records do not repeat.
+    """Return the columns that the manifest has for all runs on a problem, which records omit.
 
-    The versions are those that the folder was begun with: others are in the records that have them.
+    The versions are those with which the folder was created: records made with others contain them.
     """
-    begun = [*manifest.get("earlier", []), manifest][0]
+    original = [*manifest.get("earlier", []), manifest][0]
     spec = manifest["problems"].get(problem)
     return {
-        "versions": json.dumps(begun["versions"]),
+        "versions": json.dumps(original["versions"]),
         "problem": None if spec is None else json.dumps(spec),
     }
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return phrases on how the plan, the code and the libraries of two manifests differ."""
-    found: list[str] = []
+    """Return phrases on the differences in plan, code, libraries and data of two manifests."""
+    changes: list[str] = []
     before, now = set(old["run_ids"]), set(new["run_ids"])
     if before != now:
-        found.append(
-            f"another plan ({len(before)} runs, of which {len(before - now)} are not planned now, "
-            f"and {len(now - before)} are new)"
-        )
-    return found + other_makers(old, new)
+        removed, added = len(before - now), len(now - before)
+        changes.append(f"another plan ({removed} of {len(before)} runs removed, {added} added)")
+    return changes + other_makers(old, new)
 
 
 def other_makers(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return phrases on how the code, the libraries and the data of two manifests differ."""
-    found: list[str] = []
+    """Return phrases on the differences in code, libraries and data of two manifests."""
+    phrases: list[str] = []
     code, libraries, data = (_changed(old, new, key) for key in ("code", "versions", "data"))
     if code:
-        found.append(f"other code ({', '.join(code)})")
+        phrases.append(f"other code ({', '.join(code)})")
     if libraries:
         changes = (
             f"{name} {was or 'missing'}, now {now or 'missing'}"
             for name, (was, now) in libraries.items()
         )
-        found.append(f"other libraries ({'; '.join(changes)})")
-    return found + [f"another content of {name}" for name in data]
+        phrases.append(f"other libraries ({'; '.join(changes)})")
+    return phrases + [f"other content of {name}" for name in data]
 
 
 def _changed(
     old: Mapping[str, Any], new: Mapping[str, Any], key: str
 ) -> dict[str, tuple[Any, Any]]:
-    """Return what two manifests have differently of code, versions or files of data, by their names.
+    """Return the (old, new) values of code, versions or data that differ in two manifests, by name.
 
-    A file of data is compared where both plans name it; of the others "" stands for what one lacks.
+    Data files are compared if both plans use them; otherwise a missing value is "".
     """
     before, now = old.get(key, {}), new.get(key, {})
     both = {name: (before.get(name, ""), now.get(name, "")) for name in [*before, *now]}
-    differing = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
-    return {k: pair for k, pair in differing.items() if key != "data" or all(pair)}
+    changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+    return {k: pair for k, pair in changed.items() if key != "data" or all(pair)}
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How the plan of a folder that is resumed may differ from the one that it was begun with.
+    """How the plan of a resumed folder may differ from its original one.
 
     Attributes
     ----------
-    force : in everything; of runs that use a changed file no earlier line counts any more.
-    extend : by more runs; those that are there stay.
-    rerun : runs (of a search, what their ids begin with) that begin anew; files that they alone use may
-        differ.
+    force : in everything; earlier lines of runs that use a changed file do not count any more.
+    extend : by additional runs; existing ones stay.
+    rerun : ids of runs, or id prefixes of searches, to restart; files that only they use may differ.
     """
 
     force: bool = False
@@ -224,12 +223,12 @@ class Growth:
     rerun: Collection[str] = ()
 
 
-def _one_folder(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return where the relative paths of both plans begin; StoreError if these are two places."""
+def _common_folder(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return the base folder of relative paths; raise StoreError if that of the plans differs."""
     before, now = str(old.get("folder", "")), str(new.get("folder", ""))
     if now and before not in ("", now) and Path(before).is_dir():
         raise StoreError(
-            f"{folder}: relative paths of its runs begin in {before}, those of what is new in {now}; "
+            f"{folder}: relative paths of its runs begin in {before}, those of the new runs in {now}; "
             "choose another --out"
         )
     return now or before
@@ -242,38 +241,38 @@ def succeeding(
     inputs: Mapping[str, InputFile],
     growth: Growth,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the manifest of a folder that is resumed, and the runs that begin anew.
+    """Return the manifest of a resumed folder, and the runs to restart.
 
-    The manifest is the old one, or a changed one, which has an entry on the old one and how it differed.
-    The runs (of a search, what their ids begin with) are those that use a changed file, or `rerun`.
+    The manifest is the old one, or a new one with an entry on the old one and the differences.
+    The runs (ids, or id prefixes of searches) are those that use a changed file, and `rerun`.
 
     Raises
     ------
     StoreError
-        If it has changed in what `growth` does not allow.
+        If the changes are more than `growth` allows.
     """
     data, code = _changed(old, new, "data"), _changed(old, new, "code")
-    # a file that no earlier plan named has changed for none of its runs
-    fresh = {file.path.name for file in inputs.values() if file.is_code} - {*old["code"]}
-    code = {name: pair for name, pair in code.items() if name not in fresh}
+    # a file that no earlier plan used has not changed for any existing run
+    new_code = {file.path.name for file in inputs.values() if file.is_code} - {*old["code"]}
+    code = {name: pair for name, pair in code.items() if name not in new_code}
     users = {
         name: list(map(search_of, file.run_ids))
         for name, file in inputs.items()
         if name in data or (file.is_code and file.path.name in code)
     }
-    restarted = list(dict.fromkeys(run for used in users.values() for run in used))
-    known = {*old["run_ids"]}
-    added = [run_id for run_id in new["run_ids"] if run_id not in known]
+    restarted = list(dict.fromkeys(run for runs in users.values() for run in runs))
+    planned = {*old["run_ids"]}
+    added = [run_id for run_id in new["run_ids"] if run_id not in planned]
     if growth.extend:
         both = {key: {**old.get(key, {}), **new[key]} for key in ("problems", "code", "data")}
         texts = {**dict.fromkeys(old.get("plans", [])), old["experiment"]: None}
-        both |= {"run_ids": [*old["run_ids"], *added], "folder": _one_folder(folder, old, new)}
+        both |= {"run_ids": [*old["run_ids"], *added], "folder": _common_folder(folder, old, new)}
         new = {**new, **both, "plans": [*texts]} if added else {**old, **both}
-    elif {*new["run_ids"]} == known:  # the texts of the folder plan these runs, in whatever order
+    elif {*new["run_ids"]} == planned:  # the folder's texts plan these runs, in any order
         new = {**new, **{key: old[key] for key in _PLAN if key in old}}
-    compared = other_makers if growth.extend else differences
-    alone = {name for name, used in users.items() if {*used} <= {*growth.rerun}}
-    exempt = {"data": alone, "code": fresh | {inputs[name].path.name for name in alone}}
+    compare = other_makers if growth.extend else differences
+    exclusive = {name for name, runs in users.items() if {*runs} <= {*growth.rerun}}
+    exempt = {"data": exclusive, "code": new_code | {inputs[name].path.name for name in exclusive}}
     before, now = (
         each
         | {
@@ -282,21 +281,21 @@ def succeeding(
         }
         for each in (dict(old), dict(new))
     )
-    if (refused := compared(before, now)) and not growth.force:
-        anew = f", with the {len(restarted)} of {len(new['run_ids'])} runs that use it begun anew"
-        remedy = f"add --force to resume it nevertheless{anew * bool(restarted)}, or"
+    if (refused := compare(before, now)) and not growth.force:
+        restart = f" and restart the {len(restarted)} of {len(new['run_ids'])} runs that use it"
+        remedy = f"add --force to resume it anyway{restart * bool(restarted)}, or"
         if growth.extend:
-            remedy = "what is new would not compare with what it has:"
+            remedy = "new runs would not be comparable with its own:"
         elif not other_makers(before, now):
-            remedy = remedy[:-2] + "--extend to keep what it has and run what is new, or"
+            remedy = remedy[:-2] + "--extend to keep its runs and add the new ones, or"
         raise StoreError(
-            f"{folder}: was begun with {', '.join(refused)}; {remedy} choose another --out"
+            f"{folder}: was created with {', '.join(refused)}; {remedy} choose another --out"
         )
-    fewer = f"a plan without the last {len(added)} of these runs"
-    changed = [fewer] * bool(growth.extend and added) + compared(old, new)
+    shorter = f"a plan without the last {len(added)} of these runs"
+    changes = [shorter] * bool(growth.extend and added) + compare(old, new)
     restarted = list(dict.fromkeys([*restarted, *growth.rerun]))
-    if not changed:
+    if not changes:
         return dict(old), restarted
-    begun = {key: old[key] for key in BEGUN_WITH if key in old} | {"differs": changed}
-    earlier = [*old.get("earlier", []), begun]
+    entry = {key: old[key] for key in BEGUN_WITH if key in old} | {"differs": changes}
+    earlier = [*old.get("earlier", []), entry]
     return dict(new) | {"earlier": earlier, "sessions": old.get("sessions", [])}, restarted

@@ -1,7 +1,7 @@
-"""Folders of runs put together, as `dualgap merge` does.
+"""Merging of results folders: `dualgap merge`.
 
-A run that several folders have is kept once, and refused where they say different things of it. Problems
-are named anew, as one plan would name them all; each run keeps its host, and tables keep hosts apart.
+A run that several folders contain is kept once; if its records differ, the merge is refused. Problems
+are renamed as in one plan of all of them; each run keeps its host, and tables keep hosts apart.
 """
 
 import errno
@@ -28,21 +28,21 @@ from dualgap.experiments.store.manifest import (
 )
 from dualgap.experiments.store.reading import RunFolder
 
-_Run = tuple[RunFolder, dict[str, Any], Mapping[str, Any]]  # where it is, its record, its line
+_Run = tuple[RunFolder, dict[str, Any], Mapping[str, Any]]  # its folder, record and line
 
 
 def merge(sources: Sequence[Path], out: Path, force: bool = False) -> RunFolder:
-    """Put the runs of several folders into a new one, which is there as a whole or not at all.
+    """Merge the runs of several folders into a new one, which is created completely or not at all.
 
     Parameters
     ----------
-    force : also if code, libraries or data differ, which the manifest then records.
+    force : merge even if code, libraries or data differ, which the manifest then records.
 
     Raises
     ------
     StoreError
-        If a folder holds no log of runs or is written to, a run differs between two, or `out` is not
-        empty or was made by another command meanwhile.
+        If a folder has no log of runs or is in use, a run differs between two folders, or `out` is not
+        empty or was created by another command in the meantime.
     OSError
         If it cannot be written.
     """
@@ -55,7 +55,7 @@ def merge(sources: Sequence[Path], out: Path, force: bool = False) -> RunFolder:
 def _merge(sources: Sequence[Path], out: Path, force: bool) -> RunFolder:
     folders = list(map(RunFolder, dict.fromkeys(sources)))
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise StoreError(f"{out}: is there already; choose another --out")
+        raise StoreError(f"{out}: exists already; choose another --out")
     manifest = _manifest(folders, force)
     names = {digest(spec): name for name, spec in manifest["problems"].items()}
     runs: dict[str, _Run] = {}
@@ -64,12 +64,12 @@ def _merge(sources: Sequence[Path], out: Path, force: bool) -> RunFolder:
             run_id = line["record"]["run_id"]
             record = common_columns(folder.manifest, line["record"]["problem_id"]) | line["record"]
             record["problem_id"] = names[digest(json.loads(record["problem"]))]
-            known = runs.setdefault(run_id, (folder, record, line))
-            if _content(known[1], known[2]) != _content(record, line):
+            previous = runs.setdefault(run_id, (folder, record, line))
+            if _content(previous[1], previous[2]) != _content(record, line):
                 raise StoreError(
-                    f"{folder.path}: has {record['label'] or record['solver']} on "
-                    f"{record['problem_id']} (run {run_id}), of which {known[0].path} says "
-                    "something else; compare the two with `dualgap compare`, and merge one of them"
+                    f"{folder.path}: the run of {record['label'] or record['solver']} on "
+                    f"{record['problem_id']} ({run_id}) differs from that in {previous[0].path}; "
+                    "compare the two folders with `dualgap compare`, and merge only one of them"
                 )
     disk.make_folder(out.absolute().parent)
     try:
@@ -77,10 +77,10 @@ def _merge(sources: Sequence[Path], out: Path, force: bool) -> RunFolder:
             prefix=f".{out.name}.", suffix=".new", dir=out.absolute().parent
         ) as scratch:
             _write(Path(scratch) / "merged", manifest, runs)
-            os.replace(Path(scratch) / "merged", out)  # fails where a folder with files is
+            os.replace(Path(scratch) / "merged", out)  # fails if `out` is a folder with files
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise StoreError(f"{out}: another command has made it meanwhile") from None
+            raise StoreError(f"{out}: was created by another command in the meantime") from None
         raise
     return RunFolder(out)
 
@@ -91,8 +91,8 @@ def _write(folder: Path, manifest: Mapping[str, Any], runs: Mapping[str, _Run]) 
     session, lines = Session(), list[bytes]()
     for run_id, (source, record, line) in runs.items():
         common = common_columns(manifest, record["problem_id"])
-        own = {k: v for k, v in record.items() if v is None or v != common.get(k)}
-        lines.append(session.sealed(_content(own, line)))
+        specific = {k: v for k, v in record.items() if v is None or v != common.get(k)}
+        lines.append(session.sealed(_content(specific, line)))
         session.lines += 1
         for name in (f"models/{run_id}.npz", f"answers/{run_id}.npy"):
             if (source.path / name).is_file():
@@ -110,28 +110,35 @@ def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
     for folder in folders:
         if not (folder.path / LOG).is_file():
             raise StoreError(f"{folder.path}: has no log of runs; merge folders that were run")
-        own = folder.manifest
-        if (differing := other_makers(first, own)) and not force:
+        manifest = folder.manifest
+        if (changes := other_makers(first, manifest)) and not force:
             raise StoreError(
-                f"{folder.path}: unlike {folders[0].path} was run with {', '.join(differing)}; times "
-                "may not compare: add --force to merge them nevertheless"
+                f"{folder.path}: was run with {', '.join(changes)} than {folders[0].path}; times may "
+                "not be comparable: add --force to merge them anyway"
             )
-        runs |= dict.fromkeys(own["run_ids"])
-        specs |= {digest(spec): spec for spec in own["problems"].values()}
-        data |= own.get("data", {})
-        sessions += own.get("provenance", [])
-        plans |= dict.fromkeys([own["experiment"], *own.get("plans", [])])
-        earlier += own.get("earlier", [])
-        if own is not first:
-            kept = {key: own[key] for key in BEGUN_WITH if key in own}
-            earlier.append(kept | {"differs": ["merged", *differing]})
+        runs |= dict.fromkeys(manifest["run_ids"])
+        specs |= {digest(spec): spec for spec in manifest["problems"].values()}
+        data |= manifest.get("data", {})
+        sessions += manifest.get("provenance", [])
+        plans |= dict.fromkeys([manifest["experiment"], *manifest.get("plans", [])])
+        earlier += manifest.get("earlier", [])
+        if manifest is not first:
+            entry = {key: manifest[key] for key in BEGUN_WITH if key in manifest}
+            earlier.append(entry | {"differs": ["merged", *changes]})
     problems = dict(zip(problem_names(specs.values()), specs.values(), strict=True))
     del plans[first["experiment"]]
-    known = {"run_ids": [*runs], "problems": problems, "data": data, "plans": [*plans]}
-    known |= {"folder": next(filter(None, (each.manifest.get("folder") for each in folders)), "")}
-    return first | known | {"earlier": earlier, "provenance": sessions}
+    base = next(filter(None, (each.manifest.get("folder") for each in folders)), "")
+    return first | {
+        "run_ids": [*runs],
+        "problems": problems,
+        "data": data,
+        "plans": [*plans],
+        "folder": base,
+        "earlier": earlier,
+        "provenance": sessions,
+    }
 
 
 def _content(record: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a line says of a run whose record is `record`."""
+    """Return the content of a line, with `record` as its record."""
     return {name: line[name] for name in RECORDED if name in line} | {"record": record}

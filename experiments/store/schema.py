@@ -1,4 +1,4 @@
-"""The shape of the files of a folder of runs, checked where they are read: they may come from anyone.
+"""Validation of the files of a results folder when they are read: they may come from anyone.
 
 A name from such a file becomes part of a path only through `safe_path`.
 """
@@ -21,12 +21,12 @@ from dualgap.experiments.records.columns import FILES, Column
 from dualgap.experiments.records.outcomes import COMPLETED, OUTCOMES
 from dualgap.problems.validation import shown
 
-# what file systems accept everywhere, without hidden files and what a shell reads as an option
+# names that all file systems accept, except for hidden files and names that look like options
 _PART = re.compile(r'[^\s.~/\\:*?"<>|\x00-\x1f\x7f-][^/\\:*?"<>|\x00-\x1f\x7f]{0,199}')
 
 
 def safe_path(text: str) -> PurePosixPath:
-    """Return a relative path from a file of others, which lies in the folder that it is joined to.
+    """Return a relative path from an untrusted file, which cannot leave the folder it is joined to.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def safe_path(text: str) -> PurePosixPath:
 
 
 def safe_name(text: str) -> str:
-    """Return a name from a file of others that is one part of a path; ValueError as `safe_path`."""
+    """Return a name from an untrusted file that is one part of a path; ValueError as `safe_path`."""
     if safe_path(text).parts != (text,):
         raise ValueError(f"{shown(text)} is not one part of a path")
     return text
@@ -127,7 +127,7 @@ class _Machine(_Shape):
 
 
 class Manifest(_Shape):
-    """What of a manifest is read later; published folders of earlier releases have no sessions."""
+    """The manifest entries that are used; published folders of earlier releases have no sessions."""
 
     run_ids: list[Name]
     name: str
@@ -150,19 +150,19 @@ class Manifest(_Shape):
 
 
 class OtherManifest(BaseModel):
-    """What is read of a manifest of another release."""
+    """The entries used from a manifest of another release."""
 
     schema_: int = Field(alias="schema")
     versions: dict[str, Any] = {}
     code: dict[str, Any] = {}
 
 
-def _row(name: str, columns: tuple[Column, ...], **others: Any) -> type[BaseModel]:
-    """Return the model of a row of a table: numbers may be text, as JSON writes those of NumPy."""
+def _row(name: str, columns: tuple[Column, ...], **fields: Any) -> type[BaseModel]:
+    """Return the model of a table's row: numbers may be text, as NumPy's are written to JSON."""
     kinds: dict[str, Any] = {"text": str, "flag": bool, "json": Json[dict[str, Any]]}
     kinds |= dict.fromkeys(("number", "whole", "measure"), float)
     types: dict[str, Any] = {each.name: (kinds[each.kind] | None, None) for each in columns}
-    return create_model(name, **(types | others))
+    return create_model(name, **(types | fields))
 
 
 _ENDS: Any = Literal[(*OUTCOMES, *COMPLETED)]
@@ -189,15 +189,15 @@ _LINE = create_model(
 
 
 def check_line(content: Any) -> None:
-    """Refuse a line of a log that no table could hold, with a ValidationError (a ValueError)."""
+    """Raise ValidationError (a ValueError) if a line of a log does not fit the tables."""
     _LINE.model_validate(content)
 
 
 def fault_text(error: ValidationError) -> str:
-    """Return the first fault of a file: the field, what is accepted, and the value."""
+    """Return a message on the first fault of a file: the field, the requirement, and the value."""
     fault = error.errors(include_url=False)[0]
-    place = ".".join(map(str, fault["loc"])) or "its content"
+    field = ".".join(map(str, fault["loc"])) or "its content"
     message = fault["msg"].removeprefix("Value error, ")
     if message.startswith("Input should "):
         message = f"must {message.removeprefix('Input should ')}, got {shown(fault['input'])}"
-    return f"{place}: {message}"
+    return f"{field}: {message}"

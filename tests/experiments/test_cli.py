@@ -111,7 +111,7 @@ def test_another_plan_is_refused_and_run_when_forced(command, write):
     command("run", write(GRID), "--out", "x")
     other = write(GRID.replace("4]", "8]"))
     result = command("run", other, "--out", "x", "--resume", code=2)
-    assert "another plan (3 runs, of which 1 are not planned now, and 1 are new)" in result.output
+    assert "another plan (1 of 3 runs removed, 1 added)" in result.output
     result = command("run", other, "--out", "x", "--resume", "--force")
     assert "1/1" in result.output
     assert load_results("x")["C"].tolist() == [1, 2, 8]
@@ -174,7 +174,7 @@ def test_an_output_that_is_no_regular_file_is_written_to_and_stays(command, writ
         assert (tmp_path / "page.html").stat().st_size
         command(*arguments, "--out", "nowhere/x", code=2)
     refused = command("run", write(), "--out", "page.html", code=2)
-    assert refused.output == "page.html: is no folder; choose another --out\n"
+    assert refused.output == "page.html: is not a folder; choose another --out\n"
 
 
 @pytest.mark.usefixtures("in_process")

@@ -31,7 +31,7 @@ COMMANDS = {  # by what they do; {out} is a new folder of a command, or one for 
     "archive": ["archive", "x", "--out", "{out}.zip"],
     "report": ["report", "x"],
 }
-REFUSED = "another process is", "another command has made", "is there already", "runs are missing"
+REFUSED = "another process is", "by another command", "exists already", "runs are missing"
 LONGEST_DELAY_S = 0.004  # an operation on the disk takes about a tenth of it
 
 

@@ -35,7 +35,7 @@ def test_what_is_new_is_run_and_the_rest_stays(command, write):
     command("run", file, "--out", "x")
     before = load_results("x")
     refused = command("run", file, "--out", "x", "--set", "C=2,4", "--resume", code=2)
-    assert "--extend to keep what it has and run what is new" in refused.output
+    assert "--extend to keep its runs and add the new ones" in refused.output
     told = command("run", file, "--out", "x", "--set", "C=2,4", "--extend")
     assert "2/2" in told.output
     after = load_results("x")
@@ -91,7 +91,7 @@ def test_other_code_is_not_extended(command, write, tmp_path):
     command("run", write(TEXT), "--out", "x")
     with_other_code(tmp_path / "x")
     refused = command("run", write(TEXT), "--out", "x", "--set", "C=8", "--extend", code=2)
-    assert "other code (solvers); what is new would not compare" in refused.output
+    assert "other code (solvers); new runs would not be comparable" in refused.output
     command("run", write(TEXT), "--out", "x", "--extend", "--force", code=2)
 
 
@@ -105,7 +105,7 @@ def test_a_solver_of_a_new_file_extends_a_folder_and_one_of_a_changed_file_does_
     strange("yield FormPoint(x + 0.0)")
     file = write(posing(C=4, solvers=[f'"{name}"']))
     refused = command("run", file, "--out", "x", "--extend", code=2)
-    assert "other code (strange.py); what is new would not compare" in refused.output
+    assert "other code (strange.py); new runs would not be comparable" in refused.output
 
 
 def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(command, write, tmp_path):
@@ -146,7 +146,7 @@ def test_a_program_whose_files_have_changed_is_run_again(command, write, tmp_pat
     command("run", file, "--out", "x")
     np.savez(tmp_path / "mine.npz", alpha=np.full(24, 1e-3))
     refused = command("run", file, "--out", "x", "--resume", code=2).output
-    assert "another content of " in refused
+    assert "other content of " in refused
     part = command("run", file, "--out", "x", "--rerun", "mine", "--problem", "C=1", code=2)
     assert part.output == refused  # the run with C=2 has used the file as well
     assert "2/2" in command("run", file, "--out", "x", "--rerun", "mine").output
@@ -205,7 +205,7 @@ def test_a_run_of_which_two_folders_say_different_things_is_refused_by_name(comm
     refused = command("merge", "a", "b", "--out", "all", code=2)
     assert "b: has " in refused.output
     assert "four_gaussians soft_margin_dual" in refused.output
-    assert "of which a says something else" in refused.output
+    assert "differs from that in a" in refused.output
     assert not RunFolder("all").path.exists()
 
 
@@ -214,7 +214,7 @@ def test_folders_with_other_code_are_merged_when_forced(command, write, tmp_path
     command("run", write(TEXT), "--out", "b", "--solver", "cvxopt_qp")
     with_other_code(tmp_path / "b")
     refused = command("merge", "a", "b", "--out", "all", code=2)
-    assert "b: unlike a was run with other code (solvers)" in refused.output
+    assert "b: was run with other code (solvers) than a" in refused.output
     command("merge", "a", "b", "--out", "all", "--force")
     assert read_manifest(tmp_path / "all")["earlier"][0]["differs"] == [
         "merged",

@@ -62,9 +62,9 @@ def test_changed_data_are_refused_and_forced_to_start_again(command, killed, tmp
     write_table(tmp_path, factor=2.0)
     manifest = (tmp_path / "out" / "manifest.json").read_bytes()
     refused = command("run", killed, "--out", "out", "--resume", code=2)
-    assert "another content of mine.csv" in refused.output
+    assert "other content of mine.csv" in refused.output
     assert "add --force" in refused.output
-    assert "the 2 of 4 runs that use it begun anew" in refused.output
+    assert "restart the 2 of 4 runs that use it" in refused.output
     assert (tmp_path / "out" / "manifest.json").read_bytes() == manifest
     command("run", killed, "--out", "out", "--resume", "--force")
     after = load_results(tmp_path / "out")

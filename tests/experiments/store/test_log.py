@@ -70,7 +70,7 @@ def test_what_a_solver_does_to_the_log_of_a_run_is_left_out_with_a_warning(
     store.close()
     assert set(load_results(store.folder)["reason"]) == {"own"}
     (told,) = caplog.messages
-    assert "runs.jsonl: 1 line is left out" in told
+    assert "runs.jsonl: 1 line is ignored" in told
     found = set(RunFolder(store.folder).lines)
     lost = {"altered": {cases[0].run_id}, "in another file": {cases[2].run_id}}
     assert {case.run_id for case in cases} - found == lost.get(kind, set())
@@ -94,7 +94,7 @@ def test_nothing_that_was_appended_before_a_kill_counts(tmp_path, cases, kind, c
             again = opened_by(tmp_path, cases, resume=True)
             again.append(failed(cases[2], "crashed", "own"))
             again.close()
-    assert all("1 line is left out" in told for told in caplog.messages)
+    assert all("1 line is ignored" in told for told in caplog.messages)
 
 
 @pytest.mark.parametrize("part", ["record", "trace", "path"])
@@ -170,7 +170,7 @@ def test_a_solver_that_writes_into_the_log_gains_nothing(command, write, tmp_pat
     with in_this_process(run):
         command("run", write(TEXT), "--out", out)
     assert "forged" in (out / "runs.jsonl").read_text()
-    assert "lines are left out" in caplog.text
+    assert "lines are ignored" in caplog.text
     results = load_results(out)
     assert len(results) == 3
     assert set(results["reason"]) == {""}

@@ -41,7 +41,7 @@ from dualgap.experiments.store.manifest import (
     common_columns,
     new_manifest,
     read_manifest,
-    succeeding,
+    update_manifest_for_resume,
     write_manifest,
 )
 from dualgap.experiments.store.reading import RunFolder
@@ -70,7 +70,7 @@ class Store:
         text: str,
         run_ids: Sequence[str],
         resume: bool = False,
-        growth: Growth | None = None,
+        policy: Growth | None = None,
         inputs: Mapping[str, InputFile] | None = None,
         problems: Mapping[str, Any] | None = None,
         begun_by: Mapping[str, Any] | None = None,
@@ -82,7 +82,7 @@ class Store:
         folder : created if missing.
         text : the experiment file. run_ids : the ids of its plan, in order.
         resume : continue an existing folder.
-        growth : permitted changes of the plan, the code, the libraries or data, which the manifest then
+        policy : permitted changes of the plan, the code, the libraries or data, which the manifest then
             records.
         inputs : the input files of the plan. problems : the specifications of its problems, by name.
         begun_by : see `new_manifest`.
@@ -91,7 +91,7 @@ class Store:
         ------
         StoreError
             If it is not a folder, is not empty (without `resume`), was created under conditions that
-            `growth` does not allow, is in use by another process, or cannot be written to.
+            `policy` does not allow, is in use by another process, or cannot be written to.
         OSError
             If the disk is full.
         """
@@ -100,7 +100,9 @@ class Store:
             manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old, begun_by)
             if not old:
                 return manifest, []
-            return succeeding(folder, old, manifest, inputs or {}, growth or Growth())
+            return update_manifest_for_resume(
+                folder, old, manifest, inputs or {}, policy or Growth()
+            )
 
         return cls._lock(folder, resume, plan)
 

@@ -36,7 +36,7 @@ NAME = "manifest.json"
 EXPERIMENT = COPY
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
-BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
+CREATION_KEYS = ("experiment", "code", "versions", "host", "date")
 _PLAN = ("name", "kind", "time_limit", "experiment", "options", "plans", "problems", "run_ids")
 
 
@@ -176,10 +176,10 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     if before != now:
         removed, added = len(before - now), len(now - before)
         changes.append(f"another plan ({removed} of {len(before)} runs removed, {added} added)")
-    return changes + other_makers(old, new)
+    return changes + provenance_differences(old, new)
 
 
-def other_makers(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def provenance_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return phrases on the differences in code, libraries and data of two manifests."""
     phrases: list[str] = []
     code, libraries, data = (_changed(old, new, key) for key in ("code", "versions", "data"))
@@ -234,12 +234,12 @@ def _common_folder(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any])
     return now or before
 
 
-def succeeding(
+def update_manifest_for_resume(
     folder: Path,
     old: Mapping[str, Any],
     new: Mapping[str, Any],
     inputs: Mapping[str, InputFile],
-    growth: Growth,
+    policy: Growth,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the manifest of a resumed folder, and the runs to restart.
 
@@ -249,7 +249,7 @@ def succeeding(
     Raises
     ------
     StoreError
-        If the changes are more than `growth` allows.
+        If the changes are more than `policy` allows.
     """
     data, code = _changed(old, new, "data"), _changed(old, new, "code")
     # a file that no earlier plan used has not changed for any existing run
@@ -263,15 +263,15 @@ def succeeding(
     restarted = list(dict.fromkeys(run for runs in users.values() for run in runs))
     planned = {*old["run_ids"]}
     added = [run_id for run_id in new["run_ids"] if run_id not in planned]
-    if growth.extend:
+    if policy.extend:
         both = {key: {**old.get(key, {}), **new[key]} for key in ("problems", "code", "data")}
         texts = {**dict.fromkeys(old.get("plans", [])), old["experiment"]: None}
         both |= {"run_ids": [*old["run_ids"], *added], "folder": _common_folder(folder, old, new)}
         new = {**new, **both, "plans": [*texts]} if added else {**old, **both}
     elif {*new["run_ids"]} == planned:  # the folder's texts plan these runs, in any order
         new = {**new, **{key: old[key] for key in _PLAN if key in old}}
-    compare = other_makers if growth.extend else differences
-    exclusive = {name for name, runs in users.items() if {*runs} <= {*growth.rerun}}
+    compare = provenance_differences if policy.extend else differences
+    exclusive = {name for name, runs in users.items() if {*runs} <= {*policy.rerun}}
     exempt = {"data": exclusive, "code": new_code | {inputs[name].path.name for name in exclusive}}
     before, now = (
         each
@@ -281,21 +281,21 @@ def succeeding(
         }
         for each in (dict(old), dict(new))
     )
-    if (refused := compare(before, now)) and not growth.force:
+    if (refused := compare(before, now)) and not policy.force:
         restart = f" and restart the {len(restarted)} of {len(new['run_ids'])} runs that use it"
         remedy = f"add --force to resume it anyway{restart * bool(restarted)}, or"
-        if growth.extend:
+        if policy.extend:
             remedy = "new runs would not be comparable with its own:"
-        elif not other_makers(before, now):
+        elif not provenance_differences(before, now):
             remedy = remedy[:-2] + "--extend to keep its runs and add the new ones, or"
         raise StoreError(
             f"{folder}: was created with {', '.join(refused)}; {remedy} choose another --out"
         )
     shorter = f"a plan without the last {len(added)} of these runs"
-    changes = [shorter] * bool(growth.extend and added) + compare(old, new)
-    restarted = list(dict.fromkeys([*restarted, *growth.rerun]))
+    changes = [shorter] * bool(policy.extend and added) + compare(old, new)
+    restarted = list(dict.fromkeys([*restarted, *policy.rerun]))
     if not changes:
         return dict(old), restarted
-    entry = {key: old[key] for key in BEGUN_WITH if key in old} | {"differs": changes}
+    entry = {key: old[key] for key in CREATION_KEYS if key in old} | {"differs": changes}
     earlier = [*old.get("earlier", []), entry]
     return dict(new) | {"earlier": earlier, "sessions": old.get("sessions", [])}, restarted

@@ -20,10 +20,10 @@ from dualgap.experiments.store import disk
 from dualgap.experiments.store.folder import RECORDED, unchanged
 from dualgap.experiments.store.log import LOG, Session
 from dualgap.experiments.store.manifest import (
-    BEGUN_WITH,
+    CREATION_KEYS,
     StoreError,
     common_columns,
-    other_makers,
+    provenance_differences,
     write_manifest,
 )
 from dualgap.experiments.store.reading import RunFolder
@@ -111,7 +111,7 @@ def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
         if not (folder.path / LOG).is_file():
             raise StoreError(f"{folder.path}: has no log of runs; merge folders that were run")
         manifest = folder.manifest
-        if (changes := other_makers(first, manifest)) and not force:
+        if (changes := provenance_differences(first, manifest)) and not force:
             raise StoreError(
                 f"{folder.path}: was run with {', '.join(changes)} than {folders[0].path}; times may "
                 "not be comparable: add --force to merge them anyway"
@@ -123,7 +123,7 @@ def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
         plans |= dict.fromkeys([manifest["experiment"], *manifest.get("plans", [])])
         earlier += manifest.get("earlier", [])
         if manifest is not first:
-            entry = {key: manifest[key] for key in BEGUN_WITH if key in manifest}
+            entry = {key: manifest[key] for key in CREATION_KEYS if key in manifest}
             earlier.append(entry | {"differs": ["merged", *changes]})
     problems = dict(zip(problem_names(specs.values()), specs.values(), strict=True))
     del plans[first["experiment"]]

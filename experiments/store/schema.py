@@ -78,7 +78,7 @@ class _Nothing(_Shape, extra="forbid"):
     pass
 
 
-class _Problem(_Shape):
+class _ProblemEntry(_Shape):
     formulation: str
     dataset: _Named
     parameters: _Parameters
@@ -133,7 +133,7 @@ class Manifest(_Shape):
     name: str
     kind: str
     time_limit: Annotated[float, Field(gt=0)] | None
-    problems: dict[str, _Problem]
+    problems: dict[str, _ProblemEntry]
     code: _Versions
     versions: _Versions
     host: str
@@ -169,7 +169,11 @@ _ENDS: Any = Literal[(*OUTCOMES, *COMPLETED)]
 _RECORD = _row(
     "Record",
     FILES["runs.csv"],
-    **{"run_id": (Name, ...), "problem_id": (str, ...), "problem": (Json[_Problem] | None, None)},
+    **{
+        "run_id": (Name, ...),
+        "problem_id": (str, ...),
+        "problem": (Json[_ProblemEntry] | None, None),
+    },
     solver=(str, ...),
     **dict.fromkeys(("status", "verdict"), (_ENDS, ...)),
     **dict.fromkeys(("time_solve", "relative_gap"), (float | None, ...)),

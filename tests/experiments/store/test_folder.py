@@ -218,7 +218,7 @@ def test_resuming_something_else_is_refused_unless_forced(folder, ids, kind):
         Store.open(folder, TEXT, ids, resume=True)
     assert "--force" in str(refusal.value)
     assert path.read_bytes() == changed
-    Store.open(folder, TEXT, ids, resume=True, growth=Growth(force=True)).close()
+    Store.open(folder, TEXT, ids, resume=True, policy=Growth(force=True)).close()
     told_now = json.loads(path.read_text())
     assert told_now[key] == manifest[key]
     assert re.search(told, told_now["earlier"][0]["differs"][0])
@@ -226,7 +226,7 @@ def test_resuming_something_else_is_refused_unless_forced(folder, ids, kind):
 
 
 def test_runs_that_are_planned_no_longer_are_not_in_the_tables(folder, ids):
-    Store.open(folder, TEXT, ids[2:], resume=True, growth=Growth(force=True)).close()
+    Store.open(folder, TEXT, ids[2:], resume=True, policy=Growth(force=True)).close()
     assert load_results(folder)["run_id"].tolist() == ids[2:]
     assert set(load_traces(folder)["run_id"]) <= set(ids[2:])
 

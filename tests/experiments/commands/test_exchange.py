@@ -209,7 +209,7 @@ def test_formats_are_of_all_problems_and_blocks_of_none(command, tmp_path):
         f"{{formulation: soft_margin_primal, dataset: {dataset}, C: 1}}"
     )
     told = command("export", "b.yaml", "--out", "b.libsvm", code=2).output
-    assert "samples in blocks are in files already" in " ".join(told.split())
+    assert "samples in blocks are not exported" in " ".join(told.split())
     (tmp_path / "w.csv").write_text("w\n0\n0\n0\n")
     assert "gap" in command("certify", "b.yaml", "w.csv", code=1).output
 

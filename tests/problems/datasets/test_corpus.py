@@ -117,7 +117,7 @@ TABLES = [
     ("t.tsv", {}, CSV, "give sep: ','"),
     ("t.csv", {"sep": ";"}, "a;b;y\n1,5;2;1\n3;4;-1\n", "line 2 has '1,5'"),
     ("t.csv", {"sep": ";", "decimal": ","}, "a;b;y\n1.5;2;1\n3;4;-1\n", "line 2 has '1.5'"),
-    ("t.csv", {"decimal": ","}, CSV, "separated by ',', as are decimals"),
+    ("t.csv", {"decimal": ","}, CSV, "sep and decimal are both ','"),
     ("t.csv", AS_NUMBERS, HEADLESS, True),
     ("t.csv", {"header": True}, "0,1,y\n1,2,1\n3,4,-1\n", True),
     ("t.csv", {"header": True, "target": 2}, "0,1,2\n1,2,1\n3,4,-1\n", True),

@@ -27,9 +27,9 @@ _WITHOUT_SAMPLES = "a convex QP has no samples; use a QP solver such as cvxopt_q
 class ConvexQP(Formulation):
     """min ½xᵀPx + qᵀx  s.t.  Gx ≤ h, Ax = b_eq, lb ≤ x ≤ ub, with P ⪰ 0.
 
-    Each argument may be None, and matrices may be dense or sparse. An answer's `alpha` is x (n,), and its
-    `w` the multipliers z ≥ 0 of Gx ≤ h, followed by y of Ax = b_eq; `certify` also accepts x alone, or an
-    object with an attribute x and optional attributes y and z.
+    Each argument may be None, and matrices may be dense or sparse. An answer's `alpha` is x (n,), its
+    `w` the multipliers z ≥ 0 of Gx ≤ h, followed by y of Ax = b_eq; `certify` also accepts x alone, or
+    an object with an attribute x and optional attributes y and z.
 
     Attributes
     ----------

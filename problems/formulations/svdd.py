@@ -16,7 +16,7 @@ import numpy as np
 from dualgap.problems.arithmetic import Balls, Intervals
 from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.formulations.nu.one_class import DescriptionOfOneClass
+from dualgap.problems.formulations.nu.one_class import OneClassFormulation
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Piece, PiecewiseLinear
 
@@ -34,7 +34,7 @@ class Shortfall(PiecewiseLinear):
 
 
 @dataclass(frozen=True, eq=False)
-class SVDD(DescriptionOfOneClass):
+class SVDD(OneClassFormulation):
     """min R² + 1/(νn) Σ max(0, ‖φ(xᵢ) − a‖² − R²); at most a fraction `nu` of samples is outside."""
 
     X: Matrix

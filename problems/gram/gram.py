@@ -40,7 +40,7 @@ class Gram:
     Attributes
     ----------
     evaluations : number of kernel values computed so far.
-    solver_cache : data stored by solvers, under keys they choose; None if `keep` is False.
+    kept : data stored by solvers, under keys they choose; None if `keep` is False.
     parent : the Gram matrix whose values a part reuses, and the indices of its samples there; else None.
         Never a reference to itself, which would keep its samples alive.
     """

@@ -82,7 +82,7 @@ class Tiles:
     Attributes
     ----------
     work : cost of a value, including the kernel's function, in multiplications.
-    is_cheap : whether computing a block takes less time than gathering it from stored rows: 0.2 ms
+    quick : whether computing a block takes less time than gathering it from stored rows: 0.2 ms
         against 0.9 for 512 x 512 values of 40 features.
     """
 

@@ -21,13 +21,13 @@ from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Perceptron
 
 
-def sum_below(values: Vector) -> float:
+def sum_rounded_down(values: Vector) -> float:
     """Return the sum of positive numbers, rounded down to float64."""
     total = fsum(values)
     return total if fsum([*values, -total]) >= 0 else nextafter(total, 0.0)
 
 
-class DescriptionOfOneClass(Formulation):
+class OneClassFormulation(Formulation):
     """Base of machines trained on samples of one class, which detect samples outside it.
 
     f(x) < 0 means novel, predicted as −1; members of the class are predicted as +1.
@@ -69,7 +69,7 @@ class DescriptionOfOneClass(Formulation):
 
     @cached_property
     def _total(self) -> float:
-        return min(self.nu * fsum(self.weight), sum_below(self.weight))
+        return min(self.nu * fsum(self.weight), sum_rounded_down(self.weight))
 
     @property
     def expected(self) -> Vector:
@@ -83,7 +83,7 @@ class DescriptionOfOneClass(Formulation):
 
 
 @dataclass(frozen=True, eq=False)
-class OneClassSVM(DescriptionOfOneClass):
+class OneClassSVM(OneClassFormulation):
     """min ½‖w‖² − νnρ + Σ max(0, ρ − wᵀφ(xᵢ)); at most a fraction `nu` of the samples has f < 0.
 
     With weights `C` (n,), sample i counts Cᵢ times, also in n.

@@ -21,16 +21,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 PRECISION_BITS = 106  # distinguishes a ball's end from its float64 neighbours
 _MAX_FACTORS = 1024  # largest integer power that is computed as a product
 # NumPy functions that only rearrange, add and multiply.
-_SUPPORTED_FUNCTIONS = {
-    np.concatenate,
-    np.hstack,
-    np.vstack,
-    np.stack,
-    np.einsum,
-    np.sum,
-    np.prod,
-    np.dot,
-}
+_SUPPORTED = {np.concatenate, np.hstack, np.vstack, np.stack, np.einsum, np.sum, np.prod, np.dot}
 
 
 class Unprovable(Exception):
@@ -185,7 +176,7 @@ class Balls(NDArrayOperatorsMixin):
         return out[0]
 
     def __array_function__(self, function: Any, _: Any, inputs: Any, options: Any) -> Any:
-        if function not in _SUPPORTED_FUNCTIONS:
+        if function not in _SUPPORTED:
             raise Unprovable(f"numpy.{function.__name__} has no ball arithmetic")
         return Balls(function(*map(_entries_in, inputs), **options))
 

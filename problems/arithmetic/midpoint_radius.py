@@ -18,9 +18,7 @@ import numpy as np
 _UNIT = 2.0**-53
 _ROUND_UP = 1.0 + 2.0**-49
 _MIN_NORMAL = float(np.finfo(np.float64).tiny)
-_ELEMENTARY = (
-    16 * _UNIT
-)  # relative error of exp and log: NumPy's tests allow 4 units in the last place
+_ELEMENTARY = 16 * _UNIT  # error of exp and log: NumPy's tests allow 4 units in the last place
 _OPERATORS: dict[Any, Callable[..., Any]] = {
     np.add: operator.add,
     np.subtract: operator.sub,
@@ -143,10 +141,10 @@ class Intervals:
     def __truediv__(self, other: Any) -> Intervals:
         other = _intervals(other)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            quotient, smallest = self.mid / other.mid, np.abs(other.mid) - other.rad
-            rad = _ROUND_UP * (self.rad + np.abs(quotient) * other.rad) / smallest
+            quotient, divisor = self.mid / other.mid, np.abs(other.mid) - other.rad
+            rad = _ROUND_UP * (self.rad + np.abs(quotient) * other.rad) / divisor
             return _rounded(
-                quotient, np.where(smallest > 0, rad + _MIN_NORMAL * self._nonzero(), inf)
+                quotient, np.where(divisor > 0, rad + _MIN_NORMAL * self._nonzero(), inf)
             )
 
     def __rtruediv__(self, other: Any) -> Intervals:
@@ -189,10 +187,8 @@ class Intervals:
         low, high = np.maximum(self.low, 0.0), np.maximum(self.high, 0.0)
         ends = [v * np.log(np.where(v > 0, v, 1.0)) for v in (low, high)]
         smallest, largest = np.minimum(*ends), np.maximum(*ends)
-        has_minimum = (low <= exp(-1.0) * (1.0 + _ELEMENTARY)) & (
-            high >= exp(-1.0) * (1.0 - _ELEMENTARY)
-        )
-        smallest = np.where(has_minimum, -exp(-1.0), smallest)
+        turns = (low <= exp(-1.0) * (1.0 + _ELEMENTARY)) & (high >= exp(-1.0) * (1.0 - _ELEMENTARY))
+        smallest = np.where(turns, -exp(-1.0), smallest)
         errors = [_ELEMENTARY * np.abs(v) for v in (smallest, largest)]
         return _enclosing(smallest - errors[0], largest + errors[1])
 

@@ -212,10 +212,10 @@ class ConvexQP(Formulation):
         def recover(point: FormPoint) -> Point:
             x, y, z = point.x, point.equality, point.inequality
             x = None if x is None else scaled.original_x(x)
-            has_multipliers = (y is not None or not program.b.size) and (
+            complete = (y is not None or not program.b.size) and (
                 z is not None or not program.h.size
             )
-            if x is None or not has_multipliers:
+            if x is None or not complete:
                 return Point(x)
             y, z = scaled.original_multipliers(
                 np.zeros(0) if y is None else y, np.zeros(0) if z is None else z

@@ -179,9 +179,7 @@ class Multiclass(Formulation):
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the sums of the binary problems' proven bounds."""
         pairs = zip(self.parts, certificate.parts, strict=True)
-        return self.summed(
-            [part.problem.proven(part_certificate) for part, part_certificate in pairs]
-        )
+        return self.summed([part.problem.proven(bounds) for part, bounds in pairs])
 
     def summed(self, certificates: Sequence[Certificate]) -> Certificate:
         """Return the certificate of the sum, with the composed answer as its point."""

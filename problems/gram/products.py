@@ -74,22 +74,20 @@ def _products_of_distinct_rows(
     total_weight, operations = float(weights[:, 2].sum()), support.size + 3
 
     def multiply(part: slice, upper: Block, lower: Block, minimum: float, largest: float) -> None:
-        exact, remainder, *absolute_sums = (upper @ weights[:, :4]).T
+        exact, inexact, *sums = (upper @ weights[:, :4]).T
         if minimum < 0:
-            absolute_sums = (np.abs(upper) @ weights[:, 2:4]).T
-        remainder += lower @ weights[:, 4]
+            sums = (np.abs(upper) @ weights[:, 2:4]).T
+        inexact += lower @ weights[:, 4]
         of_lower = 2.0 ** (1 - digits) * largest * total_weight
-        sizes[part] = absolute_sums[0] + of_lower
-        lost[part] = gamma(operations) * (absolute_sums[1] + 2 * of_lower) + gamma(2) * np.abs(
-            remainder
-        )
-        scores[part] = exact + remainder
+        sizes[part] = sums[0] + of_lower
+        lost[part] = gamma(operations) * (sums[1] + 2 * of_lower) + gamma(2) * np.abs(inexact)
+        scores[part] = exact + inexact
 
     if gram.is_known:
-        relative, absolute_error = gram.radius
+        relative, absolute = gram.radius
         values = gram.dense().__getitem__
     else:
-        values, relative, absolute_error = gram.bound.precise_columns(rows[used])
+        values, relative, absolute = gram.bound.precise_columns(rows[used])
     if gram.is_known and gram.kept is not None and 24 * gram.n**2 <= gram.memory:
         key = "halves", digits
         halves = gram.remembered(key, lambda: _halves(gram.dense().copy(), digits))
@@ -109,9 +107,7 @@ def _products_of_distinct_rows(
             with threads.limited(1), ThreadPoolExecutor(threads.count) as pool:
                 list(pool.map(compute, starts))
     lost += gamma(2) * np.abs(scores) + lost_to_underflow(v, v.size)
-    values_lost = relative * sizes + absolute_error[rows] * float(
-        absolute_error[rows[used]] @ weights[:, 2]
-    )
+    values_lost = relative * sizes + absolute[rows] * float(absolute[rows[used]] @ weights[:, 2])
     return scores, SPARE * (lost + values_lost)
 
 

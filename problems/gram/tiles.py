@@ -45,9 +45,7 @@ _TILE_ROWS = 256
 _EXPANSION_LIMIT = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e4}
 _NEGLIGIBLE_CANCELLATION = 1.0  # up to this value of gamma·max‖x‖² only the last digits are lost
 _PROBE_SAMPLES = 64  # samples between which the loss is measured
-_EXPONENT_FRACTION = (
-    0.8  # fraction of a type's largest exponent that values of K may have: sums need more
-)
+_EXPONENT_FRACTION = 0.8  # of a type's largest exponent: sums of values of K must not overflow
 
 
 @dataclass(frozen=True, eq=False)

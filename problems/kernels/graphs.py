@@ -56,10 +56,10 @@ class WeisfeilerLehman(CountingKernel):
         for step in range(self.iterations + 1):
             # new labels, equal for vertices with equal labels and equal neighbouring labels
             if step and label.size:
-                adjacent_labels = label[head]
+                adjacent = label[head]
                 degrees = np.bincount(tail, minlength=label.size)
                 neighbours = np.split(
-                    adjacent_labels[np.lexsort((adjacent_labels, tail))], np.cumsum(degrees)[:-1]
+                    adjacent[np.lexsort((adjacent, tail))], np.cumsum(degrees)[:-1]
                 )
                 names: dict[tuple[int, ...], int] = {}
                 signatures = zip(label.tolist(), neighbours, strict=True)

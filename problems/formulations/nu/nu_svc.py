@@ -18,7 +18,7 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.formulations.nu.one_class import sum_rounded_down
+from dualgap.problems.formulations.nu.one_class import lower_sum
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Perceptron
 from dualgap.problems.validation import NoSuchProblem
@@ -60,9 +60,7 @@ class NuSVC(Formulation):
 
     @cached_property
     def _fewer(self) -> float:
-        return min(
-            sum_rounded_down(self.weight[self.y > 0]), sum_rounded_down(self.weight[self.y < 0])
-        )
+        return min(lower_sum(self.weight[self.y > 0]), lower_sum(self.weight[self.y < 0]))
 
     @cached_property
     def _half(self) -> float:

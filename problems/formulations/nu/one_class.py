@@ -21,7 +21,7 @@ from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Perceptron
 
 
-def sum_rounded_down(values: Vector) -> float:
+def lower_sum(values: Vector) -> float:
     """Return the sum of positive numbers, rounded down to float64."""
     total = fsum(values)
     return total if fsum([*values, -total]) >= 0 else nextafter(total, 0.0)
@@ -69,7 +69,7 @@ class OneClassFormulation(Formulation):
 
     @cached_property
     def _total(self) -> float:
-        return min(self.nu * fsum(self.weight), sum_rounded_down(self.weight))
+        return min(self.nu * fsum(self.weight), lower_sum(self.weight))
 
     @property
     def expected(self) -> Vector:

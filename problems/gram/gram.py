@@ -19,9 +19,7 @@ from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection, us
 GIBIBYTE = 2**30
 MOST_KNOWN = 4000  # samples up to which storing K pays; beyond, solvers that select rows are faster
 _PRODUCT_CHUNK_BYTES = 2**26  # kernel values held during a product: enough for BLAS to be efficient
-_CHUNK_VALUES = (
-    2**17
-)  # kernel values computed at a time for the full matrix: 1 MiB stays in the cache
+_CHUNK_VALUES = 2**17  # kernel values computed at a time for the full matrix: 1 MiB fits a cache
 _MIN_CHUNK_ROWS = 16
 _SPARSE_DENSITY = 0.02  # density above which the product of dense matrices is faster ...
 _DENSE_BYTES = 2**28  # ... if the dense matrix takes at most this much memory

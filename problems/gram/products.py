@@ -19,7 +19,9 @@ from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block, uses_gram_matrix
 from dualgap.problems.kernels.samples import distinct
 
-_CACHED_PRODUCTS = 16  # products with a stored matrix, for points that are certified repeatedly
+_CACHED_PRODUCTS = (
+    16  # the latest products with a stored matrix, which are kept for repeated requests
+)
 _CHUNK_VALUES = 2**19  # values of K per chunk: large enough for BLAS, small enough for a cache
 
 

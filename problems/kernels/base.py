@@ -25,9 +25,7 @@ ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
 _CHUNK_VALUES = 2**22  # kernel values held at a time: 32 MiB
 # Operations per value assumed of a kernel that does not define `rounding`.
 ASSUMED_OPERATIONS = 2**14
-_TEST_SAMPLES = (
-    256  # samples on which a declaration is tested: its eigenvalues take a few milliseconds
-)
+_TEST_SAMPLES = 256  # samples on which `psd = True` is tested, few enough for an eigenvalue solver
 _PSD_RTOL = 1e-8  # violations above this fraction of the largest eigenvalue are not rounding errors
 
 

@@ -21,9 +21,7 @@ Values = NDArray[Any]
 SPARSE_DENSITY = 0.3  # density up to which sparse rows are faster than a dense product
 MAX_SPARSE_FEATURES = 4096  # dense columns with more entries do not fit in the cache
 TILE_COLUMNS = 512  # columns per section: it stays in the cache
-_MAX_SIZE = (
-    2.0**30
-)  # products of entries from 1/_MAX_SIZE to _MAX_SIZE stay in the range of float32
+_MAX_SIZE = 2.0**30  # float32 holds all products of entries from 1/_MAX_SIZE to _MAX_SIZE
 _FASTMATH = {"reassoc", "contract", "nsz"}
 
 

@@ -120,13 +120,7 @@ def at_upper_end(node: Node) -> tuple[PathSettings | None, Node]:
 
 
 def path_spec(problem: Formulation, settings: PathSettings | None, node: Node) -> dict[str, Any]:
-    """Return the plain description of a problem's path, empty without `settings`.
-
-    Raises
-    ------
-    Fault
-        If the problem has no path in this parameter.
-    """
+    """Return the plain description of a path, empty without settings; raise Fault if it is invalid."""
     if settings is None:
         return {}
     ends: dict[Any, Ends | None] = {name: getattr(settings, name) for name in FOLLOWED}

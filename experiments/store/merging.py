@@ -127,16 +127,9 @@ def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
             earlier.append(entry | {"differs": ["merged", *changes]})
     problems = dict(zip(problem_names(specs.values()), specs.values(), strict=True))
     del plans[first["experiment"]]
-    base = next(filter(None, (each.manifest.get("folder") for each in folders)), "")
-    return first | {
-        "run_ids": [*runs],
-        "problems": problems,
-        "data": data,
-        "plans": [*plans],
-        "folder": base,
-        "earlier": earlier,
-        "provenance": sessions,
-    }
+    merged = {"run_ids": [*runs], "problems": problems, "data": data, "plans": [*plans]}
+    merged |= {"folder": next(filter(None, (each.manifest.get("folder") for each in folders)), "")}
+    return first | merged | {"earlier": earlier, "provenance": sessions}
 
 
 def _content(record: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:

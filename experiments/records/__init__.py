@@ -1,9 +1,9 @@
-"""What a row of results is; and what refuses bad input, in whichever room it is found."""
+"""Rows of results, and the exception that all rooms raise for unusable input."""
 
 from typing import ClassVar
 
 
 class Refusal(Exception):
-    """What was given cannot be used; a command prints the text, which says what to do, with exit 2."""
+    """Unusable input; a command prints the text, which says what to do, and exits with status 2."""
 
-    has_lines: ClassVar[bool] = False  # whether line breaks of its text are its own
+    has_lines: ClassVar[bool] = False  # whether its text keeps its line breaks

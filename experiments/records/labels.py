@@ -1,4 +1,4 @@
-"""Labels of solvers, as tables and figures print them: short, and still distinct."""
+"""Labels of solvers in tables and figures: short but distinct."""
 
 import json
 from collections.abc import Mapping, Sequence, Set
@@ -9,11 +9,11 @@ from dualgap.solvers import SOLVERS
 
 
 class SolverEntry(NamedTuple):
-    """What a run says of its solver.
+    """Solver, settings and label of a run.
 
     Attributes
     ----------
-    settings : as JSON. label : the experiment file's own, or empty.
+    settings : as JSON. label : from the experiment file, or empty.
     is_repeat : whether it is the second run of an A/A pair.
     """
 
@@ -28,20 +28,20 @@ def labels_of(
     leave_out: Set[str] = frozenset(),
     seed_counts: Sequence[int] = (),
 ) -> list[str]:
-    """Return each entry's label, else its solver, with the settings that distinguish those of that name.
+    """Return each entry's label, or else its solver, with the settings that distinguish equal names.
 
     Entries that differ only in the seed or in the settings in `leave_out` share a label. The second run
     of an A/A pair is marked, unless `leave_out` contains the mark.
 
     Parameters
     ----------
-    seed_counts : for each entry the number of its seeds, which is shown if there are several.
+    seed_counts : number of seeds of each entry, shown if above 1.
     """
     settings: dict[SolverEntry, dict[str, Any]] = {
         entry: json.loads(entry.settings) for entry in dict.fromkeys(entries)
     }
     tails = {entry.solver: entry.solver.rsplit("/", 1)[-1] for entry in settings}
-    used = list(tails.values())  # a file's own name, unless two files share it
+    used = list(tails.values())  # the file name, unless two files share it
     short = {solver: tail if used.count(tail) == 1 else solver for solver, tail in tails.items()}
     names = {entry: entry.label or short[entry.solver] for entry in settings}
     keys = {
@@ -50,11 +50,13 @@ def labels_of(
         )
         for name in set(names.values())
     }
-    counts = dict(zip(reversed(entries), reversed(seed_counts), strict=False))  # the first of each
+    counts = dict(
+        zip(reversed(entries), reversed(seed_counts), strict=False)
+    )  # at each entry's first run
     labels: dict[SolverEntry, str] = {}
     for entry, name in names.items():
-        shown = {key: settings[entry].get(key) for key in keys[name]}
-        texts = _setting_texts(entry.solver, shown)
+        selected = {key: settings[entry].get(key) for key in keys[name]}
+        texts = _setting_texts(entry.solver, selected)
         texts += [f"{count} seeds" for count in [counts.get(entry, 1)] if count > 1]
         texts += [AA_REPEAT] * (entry.is_repeat and AA_REPEAT not in leave_out)
         labels[entry] = f"{name} ({', '.join(texts)})" if texts else name
@@ -64,17 +66,17 @@ def labels_of(
 def _distinguishing(settings: list[dict[str, Any]], leave_out: Set[str]) -> list[str]:
     """Return the first settings that distinguish all variants."""
     chosen: list[str] = []
-    known = 1
+    count = 1
     for key in settings[0]:
         variants = {repr([s.get(k) for k in (*chosen, key)]) for s in settings}
-        if key not in leave_out and len(variants) > known:
+        if key not in leave_out and len(variants) > count:
             chosen.append(key)
-            known = len(variants)
+            count = len(variants)
     return chosen
 
 
 def _setting_texts(solver: str, settings: Mapping[str, Any]) -> list[str]:
-    """Return settings as texts, a text value without its key, and no switch that is so by default."""
+    """Return settings as texts: strings without their key, no flags that have their default."""
     default = SOLVERS.get(solver)
     return [
         value if isinstance(value, str) else f"{key}={value_text(value)}"

@@ -1,7 +1,7 @@
-"""Readable names of problems and solvers, made from their specifications; none is ever taken apart.
+"""Readable names of problems and solvers, made from their specifications; names are never parsed.
 
-The specification of a problem is a mapping of its formulation, dataset, parameters and path (see
-`files.specs.ProblemSpec`), as the column `problem` has it in JSON.
+The specification of a problem is a mapping with its formulation, dataset, parameters and path (see
+`files.specs.ProblemSpec`), stored as JSON in the column `problem`.
 """
 
 import re
@@ -11,27 +11,29 @@ from functools import cache
 from typing import Any, cast
 
 Spec = Mapping[str, Any]  # {"name": ..., setting: value}
-AA_REPEAT = "A/A"  # how the second of two identical runs is marked
-_SEPARATORS = re.compile(r"(?:<br>|[\s=(),/])+")  # of the words of a name, in text and in Markdown
-_MOST_CHOICES = 8  # names in a message, which a terminal shows in few lines
-_WITHOUT_INTERCEPT = ("hinge_erm", "regularized_erm")  # by default
+AA_REPEAT = "A/A"  # marks the second of two identical runs
+_SEPARATORS = re.compile(
+    r"(?:<br>|[\s=(),/])+"
+)  # between the words of a name, in text and in Markdown
+_MAX_CHOICES = 8  # names in a message: a terminal shows them in a few lines
+_WITHOUT_INTERCEPT = ("hinge_erm", "regularized_erm")  # formulations that have none by default
 
 
 def value_text(value: Any) -> str:
-    """Return a setting as text: numbers with at most 12 digits, and a whole one without a point."""
+    """Return a setting as text: numbers with at most 12 digits, integers without a decimal point."""
     if isinstance(value, dict) and "name" in value:
         return kernel_text(cast("Spec", value))
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def gap_text(gap: Any) -> str:
-    """Return a relative gap or tolerance with as many digits as it was given: 1e-03, 3.2e-02."""
+    """Return a relative gap or tolerance with as many digits as it needs: 1e-03, 3.2e-02."""
     texts = (f"{gap:.{digits}e}" for digits in range(17))
     return next(text for text in texts if float(text) == gap)
 
 
 def missed_gap_text(gap: float, digits: int = 1) -> str:
-    """Return a gap that is above a target, rounded up: rounded down it might be the target itself."""
+    """Return a gap above a target, rounded up: rounded down, it might equal the target."""
     text = f"{gap:.{digits}e}"
     if float(text) < gap:
         last = 10.0 ** (int(text.partition("e")[2]) - digits)
@@ -47,8 +49,8 @@ def settings_text(name: str, settings: Spec) -> str:
 
 def kernel_text(spec: Spec | None) -> str:
     """Return a kernel or loss as text, such as `rbf(gamma=0.01)`; a missing kernel is linear."""
-    known = {"name": "linear"} if spec is None else spec
-    return settings_text(known["name"], {k: v for k, v in known.items() if k != "name"})
+    kernel = {"name": "linear"} if spec is None else spec
+    return settings_text(kernel["name"], {k: v for k, v in kernel.items() if k != "name"})
 
 
 def path_text(path: Spec) -> str:
@@ -57,7 +59,7 @@ def path_text(path: Spec) -> str:
 
 
 def dataset_text(dataset: Spec) -> str:
-    """Return the name of a data set; of a file, or of one problem of a collection, its own name."""
+    """Return the name of a data set; for a file or a problem of a collection, the name of that."""
     path = dataset.get("path", dataset.get("problem"))
     return dataset["name"] if path is None else str(path).replace("\\", "/").split("/")[-1]
 
@@ -65,23 +67,23 @@ def dataset_text(dataset: Spec) -> str:
 def problem_words(
     problems: Iterable[Spec], leave_out: Set[str] = frozenset()
 ) -> list[tuple[str, ...]]:
-    """Return the words of which the name of each problem consists, that of its data set first.
+    """Return the words of each problem's name, the name of its data set first.
 
-    Options of a data set are named where those of the same name differ in them, and an intercept where
-    its formulation has another by default.
+    Options of a data set appear where data sets of the same name differ in them, and an intercept where
+    it is not the formulation's default.
 
     Parameters
     ----------
-    leave_out : keys of specifications, data sets and parameters that are not named.
+    leave_out : keys of specifications, data sets and parameters to omit.
     """
     problems = list(problems)
     first: dict[str, Spec] = {}
     differing: dict[str, set[str]] = {}
     for options in (problem["dataset"] for problem in problems):
-        like = first.setdefault(dataset_text(options), options)
-        found = {k for k in {**like, **options} if like.get(k) != options.get(k)}
-        differing.setdefault(dataset_text(options), set()).update(found - leave_out)
-    named = list[tuple[str, ...]]()
+        reference = first.setdefault(dataset_text(options), options)
+        varying = {k for k in {**reference, **options} if reference.get(k) != options.get(k)}
+        differing.setdefault(dataset_text(options), set()).update(varying - leave_out)
+    names = list[tuple[str, ...]]()
     for problem in problems:
         dataset, formulation = problem["dataset"], problem["formulation"]
         name = dataset_text(dataset)
@@ -94,29 +96,29 @@ def problem_words(
         words += [f"{key}={value_text(value)}" for key, value in values.items()]
         if path := problem["path"]:
             words.append(f"path {path_text(path)} gap={path['gap']:.12g}")
-        named.append(tuple(words))
-    return named
+        names.append(tuple(words))
+    return names
 
 
 def problem_names(problems: Iterable[Spec]) -> list[str]:
-    """Return a readable name for each problem, unique where all are different."""
+    """Return a readable name for each problem; different problems have different names."""
     return list(map(" ".join, problem_words(problems)))
 
 
 def common_words(problems: Sequence[Sequence[str]]) -> list[str]:
-    """Return the words after the data set's name that all problems share, in their order."""
-    first, *others = [words[1:] for words in problems]
-    return [word for word in first if others and all(word in other for other in others)]
+    """Return the words after the data set's name that all problems share, in order."""
+    first, *remaining = [words[1:] for words in problems]
+    return [word for word in first if remaining and all(word in other for other in remaining)]
 
 
 def distinct_names(problems: Sequence[Sequence[str]]) -> list[str]:
-    """Return the problems' names without the words that all share, except the data set's name."""
+    """Return the problems' names without their shared words, except the data set's name."""
     common = common_words(problems)
     return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in problems]
 
 
 def same_name(text: str, name: str) -> bool:
-    """Return whether a text is a name: word by word, whatever separates words and writes numbers."""
+    """Whether a text equals a name word by word, for any separators and notation of numbers."""
     return _name_words(text) == _name_words(name)
 
 
@@ -133,11 +135,11 @@ def _name_words(name: str) -> tuple[str | float, ...]:
 
 
 def choices_text(text: str, names: Iterable[Sequence[str]]) -> str:
-    """Return which names can be chosen, those nearest to `text` first; of many only these.
+    """Return the names that can be chosen, closest to `text` first, up to `_MAX_CHOICES` of them.
 
     Parameters
     ----------
-    names : of each case.
+    names : the names of each case.
     """
     matcher = SequenceMatcher(None, b=text.lower())
 
@@ -145,8 +147,8 @@ def choices_text(text: str, names: Iterable[Sequence[str]]) -> str:
         matcher.set_seq1(name.lower())
         return matcher.ratio()
 
-    every = dict.fromkeys(name for each in names for name in each)
-    ordered = sorted(every, key=likeness, reverse=True)
-    shown = [repr(name) for name in ordered[:_MOST_CHOICES]]
-    more = len(ordered) - len(shown)
-    return f"nearest first, there are {', '.join(shown)}{f' and {more} more' if more else ''}"
+    unique = dict.fromkeys(name for each in names for name in each)
+    ordered = sorted(unique, key=likeness, reverse=True)
+    choices = [repr(name) for name in ordered[:_MAX_CHOICES]]
+    more = len(ordered) - len(choices)
+    return f"available, closest first: {', '.join(choices)}{f' and {more} more' if more else ''}"

@@ -1,7 +1,7 @@
-"""How a run may end: one table of outcomes, which every summary, page and figure reads.
+"""How a run can end: one table of outcomes, which every summary, page and figure reads.
 
-An outcome is a verdict, or the status of a run that did not come to an end of its own, or one of two
-words of reports for runs that are no failures: `at_its_tolerance` and `floor`.
+An outcome is a verdict, the status of a run that did not finish on its own, or one of two values that
+only reports use, for runs that did not fail: `at_its_tolerance` and `floor`.
 """
 
 from collections.abc import Iterable
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 
 class OutcomeKind(NamedTuple):
-    """What an outcome means, and how it is shown.
+    """Meaning and appearance of an outcome.
 
     Attributes
     ----------
-    sign, colour : in a figure.
+    sign, colour : how figures show it.
     final : whether it settles the problem. fails : whether one such run fails a command.
     ran : whether a solver was started.
     """
@@ -28,11 +28,11 @@ class OutcomeKind(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The name in words."""
+        """The name with spaces."""
         return self.name.replace("_", " ")
 
 
-# worst first, but for those that are final: what else there is, is worse
+# worst first among those that are not final, which are all worse than the final ones
 _TABLE = """
 wrong | ✗ | #F0986B | fails | claimed optimal or infeasible although the certificate proves otherwise
 crashed | † | #DDBBD5 | fails | the process died or raised an exception
@@ -41,15 +41,14 @@ out_of_memory | M | #DDBBD5 | fails | the run needed more memory than its limit,
 time_limit | T | #F7D488 | | stopped at the time limit, with an answer outside the target gap
 max_iter | I | #F7D488 | | stopped at its own iteration limit, with an answer outside the target gap
 uncertified | ? | #DDDDDD | | a bound is missing, so the quality of the answer is unknown
-inaccurate | ≈ | #F7D488 | | stopped by itself, certified with a gap above the target
+inaccurate | ≈ | #F7D488 | | stopped on its own, certified with a gap above the target
 solved | ✓ | #8FD3BF | final | certified within the target gap
 infeasible | ∅ | #B5DDF4 | final | proven to have no solution
-at_its_tolerance | ≈ | #F7D488 | | stopped at the accuracy that it was asked for, with a gap above
-    the target
-unsupported | – | #FFFFFF | not run | the solver cannot take this problem, or there is none; the
-    run's reason says why
+at_its_tolerance | ≈ | #F7D488 | | stopped at the requested accuracy, with a gap above the target
+unsupported | – | #FFFFFF | not run | the solver cannot handle this problem, or the problem
+    cannot be built; the run's reason says why
 not_installed | N | #FFFFFF | not run | the library is not installed here
-floor | | #FFFFFF | | not a solver, but a measured reference time of this machine
+floor | | #FFFFFF | | not a solver: a reference time measured on this machine
 """
 _ROWS = [line.split("|") for line in _TABLE.replace("\n    ", " ").strip().splitlines()]
 _KINDS = [
@@ -60,21 +59,21 @@ OUTCOMES = {kind.name: kind for kind in _KINDS}
 FINAL = [kind.name for kind in _KINDS if kind.final]
 FAILING = [kind.name for kind in _KINDS if kind.fails]
 NOT_RUN = [kind.name for kind in _KINDS if not kind.ran]
-COMPLETED = ("finished", "infeasible")  # statuses of runs whose time is that of the whole algorithm
-_PLACES = {name: (OUTCOMES[name].final, place) for place, name in enumerate(OUTCOMES)}
+COMPLETED = ("finished", "infeasible")  # statuses of runs that timed the whole algorithm
+_RANKS = {name: (OUTCOMES[name].final, rank) for rank, name in enumerate(OUTCOMES)}
 
 
 def outcome_of(status: Any, verdict: Any) -> str:
-    """Return the outcome of a run: a verdict that settles it, else how it ended if it was cut short."""
+    """Return a run's outcome: its verdict if decisive or if the run completed, else its status."""
     decided = verdict == "wrong" or verdict in FINAL
     return str(verdict if decided or status in COMPLETED else status)
 
 
 def worst(outcomes: Iterable[str]) -> str:
-    """Return the worst of some outcomes."""
-    return min(outcomes, key=_PLACES.__getitem__)
+    """Return the worst outcome."""
+    return min(outcomes, key=_RANKS.__getitem__)
 
 
-def targets_above(least: float) -> list[float]:
-    """Return the relative gaps at which solvers are compared: those above the least, and that one."""
-    return [target for target in (1e-3, 1e-6, 1e-9) if target > least] + [least]
+def targets_above(smallest: float) -> list[float]:
+    """Return the relative gaps at which solvers are compared, down to `smallest`."""
+    return [target for target in (1e-3, 1e-6, 1e-9) if target > smallest] + [smallest]

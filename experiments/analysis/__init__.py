@@ -1,1 +1,1 @@
-"""Data frames in, data frames out: what the records say."""
+"""Analysis of the records: functions from data frames to data frames."""

@@ -1,16 +1,15 @@
-"""Two folders of results side by side: what got faster, slower, right, wrong, or is missing.
+"""Comparison of two results folders: what got faster, slower, solved, wrong, or is missing.
 
     ratio = median(times in the second) / median(times in the first)
 
-with its interval, and within the noise as `noise.compare` says; A/A pairs of either folder count. Times
-are compared only where all runs completed on one host, and neither those that were wrong, nor those that
-became wrong or unsolved. A problem of the one folder is that of the other
-with the same name, or else with the same hash; where the name is the same and the hashes are not, its
-data have changed. Settings are the same if they agree in all that both folders know, so that a solver
-with a new setting can be compared with its former self, unless this would merge variants.
+with its interval and noise verdict from `noise.compare`; A/A pairs of both folders count. Times are
+compared only if all runs completed on one host and none was, or became, wrong or unsolved. Problems
+match by name, or else by hash; if the names agree but the hashes differ, the data have changed.
+Settings match if they agree in all keys that both folders have, so that a solver with a new setting can
+be compared with its earlier version, unless this would merge variants.
 
-Whatever machines they ran on, two folders contradict each other on a problem if a certified bound from
-below of the one is above a bound from above of the other.
+Regardless of machines, two folders contradict each other on a problem if a certified lower bound of one
+is above a certified upper bound of the other.
 """
 
 import json
@@ -40,13 +39,13 @@ from dualgap.experiments.records.outcomes import (
 )
 
 CHANGES = {  # worst first
-    "contradictory": "the certified bounds of the one exclude those of the other",
+    "contradictory": "the certified bounds of the two folders exclude each other",
     "wrong": "the answer is wrong now and was not before",
     "unsolved": "was solved and no longer is",
     "broken": "crashes, diverges or runs out of memory now and did not before",
     "slower": "by more than the noise",
-    "less accurate": "the gap is at least ten times as large, and above the target, or is not known now",
-    "not run": "was run before, and now is not installed or does not take the problem",
+    "less accurate": "the gap is over ten times as large and above the target, or is no longer known",
+    "not run": "was run before, and is now not installed or does not support the problem",
     "other data": "the problem has the same name but other data: nothing is compared",
     "missing": "in the first folder only",
     "new": "in the second folder only",
@@ -57,8 +56,8 @@ CHANGES = {  # worst first
     "same": "no change beyond the noise",
 }
 REGRESSIONS = ("contradictory", "wrong", "unsolved", "broken")
-_WORSE = 10  # factor between gaps that is more than chance
-_IGNORED = frozenset({"seed"})  # it differs between repetitions
+_GAP_INCREASE = 10  # a gap that grew by this factor is not due to chance
+_IGNORED_SETTINGS = frozenset({"seed"})  # differs between repetitions
 _KEYS = ["problem_id", "solver", "settings"]
 _NAN = float("nan")
 _NOT_COMPARED = Comparison(_NAN)
@@ -68,15 +67,15 @@ Pair = tuple[str, str, pd.DataFrame, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a solver on a problem.
+    """How a solver's result on a problem has changed.
 
     Attributes
     ----------
     change : a key of `CHANGES`.
     before, after : outcomes ("" where there are no runs).
-    gaps : the largest certified relative gaps. times : medians, in seconds.
-    comparison : of the times; its ratio is NaN where they do not compare.
-    samples : the times (second, first) where they do compare, else none.
+    gaps : largest certified relative gaps (first, second). times : medians, in seconds.
+    comparison : of the times; its ratio is NaN if they are not comparable.
+    samples : the times (second, first) if they are comparable, else empty.
     """
 
     change: str
@@ -91,21 +90,23 @@ class Change:
 
 
 def set_side_by_side(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
-    """Return what became of each solver on each problem, worst first.
+    """Return the change of each solver on each problem, worst first.
 
     Parameters
     ----------
-    first, second : the runs of two folders, as `load_results` gives them.
+    first, second : the runs of two folders, as returned by `load_results`.
     """
     ours, theirs = _hashes(first), _hashes(second)
     both = ours.keys() & theirs.keys()
     other_data = {name for name in both if ours[name] and theirs[name] not in ("", ours[name])}
-    gone = {code: name for name, code in ours.items() if code and name not in theirs}
-    names = {name: name if name in ours else gone.get(code, name) for name, code in theirs.items()}
+    renamed = {code: name for name, code in ours.items() if code and name not in theirs}
+    names = {
+        name: name if name in ours else renamed.get(code, name) for name, code in theirs.items()
+    }
     second = second.assign(problem_id=[names[str(name)] for name in second["problem_id"]])
-    noise = noise_of_problems(pd.concat([aa_pairs(first), aa_pairs(second)]))
+    noise_factors = noise_of_problems(pd.concat([aa_pairs(first), aa_pairs(second)]))
     changes = [
-        _change(*pair, problem in other_data, noise.get(problem, 1.0))
+        _change(*pair, problem in other_data, noise_factors.get(problem, 1.0))
         for pair in _matched(without_repeats(first), without_repeats(second))
         for problem in pair[:1]
     ]
@@ -135,19 +136,19 @@ def _change(
         samples = tuple(after["time_solve"]), tuple(before["time_solve"])
     compared = compare([samples], noise) if samples[0] else _NOT_COMPARED
     lost = bool(np.isfinite(gaps[0]) and np.isnan(gaps[1])) and now != "infeasible"
-    less_accurate = lost or gaps[1] > max(_WORSE * gaps[0], float(after["target_gap"].min()))
+    less_accurate = lost or gaps[1] > max(_GAP_INCREASE * gaps[0], float(after["target_gap"].min()))
     excluded = any(
         one["dual_objective"].max() > other["primal_objective"].min()
         for one, other in ((before, after), (after, before))
     )
-    word = _word(was, now, excluded, less_accurate, compared)
-    if "wrong" in (was, now) or word in REGRESSIONS:  # what is no answer is not faster than one
+    word = _classify(was, now, excluded, less_accurate, compared)
+    if "wrong" in (was, now) or word in REGRESSIONS:  # a wrong answer or none is not a faster one
         samples, compared = ((), ()), _NOT_COMPARED
     return Change(word, problem, solver, was, now, gaps, times, compared, samples)
 
 
-def _word(was: str, now: str, excluded: bool, less_accurate: bool, compared: Comparison) -> str:
-    """Return which of `CHANGES` this is: the first that holds."""
+def _classify(was: str, now: str, excluded: bool, less_accurate: bool, compared: Comparison) -> str:
+    """Return the first key of `CHANGES` that applies."""
     final = now in FINAL
     certain = not (np.isnan(compared.low) or compared.within_noise)
     holds = {
@@ -167,48 +168,50 @@ def _word(was: str, now: str, excluded: bool, less_accurate: bool, compared: Com
 
 
 def regressed(changes: Sequence[Change]) -> bool:
-    """Whether something became wrong, unsolved or broken."""
+    """Whether any result became contradictory, wrong, unsolved or broken."""
     return any(change.change in REGRESSIONS for change in changes)
 
 
 def _hashes(table: pd.DataFrame) -> dict[str, str]:
-    """Return the hash of each problem, "" where no run recorded it."""
-    known = table.groupby("problem_id", sort=False)["problem_hash"].first()
-    return {str(name): code if isinstance(code, str) else "" for name, code in known.items()}
+    """Return the hash of each problem, "" if no run recorded it."""
+    first_hashes = table.groupby("problem_id", sort=False)["problem_hash"].first()
+    return {str(name): code if isinstance(code, str) else "" for name, code in first_hashes.items()}
 
 
 def _matched(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Pair]:
-    """Yield problem, solver (with the settings that distinguish it), and the runs of both folders."""
-    dropped = _not_compared(first, second)
+    """Yield problem, solver (with its distinguishing settings), and the runs of both folders."""
+    dropped = _dropped_settings(first, second)
     both = pd.concat([first.assign(side=0), second.assign(side=1)])
     settings = [
         {k: v for k, v in json.loads(text).items() if k == "seed" or k not in dropped[solver]}
         for solver, text in zip(both["solver"], both["params"], strict=True)
     ]
-    sides = both["problem_id"] + both["side"].astype(str)  # each folder has seeds of its own
+    sides = both["problem_id"] + both["side"].astype(str)  # each folder has its own seeds
     named = both.assign(params=list(map(json.dumps, settings)), problem_id=sides)
     both["label"] = solver_labels(named)
-    both["settings"] = [json.dumps({**own, "seed": None}, sort_keys=True) for own in settings]
+    both["settings"] = [json.dumps({**values, "seed": None}, sort_keys=True) for values in settings]
     for (problem, *_), runs in both.groupby(_KEYS, sort=False):
         before, after = (runs[runs["side"] == side] for side in (0, 1))
         yield str(problem), str(runs["label"].iloc[0]), before, after
 
 
-def _not_compared(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, frozenset[str]]:
-    """Return for each solver the settings that one folder alone knows, unless variants need them."""
-    found: dict[str, frozenset[str]] = {}
+def _dropped_settings(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, frozenset[str]]:
+    """Return for each solver the settings that only one folder has, unless variants need them."""
+    dropped_by_solver: dict[str, frozenset[str]] = {}
     for solver in {*first["solver"], *second["solver"]}:
         sides = [
             [json.loads(text) for text in table.loc[table["solver"] == solver, "params"]]
             for table in (first, second)
         ]
         names = [frozenset[str]().union(*side) for side in sides]
-        dropped = _IGNORED | (names[0] ^ names[1])
-        merges = any(_variants(side, dropped) < _variants(side, _IGNORED) for side in sides)
-        found[solver] = _IGNORED if merges or not all(sides) else dropped
-    return found
+        dropped = _IGNORED_SETTINGS | (names[0] ^ names[1])
+        merges = any(
+            _variants(side, dropped) < _variants(side, _IGNORED_SETTINGS) for side in sides
+        )
+        dropped_by_solver[solver] = _IGNORED_SETTINGS if merges or not all(sides) else dropped
+    return dropped_by_solver
 
 
 def _variants(runs: list[dict[str, Any]], without: frozenset[str]) -> int:
-    """Return how many different settings there are."""
+    """Return the number of different settings."""
     return len({repr(sorted((k, v) for k, v in s.items() if k not in without)) for s in runs})

@@ -7,20 +7,20 @@ import pandas as pd
 
 from dualgap.experiments.analysis.times import Row
 
-_LEAST = 3  # different n, at least, that a line is fitted to
+_MIN_SIZES = 3  # different n: a line through two points has no residual
 
 
-def growing(
+def growing_problems(
     table: pd.DataFrame, column: str, names: Mapping[str, str]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (name without n, rows) of the problems that occur with three n or more, otherwise equal.
+    """Yield (name without n, rows) of otherwise equal problems with at least three n.
 
     Parameters
     ----------
-    column : of `table`, with the ids of the problems. names : theirs without n, by id.
+    column : column of `table` with problem ids. names : problem names without n, by id.
     """
     for name, rows in table.groupby(table[column].map(names), sort=False):
-        if rows["n"].nunique() >= _LEAST:
+        if rows["n"].nunique() >= _MIN_SIZES:
             yield str(name), rows
 
 
@@ -32,7 +32,7 @@ def exponent(times: pd.Series) -> float:
     times : in seconds, with n as their index.
     """
     times = times[times > 0]
-    if len(times) < _LEAST:
+    if len(times) < _MIN_SIZES:
         return float("nan")
     n = np.log(times.index.to_numpy(dtype=np.float64))
     return float(np.polyfit(n, np.log(times.to_numpy(dtype=np.float64)), 1)[0])
@@ -41,15 +41,15 @@ def exponent(times: pd.Series) -> float:
 def growth(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """Return how time grows with n, for problems that differ in n alone; empty if there are none.
 
-    Columns: target, problem (without its n), solver, exponent (k of time ∝ n^k), sizes (how
-    many n it was fitted to), largest (n that it solved), time and memory (bytes) there.
+    Columns: target, problem (without its n), solver, exponent (k of time ∝ n^k), sizes (number of
+    fitted n), largest (solved n), and time and memory (bytes) at this n.
     """
-    found: list[Row] = []
-    for name, problems in growing(table, "problem", names):
+    table_rows: list[Row] = []
+    for name, problems in growing_problems(table, "problem", names):
         for (target, solver), rows in problems.groupby(["target", "solver"], sort=False):
             solved = rows.dropna(subset=["time"]).sort_values("n").set_index("n")
-            n = solved.index.max()  # NaN, where nothing is solved
+            n = solved.index.max()  # NaN if nothing is solved
             row = {"target": target, "problem": name, "solver": solver}
             row |= {"exponent": exponent(solved["time"]), "sizes": len(solved), "largest": n}
-            found.append(row | {key: solved[key].get(n, n) for key in ("time", "memory")})
-    return pd.DataFrame(found)
+            table_rows.append(row | {key: solved[key].get(n, n) for key in ("time", "memory")})
+    return pd.DataFrame(table_rows)

@@ -1,23 +1,23 @@
-"""Runs of several hosts: times are only ever compared within one of them."""
+"""Runs of several hosts: times are compared only within one host."""
 
 import json
 from functools import cache
 
 import pandas as pd
 
-_UNKNOWN = "an unknown host"  # of a run that was lost together with its host
+_UNKNOWN_HOST = "an unknown host"  # of a run that was lost with its host
 
 
 def split_by_host(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs, with those of each host as problems of their own if there are several hosts.
+    """Return the runs; if there are several hosts, those of each host become separate problems.
 
-    `problem_id` and `family_hash` then name the host too, so that whatever is grouped by them is of one
-    host, and so does the data set in `problem`, of which names are made; `on_all_hosts` is the
-    `problem_id` as it was. Bounds were pooled when the results were loaded: they hold on every host.
+    `problem_id`, `family_hash` and the data set in `problem` (from which names are made) then include
+    the host, so that groups by them are of one host; `on_all_hosts` is the original `problem_id`.
+    Bounds were pooled when the results were loaded: they hold on every host.
     """
     if results["host"].nunique() < 2:
         return results
-    host = results["host"].astype(object).fillna(_UNKNOWN).astype(str)
+    host = results["host"].astype(object).fillna(_UNKNOWN_HOST).astype(str)
     names = {key: results[key].str.cat(host, sep=" on ") for key in ("problem_id", "family_hash")}
     if "problem" in results:
         names["problem"] = pd.Series(list(map(_on_host, results["problem"], host)), results.index)
@@ -34,11 +34,11 @@ def _on_host(problem: str | None, host: str) -> str | None:
 
 
 def hosts_note(hosts: pd.Series) -> str:
-    """Return what a table of runs on these hosts has to say; an empty string for a single host."""
+    """Return the note for a table of runs on these hosts; empty for a single host."""
     names = sorted({str(host) for host in hosts.dropna()})
     if len(names) < 2:
         return ""
     return (
-        f"Run on several hosts ({', '.join(names)}): times are compared, and solvers ranked, only "
+        f"Run on several hosts ({', '.join(names)}): times are compared and solvers ranked only "
         "within one host."
     )

@@ -1,7 +1,7 @@
-"""Names of solvers and problems in tables and figures: short, and still distinct.
+"""Names of solvers and problems in tables and figures: short but distinct.
 
-Which settings of a solver trade time for accuracy is said here: runs that differ only in these are one
-series, because nominal tolerances are not comparable between solvers.
+`ACCURACY` lists the settings that trade time for accuracy: runs that differ only in these are one series,
+because nominal tolerances are not comparable between solvers.
 """
 
 import json
@@ -16,8 +16,8 @@ from dualgap.experiments.records.names import problem_words
 from dualgap.problems.registry import is_ours
 from dualgap.solvers import SOLVERS
 
-ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
-REFERENCE_TIME = "KernelFloor"  # times dense kernel values, see experiments/floor.py
+ACCURACY = ("tol", "gap", "epochs")  # in the order in which tables prefer them
+REFERENCE_TIME = "KernelFloor"  # measures the time of dense kernel values, see experiments/floor.py
 SIZES = frozenset({"n", "limit"})  # options of data sets
 
 
@@ -31,7 +31,7 @@ def kind_of(solver: str) -> str:
 
 
 def is_single_threaded(solver: str) -> bool:
-    """Whether the solver of this name is known to use one thread, however many it may use."""
+    """Whether the solver of this name uses only one thread, even if more are allowed."""
     cls = SOLVERS.get(solver)
     return cls is not None and cls.single_threaded
 
@@ -39,12 +39,12 @@ def is_single_threaded(solver: str) -> bool:
 def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> list[str]:
     """Return each run's label, else its solver, with the settings that distinguish runs of that name.
 
-    Runs that differ only in the seed or in the settings in `leave_out` share a label, which says how
-    many seeds there are in each repetition, if several. The second run of an A/A pair is marked, unless
+    Runs that differ only in the seed or in the settings in `leave_out` share a label, which includes the
+    number of seeds per repetition if there are several. The second run of an A/A pair is marked, unless
     `leave_out` contains the mark.
     """
-    given = results["label"] if "label" in results else [""] * len(results)
-    labels = [label if isinstance(label, str) else "" for label in given]
+    recorded = results["label"] if "label" in results else [""] * len(results)
+    labels = [label if isinstance(label, str) else "" for label in recorded]
     solvers, repeats = results["solver"].astype(str), is_repeat(results)
     runs = zip(solvers, results["params"], labels, repeats, strict=True)
     entries = [SolverEntry(*run) for run in runs]
@@ -52,41 +52,41 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
 
 
 def _seed_counts(runs: pd.DataFrame, entries: Sequence[SolverEntry]) -> list[int]:
-    """Return how many seeds each run's solver has, with the same settings, in one repetition."""
+    """Return for each run the number of seeds of its solver and settings in one repetition."""
     settings = {entry: json.loads(entry.settings) for entry in dict.fromkeys(entries)}
     texts = {
-        entry: repr(sorted((k, v) for k, v in own.items() if k != "seed"))
-        for entry, own in settings.items()
+        entry: repr(sorted((k, v) for k, v in values.items() if k != "seed"))
+        for entry, values in settings.items()
     }
     seeds = pd.Series([settings[entry].get("seed") for entry in entries], runs.index, dtype=object)
     solver = [runs["solver"], pd.Series([texts[entry] for entry in entries], runs.index)]
-    # a host may have had some of the seeds alone: their number is that on all hosts
+    # seeds may be spread over hosts: count them on all hosts
     problem = "on_all_hosts" if "on_all_hosts" in runs else "problem_id"
-    places = [runs[name] for name in (problem, "repetition") if name in runs]
-    each = seeds.groupby([*solver, *places], dropna=False)
+    grouping = [runs[name] for name in (problem, "repetition") if name in runs]
+    each = seeds.groupby([*solver, *grouping], dropna=False)
     return each.transform("nunique").groupby(solver).transform("max").astype(int).tolist()
 
 
 def specifications(results: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return what `problem` says of each problem, by its id; nothing of those that it is missing for."""
+    """Return the specification of each problem, by its id; without problems that lack one."""
     if "problem" not in results:
         return {}
-    known = results.dropna(subset=["problem"]).drop_duplicates("problem_id")
-    return dict(zip(known["problem_id"], map(json.loads, known["problem"]), strict=True))
+    recorded = results.dropna(subset=["problem"]).drop_duplicates("problem_id")
+    return dict(zip(recorded["problem_id"], map(json.loads, recorded["problem"]), strict=True))
 
 
 def words_of(
     results: pd.DataFrame, leave_out: Set[str] = frozenset()
 ) -> dict[str, tuple[str, ...]]:
-    """Return the words of each problem's name, by its id, see `problem_words`.
+    """Return the words of each problem's name (see `problem_words`), by its id.
 
-    Of a problem whose specification is missing the id stands.
+    A problem without specification is named by its id.
     """
-    known = specifications(results)
-    words = dict(zip(known, problem_words(known.values(), leave_out), strict=True))
+    specs = specifications(results)
+    words = dict(zip(specs, problem_words(specs.values(), leave_out), strict=True))
     return {str(name): words.get(name, (str(name),)) for name in results["problem_id"].unique()}
 
 
 def names_of(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> dict[str, str]:
-    """Return each problem's name, by its id: its words, see `words_of`."""
+    """Return each problem's name (see `words_of`), by its id."""
     return {name: " ".join(words) for name, words in words_of(results, leave_out).items()}

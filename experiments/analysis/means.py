@@ -1,4 +1,4 @@
-"""What a benchmark shows: ratios to our fastest solver, their means, reference times, passes."""
+"""Results of a benchmark: ratios to our fastest solver, their means, reference times, passes."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Benchmark(NamedTuple):
 
 
 def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> pd.DataFrame:
-    """Return the times of the cheapest settings (see `times`), beside those of our fastest solver.
+    """Return the times of the cheapest settings (see `times`) next to those of our fastest solver.
 
-    Further columns: reference (the times of our fastest solver, none of them for that one itself), ours
-    (its name, empty where ours did not reach the target), ratio, low, high, within_noise (see
+    Further columns: reference (the times of our fastest solver, empty for that solver itself), ours (its
+    name, empty if ours did not reach the target), ratio, low, high, within_noise (see
     `noise.Comparison`), floors (the time relative to that of `reference_times`). A baseline that makes
-    a number of passes over the data is compared with ours that do so too, if there are any.
+    passes over the data is compared with our solvers that do so too, if there are any.
     """
     table = times(results, targets)
     noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
@@ -64,10 +64,14 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     for (_, problem), group in grouped(rows, table["target"], table["problem"]).items():
         ours = [row for row in group if row["kind"] == "ours" and row["time"] >= 0]
         ours.sort(key=lambda row: row["time"])
-        alike = [row for row in ours if row["passes"]]
+        with_passes = [row for row in ours if row["passes"]]
         for row in group:
-            others = alike if row["kind"] == "peer" and row["passes"] and alike else ours
-            name, reference = (others[0]["solver"], others[0]["times"]) if others else ("", ())
+            candidates = (
+                with_passes if row["kind"] == "peer" and row["passes"] and with_passes else ours
+            )
+            name, reference = (
+                (candidates[0]["solver"], candidates[0]["times"]) if candidates else ("", ())
+            )
             itself = name == row["solver"]
             ratio = compare([(row["times"], reference)], noise.get(str(problem), 1.0))
             ratio = Comparison(1.0) if itself else ratio
@@ -78,10 +82,10 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
 
 
 def reference_times(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each problem: n, d, support, values, nanoseconds (each), time (s).
+    """Return one row per problem: n, d, support, values, nanoseconds (per value), time (s).
 
     The time is that of one dense evaluation of the answer at its samples: E = n·nSV − nSV²/2 kernel
-    values, with nSV of the answer with the least certified gap, at the median time of a value that
+    values, with nSV of the answer with the smallest certified gap, at the median time per value that
     `KernelFloor` measured in the same runs. Without such runs the last two are NaN.
     """
     rows: list[Row] = []
@@ -100,36 +104,36 @@ def reference_times(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
-    """Return one row for each target and solver of the table of `compared`.
+    """Return one row per target and solver of the table of `compared`.
 
-    Sorted by target, ours first. Columns: target, solver, kind, single, ours (our solvers that the
-    ratios are to), mean (geometric, of the ratios), low, high and within_noise of it, problems (over
-    how many), least, most, failed (problems that ours solved and it did not, though it was asked),
-    alone (problems that it solved and ours did not). The interval is of the mean over these very
-    problems. `noise` is what `noise_of_means` gives.
+    Sorted by target, ours first. Columns: target, solver, kind, single, ours (our solvers in the
+    denominators), mean (geometric, of the ratios) with its low, high and within_noise, problems (their
+    number), least, most, failed (problems that ours solved and it did not, though the target was
+    requested), alone (problems that it solved and ours did not). The interval is of the mean over these
+    fixed problems. `noise` is the result of `noise_of_means`.
     """
     fails = table[table["kind"] == "ours"].groupby(["target", "problem"])["time"].min().isna()
     pairs = pd.MultiIndex.from_frame(table[["target", "problem"]])
     missed = table.assign(missed=fails.reindex(pairs).fillna(value=True).to_numpy(dtype=bool))
-    places = ["target", "solver", "kind"]
+    keys = ["target", "solver", "kind"]
     rows: list[Row] = []
-    for place, own in missed.groupby(places, sort=False):
-        both = own.dropna(subset=["ratio"])
-        others = both[both["reference"].map(len) > 0]
-        times = list(zip(others["times"], others["reference"], strict=True))
+    for key, group in missed.groupby(keys, sort=False):
+        both = group.dropna(subset=["ratio"])
+        paired = both[both["reference"].map(len) > 0]
+        times = list(zip(paired["times"], paired["reference"], strict=True))
         mean = vars(compare(times, noise, ones=len(both) - len(times)))
         names = both["ours"].value_counts()
         counted = [str(name) if len(names) == 1 else f"{name} ({n})" for name, n in names.items()]
-        row = dict(zip(places, place, strict=True)) | {
-            "single": own["single"].iloc[0],
+        row = dict(zip(keys, key, strict=True)) | {
+            "single": group["single"].iloc[0],
             "ours": ", ".join(counted),
             "mean": mean.pop("ratio"),
             **mean,
             "problems": len(both),
             "least": both["ratio"].min(),
             "most": both["ratio"].max(),
-            "failed": int((tried_in_vain(own) & ~own["missed"]).sum()),
-            "alone": int((own["time"].notna() & own["missed"]).sum()),
+            "failed": int((tried_in_vain(group) & ~group["missed"]).sum()),
+            "alone": int((group["time"].notna() & group["missed"]).sum()),
         }
         rows.append(row)
     order = ["target", "kind", "solver"]
@@ -139,17 +143,17 @@ def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
 def intercepts(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Return the cost of the unregularised intercept, for problems that were also solved without it.
 
-    Columns: target, problem (with it), solver, without and with (s), ratio; one row for each target,
-    problem and solver that solved both. `table` is that of `compared` for the same results.
+    Columns: target, problem (with it), solver, without and with (s), ratio; one row per target, problem
+    and solver that solved both. `table` is the result of `compared` for the same results.
     """
-    known = specifications(results)
+    specs = specifications(results)
     has = table["problem"].map(
-        {name: own["parameters"].get("intercept") for name, own in known.items()}
+        {name: spec["parameters"].get("intercept") for name, spec in specs.items()}
     )
-    alike = table.assign(alike=table["problem"].map(words_of(results, {"intercept"})))
-    keys = ["target", "alike", "solver"]
-    both = alike[has.eq(False)][[*keys, "time"]].merge(
-        alike[has.eq(True)][[*keys, "problem", "time"]], on=keys, suffixes=("_without", "_with")
+    matched = table.assign(words=table["problem"].map(words_of(results, {"intercept"})))
+    keys = ["target", "words", "solver"]
+    both = matched[has.eq(False)][[*keys, "time"]].merge(
+        matched[has.eq(True)][[*keys, "problem", "time"]], on=keys, suffixes=("_without", "_with")
     )
     both = both.rename(columns={"time_without": "without", "time_with": "with"})
     return both.assign(ratio=both["with"] / both["without"]).dropna(subset=["ratio"])
@@ -157,5 +161,5 @@ def intercepts(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
 
 def passes(results: pd.DataFrame) -> pd.DataFrame:
     """Return the configurations of solvers that count passes over the data; empty if there are none."""
-    known = configurations(results)
-    return known[known["passes"]]
+    table = configurations(results)
+    return table[table["passes"]]

@@ -1,11 +1,11 @@
-"""What the scatter of times allows us to conclude: intervals of their ratios, and timing noise.
+"""Confidence intervals of ratios of times, and timing noise.
 
     ratio = median(times) / median(times of the reference)
 
 with a 95 % interval of its logarithm, from Student's t with Welch's degrees of freedom (Welch,
 Biometrika 34, 1947): the median of the logarithms of n times with standard deviation s has a variance of
 about π s² / (2n + 1). In simulations with three, five and ten repetitions and scatter that is normal,
-skewed or has outliers, alike or unlike for the two solvers, it covers the true ratio in at least 96 % of
+skewed or has outliers, equal or not for the two solvers, it covers the true ratio in at least 96 % of
 the samples, and the mean of 13 ratios in at least 94 %. The percentile bootstrap covers a ratio in 73 to
 91 % with three repetitions, as a resampled median cannot leave the range of the times.
 
@@ -26,7 +26,7 @@ from dualgap.problems import Vector
 
 FEWEST = 3  # repetitions that an interval needs
 MARK = "~"
-_CONFIDENCE = 0.95  # of intervals, as all tables call them
+_CONFIDENCE = 0.95  # the tables say 95 %
 _NAN = float("nan")
 
 
@@ -37,7 +37,7 @@ class Comparison:
     Attributes
     ----------
     low, high : ends of the 95 % interval; NaN with fewer than 3 repetitions on either side.
-    within_noise : whether it might as well be 1.
+    within_noise : whether it cannot be distinguished from 1.
     """
 
     ratio: float
@@ -47,19 +47,19 @@ class Comparison:
 
     @property
     def factor(self) -> str:
-        """The ratio, `1.04×`; `1×` where no interval shows that the third digit is significant."""
+        """The ratio, `1.04×`; with two digits, `1×`, if it has no interval."""
         coarse = np.isnan(self.low) and self.ratio < 9.95
         return f"{self.ratio:.2g}×" if coarse else f"{_number(self.ratio)}×"
 
     @property
     def spread(self) -> str:
-        """The interval and the mark that follow it: ` [0.97, 1.11] ~`."""
-        known = not np.isnan(self.low)
-        interval = f" [{_number(self.low)}, {_number(self.high)}]" if known else ""
+        """The interval and the noise mark: ` [0.97, 1.11] ~`."""
+        has_interval = not np.isnan(self.low)
+        interval = f" [{_number(self.low)}, {_number(self.high)}]" if has_interval else ""
         return interval + (f" {MARK}" if self.within_noise else "")
 
     def __str__(self) -> str:
-        """The ratio with its interval, nothing where there is none."""
+        """The ratio with its interval; empty without a ratio."""
         return "" if np.isnan(self.ratio) else self.factor + self.spread
 
 
@@ -76,9 +76,9 @@ def compare(
 
     Parameters
     ----------
-    pairs : for each problem the times (s, one a repetition) and those that they are compared to.
-    noise : the factor by which A/A pairs differ; 1 if it is not known.
-    ones : further ratios that are 1 because a solver is the reference itself.
+    pairs : for each problem the times (s, one per repetition) and the reference times.
+    noise : the factor by which A/A pairs differ; 1 if unknown.
+    ones : number of further ratios that are 1 because a solver is the reference itself.
     """
     if not pairs:
         return Comparison(1.0 if ones else _NAN)
@@ -97,7 +97,7 @@ def compare(
 
 
 def _margin(samples: Sequence[Vector], count: int) -> float:
-    """Return the factor from a mean of `count` ratios of the samples' medians to its interval's ends."""
+    """Return the factor between a mean of `count` ratios of medians and its interval's ends."""
     sizes = np.array([len(times) for times in samples])
     scatter = np.array([np.log(times).var(ddof=1) for times in samples])
     variances = np.pi / (2 * sizes + 1) * scatter / count**2
@@ -113,42 +113,40 @@ def _factor(ratio: float) -> float:
 
 
 def ranks(times: Sequence[Sequence[float]], noise: float = 1.0) -> list[int]:
-    """Return the ranks of solvers that are sorted by their medians, such as 1, 1, 3.
+    """Return the ranks of solvers sorted by their medians, such as 1, 1, 3.
 
     A solver shares the rank of the one before it if it is within the noise of the fastest of that rank.
     """
-    given: list[int] = []
+    result: list[int] = []
     first = 0
-    for place, mine in enumerate(times):
-        if place and not compare([(mine, times[first])], noise).within_noise:
-            first = place
-        given.append(first + 1)
-    return given
+    for index, current in enumerate(times):
+        if index and not compare([(current, times[first])], noise).within_noise:
+            first = index
+        result.append(first + 1)
+    return result
 
 
 def ranked(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Series:
-    """Return the ranks of solvers, problem by problem, and target by target where there are any.
-
-    A row without a time has none.
+    """Return the ranks of solvers per problem (and target, if there are any); NaN without a time.
 
     Parameters
     ----------
     table : columns problem, perhaps target, times (of the repetitions) and `time` (their median).
-    noise : what `noise_of_problems` returns.
+    noise : the result of `noise_of_problems`.
     """
-    found = pd.Series(np.nan, table.index)
+    result = pd.Series(np.nan, table.index)
     ordered = table.dropna(subset=[time]).sort_values(time, kind="stable")
     for (problem, *_), rows in ordered.groupby(_keys(table), sort=False):
-        given = ranks(rows["times"].tolist(), noise.get(str(problem), 1.0))
-        found[rows.index] = np.array(given, dtype=np.float64)
-    return found
+        values = ranks(rows["times"].tolist(), noise.get(str(problem), 1.0))
+        result[rows.index] = np.array(values, dtype=np.float64)
+    return result
 
 
 def noise_unknown(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Series:
-    """Whether the order of each row and the others of its problem (and target) may be chance.
+    """Whether the order of each row among those of its problem (and target) may be due to chance.
 
-    It may where several solvers have a time, one of them with fewer than `FEWEST` repetitions, and no
-    A/A pair tells how much identical runs differ. Parameters: see `ranked`.
+    It may if several solvers have a time, one of them with fewer than `FEWEST` repetitions, and no A/A
+    pair measures how much identical runs differ. Parameters: see `ranked`.
     """
     timed = table.dropna(subset=[time])
     groups = timed["times"].map(len).groupby([timed[key] for key in _keys(table)], sort=False)
@@ -159,7 +157,7 @@ def noise_unknown(table: pd.DataFrame, time: str, noise: Mapping[str, float]) ->
 def winners(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Series:
     """Whether each row is the fastest of its problem (and target), or within the noise of it.
 
-    These are what tables print bold; none is where the noise is not known. Parameters: see `ranked`.
+    Tables print these in bold; none is if the noise is unknown. Parameters: see `ranked`.
     """
     return ranked(table[~noise_unknown(table, time, noise)], time, noise).reindex(table.index) == 1
 
@@ -171,29 +169,32 @@ def _keys(table: pd.DataFrame) -> list[str]:
 def is_repeat(results: pd.DataFrame) -> pd.Series:
     """Whether each run is the second of an A/A pair."""
     marks = results["aa_repeat"] if "aa_repeat" in results else pd.Series(None, results.index)
-    return marks.eq(True)  # of a row without a mark it is missing
+    return marks.eq(True)  # missing marks count as False
 
 
 def without_repeats(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs but for the second ones of A/A pairs."""
+    """Return the runs without the second run of each A/A pair."""
     return results[~is_repeat(results)]
 
 
 def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each A/A pair whose runs have all finished.
+    """Return one row per A/A pair whose runs have all finished.
 
     Columns: problem, solver, and those of `Comparison`; empty without `noise: true`.
     """
-    done = results["time_solve"].where(results["status"] == "finished")
-    table = results.assign(repeat=is_repeat(results), done=done)
+    finished = results["time_solve"].where(results["status"] == "finished")
+    table = results.assign(repeat=is_repeat(results), finished=finished)
     keys = ["problem_id", "formulation", "solver", "params"]
     paired = table[table.groupby(keys)["repeat"].transform("any").astype(bool)]
     rows: list[dict[str, Any]] = []
     for (problem, _, solver), runs in paired.groupby(keys[:3], sort=False):
         pairs = [
-            (own["done"][own["repeat"]].tolist(), own["done"][~own["repeat"]].tolist())
-            for _, own in runs.groupby("params", sort=False)
-            if own["done"].notna().all() and 0 < own["repeat"].sum() < len(own)
+            (
+                group["finished"][group["repeat"]].tolist(),
+                group["finished"][~group["repeat"]].tolist(),
+            )
+            for _, group in runs.groupby("params", sort=False)
+            if group["finished"].notna().all() and 0 < group["repeat"].sum() < len(group)
         ]
         rows.append({"problem": problem, "solver": solver} | vars(compare(pairs)))
     columns = ["problem", "solver", *vars(Comparison(_NAN))]
@@ -209,7 +210,7 @@ def noise_of_problems(pairs: pd.DataFrame) -> dict[str, float]:
 def noise_of_means(pairs: pd.DataFrame) -> float:
     """Return the largest factor by which the A/A pairs of a solver differ in the geometric mean.
 
-    1 where there are no pairs.
+    1 without pairs.
     """
-    logs = [np.log(own["ratio"].to_numpy(np.float64)) for _, own in pairs.groupby("solver")]
+    logs = [np.log(group["ratio"].to_numpy(np.float64)) for _, group in pairs.groupby("solver")]
     return max((_factor(float(np.exp(log.mean()))) for log in logs), default=1.0)

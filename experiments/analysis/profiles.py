@@ -9,19 +9,19 @@ function values and the n samples for the variables:
 
     d_s(κ) = share of the problems p of solver s with t_ps ≤ κ · (n_p + 1)
 
-Quality profile, the same of the answers themselves, whatever time they took (like the accuracy profiles
+Quality profile, the same for the answers themselves, regardless of time (like the accuracy profiles
 of Beiranvand, Hare & Lucet, Best practices for comparing optimization algorithms, 2017), with g_ps the
 final certified relative gap, of the most accurate setting:
 
     q_s(g) = share of the problems p of solver s with g_ps ≤ g
 
-The problems of a solver are those that it was run on: results that were merged need not have every pair.
-A solver that was run and does not reach the target has t_ps = ∞, without a certified answer g_ps = ∞:
-a failure, which counts in the share.
+The problems of a solver are those that it was run on: merged results need not have every pair. A solver
+that was run and does not reach the target has t_ps = ∞, and without a certified answer g_ps = ∞: a failure,
+which counts in the share.
 
-A performance profile compares each solver with the best one: whether the second is better than the third
-it does not say, and without the best one their order may change (Gould & Scott, A note on performance
-profiles for benchmarking software, 2016).
+A performance profile compares each solver with the best one. It does not show whether the second is
+better than the third: without the best one, their order may change (Gould & Scott, A note on
+performance profiles for benchmarking software, 2016).
 """
 
 import numpy as np
@@ -33,11 +33,11 @@ from dualgap.experiments.records.outcomes import NOT_RUN
 from dualgap.problems import Vector
 
 PAIRWISE = (
-    "Who is ahead holds against the fastest solver only: the order of two others may change when the "
-    "fastest is left out, so compare solvers in pairs (Gould & Scott 2016)."
+    "A profile compares each solver with the fastest one only: the order of two others may change when "
+    "that one is left out, so compare solvers in pairs (Gould & Scott 2016)."
 )
-LEAST_GAP = 1e-16  # relative; float64 cannot resolve less, so smaller gaps are drawn here
-SHIFT = 0.01  # seconds
+LEAST_GAP = 1e-16  # relative; float64 resolves no less, so smaller gaps are drawn here
+SHIFT_S = 0.01  # of the shifted geometric mean; faster than most solves
 Curves = dict[str, tuple[Vector, Vector]]
 
 
@@ -45,7 +45,7 @@ def performance_profile(table: pd.DataFrame) -> Curves:
     """Return for each solver (τ, ρ), the corners of its profile at one target of `times`."""
     times = _by_problem(table, table["time"])
     ratios = times.div(times.min(axis=1), axis=0).mask(np.isinf(times), np.inf)
-    return _profiles(ratios, left=1.0)
+    return _profiles(ratios, start=1.0)
 
 
 def data_profile(table: pd.DataFrame) -> Curves:
@@ -54,7 +54,7 @@ def data_profile(table: pd.DataFrame) -> Curves:
 
 
 def quality_profile(results: pd.DataFrame) -> Curves:
-    """Return for each solver (g, q), the corners of its profile; a proof of infeasibility has no gap."""
+    """Return for each solver (g, q), the corners of its profile; proven infeasibility has gap 0."""
     proven = results["verdict"] == "infeasible"
     table = configurations(results.assign(relative_gap=results["relative_gap"].mask(proven, 0.0)))
     table = table[table["kind"] != "floor"]
@@ -64,81 +64,81 @@ def quality_profile(results: pd.DataFrame) -> Curves:
 
 def _by_problem(table: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
     """Return the values by problem and solver: ∞ for a failure, NaN for a pair that was not run."""
-    known = table.assign(value=values.astype(np.float64).fillna(np.inf))
-    return known.pivot(index="problem", columns="solver", values="value")
+    filled = table.assign(value=values.astype(np.float64).fillna(np.inf))
+    return filled.pivot(index="problem", columns="solver", values="value")
 
 
-def _profiles(values: pd.DataFrame, left: float = np.inf) -> Curves:
-    """Return the distribution function of each column, from `left` or the least to beyond the last.
+def _profiles(values: pd.DataFrame, start: float = np.inf) -> Curves:
+    """Return each column's distribution function from `start` or the minimum to beyond the maximum.
 
     Infinite values count in the shares, NaN does not.
     """
-    known = values.to_numpy(np.float64)
-    known = known[np.isfinite(known)]
-    if not known.size:
+    finite = values.to_numpy(np.float64)
+    finite = finite[np.isfinite(finite)]
+    if not finite.size:
         return {}
-    left = min(left, float(known.min()))
-    right = max(1.1 * float(known.max()), 2 * left)
+    start = min(start, float(finite.min()))
+    right = max(1.1 * float(finite.max()), 2 * start)
     curves: Curves = {}
-    for name, own in values.items():
-        corners, counts = np.unique(own[np.isfinite(own)], return_counts=True)
-        shares = counts.cumsum() / own.count()
-        if len(corners) == 0 or corners[0] > left:
-            corners, shares = np.append(left, corners), np.append(0.0, shares)
+    for name, column in values.items():
+        corners, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+        shares = counts.cumsum() / column.count()
+        if len(corners) == 0 or corners[0] > start:
+            corners, shares = np.append(start, corners), np.append(0.0, shares)
         curves[str(name)] = np.append(corners, right), np.append(shares, shares[-1])
     return curves
 
 
 def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
-    """Return one row for each solver at one target of `times`.
+    """Return one row per solver at one target of `times`.
 
-    Columns: solver, solved, impossible, asked (numbers of problems; asked: that it was run on), problems
-    (of all solvers together), mean (s; shifted geometric, over the problems that it was asked for,
-    `penalty` seconds where it did not reach the target), sgm10 and par2 (s; see `scores`, with the
-    penalty for the limit), ratio (of the mean to that of the first row, over the problems that both
-    were asked for; NaN where there are none). Solvers that were asked for most problems come first, then
-    those with the least mean; solvers that solved nothing come last.
+    Columns: solver, solved, impossible, asked (numbers of problems; asked: those it was run on),
+    problems (of all solvers together), mean (s; shifted geometric, over the problems that it was run
+    on, `penalty` seconds for each one on which it did not reach the target), sgm10 and par2 (s; see
+    `scores`, with the penalty as the limit), ratio (of the mean to that of the first row, over their
+    common problems; NaN if there are none). Solvers that were run on most problems come first, then
+    those with the smallest mean; solvers that solved nothing come last.
     """
     groups = table.assign(impossible=table["outcome"].isin(NOT_RUN)).groupby("solver", sort=False)
-    rows = groups.agg(solved=("time", "count"), impossible=("impossible", "sum"))
-    times = _by_problem(table, table["time"])[rows.index]
-    rows["asked"], rows["problems"] = times.count(), len(times)
+    summary = groups.agg(solved=("time", "count"), impossible=("impossible", "sum"))
+    times = _by_problem(table, table["time"])[summary.index]
+    summary["asked"], summary["problems"] = times.count(), len(times)
 
-    def mean(own: pd.Series) -> float:
-        return shifted_geometric_mean(own, penalty, SHIFT)
+    def mean(column: pd.Series) -> float:
+        return shifted_geometric_mean(column, penalty, SHIFT_S)
 
-    asked = {name: own.dropna() for name, own in times.items()}
-    rows["mean"] = [mean(own) for own in asked.values()]
-    rows["sgm10"] = [shifted_geometric_mean(own, penalty) for own in asked.values()]
-    rows["par2"] = [par(own, penalty) for own in asked.values()]
+    requested = {name: column.dropna() for name, column in times.items()}
+    summary["mean"] = [mean(column) for column in requested.values()]
+    summary["sgm10"] = [shifted_geometric_mean(column, penalty) for column in requested.values()]
+    summary["par2"] = [par(column, penalty) for column in requested.values()]
     order = ["failed", "asked", "mean"]
-    rows = rows.assign(failed=rows["solved"] == 0).sort_values(
+    summary = summary.assign(failed=summary["solved"] == 0).sort_values(
         order, ascending=[True, False, True], kind="stable"
     )
-    first = asked[rows.index[0]]
-    shared = {name: asked[name].index.intersection(first.index) for name in rows.index}
-    rows["ratio"] = [
-        mean(asked[name][both]) / mean(first[both]) if len(both) else np.nan
+    first = requested[summary.index[0]]
+    shared = {name: requested[name].index.intersection(first.index) for name in summary.index}
+    summary["ratio"] = [
+        mean(requested[name][both]) / mean(first[both]) if len(both) else np.nan
         for name, both in shared.items()
     ]
-    return rows.drop(columns="failed").reset_index()
+    return summary.drop(columns="failed").reset_index()
 
 
 def partly_asked(table: pd.DataFrame) -> str:
-    """Return which solvers of `times` were not run on every problem, in a sentence; empty if none."""
+    """Return a sentence on the solvers of `times` that were not run on every problem; empty if none."""
     problems = table["problem"].nunique()
-    asked = table.groupby("solver", sort=False)["problem"].nunique()
-    fewer = [f"{name} {count} of {problems}" for name, count in asked.items() if count < problems]
+    counts = table.groupby("solver", sort=False)["problem"].nunique()
+    fewer = [f"{name} {count} of {problems}" for name, count in counts.items() if count < problems]
     if not fewer:
         return ""
     return (
-        f"Not every solver was asked for every problem: {', '.join(fewer)}. The means, counts and "
-        "profiles of a solver are over the problems that it was asked for."
+        f"Not every solver was run on every problem: {', '.join(fewer)}. The means, counts and profiles "
+        "of a solver are over the problems that it was run on."
     )
 
 
 def penalty_of(time_limit: float | None, results: pd.DataFrame) -> tuple[float, str]:
-    """Return what a target that was not reached counts as, in seconds and as text."""
+    """Return the time that a missed target counts as, in seconds and as text."""
     if time_limit is not None:
         return float(time_limit), f"{time_limit:g} s, the time limit of a run"
     slowest = float(results["time_solve"].max())

@@ -1,11 +1,11 @@
-"""How fast a run came near the optimum: order and rate of its distances, and the published bound.
+"""Convergence of a run: order and rate of its distances to the optimum, and the published bound.
 
 The distance of an iterate is |objective − optimum|, of the dual for a solver of box QPs and of the
-primal for one of risks, and the optimum is in the middle of the best certified bounds of all runs.
-Distances below `_RESOLVED` times what is left between these bounds are not used.
+primal for a solver of risks; the optimum is the midpoint of the best certified bounds of all runs.
+Distances below `_RESOLUTION_FACTOR` times the difference of these bounds are not used.
 
-Orders are fitted to the evaluations that came nearer than all before them, in the lower half of the
-decades that are resolved, where the first steps no longer matter, or to the last five of them.
+Orders are fitted to the evaluations that improved on all earlier ones, in the lower half of the resolved
+decades, where the first steps no longer matter, or to the last five of them.
 
     sublinear: distance ∝ k^rate          linear: distance ∝ rate^k
 """
@@ -22,24 +22,25 @@ from dualgap.problems import Vector
 from dualgap.problems.forms import ERM
 from dualgap.solvers import SOLVERS, Solver
 
-_RESOLVED = 10.0
-_FEWEST = 5  # evaluations that a rate is fitted to
-_BLOCKS = 10  # of evaluations, at most, that are left out in turn for the interval
-# how much nearer, and by which step, an evaluation is that has reached the optimum
-_JUMP, _SOON = 1e3, 1.5
+_RESOLUTION_FACTOR = 10.0  # the optimum is known to half the difference: an error of 5 %
+_MIN_EVALUATIONS = 5  # evaluations: two parameters are fitted
+_MAX_JACKKNIFE_BLOCKS = 10  # blocks of evaluations that are left out in turn
+# convergence is finite if the distance drops by this factor to below the resolution, in few more steps
+_FINITE_DROP = 1e3
+_FINITE_STEP_RATIO = 1.5
 
 
 class Rate(NamedTuple):
-    """What was fitted to the distances of one run.
+    """Rate of convergence fitted to the distances of one run.
 
     Attributes
     ----------
-    order : "sublinear" or "linear", whichever line fits better; "finite" where, from afar, the next
-        evaluation was too near to be resolved; "" where there are too few evaluations.
+    order : "sublinear" or "linear", whichever line fits better; "finite" if the next evaluation
+        after a distant one was too near to be resolved; "" if there are too few evaluations.
     reached : the first step whose distance is not resolved; inf if there is none.
     value : the exponent of k, or the factor of a step. low, high : its 95 % interval, from a jackknife
-        over blocks of evaluations, as neighbours are alike.
-    steps, distances : those that it was fitted to, (m,).
+        over blocks of evaluations, as neighbours are correlated.
+    steps, distances : the fitted points, (m,).
     """
 
     order: str = ""
@@ -60,14 +61,14 @@ class Rate(NamedTuple):
 
 
 class Approach(NamedTuple):
-    """The evaluations of one run.
+    """Distances of one run's evaluations to the optimum, and their rate.
 
     Attributes
     ----------
-    steps, distances : of each evaluation with k > 0, (m,), where it is resolved.
-    bounds : the published bound at these steps; None where there is none, or the problem's constants
-        were not recorded (`describe: true`).
-    rate : what was fitted.
+    steps, distances : of each resolved evaluation with k > 0, (m,).
+    bounds : the published bound at these steps; None if there is none, or the problem's constants were
+        not recorded (`describe: true`).
+    rate : the fitted rate.
     """
 
     steps: Vector
@@ -77,20 +78,20 @@ class Approach(NamedTuple):
 
 
 def approach(run: pd.Series, evaluations: pd.DataFrame, results: pd.DataFrame) -> Approach:
-    """Return how one run came near the optimum.
+    """Return the distances of one run to the optimum, with bounds and rate.
 
     Parameters
     ----------
-    run : its row of `load_results`. evaluations : its rows of `load_traces`, in the order of time.
+    run : its row of `load_results`. evaluations : its rows of `load_traces`, in order of time.
     results : all runs of problems with the same optimum.
     """
     low, high = results["dual_objective"].max(), results["primal_objective"].min()
     solver = SOLVERS.get(str(run["solver"]))
     column = "primal_objective" if solver and solver.form is ERM else "dual_objective"
-    known = evaluations[["iteration", column]].to_numpy(np.float64)
-    known = known[np.isfinite(known).all(axis=1) & (known[:, 0] > 0)]
-    steps, distances = known[:, 0], np.abs(known[:, 1] - 0.5 * (low + high))
-    resolution = _RESOLVED * max(high - low, np.finfo(float).eps * abs(high))
+    values = evaluations[["iteration", column]].to_numpy(np.float64)
+    values = values[np.isfinite(values).all(axis=1) & (values[:, 0] > 0)]
+    steps, distances = values[:, 0], np.abs(values[:, 1] - 0.5 * (low + high))
+    resolution = _RESOLUTION_FACTOR * max(high - low, np.finfo(float).eps * abs(high))
     resolved = distances > resolution
     return Approach(
         steps[resolved],
@@ -106,31 +107,31 @@ def _bounds(
     """Return the published bound, with constants from the best certified answer to the problem."""
     if "total_weight" not in results or results["total_weight"].isna().all():
         return None
-    known = results.dropna(subset=["total_weight"]).sort_values("relative_gap")
+    described = results.dropna(subset=["total_weight"]).sort_values("relative_gap")
     best = {
-        own.name: float(known[own.name].iloc[0]) if own.name in known else np.nan
-        for own in DESCRIBED
+        column.name: float(described[column.name].iloc[0]) if column.name in described else np.nan
+        for column in DESCRIBED
     }
     bounds = solver(**json.loads(run["params"])).worst_case(steps, best)
     return None if bounds is None or not np.isfinite(bounds).all() else bounds
 
 
 def fitted(steps: Vector, distances: Vector, resolution: float) -> Rate:
-    """Return the rate of distances (m,) at steps k > 0 (m,) as far as they are above the resolution."""
+    """Return the rate of the distances (m,) above the resolution, at steps k > 0 (m,)."""
     nearest = np.minimum.accumulate(distances)
-    far = nearest > resolution
-    reached = float(steps[~far].min(initial=np.inf))
-    steps, nearest = steps[far], nearest[far]
+    resolved = nearest > resolution
+    reached = float(steps[~resolved].min(initial=np.inf))
+    steps, nearest = steps[resolved], nearest[resolved]
     if not nearest.size:
         return Rate(reached=reached)
-    if reached <= _SOON * steps[-1] and nearest[-1] > _JUMP * resolution:
+    if reached <= _FINITE_STEP_RATIO * steps[-1] and nearest[-1] > _FINITE_DROP * resolution:
         return Rate("finite", reached)
-    better = np.diff(nearest, prepend=np.inf) < 0
-    steps, nearest = steps[better], nearest[better]
-    if steps.size < _FEWEST:
+    improved = np.diff(nearest, prepend=np.inf) < 0
+    steps, nearest = steps[improved], nearest[improved]
+    if steps.size < _MIN_EVALUATIONS:
         return Rate(reached=reached)
-    late = np.count_nonzero(nearest**2 <= nearest[0] * nearest[-1])
-    steps, nearest = (values[-max(late, _FEWEST) :] for values in (steps, nearest))
+    n_fitted = np.count_nonzero(nearest**2 <= nearest[0] * nearest[-1])
+    steps, nearest = (values[-max(n_fitted, _MIN_EVALUATIONS) :] for values in (steps, nearest))
     fits = {"sublinear": np.log(steps), "linear": steps}
     order = max(fits, key=lambda name: abs(np.corrcoef(fits[name], np.log(nearest))[0, 1]))
     interval = _slope(fits[order], np.log(nearest))
@@ -140,7 +141,7 @@ def fitted(steps: Vector, distances: Vector, resolution: float) -> Rate:
 
 def _slope(x: Vector, y: Vector) -> Vector:
     """Return the slope of the least-squares line, and the ends of its 95 % interval."""
-    blocks = np.array_split(np.arange(x.size), min(_BLOCKS, x.size))
+    blocks = np.array_split(np.arange(x.size), min(_MAX_JACKKNIFE_BLOCKS, x.size))
     without = [np.polyfit(np.delete(x, block), np.delete(y, block), 1)[0] for block in blocks]
     freedom = len(blocks) - 1
     slope, error = np.polyfit(x, y, 1)[0], np.sqrt(freedom * np.var(without))

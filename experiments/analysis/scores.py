@@ -1,6 +1,6 @@
-"""One number for the times of a solver on all problems, with failures charged: SGM10 and PAR-2.
+"""Scores of a solver's times on all problems, with penalties for failures: SGM10 and PAR-2.
 
-The first is that of Mittelmann's benchmarks, the second that of competitions in satisfiability.
+Mittelmann's benchmarks use the first, SAT competitions the second.
 """
 
 from collections.abc import Iterable
@@ -24,22 +24,21 @@ def shifted_geometric_mean(times: Iterable[float], limit: float, shift: float = 
 
     Parameters
     ----------
-    times : in seconds; NaN or infinite where a problem was not solved, which counts as `limit` seconds.
+    times : in seconds; NaN or infinite if a problem was not solved, which counts as `limit` seconds.
     """
     return float(np.expm1(np.log1p(_charged(times, limit) / shift).mean()) * shift)
 
 
 def par(times: Iterable[float], limit: float) -> float:
-    """Return the mean of the times in seconds, "penalised average runtime".
+    """Return the penalised average runtime (PAR-2) in seconds.
 
     Parameters
     ----------
-    times : in seconds; NaN or infinite where a problem was not solved, which counts as twice `limit`
-        seconds.
+    times : in seconds; NaN or infinite if a problem was not solved, which counts as `2 * limit`.
     """
     return float(_charged(times, 2.0 * limit).mean())
 
 
 def _charged(times: Iterable[float], charge: float) -> Vector:
-    known = np.asarray(list(times), np.float64)
-    return np.where(np.isfinite(known), known, charge)
+    values = np.asarray(list(times), np.float64)
+    return np.where(np.isfinite(values), values, charge)

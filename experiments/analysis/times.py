@@ -1,8 +1,8 @@
-"""The time that a solver took for a problem, in one of three readings.
+"""The time that a solver took for a problem, under one of three definitions.
 
-A configuration is a solver with all its settings but the seed; a series is a solver with its settings
-but those that trade time for accuracy (`labels.ACCURACY`). The time of a configuration is the median
-over its repetitions, and its gap the largest of theirs.
+A configuration is a solver with all its settings except the seed; a series is a solver with its settings
+except those that trade time for accuracy (`labels.ACCURACY`). The time of a configuration is the median
+over its repetitions, and its gap their largest.
 """
 
 import json
@@ -18,22 +18,22 @@ from dualgap.experiments.records.names import AA_REPEAT, gap_text, missed_gap_te
 from dualgap.experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
 READINGS = {
-    "whole_run": "Times are those of whole runs: medians over the repetitions.",
+    "whole_run": "Times are those of whole runs, medians over the repetitions.",
     "cheapest_setting": (
-        "Times are those of the cheapest setting: of the runs of a solver, whatever their tolerance, "
+        "Times are those of the cheapest setting: the fastest among a solver's runs, at any tolerance, "
         "whose certified relative gap is at or below the target."
     ),
     "first_within": (
         "Times are those of the first evaluation within the target: seconds of solving until the "
-        "certified relative gap was first as small, the median over the repetitions of the cheapest "
-        "setting that reached it."
+        "certified relative gap first reached the target, medians over the repetitions of the "
+        "cheapest setting that reached it."
     ),
 }
-NOT_ASKED = "short"  # of a target: the gap still fell at the smallest tolerance that was given
-PASSES = "epochs"  # the accuracy of solvers that make a number of passes over the data
-SHORTEST_TIME = 1e-7  # seconds, the clock's resolution
-_LIMIT = "max_iter"  # two limits that were not reached do not distinguish solvers
-_NEAR = 0.5  # share of the next best gap above which a smaller tolerance has gained next to nothing
+NOT_ASKED = "short"  # outcome at a target: the gap still fell at the smallest tolerance tried
+PASSES = "epochs"  # accuracy setting of solvers that make a number of passes over the data
+CLOCK_RESOLUTION_S = 1e-7  # shorter times are not resolved
+_ITERATION_LIMIT = "max_iter"  # limits that were not reached do not distinguish solvers
+_STALL_RATIO = 0.5  # best gap over second best, from which on a smaller tolerance gained little
 _AT_TARGET = ("target", "problem", "solver", "kind", "setting", "passes", "gap", "memory", "n")
 _AT_TARGET += ("single", "time", "times", "setup", "outcome")
 Row = dict[str, Any]
@@ -44,59 +44,58 @@ def times(
     targets: Iterable[float] | None = None,
     traces: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return one row for each target, problem and series: its cheapest configuration that reached it.
+    """Return one row per target, problem and series: its cheapest configuration that reached it.
 
     Columns: target, problem, solver, kind, setting, passes, gap, memory, n, single, time, times, setup
-    (see `configurations`), outcome ("reached"). Of a series that did not reach the target the time is
-    NaN, `gap` its best one, and `outcome` says how it ended. Times are those of the cheapest setting, or
-    with traces of the first evaluation within the target; those of whole runs: see `whole_runs`.
+    (see `configurations`), outcome ("reached"). If a series did not reach the target, its time
+    is NaN, `gap` its best one, and `outcome` how it ended. Times are those of the cheapest setting, or
+    with traces, of the first evaluation within the target; for whole runs see `whole_runs`.
 
     Parameters
     ----------
-    targets : relative gaps; by default those above the least `target_gap`, and that one, each for the
-        problems that were to be solved to it: a path has a gap of its own.
-    traces : evaluations (`load_traces`), at the first of which within the target a run has reached it; a
-        run without any reaches it at its end. A proof that a problem is infeasible counts as an answer.
+    targets : relative gaps; by default `targets_above` the smallest `target_gap`, each for the problems
+        with at most this `target_gap`: a path has its own gap.
+    traces : evaluations (`load_traces`): a run reaches the target at the first one within it, or without
+        any at its end. A proof that a problem is infeasible counts as an answer.
     """
     rows: list[Row] = []
     results = results[results["solver"].map(kind_of) != "floor"]
-    as_asked = targets is None
+    by_own_target = targets is None
     if targets is None:
         targets = targets_above(float(results["target_gap"].min())) if len(results) else ()
-    known = configurations(results) if len(results) else pd.DataFrame()
+    table = configurations(results) if len(results) else pd.DataFrame()
     for target in targets:
         if traces is not None:
-            known = configurations(_stopped_at(target, results, traces))
-            known["time"] = known["time"].clip(lower=SHORTEST_TIME)
-        own = known[known["target_gap"] <= target] if as_asked else known
-        groups = grouped(own.to_dict("records"), own["problem"], own["solver"])
+            table = configurations(_stopped_at(target, results, traces))
+            table["time"] = table["time"].clip(lower=CLOCK_RESOLUTION_S)
+        selected = table[table["target_gap"] <= target] if by_own_target else table
+        groups = grouped(selected.to_dict("records"), selected["problem"], selected["solver"])
         rows += [_cheapest(target, runs) for runs in groups.values()]
     return pd.DataFrame(rows, columns=[*_AT_TARGET])
 
 
-def reading_of(results: pd.DataFrame, traces: pd.DataFrame) -> str:
-    """Return the key of `READINGS` in which the times of all these solvers compare.
+def select_time_definition(results: pd.DataFrame, traces: pd.DataFrame) -> str:
+    """Return the key of `READINGS` under which the times of all these solvers are comparable.
 
-    "first_within" if every solver was evaluated while it ran: at least two evaluations of one of its
-    runs. Else "cheapest_setting", as the time of a solver that is evaluated at its end alone is that of
-    a whole run.
+    "first_within" if every solver was evaluated while it ran, at least twice in one of its runs. Else
+    "cheapest_setting", as a solver evaluated only at its end has only times of whole runs.
     """
     timed = results[results["time_solve"].notna() & (results["solver"].map(kind_of) != "floor")]
     counts = timed["run_id"].map(traces["run_id"].value_counts()).fillna(0)
-    most = counts.groupby(timed["solver"]).max()
-    return "first_within" if len(most) and (most >= 2).all() else "cheapest_setting"
+    evaluations = counts.groupby(timed["solver"]).max()
+    return "first_within" if len(evaluations) and (evaluations >= 2).all() else "cheapest_setting"
 
 
 def tried_in_vain(table: pd.DataFrame) -> pd.Series:
-    """Whether each row of `times` is of a solver that was asked for the target and did not reach it.
+    """Whether each row of `times` is of a solver that missed a target it was asked for.
 
-    One whose gap still fell at the smallest of the tolerances that were given was not asked.
+    It was not asked if its gap still fell at the smallest tolerance tried.
     """
     return table["time"].isna() & ~table["outcome"].isin((*NOT_RUN, NOT_ASKED))
 
 
 def missed(row: Mapping[Any, Any]) -> str:
-    """Return what a table shows instead of a time to a target; nothing if it was not asked for."""
+    """Return the text of a table cell without a time; empty if the target was not asked for."""
     outcome = str(row["outcome"]).replace("_", " ")
     if outcome == NOT_ASKED:
         return "– no certified answer" if isnan(row["gap"]) else ""
@@ -107,9 +106,9 @@ def missed(row: Mapping[Any, Any]) -> str:
 
 
 def solved_of(row: Mapping[Any, Any]) -> str:
-    """Return `1 of 3 solved` where not all runs of a configuration ended alike, else nothing."""
-    some = 0 < row["solved"] < row["runs"]
-    return f"{row['solved']} of {row['runs']} solved" if some else ""
+    """Return `1 of 3 solved` if only some runs of a configuration are solved, else an empty string."""
+    partial = 0 < row["solved"] < row["runs"]
+    return f"{row['solved']} of {row['runs']} solved" if partial else ""
 
 
 def _stopped_at(target: float, results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
@@ -127,31 +126,33 @@ def _stopped_at(target: float, results: pd.DataFrame, traces: pd.DataFrame) -> p
 
 
 def _cheapest(target: float, runs: list[Row]) -> Row:
-    """Return the configuration of a series that stands for it at a target."""
+    """Return the configuration that represents a series at a target."""
     reached = [run for run in runs if run["gap"] <= target and run["time"] >= 0]
-    most = max((len(run["times"]) for run in reached), default=0)
-    reached = [run for run in reached if len(run["times"]) == most]  # of a search, the chosen ones
+    repetitions = max((len(run["times"]) for run in reached), default=0)
+    reached = [
+        run for run in reached if len(run["times"]) == repetitions
+    ]  # in a search: the chosen ones
     if reached:
         chosen = min(reached, key=lambda run: run["time"])
         return chosen | {"target": target, "outcome": "reached"}
     best = sorted(runs, key=lambda run: (isnan(run["gap"]), run["gap"]))
-    ended = [run["status"] for run in runs if run["status"] != "finished"]
-    # a search has asked for all; else a solver that was asked for more and claims to have given it has
-    # stalled, and one whose gap still falls with its tolerance might get there with a smaller one
-    two = [run for run in best if not isnan(run["gap"])][:2]
-    claimed = len(two) == 2 and all(run["claimed"] == "optimal" for run in two)
-    stalled = claimed and two[0]["gap"] >= _NEAR * two[1]["gap"]
+    failures = [run["status"] for run in runs if run["status"] != "finished"]
+    # stalled: a search tried all tolerances, or the smaller of two tolerances, which the solver claims
+    # to have met, gained little; otherwise a smaller tolerance might reach the target
+    best_two = [run for run in best if not isnan(run["gap"])][:2]
+    claimed = len(best_two) == 2 and all(run["claimed"] == "optimal" for run in best_two)
+    stalled = claimed and best_two[0]["gap"] >= _STALL_RATIO * best_two[1]["gap"]
     stalled = stalled or any(run["searched"] for run in runs)
-    outcome = ended[0] if ended else "stalled" if stalled else NOT_ASKED
+    outcome = failures[0] if failures else "stalled" if stalled else NOT_ASKED
     return best[0] | {"target": target, "time": float("nan"), "times": (), "outcome": outcome}
 
 
 def whole_runs(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each problem and configuration, in the order of the runs.
+    """Return one row per problem and configuration, in the order of the runs.
 
     Columns: problem, solver (its configuration), first (the same without the mark of an A/A pair's
-    second run), repeat (whether it is that), outcome (the worst), runs, solved (how many of these are
-    solved, or proven infeasible), times (of each repetition, in seconds), worst_gap (relative), proven
+    second run), repeat (whether it is that run), outcome (the worst), runs, solved (number of runs
+    solved or proven infeasible), times (of each repetition, in seconds), worst_gap (relative), proven
     (whether all bounds are), reason, host, and the medians of all numbers of the records and of
     `relative_suboptimality`.
     """
@@ -163,41 +164,40 @@ def whole_runs(results: pd.DataFrame) -> pd.DataFrame:
         relative_suboptimality=relative_suboptimality(results),
     )
     groups = table.groupby(["problem_id", "configuration"], sort=False)
-    known = groups[["first", "repeat", "host"]].first()
-    known = known.assign(
+    summary = groups[["first", "repeat", "host"]].first()
+    summary = summary.assign(
         runs=groups.size(),
         solved=groups["solved"].sum(),
         worst_gap=groups["relative_gap"].max(),
         proven=groups["proven"].all(),
     )
     table["reason"] = table["reason"].fillna("").astype(str)
-    places = groups.ngroup()
+    group_ids = groups.ngroup()
     table["outcome"] = list(map(outcome_of, table["status"], table["verdict"]))
     outcomes, seconds, reasons = (
-        grouped(table[name], places).values() for name in ("outcome", "time_solve", "reason")
+        grouped(table[name], group_ids).values() for name in ("outcome", "time_solve", "reason")
     )
-    known["outcome"] = list(map(worst, outcomes))
-    known["times"] = [tuple(time for time in own if not isnan(time)) for own in seconds]
-    known["reason"] = ["; ".join(filter(None, dict.fromkeys(own))) for own in reasons]
-    # its specification, which no row has where there is none to be read, is no number
+    summary["outcome"] = list(map(worst, outcomes))
+    summary["times"] = [tuple(time for time in group if not isnan(time)) for group in seconds]
+    summary["reason"] = ["; ".join(filter(None, dict.fromkeys(group))) for group in reasons]
+    # the problem's specification is not a number, even if it is missing in all rows
     numbers = results.drop(columns="problem", errors="ignore").select_dtypes("float")
     medians = groups[[*numbers, "relative_suboptimality"]].median()
     names = {"problem_id": "problem", "configuration": "solver"}
-    return known.join(medians).reset_index().rename(columns=names)
+    return summary.join(medians).reset_index().rename(columns=names)
 
 
 def configurations(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each problem, series and accuracy setting of a solver.
+    """Return one row per problem, series and accuracy setting of a solver.
 
     Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text), passes
-    (whether that is a number of passes over the data), epochs (how many), time (s), times (of each
-    repetition), setup (s), single (whether the solver uses one thread, however many it may use), gap
-    (relative), suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first
-    that is not "finished"), claimed, n, searched (whether its accuracy was). The second runs of A/A
-    pairs are left out. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD), or
-    makes a number of passes (Pegasos), is that to the best dual bound which any run of the same problem
-    proved. Answers that are wrong or not certified have none; one that float64 does not resolve to its
-    own target has a gap all the same.
+    (whether that is a number of passes over the data), epochs (their number), time (s), times (of each
+    repetition), setup (s), single (whether the solver uses only one thread), gap (relative),
+    suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first that is not
+    "finished"), claimed, n, searched (whether its accuracy was searched for). The second runs of A/A pairs
+    are omitted. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD), or makes a
+    number of passes (Pegasos), is that to the best dual bound proved by any run of the same problem.
+    Wrong or uncertified answers have none; one that float64 does not resolve to its target has a gap.
     """
     results = without_repeats(results)
     distance = relative_suboptimality(results).clip(lower=0.0)
@@ -206,13 +206,13 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     epochs = accuracies[PASSES].where(accuracies.notna().sum(axis=1) == 1)
     passes = epochs.notna()
     primal = passes | results["bound_source"].str.endswith("recovered from w")
-    # of several binary problems one is not certified where the gap is within the target; a gap above it
-    # is larger by rounding alone where it is not certified: a bound, which counts for looser targets
+    # uncertified with a gap within the target: one of several binary problems has no certificate;
+    # uncertified with a gap above it: the gap includes rounding, a valid bound for looser targets
     within = results["relative_gap"] <= results["target_gap"]
     verdict = results["verdict"]
     doubtful = (verdict == "wrong") | ((verdict == "uncertified") & within)
     table = joined_by_optimum(results).assign(
-        label=solver_labels(results, leave_out={*ACCURACY, _LIMIT}),
+        label=solver_labels(results, leave_out={*ACCURACY, _ITERATION_LIMIT}),
         setting=list(map(_accuracy_text, accuracies.to_numpy())),
         passes=passes,
         epochs=epochs,
@@ -223,42 +223,44 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
         distance=distance,
         certified=results["relative_gap"].mask(doubtful).mask(primal, distance),
     )
-    # runs with two limits on iterations are of one solver, and still no repetitions of each other
-    limits = pd.Series([f", {_LIMIT} {own.get(_LIMIT)}" for own in settings], results.index)
+    # runs with different iteration limits are of one solver, but not repetitions of each other
+    limits = [f", {_ITERATION_LIMIT} {each.get(_ITERATION_LIMIT)}" for each in settings]
+    limits = pd.Series(limits, results.index)
     varied = limits.groupby([table["label"], table["setting"]]).transform("nunique") > 1
     table["setting"] = (table["setting"] + limits.where(varied, "")).str.removeprefix(", ")
     problems = table.groupby("problem_id", sort=False)
     views = ", " + table["formulation"]
     table["setting"] += views.where(problems["formulation"].transform("nunique") > 1, "")
     keys = ["problem_id", "label", "setting"]
-    ordered = table.assign(place=problems.ngroup()).sort_values(["place", "repetition"])
+    ordered = table.assign(problem_index=problems.ngroup())
+    ordered = ordered.sort_values(["problem_index", "repetition"])
     groups = ordered.groupby(keys, sort=False)
-    alike = ["kind", "passes", "epochs", "single", "status", "claimed", "n", "searched"]
-    found = groups[[*alike, "target_gap"]].first()
-    found = found.assign(
+    constant = ["kind", "passes", "epochs", "single", "status", "claimed", "n", "searched"]
+    summary = groups[[*constant, "target_gap"]].first()
+    summary = summary.assign(
         setup=groups["time_setup"].median(), runs=groups.size(), memory=groups["peak_rss"].max()
     )
     numbers = groups.agg({"time_solve": "median", "certified": "max", "distance": "max"})
-    whole = groups[list(numbers)].count().eq(groups.size(), axis=0)
-    found[["time", "gap", "suboptimality"]] = numbers.where(whole)  # NaN if one run has none
-    found["times"] = list(map(tuple, grouped(ordered["time_solve"], groups.ngroup()).values()))
-    found["status"] = found["status"].fillna("finished")
-    return found.reset_index(names=["problem", "solver", "setting"])
+    complete = groups[list(numbers)].count().eq(groups.size(), axis=0)
+    summary[["time", "gap", "suboptimality"]] = numbers.where(complete)  # NaN if one run has none
+    summary["times"] = list(map(tuple, grouped(ordered["time_solve"], groups.ngroup()).values()))
+    summary["status"] = summary["status"].fillna("finished")
+    return summary.reset_index(names=["problem", "solver", "setting"])
 
 
 def _accuracies(results: pd.DataFrame, settings: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return each run's accuracy: the settings in which its solver's runs differ, or else the first."""
-    given = pd.DataFrame(settings, results.index, [*ACCURACY], dtype=float)
-    varied = given.groupby(results["solver"]).transform("nunique", dropna=False) > 1
-    chosen = given.where(varied)
-    first = given.where(given.notna().cumsum(axis=1) == 1)
+    """Return each run's accuracy: those settings that vary over its solver's runs, or else the first."""
+    values = pd.DataFrame(settings, results.index, [*ACCURACY], dtype=float)
+    varied = values.groupby(results["solver"]).transform("nunique", dropna=False) > 1
+    chosen = values.where(varied)
+    first = values.where(values.notna().cumsum(axis=1) == 1)
     return chosen.where(chosen.notna().any(axis=1), first)
 
 
 def _accuracy_text(accuracy: Iterable[float]) -> str:
-    known = [(name, value) for name, value in zip(ACCURACY, accuracy, strict=True) if value >= 0]
+    present = [(name, value) for name, value in zip(ACCURACY, accuracy, strict=True) if value >= 0]
     return ", ".join(
-        f"{name} {gap_text(value) if value < 0.1 else f'{value:g}'}" for name, value in known
+        f"{name} {gap_text(value) if value < 0.1 else f'{value:g}'}" for name, value in present
     )
 
 
@@ -266,38 +268,38 @@ def labelled(results: pd.DataFrame) -> pd.DataFrame:
     """Return the runs with columns `configuration` and `series`."""
     return results.assign(
         configuration=solver_labels(results),
-        series=solver_labels(results, leave_out={*ACCURACY, _LIMIT}),
+        series=solver_labels(results, leave_out={*ACCURACY, _ITERATION_LIMIT}),
     )
 
 
 def relative_suboptimality(results: pd.DataFrame) -> pd.Series:
-    """Return (primal − best dual bound) / |primal|, 0 / 0 being 0.
+    """Return (primal − best dual bound) / |primal|, with 0 / 0 = 0.
 
-    Where the gap is relative to a unit of the data that is larger than both bounds, so is this.
+    If the gap is relative to a scale of the data above both bounds, so is this.
     """
     scale = results["primal_objective"].abs()
-    unit = results["gap"] / results["relative_gap"].where(results["relative_gap"] > 0)
+    gap_scale = results["gap"] / results["relative_gap"].where(results["relative_gap"] > 0)
     largest = results[["primal_objective", "dual_objective"]].abs().max(axis=1)
-    scale = scale.mask(unit > 1.001 * largest, unit)
+    scale = scale.mask(gap_scale > 1.001 * largest, gap_scale)
     return results["suboptimality"] / scale.where(scale > 0, 1.0)
 
 
 def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with the first `problem_id` of all primals, duals and risks with one optimum.
+    """Return the runs with one `problem_id`, the first, for all primals, duals and risks of one optimum.
 
-    A solver may take the primal or the dual, whichever is cheaper for it.
+    A solver may use the primal or the dual, whichever is cheaper for it.
     """
-    known = results["family_hash"].astype(object)
-    shared = known.where(known.notna(), results["problem_id"])
+    hashes = results["family_hash"].astype(object)
+    shared = hashes.where(hashes.notna(), results["problem_id"])
     return results.assign(problem_id=results.groupby(shared)["problem_id"].transform("first"))
 
 
 def grouped(items: Iterable[Any], *keys: Iterable[Any]) -> dict[Any, list[Any]]:
-    """Return the items with equal keys together, in their order; the key of one is a tuple of its keys.
+    """Return the items grouped by their keys (as a tuple), in order.
 
-    This is some ten times as fast as going through the groups of a data frame.
+    About ten times as fast as iterating over the groups of a data frame.
     """
-    found: dict[Any, list[Any]] = {}
+    groups: dict[Any, list[Any]] = {}
     for item, *key in zip(items, *keys, strict=True):
-        found.setdefault(tuple(key), []).append(item)
-    return found
+        groups.setdefault(tuple(key), []).append(item)
+    return groups

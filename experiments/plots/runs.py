@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dualgap.experiments.analysis.profiles import LEAST_GAP
-from dualgap.experiments.analysis.times import SHORTEST_TIME, grouped
+from dualgap.experiments.analysis.times import CLOCK_RESOLUTION_S, grouped
 from dualgap.experiments.plots.solver_styles import solver_styles
 from dualgap.experiments.plots.style import LineStyle
 from dualgap.problems import Geometry, Vector
@@ -101,7 +101,7 @@ class Runs:
                 taken, gaps = np.array([[run[whole]], [run["relative_gap"]]], np.float64)
             certified = np.isfinite(gaps) & np.isfinite(taken)
             if certified.any():
-                taken = taken[certified].clip(SHORTEST_TIME)
+                taken = taken[certified].clip(CLOCK_RESOLUTION_S)
                 gaps = gaps[certified].clip(LEAST_GAP)
                 found.append(Curve(str(run["series"]), str(run["configuration"]), taken, gaps))
         return found

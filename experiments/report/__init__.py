@@ -40,7 +40,7 @@ from dualgap.experiments.analysis.times import (
     READINGS,
     joined_by_optimum,
     labelled,
-    reading_of,
+    select_time_definition,
     times,
 )
 from dualgap.experiments.plots.figures.certified_path import CertifiedPath
@@ -52,7 +52,7 @@ from dualgap.experiments.report import sections
 from dualgap.experiments.report.charts import Chart, convergence_chart, profile_chart
 from dualgap.experiments.report.page import render
 from dualgap.experiments.store import disk
-from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.definition import RunFolder
 from dualgap.experiments.tables.claims import CLAIMS, claims
 from dualgap.experiments.tables.formats import SETUP, machine_text
 
@@ -84,8 +84,8 @@ def report(folder: Path) -> str:
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
     # of answers that were found elsewhere no times are known: they reach no target late, or never
     untimed = apart["verdict"].isin(FINAL) & apart["time_solve"].isna()
-    reading = reading_of(apart, recorded.traces)
-    traces = recorded.traces if reading == "first_within" else None
+    definition = select_time_definition(apart, recorded.traces)
+    traces = recorded.traces if definition == "first_within" else None
     reached = times(apart.iloc[:0] if untimed.any() else apart, traces=traces)
     reached = reached.assign(fastest=winners(reached, "time", noise))
     targets = {gap_text(gap): own for gap, own in reached.groupby("target", sort=False)}
@@ -114,7 +114,7 @@ def report(folder: Path) -> str:
             }
             for name, own in targets.items()
         ],
-        "reading": READINGS[reading],
+        "reading": READINGS[definition],
         "fewest": FEWEST,
         "partly_asked": partly_asked(reached),
         "penalty": penalty_text,

@@ -16,7 +16,7 @@ from bokeh.resources import Resources
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from dualgap.experiments.analysis.profiles import SHIFT
+from dualgap.experiments.analysis.profiles import SHIFT_S
 from dualgap.experiments.plots.style import BLACK, LineStyle
 from dualgap.experiments.report.charts import Chart, swatches
 from dualgap.problems.texts import printable
@@ -58,7 +58,7 @@ def render(
     template = environment.get_template("page.html.j2")
     return template.render(
         page={**page, "charts": charts, "solvers": swatches(styles)},
-        shift=f"{1e3 * SHIFT:g} ms",
+        shift=f"{1e3 * SHIFT_S:g} ms",
         style=Markup((_FOLDER / "page.css").read_text()),
         scripts=[Markup(script) for script in scripts],
         policy=f"default-src 'none'; script-src {known}; style-src 'unsafe-inline'; img-src data: blob:",

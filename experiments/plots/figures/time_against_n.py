@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
-from dualgap.experiments.analysis.growth import exponent, growing
+from dualgap.experiments.analysis.growth import exponent, growing_problems
 from dualgap.experiments.analysis.labels import SIZES, names_of
 from dualgap.experiments.plots.drawing import Drawing, Named
 from dualgap.experiments.plots.runs import Runs
@@ -24,7 +24,7 @@ def solved_sizes(runs: Runs, results: pd.DataFrame) -> Iterator[tuple[str, pd.Da
     `results` are those that the problems' names are made from.
     """
     runs_of_sizes = runs.table.dropna(subset=["n", "time_solve"])
-    return growing(runs_of_sizes, "problem_id", names_of(results, SIZES))
+    return growing_problems(runs_of_sizes, "problem_id", names_of(results, SIZES))
 
 
 class TimeAgainstN(Drawing):

@@ -1,7 +1,7 @@
 """Names of solvers and problems in tables and figures: short but distinct.
 
-`ACCURACY` lists the settings that trade time for accuracy: runs that differ only in these are one series,
-because nominal tolerances are not comparable between solvers.
+`ACCURACY` lists the settings that trade time for accuracy: runs that differ only in these are one
+series, because nominal tolerances are not comparable between solvers.
 """
 
 import json

@@ -16,8 +16,8 @@ final certified relative gap, of the most accurate setting:
     q_s(g) = share of the problems p of solver s with g_ps ≤ g
 
 The problems of a solver are those that it was run on: merged results need not have every pair. A solver
-that was run and does not reach the target has t_ps = ∞, and without a certified answer g_ps = ∞: a failure,
-which counts in the share.
+that was run and does not reach the target has t_ps = ∞, and without a certified answer g_ps = ∞: a
+failure, which counts in the share.
 
 A performance profile compares each solver with the best one. It does not show whether the second is
 better than the third: without the best one, their order may change (Gould & Scott, A note on

@@ -194,10 +194,11 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     (whether that is a number of passes over the data), epochs (their number), time (s), times (of each
     repetition), setup (s), single (whether the solver uses only one thread), gap (relative),
     suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first that is not
-    "finished"), claimed, n, searched (whether its accuracy was searched for). The second runs of A/A pairs
-    are omitted. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD), or makes a
-    number of passes (Pegasos), is that to the best dual bound proved by any run of the same problem.
-    Wrong or uncertified answers have none; one that float64 does not resolve to its target has a gap.
+    "finished"), claimed, n, searched (whether its accuracy was searched for). The second runs of A/A
+    pairs are omitted. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD), or
+    makes a number of passes (Pegasos), is that to the best dual bound proved by any run of the same
+    problem. Wrong or uncertified answers have none; one that float64 does not resolve to its target has
+    a gap.
     """
     results = without_repeats(results)
     distance = relative_suboptimality(results).clip(lower=0.0)

@@ -34,7 +34,7 @@ def _columns(text: str) -> tuple[Column, ...]:
     return tuple(Column(name, kind.rstrip(":"), meaning) for name, kind, meaning in parted)
 
 
-# one row per run; user scripts read the columns up to `versions`, which must not change
+# one row per run; user scripts read the columns up to `versions`, which stay as they are
 RESULTS = _columns("""
 run_id text: hash of everything that defines the run
 problem_id text: readable name of the problem, unique in its experiment

@@ -1,1 +1,1 @@
-"""The text of tables: for the terminal, as Markdown, LaTeX, CSV and in pages."""
+"""Tables for the terminal, Markdown, LaTeX, CSV and web pages."""

@@ -1,4 +1,4 @@
-"""A benchmark as Markdown: a table a target, then means, noise, reference times, growth, passes."""
+"""A benchmark as Markdown: one table per target, then means, noise, reference times, growth, passes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,25 +20,24 @@ from dualgap.problems.texts import markdown
 
 _LEGEND = (
     f"{READINGS['cheapest_setting']} Each cell has the median times over the repetitions of solving "
-    "and, after the +, of setting up (imports, compiling), the accuracy that was asked for, and the "
-    "time of solving relative to our fastest solver, which the second column names; a baseline that "
-    "makes passes over the data is compared with ours that does so too. Loading and certifying are "
-    f"left out. {SETUP} "
-    "`–` stands for a target that was asked for and not reached, with the best certified gap and how "
-    "that run ended; a blank for one that was not asked for: at the smallest tolerance that was tried "
-    f"the gap was larger, and still falling. {SINGLE}: a baseline that uses one thread, however many it "
-    "may use."
+    "and, after the +, of setting up (imports, compiling), the requested accuracy, and the solving time "
+    "relative to our fastest solver, which the second column names; a baseline that makes passes over "
+    "the data is compared with ours that does so too. Loading and certifying are not included. "
+    f"{SETUP} `–` means that the target was requested but not reached, with the best certified gap and "
+    "how that run ended; a blank that it was not requested: at the smallest tolerance that was tried "
+    f"the gap was larger, and still falling. {SINGLE}: a baseline that uses one thread, even if more "
+    "are allowed."
 )
 _INTERVALS = (  # without and with repetitions
     f"Ratios have no intervals: no run was repeated {FEWEST} times.",
-    "In brackets is the 95 % interval of a ratio (Student's t of the logarithms), where there are "
-    f"{FEWEST} repetitions. `{MARK}` stands for a difference within the noise: the interval contains 1, "
-    "or an A/A pair differs as much; bold are ratios whose interval shows more.",
+    "Brackets have the 95 % interval of a ratio (Student's t of the logarithms), with at least "
+    f"{FEWEST} repetitions. `{MARK}` means a difference within the noise: the interval contains 1, or "
+    "an A/A pair differs as much; ratios with a significant difference are bold.",
 )
-_REFERENCE = (
+_DENSE_REFERENCE = (
     "The dense reference is the time of one dense evaluation of the kernel between all samples and the "
     "support vectors, n·nSV − nSV²/2 values: float32 matrix products with exponentials on this machine, "
-    "measured in the same run. It is no lower bound: equal or sparse samples need less work."
+    "measured in the same run. It is not a lower bound: equal or sparse samples need less work."
 )
 _PASSES = (
     "The relative distance of the primal objective to the run's best dual bound, and the time."
@@ -50,8 +49,8 @@ def _times(ratio: float) -> str:
     return Comparison(ratio).factor
 
 
-def _column(head: str, shown: Callable[[Any], str] = str) -> Column:
-    return Column(head, shown, missing="–")
+def _column(head: str, formatter: Callable[[Any], str] = str) -> Column:
+    return Column(head, formatter, missing="–")
 
 
 _MEANS = {
@@ -59,10 +58,10 @@ _MEANS = {
     "solver": _column("solver"),
     "ours": _column("relative to"),
     "mean": _column("geometric mean"),
-    "problems": _column("both solved, of those asked"),
+    "problems": _column("both solved, of those requested"),
     "least": _column("least", _times),
     "most": _column("most", _times),
-    "failed": _column("only it failed, though asked"),
+    "failed": _column("only it failed, though requested"),
     "alone": _column("only ours failed"),
 }
 _SIZES = {
@@ -73,48 +72,48 @@ _SIZES = {
 }
 _DENSE = {
     "values": _column("kernel values", "{:.2e}".format),
-    "nanoseconds": _column("time of a value", "{:.2f} ns".format),
+    "nanoseconds": _column("time per value", "{:.2f} ns".format),
     "time": _column("dense reference", duration),
 }
-_PLACE = {
+_KEYS = {
     "target": _column("gap", gap_text),
     "problem": _column("problem"),
     "solver": _column("solver"),
 }
-_GROWTH = _PLACE | {
+_GROWTH = _KEYS | {
     "exponent": _column("time ∝", "n^{:.2f}".format),
     "sizes": _column("sizes"),
     "largest": _column("largest n", "{:.0f}".format),
     "time": _column("time there", duration),
     "memory": _column("memory there", bytes_text),
 }
-_INTERCEPTS = _PLACE | {
+_INTERCEPTS = _KEYS | {
     "without": _column("without", duration),
     "with": _column("with", duration),
     "ratio": _column("ratio", _times),
 }
 
 
-def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
+def to_markdown(benchmark: Benchmark, title: str, machine: Sequence[str]) -> str:
     """Return the whole report.
 
     Parameters
     ----------
-    found : its tables. machine : the sentences of `machine_text`.
+    benchmark : its tables. machine : the sentences of `machine_text`.
     """
-    results, pairs = found.results, found.pairs
+    results, pairs = benchmark.results, benchmark.pairs
     words = words_of(results)
     short, without_size = (
-        dict(zip(own, distinct_names([*own.values()]), strict=True))
-        for own in (words, words_of(results, SIZES))
+        dict(zip(names_by_id, distinct_names([*names_by_id.values()]), strict=True))
+        for names_by_id in (words, words_of(results, SIZES))
     )
-    table, references, made, costs = (
-        known.assign(problem=known["problem"].map(short))
-        for known in (
-            found.compared,
-            found.references,
+    table, references, pass_table, costs = (
+        frame.assign(problem=frame["problem"].map(short))
+        for frame in (
+            benchmark.compared,
+            benchmark.references,
             passes(results),
-            intercepts(found.compared, results),
+            intercepts(benchmark.compared, results),
         )
     )
     listed = "\n".join(f"- {markdown(line)}" for line in machine)
@@ -126,24 +125,29 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
     parts = [f"# {markdown(title)}", listed, legend]
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {gap_text(target)}", _at_target(rows)]
-    means = found.means
+    means = benchmark.means
     ours = np.where(means["kind"] == "ours", " (ours)", "")
     single = np.where(means["single"], f" {SINGLE}", "")
-    rows, asked = means.to_dict("records"), found.compared.groupby(["target", "solver"]).size()
+    rows, requested = (
+        means.to_dict("records"),
+        benchmark.compared.groupby(["target", "solver"]).size(),
+    )
     means = means.assign(
         solver=means["solver"] + (ours + single),
         mean=[str(_comparison(row, "mean")) or "–" for row in rows],
-        problems=[f"{row['problems']} of {asked[row['target'], row['solver']]}" for row in rows],
+        problems=[
+            f"{row['problems']} of {requested[row['target'], row['solver']]}" for row in rows
+        ],
     )
     ratios = Table.of(means, _MEANS).markdown()
     parts += ["## Ratios to our fastest solver", ratios, _noise(pairs)]
     measured = bool(references["time"].notna().any())
     sections = {
         "Problems": Table.of(references, _SIZES | _DENSE if measured else _SIZES).markdown(),
-        "": _REFERENCE if measured else "",
-        "Growth with n": Table.of(growth(found.compared, without_size), _GROWTH).markdown(),
+        "": _DENSE_REFERENCE if measured else "",
+        "Growth with n": Table.of(growth(benchmark.compared, without_size), _GROWTH).markdown(),
         "What the intercept costs": Table.of(costs, _INTERCEPTS).markdown(),
-        "At equal passes over the data": _passes(made),
+        "At equal passes over the data": _passes(pass_table),
     }
     for head, text in sections.items():
         parts += [f"## {head}"] if head and text else []
@@ -152,14 +156,14 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
 
 
 def _at_target(rows: pd.DataFrame) -> str:
-    """Return a table with a row a problem and a column a solver, ours first."""
+    """Return a table with one row per problem and one column per solver, ours first."""
     ours = rows[rows["kind"] == "ours"]
-    shown = rows.assign(
+    cells = rows.assign(
         head=rows["solver"].map(markdown) + np.where(rows["single"], f" {SINGLE}", ""),
         cell=[_cell(row, ours["solver"].nunique() > 1) for row in rows.to_dict("records")],
     )
-    heads = shown.sort_values(["kind", "solver"])["head"].unique()  # "ours" before "peer"
-    table = shown.pivot_table("cell", "problem", "head", "first", sort=False)[heads]
+    heads = cells.sort_values(["kind", "solver"])["head"].unique()  # "ours" before "peer"
+    table = cells.pivot_table("cell", "problem", "head", "first", sort=False)[heads]
     table.insert(0, "fastest of ours", ours.groupby("problem")["ours"].first())
     return Table.of(table.reset_index()).markdown(marked_up=heads)
 
@@ -181,33 +185,37 @@ def _comparison(row: _Row, name: str) -> Comparison:
 
 
 def bold(ratio: Comparison) -> str:
-    """Return a ratio with its interval, bold if this shows that it is more than noise."""
+    """Return a ratio with its interval, bold if the difference is significant."""
     plain = ratio.within_noise or np.isnan(ratio.low)
     return (ratio.factor if plain else f"**{ratio.factor}**") + ratio.spread
 
 
 def _noise(pairs: pd.DataFrame) -> str:
-    """Return the timing noise that the A/A pairs show, in a sentence."""
+    """Return a sentence on the timing noise of the A/A pairs."""
     if pairs.empty:
         return "Noise (A/A) was not measured; `noise: true` in an experiment file measures it."
     factors = np.exp(np.abs(np.log(pairs["ratio"].to_numpy())))
     return (
-        "Noise (A/A): two runs of the same configuration, at two places of every round, differ by a "
-        f"factor of {gmean(factors):.2f} (geometric mean over {len(pairs)} pairs, one for each solver "
-        f"and problem), {factors.max():.2f} at most; by {noise_of_means(pairs):.2f} at most in a "
-        "solver's geometric mean over the problems."
+        "Noise (A/A): two runs of the same configuration, at two positions in every round, differ by "
+        f"a factor of {gmean(factors):.2f} (geometric mean over {len(pairs)} pairs, one per solver and "
+        f"problem), at most {factors.max():.2f}; a solver's geometric mean over the problems differs by "
+        f"at most {noise_of_means(pairs):.2f}."
     )
 
 
 def _passes(table: pd.DataFrame) -> str:
-    """Return the relative suboptimality of the primal after so many passes, and the time they took."""
+    """Return the table of the primal's relative suboptimality by number of passes, with the time."""
     if table.empty:
         return ""
     cells = [
         f"{row['suboptimality']:.1e} in {duration(row['time'])}" for row in table.to_dict("records")
     ]
-    places = table.groupby("problem", sort=False).ngroup()
-    made = table.assign(cell=cells, place=places, passes=table["epochs"].astype(int))
-    made = made.sort_values(["place", "passes"], kind="stable")
-    shown = made.pivot_table("cell", ["problem", "passes"], "solver", "first", sort=False)
-    return f"{_PASSES}\n\n{Table.of(shown.reset_index()).markdown()}"
+    problem_index = table.groupby("problem", sort=False).ngroup()
+    cells_by_pass = table.assign(
+        cell=cells, place=problem_index, passes=table["epochs"].astype(int)
+    )
+    cells_by_pass = cells_by_pass.sort_values(["place", "passes"], kind="stable")
+    by_solver = cells_by_pass.pivot_table(
+        "cell", ["problem", "passes"], "solver", "first", sort=False
+    )
+    return f"{_PASSES}\n\n{Table.of(by_solver.reset_index()).markdown()}"

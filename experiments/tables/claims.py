@@ -1,4 +1,4 @@
-"""What solvers claim of their answers, and what of it is verified."""
+"""Claims of solvers about their answers, and how many are verified."""
 
 import numpy as np
 import pandas as pd
@@ -9,20 +9,20 @@ from dualgap.experiments.tables.table import Column, Table
 from dualgap.problems.certificates.certificate import WRONG_GAP
 
 CLAIMS = (
-    "Verified: the certified relative gap of the answer, whatever was claimed of it, is at or below the "
-    "target. Refuted: claimed to have no optimum, although a run has a feasible point (where it was "
-    "claimed to be unbounded, a bound below); or claimed to be optimal, although a run has a feasible "
-    f"point that is better, by more than {WRONG_GAP:g} of its value, than the feasible point that is "
-    "proven near the answer."
+    "Verified: the certified relative gap of the answer, regardless of the claim, is at or below the "
+    "target. Refuted: claimed to be infeasible, although some run has a feasible point; claimed to be "
+    "unbounded, although some run has a lower bound; or claimed to be optimal, although some run has a "
+    f"feasible point better by more than {WRONG_GAP:g} of its value than the feasible point proven near "
+    "the answer."
 )
 
 
 def claims(results: pd.DataFrame) -> Table:
-    """Return the counts of claims and of verified answers, a row for each configuration of a solver.
+    """Return the counts of claims and of verified answers, one row per configuration of a solver.
 
     Parameters
     ----------
-    results : labelled, see `analysis.times.labelled`. What refutes a claim may be any of these runs.
+    results : labelled, see `analysis.times.labelled`. Any of these runs may refute a claim.
     """
     value = results["primal_objective"]
     best = value.groupby(results["family_hash"]).transform("min")
@@ -38,13 +38,13 @@ def claims(results: pd.DataFrame) -> Table:
         gap_text(target): results["relative_gap"] <= target
         for target in targets_above(float(results["target_gap"].min()))
     }
-    known = {
+    counted = {
         "optimal": optimal,
         "infeasible": infeasible | unbounded,
         "refuted": refuted,
         **targets,
     }
-    groups = pd.DataFrame(known).groupby(results["configuration"])
+    groups = pd.DataFrame(counted).groupby(results["configuration"])
     rows = groups.sum().assign(runs=groups.size()).reset_index()
     heads = {"configuration": Column("solver"), "runs": Column("runs")}
     heads |= {name: Column(f"claimed {name}") for name in ("optimal", "infeasible")}

@@ -1,4 +1,4 @@
-"""Formats that all tables, figures and messages share: times, numbers, file names, machines."""
+"""Formats shared by tables, figures and messages: times, numbers, file names, machines."""
 
 import json
 import re
@@ -14,24 +14,24 @@ from dualgap.experiments.analysis.hosts import hosts_note
 from dualgap.experiments.workers.machine import bytes_text
 from dualgap.solvers import SOLVERS
 
-SINGLE = "¹"  # marks baselines that use one thread, however many they may use
+SINGLE = "¹"  # marks baselines that use one thread, even if more are allowed
 SETUP = (
-    "Set-up times of our solvers and of baselines do not compare: our code is loaded before the clock "
-    "starts, while a baseline's imports are part of its set-up."
+    "Set-up times of our solvers and of baselines are not comparable: our code is loaded before the "
+    "clock starts, while a baseline's imports are part of its set-up."
 )
-_PRECISION = "Precision of the samples, of baselines that have a choice"
+_PRECISION = "Precision of the samples, for baselines with a choice"
 _PACKAGES = (
     *("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml"),
     *("libsvm-official", "liblinear-multicore"),
 )
 _QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
-_LONGEST_NAME = 120  # characters of a file name, of which file systems take 255 with an ending
-_MOST_PLAIN = 1e6  # numbers from here on have an exponent, as those below _LEAST_PLAIN
-_LEAST_PLAIN = 1e-4
+_MAX_NAME_LENGTH = 120  # characters; file systems allow 255 bytes, with the suffix
+_MAX_PLAIN = 1e6  # larger numbers have an exponent, as those below _MIN_PLAIN
+_MIN_PLAIN = 1e-4
 
 
 def duration(seconds: float) -> str:
-    """Return a time in two digits with its unit, nothing for NaN."""
+    """Return a time in two digits with its unit; empty for NaN."""
     if not np.isfinite(seconds):
         return ""
     for unit, size in (("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
@@ -42,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 def precise_duration(seconds: float) -> str:
-    """Return a time in three digits, in seconds or milliseconds, nothing for NaN."""
+    """Return a time in three digits, in seconds or milliseconds; empty for NaN."""
     if np.isnan(seconds):
         return ""
     if seconds < 0.9995:
@@ -51,57 +51,59 @@ def precise_duration(seconds: float) -> str:
 
 
 def rounded(value: float, digits: int) -> str:
-    """Return a number with so many significant digits, 0.0120; with none as a whole number."""
+    """Return a number with the given significant digits, 0.0120; with 0 digits as an integer."""
     if not isfinite(value) or value == 0:
         return f"{value:g}"
     if digits == 0:
-        return f"{value:.0f}" if abs(value) < _MOST_PLAIN else f"{value:.2e}"
+        return f"{value:.0f}" if abs(value) < _MAX_PLAIN else f"{value:.2e}"
     scientific = f"{value:.{digits - 1}e}"
-    if not _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
+    if not _MIN_PLAIN <= abs(value) < _MAX_PLAIN:
         return scientific
     decimals = digits - 1 - int(scientific.partition("e")[2])
     return f"{value:.{max(decimals, 0)}f}"
 
 
 def file_name(*parts: str) -> str:
-    """Return a safe and readable file name, without its ending."""
+    """Return a safe and readable file name, without a suffix."""
     words = re.sub(r"[)]", "", "-".join(parts))
-    return re.sub(r"[^A-Za-z0-9._=+-]+", "-", words).strip(".-")[:_LONGEST_NAME]
+    return re.sub(r"[^A-Za-z0-9._=+-]+", "-", words).strip(".-")[:_MAX_NAME_LENGTH]
 
 
 def precision_text(records: Mapping[str, pd.DataFrame]) -> str:
-    """Return which precisions of the samples were measured, in a sentence; empty if there is no choice.
+    """Return a sentence on the measured precisions of the samples; empty if there is no choice.
 
     Parameters
     ----------
-    records : runs by the name of the benchmark, which stands in the sentence where there are several.
+    records : runs by name of the benchmark; the sentence names it if there are several.
     """
-    places = defaultdict[str, list[str]](list)
+    benchmarks = defaultdict[str, list[str]](list)
     for name, results in records.items():
         for solver, runs in results.groupby("solver"):
             if hasattr(SOLVERS.get(str(solver)), "dtype"):
-                given = {json.loads(text).get("dtype", "float64") for text in runs["params"]}
-                known = " and ".join(sorted(given, reverse=True)) + " only" * (len(given) == 1)
-                places[f"{solver} {known}"].append(name)
+                dtypes = {json.loads(text).get("dtype", "float64") for text in runs["params"]}
+                precisions = " and ".join(sorted(dtypes, reverse=True)) + " only" * (
+                    len(dtypes) == 1
+                )
+                benchmarks[f"{solver} {precisions}"].append(name)
     several = len(records) > 1
-    texts = [t + f" ({', '.join(names)})" * several for t, names in sorted(places.items())]
+    texts = [t + f" ({', '.join(names)})" * several for t, names in sorted(benchmarks.items())]
     return f"{_PRECISION}: {', '.join(texts)}." if texts else ""
 
 
 def machine_text(manifest: Mapping[str, Any], results: pd.DataFrame) -> list[str]:
-    """Return the machine, threads, and versions of the runs of a folder, a sentence each."""
-    place = manifest["host"]
+    """Return the machine, threads and versions of a folder's runs, one sentence each."""
+    machine_line = manifest["host"]
     if machine := manifest.get("machine"):
         memory, date = bytes_text(machine["memory"]), str(manifest.get("date", ""))[:10]
-        place = f"{date}: {machine['processor']}, {machine['cores']} cores, {memory}"
+        machine_line = f"{date}: {machine['processor']}, {machine['cores']} cores, {memory}"
     threads = sorted(int(count) for count in results["threads"].dropna().unique())
     qp = bool((results["solver"] == "qpsolvers_qp").any())
     versions = manifest["versions"]
-    shown = [k for k in (*_PACKAGES, *(_QP_PACKAGES if qp else ())) if k in versions]
+    packages = [k for k in (*_PACKAGES, *(_QP_PACKAGES if qp else ())) if k in versions]
     lines = [
-        f"Measured on {place}, {manifest['platform']}.",
+        f"Measured on {machine_line}, {manifest['platform']}.",
         hosts_note(results["host"]),
         f"Threads of every solver: {', '.join(map(str, threads)) or 'not recorded'}.",
-        f"Versions: {', '.join(f'{k} {versions[k]}' for k in shown)}.",
+        f"Versions: {', '.join(f'{k} {versions[k]}' for k in packages)}.",
     ]
     return [line for line in lines if line]

@@ -1,8 +1,7 @@
-"""The summary of a run: for each problem its solvers by rank, in the terminal and as Markdown.
+"""The summary of a run: the solvers of each problem by rank, in the terminal and as Markdown.
 
-A solver is ranked by its median time if the certificate calls all its repetitions solved (or proven
-infeasible); solvers whose difference is within the noise share a rank. All others follow, with the
-reason.
+A solver is ranked by its median time if all its repetitions are certified as solved (or infeasible);
+solvers whose difference is within the noise share a rank. All others follow, with the reason.
 """
 
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ from dualgap.experiments.tables.formats import SETUP, precise_duration
 from dualgap.experiments.tables.table import Cell, Column, Table
 from dualgap.problems.texts import markdown
 
-_MEDIANS = {
+_RENAMED = {
     "objective": "objective",
     "relative_gap": "gap",
     "relative_suboptimality": "subopt.",
@@ -59,76 +58,75 @@ _COLUMNS = {
     "ended": Column("outcome", side="words"),
 }
 _LEGEND = (
-    f"{READINGS['whole_run']} `time` is of solving, `set-up` of what comes before (imports, "
-    f"compiling, a first small run). {SETUP} `gap` and `subopt.` are relative: the certified gap of the "
-    "answer, and its distance to the best lower bound that any solver reached; `KKT` is the "
-    "natural residual, `SV` the number of support vectors. `ratio` is the time over that of the "
-    f"fastest, from {FEWEST} repetitions on with its 95 % interval (Student's t of the logarithms); "
-    f"`{MARK}` stands for a difference within the noise. A solver marked {AA_REPEAT} is an identical "
+    f"{READINGS['whole_run']} `time` is the solving time, `set-up` the time before (imports, "
+    f"compiling, a small warm-up run). {SETUP} `gap` and `subopt.` are relative: the certified gap of "
+    "the answer, and its distance to the best lower bound of any solver; `KKT` is the natural "
+    "residual, `SV` the number of support vectors. `ratio` is the time over that of the fastest, with "
+    f"its 95 % interval (Student's t of the logarithms) from {FEWEST} repetitions on; "
+    f"`{MARK}` means a difference within the noise. A solver marked {AA_REPEAT} is an identical "
     "configuration run a second time: its ratio to the first one estimates timing noise. `proven`: both "
     "bounds are theorems about the stored data, from ball arithmetic.\n"
 )
 _WITHIN_NOISE = (
-    f"{MARK} within the noise: 1 is inside the 95 % interval of the ratio, or the ratio is no larger "
-    f"than that of an {AA_REPEAT} pair, one solver run as two, on this problem."
+    f"{MARK} within the noise: 1 is inside the 95 % interval of the ratio, or an {AA_REPEAT} pair, two "
+    "identical runs, differs as much on this problem."
 )
-_MOST = 40  # problems that the terminal shows
-_INCOMPARABLE = Comparison(np.nan)
+_MAX_PROBLEMS = 40  # problems in the terminal; the others are in summary.md
+_NO_COMPARISON = Comparison(np.nan)
 _Row = dict[str, Any]
 
 
 def summarise(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each problem and solver, best first within a problem.
+    """Return one row per problem and solver, best first within a problem.
 
     Columns: problem, rank (NaN for those not ranked), solver, time (s), set-up (s), ratio (to the
     fastest that is ranked), low, high, within_noise (see `Comparison`), objective, gap (relative),
     subopt. (relative), KKT, SV, outcome, proven (whether the bounds of all runs are), runs, solved (how
-    many of these are), reason, host. Numbers are medians over the repetitions. The second of an A/A pair
-    is not ranked, and its ratio is to the first. Runs on several hosts are separate problems, with rows
-    of their own for each host.
+    many of these are), reason, host. Numbers are medians over the repetitions. The second run of an A/A
+    pair is not ranked, and its ratio is to the first. Runs on several hosts are separate problems.
     """
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
-    table = whole_runs(results).drop(columns="gap").rename(columns=_MEDIANS)
+    table = whole_runs(results).drop(columns="gap").rename(columns=_RENAMED)
     final = table["outcome"].isin(FINAL)
     table["rank"] = ranked(table[final & ~table["repeat"]], "time", noise)
-    places = {
+    sort_keys = {
         "problem": table.groupby("problem", sort=False).ngroup(),
         "open": ~final,
         "second of a pair": final & table["repeat"],
         "value": table["time"].where(final, table["gap"]),
     }
-    order = pd.DataFrame(places).sort_values(list(places)).index
+    order = pd.DataFrame(sort_keys).sort_values(list(sort_keys)).index
     rows = table.loc[order].to_dict("records")
     firsts = {(row["problem"], row["solver"]): row for row in rows}
-    fastest: dict[Any, dict[Any, Any]] = {}  # the first row of each problem
-    shown: list[dict[Any, Any]] = []
+    fastest: dict[Any, dict[Any, Any]] = {}  # first row of each problem
+    ranked_rows: list[dict[Any, Any]] = []
     for row in rows:
         problem, outcome, repeat = row["problem"], row["outcome"], row["repeat"]
         reference = fastest.setdefault(problem, row)
         if repeat:  # the first of a pair may not have run yet
             reference = firsts.get((problem, row["first"]))
             if reference and outcome == reference["outcome"] not in FINAL:
-                continue  # it would say what the first one says
+                continue  # it would repeat the first one
         if outcome not in FINAL or not reference or np.isnan(row["time"]):
-            ratio = _INCOMPARABLE
+            ratio = _NO_COMPARISON
         elif reference is row:
             ratio = Comparison(1.0)
         else:
             compared = [(row["times"], reference["times"])]
             ratio = compare(compared, 1.0 if repeat else noise.get(str(problem), 1.0))
-        shown.append(row | vars(ratio))
-    known = ["problem", "rank", "solver", "time", "set-up", *vars(_INCOMPARABLE), "objective"]
-    known += ["gap", "subopt.", "KKT", "SV", "outcome", "proven", "runs", "solved", "reason"]
-    return pd.DataFrame(shown, columns=[*known, "host"])
+        ranked_rows.append(row | vars(ratio))
+    names = ["problem", "rank", "solver", "time", "set-up", *vars(_NO_COMPARISON), "objective"]
+    names += ["gap", "subopt.", "KKT", "SV", "outcome", "proven", "runs", "solved", "reason"]
+    return pd.DataFrame(ranked_rows, columns=[*names, "host"])
 
 
 def to_terminal(summary: pd.DataFrame) -> Group:
-    """Return the summary for the terminal, one table for each problem; of many those broken first."""
+    """Return the summary for the terminal, one table per problem, failures first if there are many."""
     problems = list(_by_problem(summary))
-    if more := max(0, len(problems) - _MOST):
+    if more := max(0, len(problems) - _MAX_PROBLEMS):
         problems.sort(key=lambda each: not any(row["outcome"] in FAILING for row in each[1]))
-    tables = [_table(problem, rows) for problem, rows in problems[:_MOST]]
+    tables = [_table(problem, rows) for problem, rows in problems[:_MAX_PROBLEMS]]
     legend = [Text(SETUP, style="dim"), ""] if summary["set-up"].notna().any() else []
     legend += [Text(_WITHIN_NOISE, style="dim"), ""] if summary["within_noise"].any() else []
     if hosts := hosts_note(summary["host"]):
@@ -138,20 +136,22 @@ def to_terminal(summary: pd.DataFrame) -> Group:
 
 
 def _table(problem: str, rows: list[_Row]) -> Table:
-    """Return the table of one problem, and below it why solvers are not ranked, where that is known."""
+    """Return the table of one problem, with notes on why solvers are not ranked."""
     notes = [
         f"{row['solver']}: {row['reason']}"
         for row in rows
         if row["reason"] and row["outcome"] not in FINAL
     ]
-    shown: list[_Row] = []
+    cells: list[_Row] = []
     for row in rows:
-        compared = Comparison(*(row[name] for name in vars(_INCOMPARABLE)))
+        compared = Comparison(*(row[name] for name in vars(_NO_COMPARISON)))
         outcome = row["outcome"]
-        ended = ", ".join(filter(None, [outcome, row["proven"] and "proven", solved_of(row)]))
+        outcome_text = ", ".join(
+            filter(None, [outcome, row["proven"] and "proven", solved_of(row)])
+        )
         colour = "green" if outcome in FINAL else "red" if outcome in FAILING else "yellow"
-        shown.append(row | {"compared": str(compared), "ended": Cell(ended, style=colour)})
-    return Table.of(shown, _COLUMNS, problem, notes)
+        cells.append(row | {"compared": str(compared), "ended": Cell(outcome_text, style=colour)})
+    return Table.of(cells, _COLUMNS, problem, notes)
 
 
 def to_markdown(summary: pd.DataFrame, title: str) -> str:
@@ -166,11 +166,11 @@ def to_markdown(summary: pd.DataFrame, title: str) -> str:
 
 
 def to_json(summary: pd.DataFrame) -> dict[str, Any]:
-    """Return how often each outcome occurs in a summary, and its rows, as plain values."""
+    """Return the counts of outcomes and the rows of a summary as plain values."""
     outcomes = summary["outcome"].value_counts().to_dict()
     return {"outcomes": outcomes, "rows": summary.to_dict("records")}
 
 
 def _by_problem(summary: pd.DataFrame) -> Iterator[tuple[str, list[_Row]]]:
-    for (problem,), own in grouped(summary.to_dict("records"), summary["problem"]).items():
-        yield str(problem), own
+    for (problem,), problem_rows in grouped(summary.to_dict("records"), summary["problem"]).items():
+        yield str(problem), problem_rows

@@ -1,4 +1,4 @@
-"""A table: cells with their text, and its writers: terminal, Markdown, LaTeX (booktabs), CSV."""
+"""Tables of cells, and their output: terminal, Markdown, LaTeX (booktabs), CSV."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tabulate import tabulate
 
 from dualgap.problems.texts import latex, markdown, printable
 
-_WIDEST = 10_000  # columns of a terminal
+_MAX_TERMINAL_WIDTH = 10_000  # characters; wider than any table
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands at one place of a table.
+    """One cell of a table.
 
     Attributes
     ----------
-    text : what is shown. value : the number behind it, NaN if there is none.
+    text : the printed text. value : its number, NaN if there is none.
     bold : whether it is a winner. style : its colour in a terminal.
     """
 
@@ -39,20 +39,20 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What a page sorts it by; empty without a number."""
+        """The value by which a page sorts it; empty without a number."""
         return f"{self.value:.6g}" if isfinite(self.value) else ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and how its values are shown.
+    """A column, and the format of its values.
 
     Attributes
     ----------
-    head : what stands above it. shown : the text of a value. missing : what stands for NaN.
-    side : how a terminal aligns it; words are at the left, and may be broken, which nothing else is.
-    optional : not 0 for a column that a terminal leaves out where there is no room, the least one first.
-    group : what stands above it and its neighbours.
+    head : its heading. shown : formats a value. missing : the text for NaN.
+    side : alignment in a terminal; "words" are left-aligned, and the only text that may be wrapped.
+    optional : if not 0, a narrow terminal drops the column, lower numbers first.
+    group : common heading of the column and its neighbours.
     """
 
     head: str
@@ -64,7 +64,7 @@ class Column:
 
     @property
     def name(self) -> str:
-        """The column's name where there is only one line for it."""
+        """The column's name on a single line."""
         return f"{self.group} {self.head}".lstrip()
 
     def cell(self, value: Any) -> Cell:
@@ -82,7 +82,7 @@ class Table:
 
     Attributes
     ----------
-    title : what stands above it, the caption of a paper. notes : what a terminal says below it.
+    title : its title, or caption in a paper. notes : lines below it in a terminal.
     """
 
     columns: Sequence[Column]
@@ -98,7 +98,7 @@ class Table:
         title: str = "",
         notes: Sequence[str] = (),
     ) -> Table:
-        """Return the named values of each row as their columns show them; without any all of a frame."""
+        """Return a table of the named values of each row; without columns, of all values of a frame."""
         records = rows.to_dict("records") if isinstance(rows, pd.DataFrame) else [*rows]
         if columns is None:
             columns = {name: Column(str(name)) for name in (records[0] if records else ())}
@@ -106,22 +106,22 @@ class Table:
         return cls(tuple(columns.values()), cells, title, notes)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RichTable]:
-        """Yield the table with as many of its columns as there is room for."""
-        anywhere = options.update_width(_WIDEST)  # the width that is given bounds what is measured
+        """Yield the table with as many of its columns as fit."""
+        anywhere = options.update_width(_MAX_TERMINAL_WIDTH)  # measure without a width limit
         table, spare = self._for_terminal(0), -1
         for dropped in (0, *sorted({column.optional for column in self.columns} - {0})):
             table = self._for_terminal(dropped)
             spare = options.max_width - Measurement.get(console, anywhere, table).minimum
             if spare >= 0:
                 break
-        if spare >= 0:  # left to itself, rich makes the widest column as narrow as the others
+        if spare >= 0:  # by default, rich makes the widest column as narrow as the others
             words = [column for column in table.columns if not column.no_wrap]
             sizes = [measure_renderables(console, anywhere, [c.header, *c.cells]) for c in words]
-            # those that need little more than their longest word are given it first
+            # columns that need little more than their longest word come first
             by_need = sorted(zip(sizes, words, strict=True), key=lambda pair: pair[0].span)
-            for (least, most), column in by_need:
-                column.width = min(most, least + spare)
-                spare -= column.width - least
+            for (narrow, wide), column in by_need:
+                column.width = min(wide, narrow + spare)
+                spare -= column.width - narrow
         yield table
 
     def _for_terminal(self, dropped: int) -> RichTable:
@@ -137,23 +137,23 @@ class Table:
             pad_edge=False,
             padding=(0, 1, 0, 0),
         )
-        kept = [i for i, c in enumerate(self.columns) if not 0 < c.optional <= dropped]
-        for column, cells in ((self.columns[i], [row[i] for row in self.rows]) for i in kept):
-            whole = column.side != "words"
+        indices = [i for i, c in enumerate(self.columns) if not 0 < c.optional <= dropped]
+        for column, cells in ((self.columns[i], [row[i] for row in self.rows]) for i in indices):
+            unbroken = column.side != "words"
             texts = [Text(printable(t)) for t in (column.name, *(cell.text for cell in cells))]
             table.add_column(
                 texts[0],
                 justify="right" if column.side == "right" else "left",
-                overflow="ellipsis" if whole else "fold",
-                no_wrap=whole,
-                min_width=max(text.cell_len for text in texts) if whole else None,
+                overflow="ellipsis" if unbroken else "fold",
+                no_wrap=unbroken,
+                min_width=max(text.cell_len for text in texts) if unbroken else None,
             )
         for row in self.rows:
-            table.add_row(*(Text(printable(row[i].text), style=row[i].style) for i in kept))
+            table.add_row(*(Text(printable(row[i].text), style=row[i].style) for i in indices))
         return table
 
     def to(self, kind: str, name: str) -> str:
-        """Return the text of a paper's table as "latex", "markdown" or "csv", with its title."""
+        """Return a paper's table as "latex", "markdown" or "csv", with its title."""
         if kind == "markdown":
             return f"{markdown(self.title)}\n\n{self.markdown(aligned=True)}\n"
         return self.latex(name) if kind == "latex" else self.csv()
@@ -163,15 +163,15 @@ class Table:
 
         Parameters
         ----------
-        aligned : whether numbers are at the right.
-        marked_up : columns whose heads and cells are Markdown already.
+        aligned : whether numbers are right-aligned.
+        marked_up : columns whose heads and cells are already Markdown.
         """
         names = [column.name for column in self.columns]
         texts = [
             [
-                cell.text if name in marked_up else f"**{shown}**" if cell.bold else shown
+                cell.text if name in marked_up else f"**{escaped}**" if cell.bold else escaped
                 for name, cell in zip(names, row, strict=True)
-                for shown in [markdown(cell.text)]
+                for escaped in [markdown(cell.text)]
             ]
             for row in self.rows
         ]
@@ -182,18 +182,24 @@ class Table:
         )
 
     def csv(self) -> str:
-        """Return the numbers with all their digits below names; what is none is left empty."""
-        first, *others = self.columns
+        """Return the numbers with all digits below the column names; other cells are empty."""
+        first, *value_columns = self.columns
         values = [[cell.value for cell in row[1:]] for row in self.rows]
         names = pd.Index([printable(row[0].text) for row in self.rows], name=first.name)
-        return pd.DataFrame(values, names, [printable(column.name) for column in others]).to_csv()
+        return pd.DataFrame(
+            values, names, [printable(column.name) for column in value_columns]
+        ).to_csv()
 
     def latex(self, name: str) -> str:
-        """Return a LaTeX table with this label; it needs the package booktabs, and nothing else."""
+        """Return a LaTeX table with label `tab:name`; it needs only the package booktabs."""
         label = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")
-        groups = [(group, [*own]) for group, own in groupby(c.group for c in self.columns[1:])]
-        ends = accumulate((len(own) for _, own in groups), initial=1)
-        spans = [rf"\multicolumn{{{len(own)}}}{{c}}{{{latex(group)}}}" for group, own in groups]
+        groups = [
+            (group, [*members]) for group, members in groupby(c.group for c in self.columns[1:])
+        ]
+        ends = accumulate((len(members) for _, members in groups), initial=1)
+        spans = [
+            rf"\multicolumn{{{len(members)}}}{{c}}{{{latex(group)}}}" for group, members in groups
+        ]
         rules = " ".join(rf"\cmidrule(lr){{{low + 1}-{high}}}" for low, high in pairwise(ends))
         lines = [
             r"% needs \usepackage{booktabs}",

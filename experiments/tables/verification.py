@@ -1,4 +1,4 @@
-"""The result of a verification: as a table of checks, as Markdown, and for the terminal."""
+"""Output of a verification: table of checks, Markdown, terminal and JSON."""
 
 from dataclasses import asdict, fields
 from itertools import groupby
@@ -15,7 +15,7 @@ from dualgap.experiments.tables.table import Cell, Column, Table
 from dualgap.problems.texts import markdown
 
 CHECKS = "verification.csv"
-_MOST = 5  # problems with failed runs that the terminal shows
+_MAX_PROBLEMS = 5  # problems with failed runs in the terminal
 _COLUMNS = {
     "problem": Column("problem", side="words"),
     "optimum": Column("optimum", "{:.8g}".format),
@@ -27,7 +27,7 @@ _SOLVERS = {
     **{name: Column(name) for name in ("runs", "passed", "failed", "unsupported")},
     "worst": Column("worst difference", "{:.1e}".format),
 }
-_DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
+_DIFFERENCES_TITLE = "Relative difference between the worse bound and the QP optimum"
 
 
 def verification_texts(verification: Verification, title: str) -> dict[str, str]:
@@ -39,13 +39,13 @@ def verification_texts(verification: Verification, title: str) -> dict[str, str]
 
 
 def to_frame(verification: Verification) -> pd.DataFrame:
-    """Return the checks as a table, one row each; its columns are the attributes of `Check`."""
+    """Return a table with one row per check; its columns are the attributes of `Check`."""
     names = [field.name for field in fields(Check)]
     return pd.DataFrame(map(vars, verification.checks), columns=names)
 
 
 def _by_solver(checks: pd.DataFrame) -> Table:
-    """Return how many runs of each solver were checked, how many passed, and the worst."""
+    """Return the numbers of checked and passed runs of each solver, and its worst difference."""
     unsupported = checks["status"] == "unsupported"
     passed = checks["passed"].astype(bool)
     counted = checks.assign(passed=passed & ~unsupported, failed=~passed, unsupported=unsupported)
@@ -56,8 +56,8 @@ def _by_solver(checks: pd.DataFrame) -> Table:
 
 
 def to_markdown(verification: Verification, title: str) -> str:
-    """Return the outcome in a sentence, diagnoses, the counts of each solver, every difference."""
-    checks = to_frame(verification).assign(cell=list(map(_shown, verification.checks)))
+    """Return the outcome in a sentence, diagnoses, counts per solver, and all differences."""
+    checks = to_frame(verification).assign(cell=list(map(_check_text, verification.checks)))
     table = checks.pivot_table("cell", "problem_id", "solver", aggfunc=_joined, sort=False)
     optima = checks.groupby("problem_id")["reference"].first()
     table.insert(0, "optimum", optima.map("{:.8g}".format, na_action="ignore"))
@@ -65,74 +65,78 @@ def to_markdown(verification: Verification, title: str) -> str:
         f"# {markdown(title)}",
         *map(markdown, [verification.sentence, *diagnosis_sentences(verification)]),
         _by_solver(checks).markdown(),
-        f"## {_DIFFERENCES}",
+        f"## {_DIFFERENCES_TITLE}",
         Table.of(table.reset_index()).markdown(),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def to_terminal(verification: Verification) -> Group:
-    """Return every difference, the counts of each solver, and the outcome in a sentence.
+    """Return all differences, counts per solver, and the outcome in a sentence.
 
-    Of a verification that failed only the worst problems, and what is wrong with the solvers.
+    For a failed verification, return only the worst problems, and a diagnosis per solver.
     """
-    checks = shown = verification.checks
+    checks = listed = verification.checks
     failed = sorted(verification.failed, key=attrgetter("badness"), reverse=True)
-    places = list(dict.fromkeys(check.problem_id for check in failed))
+    failed_problems = list(dict.fromkeys(check.problem_id for check in failed))
     if failed:
-        shown = [check for check in checks if check.problem_id in places[:_MOST]]
-    more = len(places) - _MOST
+        listed = [check for check in checks if check.problem_id in failed_problems[:_MAX_PROBLEMS]]
+    more = len(failed_problems) - _MAX_PROBLEMS
     notes = [f"{more} more problems have failed runs."] if more > 0 else []
     columns = {name: column for name, column in _COLUMNS.items() if failed or name != "failed"}
     rows: list[dict[str, Any]] = []
-    for problem, grouped in groupby(shown, attrgetter("problem_id")):
-        own = list(grouped)
+    for problem, grouped in groupby(listed, attrgetter("problem_id")):
+        problem_checks = list(grouped)
         failing, passing = (
-            ", ".join(f"{c.solver} {_shown(c)}" for c in own if c.passed is passed)
+            ", ".join(f"{c.solver} {_check_text(c)}" for c in problem_checks if c.passed is passed)
             for passed in (False, True)
         )
-        row = {"problem": problem, "optimum": own[0].reference}
+        row = {"problem": problem, "optimum": problem_checks[0].reference}
         row |= {"failed": Cell(failing, style="red"), "passed": Cell(passing, style="green")}
         rows.append(row)
-    differences = Table.of(rows, columns, _DIFFERENCES, notes)
+    differences = Table.of(rows, columns, _DIFFERENCES_TITLE, notes)
     outcome = Text(verification.sentence, f"bold {'green' if verification.passed else 'red'}")
     diagnoses = map(Text, diagnosis_sentences(verification))
     return Group(differences, _by_solver(to_frame(verification)), outcome, *diagnoses)
 
 
 def to_json(verification: Verification) -> dict[str, Any]:
-    """Return the same as plain values, which `dualgap verify --json` prints."""
+    """Return the verification as plain values, for `dualgap verify --json`."""
     return {
         "passed": verification.passed,
         "proven": verification.proven,
         "sentence": verification.sentence,
         "checks": [asdict(check) for check in verification.checks],
         "diagnoses": [
-            {"solver": found.solver, "problem_id": found.problem_id}
-            | {"runs": found.runs, "of": found.of, "diagnosis": found.diagnosis.text}
-            for found in verification.diagnosed
+            {"solver": solver_diagnosis.solver, "problem_id": solver_diagnosis.problem_id}
+            | {
+                "runs": solver_diagnosis.runs,
+                "of": solver_diagnosis.of,
+                "diagnosis": solver_diagnosis.diagnosis.text,
+            }
+            for solver_diagnosis in verification.diagnosed
         ],
     }
 
 
 def diagnosis_sentences(verification: Verification) -> list[str]:
-    """Return what is wrong with each solver that was diagnosed, and what to look at."""
+    """Return one sentence per diagnosed solver: what is wrong, and what to check."""
     return [
-        f"Diagnosis of {found.solver}, from {found.runs} of {found.of} failed runs: "
-        f"on {found.problem_id}, {found.diagnosis.text}."
-        for found in verification.diagnosed
+        f"Diagnosis of {entry.solver}, from {entry.runs} of {entry.of} failed runs: "
+        f"on {entry.problem_id}, {entry.diagnosis.text}."
+        for entry in verification.diagnosed
     ]
 
 
 def _joined(cells: pd.Series) -> str:
-    """Return what the repetitions on a problem came to, equal ones once."""
+    """Return the texts of the repetitions on a problem, equal ones once."""
     return ", ".join(dict.fromkeys(cells))
 
 
-def _shown(check: Check) -> str:
-    """Return the difference with the verdict of what failed, or why there is none."""
+def _check_text(check: Check) -> str:
+    """Return a check's difference, with the verdict if it failed, or why there is none."""
     for word in (check.status, check.verdict):
         if word in ("unsupported", "infeasible"):
             return word
-    known = check.status if isnan(check.difference) else f"{check.difference:.1e}"
-    return known if check.passed else f"{check.verdict} {known}"
+    text = check.status if isnan(check.difference) else f"{check.difference:.1e}"
+    return text if check.passed else f"{check.verdict} {text}"

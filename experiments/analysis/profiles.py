@@ -37,7 +37,7 @@ PAIRWISE = (
     "that one is left out, so compare solvers in pairs (Gould & Scott 2016)."
 )
 LEAST_GAP = 1e-16  # relative; float64 resolves no less, so smaller gaps are drawn here
-SHIFT_S = 0.01  # of the shifted geometric mean; faster than most solves
+SHIFT_S = 0.01  # of the shifted geometric mean: much shorter times count as equal
 Curves = dict[str, tuple[Vector, Vector]]
 
 

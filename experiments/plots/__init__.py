@@ -1,8 +1,7 @@
 """Figures of a results folder, drawn from the folder alone: `plot_all(folder)`.
 
-`figures/` has a file for each kind of figure; `drawing` says what a kind is, `runs` what all of them
-draw from, `style` how. `plane` draws answers to two-dimensional problems, `solved` those of a solver
-that was run just now.
+`figures/` has one file per kind of figure; `drawing` has their base class, `runs` their data, `style`
+their style. `plane` draws answers to two-dimensional problems; `solved` converts solutions to them.
 """
 
 from collections.abc import Sequence
@@ -27,14 +26,14 @@ def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None
 
     Parameters
     ----------
-    names : of kinds of figures, or `path/to/file.py:ClassName`; by default all that are not drawn on
-        request only.
-    out : the folder of the figures, by default `figures` in `directory`.
+    names : kinds of figures, or `path/to/file.py:ClassName`; by default all that are not only on
+        request.
+    out : output folder, by default `figures` in `directory`.
 
     Returns
     -------
     list of Path
-        What was written: a PNG of each figure, and an SVG unless that would be large.
+        The written files: a PNG of each figure, and an SVG unless that would be large.
 
     Raises
     ------
@@ -56,21 +55,23 @@ def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None
 
 
 def plot_runs(runs: Runs, folder: Path, chosen: Sequence[Drawing] | None = None) -> list[Path]:
-    """Draw the chosen kinds of figures that `runs` have data for; return what was written.
+    """Draw the chosen kinds of figures that `runs` have data for; return the written files.
 
-    Where none is chosen, some kinds stand instead of all others.
+    By default, an exclusive kind that draws anything replaces all others.
     """
     kinds = [kind for kind in chosen or drawings() if kind.ready(runs)]
-    written: dict[str, Path] = {}  # by name in small letters: some disks take A for a
+    written: dict[str, Path] = {}  # by lower-case name: some file systems ignore case
     with style():
         if chosen is None:
-            alone = [kind for kind in kinds if kind.instead and any(True for _ in kind.draw(runs))]
-            kinds = alone[:1] or kinds
+            exclusive_kinds = [
+                kind for kind in kinds if kind.exclusive and any(True for _ in kind.draw(runs))
+            ]
+            kinds = exclusive_kinds[:1] or kinds
         for kind in kinds:
             for name, drawn in kind.draw(runs):
                 numbered = (name if i == 1 else f"{name}-{i}" for i in count(1))
                 ending = ".md" if isinstance(drawn, str) else ".png"
                 free = next(n for n in numbered if f"{n}{ending}".lower() not in written)
-                paths = save(drawn, folder, free, kind.pixels)
+                paths = save(drawn, folder, free, kind.png_only)
                 written |= {path.name.lower(): path for path in paths}
     return list(written.values())

@@ -13,9 +13,9 @@ from dualgap.problems import Geometry, Vector
 from dualgap.problems.kernels import Block
 
 Answer = tuple[pd.Series, Geometry]
-_GRID = 160  # points a side
+_GRID = 160  # points per side
 CLASSES = ((-1.0, ORANGE, "o"), (1.0, BLUE, "^"))
-_TINTS = ("#FBE8C8", "#CFE4F3")  # of the classes' colours
+_TINTS = ("#FBE8C8", "#CFE4F3")  # lighter versions of the classes' colours
 _RINGS: dict[str, dict[str, Any]] = {
     "free": {"marker": "o", "facecolors": "none", "edgecolors": "black"},
     "bounded": {"marker": "s", "facecolors": "none", "edgecolors": "black"},
@@ -23,7 +23,7 @@ _RINGS: dict[str, dict[str, Any]] = {
 
 
 def binary_answers(runs: Runs) -> Iterator[tuple[str, list[Answer]]]:
-    """Yield each problem of two classes in the plane with its answers."""
+    """Yield each two-dimensional problem of two classes with its answers."""
     for problem in runs.problems:
         answers = [a for a in planar(runs, problem) if np.isin(a[1].problem.y, (-1.0, 1.0)).all()]
         if answers:
@@ -31,9 +31,9 @@ def binary_answers(runs: Runs) -> Iterator[tuple[str, list[Answer]]]:
 
 
 def planar(runs: Runs, problem: str) -> list[Answer]:
-    """Return the typical runs on a two-dimensional problem that left an answer.
+    """Return the typical runs on a two-dimensional problem whose answer is stored.
 
-    There is one run a solver, its best certified one, and they are sorted by their gaps.
+    The result has one run per solver, its best certified one, sorted by gap.
     """
     if not (runs.of(problem)["d"] == 2).any():
         return []
@@ -61,15 +61,17 @@ def draw_regions(ax: Axes, answer: Geometry) -> None:
     kinds = answer.kinds
     rings = float(np.clip(4000 / max(1, (kinds != "zero").sum()), 18, 3 * _size(len(X)) + 8))
     for kind, ring in _RINGS.items():
-        own = X[kinds == kind]
-        ax.scatter(own[:, 0], own[:, 1], s=rings, linewidths=0.6, **ring)
+        of_kind = X[kinds == kind]
+        ax.scatter(of_kind[:, 0], of_kind[:, 1], s=rings, linewidths=0.6, **ring)
 
 
 def draw_samples(ax: Axes, X: Block, y: Vector) -> None:
     """Draw the samples `X` (n, 2) in the colours of their classes, and the axes around them."""
     for label, colour, marker in CLASSES:
-        own = X[y == label]
-        ax.scatter(own[:, 0], own[:, 1], s=_size(len(X)), c=colour, marker=marker, linewidths=0)
+        members = X[y == label]
+        ax.scatter(
+            members[:, 0], members[:, 1], s=_size(len(X)), c=colour, marker=marker, linewidths=0
+        )
     x1, x2, _ = grid(X, 2)
     ax.set(xlim=x1, ylim=x2)
     ax.grid(visible=False)
@@ -80,10 +82,10 @@ def _size(samples: int) -> float:
 
 
 def decision(answer: Geometry, points: Block) -> Block:
-    """Return f at `points` (m, 2), of K classes those of all subproblems, (m, K).
+    """Return f at `points` (m, 2), for K classes those of all subproblems, (m, K).
 
-    It is ±1 on the margins, also where these are at ±ρ. Points are taken in small blocks, as the kernel
-    matrix of each is dense.
+    It is scaled to ±1 on the margins, even if these are at ±ρ. Points are evaluated in chunks, as their
+    kernel matrices are dense.
     """
     blocks = np.array_split(points, min(_GRID, len(points)))
     f = np.concatenate([answer.outputs(block) for block in blocks])
@@ -93,7 +95,7 @@ def decision(answer: Geometry, points: Block) -> Block:
 def region_keys(hard: bool = False) -> list[tuple[Any, str]]:
     """Return the legend's entries for samples, support vectors and contours.
 
-    With a hard margin (`hard`) there is one kind of support vector: none is at a bound.
+    A hard margin (`hard`) has one kind of support vector: none is at a bound.
     """
     classes = [
         (key(color=colour, marker=marker, linestyle="none"), f"y = {label:+.0f}".replace("-", "−"))
@@ -115,7 +117,7 @@ def region_keys(hard: bool = False) -> list[tuple[Any, str]]:
 
 
 def grid(X: Block, side: int) -> tuple[Vector, Vector, Block]:
-    """Return x₁ and x₂ of a grid a little larger than the samples `X`, and `side` × `side` points."""
+    """Return x₁, x₂ and the `side` × `side` points of a grid slightly larger than the samples `X`."""
     low, high = X.min(axis=0), X.max(axis=0)
     margin = np.where(high > low, 0.06 * (high - low), 1.0)
     x1, x2 = np.linspace(low - margin, high + margin, side).T
@@ -125,7 +127,7 @@ def grid(X: Block, side: int) -> tuple[Vector, Vector, Block]:
 def contour(
     ax: Axes, x1: Vector, x2: Vector, f: Block, level: float, colour: str, width: float
 ) -> None:
-    """Draw where f is `level`, if it is anywhere: solid for 0, dashed for others."""
+    """Draw the contour f = `level`, if it exists: solid for 0, dashed for others."""
     if f.min() < level < f.max():
         dash = "-" if level == 0 else "--"
         ax.contour(x1, x2, f, [level], colors=colour, linestyles=[dash], linewidths=[width])

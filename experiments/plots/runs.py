@@ -1,4 +1,4 @@
-"""What all figures of a results folder share: its runs and traces, and a line style for each solver."""
+"""Data of all figures of a results folder: its runs and traces, and a line style per solver."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,15 +14,15 @@ from dualgap.experiments.plots.solver_styles import solver_styles
 from dualgap.experiments.plots.style import LineStyle
 from dualgap.problems import Geometry, Vector
 
-Unit = Literal["time", "rounds"]  # seconds of solving, or questions that every block was asked
+Unit = Literal["time", "rounds"]  # seconds of solving, or passes over the blocks of samples
 
 
 class Curve(NamedTuple):
-    """The evaluations of a run, or its end: what it had taken, and certified relative gaps."""
+    """The evaluations of a run, or its end: time or rounds spent, and certified relative gaps."""
 
     series: str
     configuration: str
-    taken: Vector
+    spent: Vector
     gaps: Vector
 
 
@@ -32,11 +32,11 @@ class Runs:
 
     Attributes
     ----------
-    table : one row a run, the columns of `load_results` and those of `analysis.times.labelled`.
-    traces : one row an evaluation: run_id, time (s), iteration, bounds, n_support.
-    model : run_id -> its answer in the plane, or None if none was kept.
-    checks : what `dualgap verify` has found, empty if it was not run.
-    paths : one row an answer on a path, see `records.columns.PATHS`.
+    table : one row per run, with the columns of `load_results` and `analysis.times.labelled`.
+    traces : one row per evaluation: run_id, time (s), iteration, bounds, n_support.
+    model : run_id -> its answer, or None if none was stored.
+    checks : the checks of `dualgap verify`, empty if it was not run.
+    paths : one row per answer on a path, see `records.columns.PATHS`.
     """
 
     table: pd.DataFrame
@@ -47,7 +47,7 @@ class Runs:
 
     @cached_property
     def styles(self) -> dict[str, LineStyle]:
-        """How each series is drawn, in all figures."""
+        """The line style of each series, in all figures."""
         return solver_styles(self.table["series"])
 
     @property
@@ -64,7 +64,7 @@ class Runs:
         return self.table.groupby("problem_id").indices
 
     def trace(self, run_id: Any) -> pd.DataFrame:
-        """Return the evaluations of one run in the order of time."""
+        """Return the evaluations of one run in order of time."""
         evaluations = self.traces.iloc[self._of_runs.get(run_id, [])]
         return evaluations.sort_values("time", kind="stable") if len(evaluations) else evaluations
 
@@ -73,35 +73,35 @@ class Runs:
         return {} if self.traces.empty else self.traces.groupby("run_id").indices
 
     def typical(self, problem: str) -> Iterator[pd.Series]:
-        """Yield one run for each configuration: the one whose time is the median (the lower one)."""
-        for place in self._typical.get(problem, ()):
-            yield self.table.iloc[place]
+        """Yield one run per configuration: the one of (lower) median time."""
+        for index in self._typical.get(problem, ()):
+            yield self.table.iloc[index]
 
     @cached_property
     def _typical(self) -> dict[str, list[int]]:
-        """The places of the typical runs in the table, by problem, in the order of configurations."""
+        """Row numbers of the typical runs, by problem, in the order of configurations."""
         table = self.table.reset_index(drop=True).dropna(subset=["time_solve"])
         table = table.sort_values(["configuration", "time_solve"], kind="stable")
-        found: dict[str, list[int]] = {}
+        by_problem: dict[str, list[int]] = {}
         groups = grouped(table.index.tolist(), table["problem_id"], table["configuration"])
         for (problem, _), same in groups.items():
-            found.setdefault(str(problem), []).append(same[(len(same) - 1) // 2])
-        return found
+            by_problem.setdefault(str(problem), []).append(same[(len(same) - 1) // 2])
+        return by_problem
 
     def curves(self, problem: str, unit: Unit = "time") -> list[Curve]:
-        """Return how the gaps of the typical runs fell, where they have certified ones.
+        """Return the curves of the typical runs that have certified gaps.
 
-        Of a run with fewer than two evaluations the end stands for them.
+        A run with fewer than two evaluations is represented by its end.
         """
-        found: list[Curve] = []
-        during, whole = ("time", "time_solve") if unit == "time" else ("iteration", "rounds")
+        result: list[Curve] = []
+        during, total = ("time", "time_solve") if unit == "time" else ("iteration", "rounds")
         for run in self.typical(problem):
-            taken, gaps = self.trace(run["run_id"])[[during, "relative_gap"]].to_numpy(np.float64).T
-            if len(taken) < 2:
-                taken, gaps = np.array([[run[whole]], [run["relative_gap"]]], np.float64)
-            certified = np.isfinite(gaps) & np.isfinite(taken)
+            spent, gaps = self.trace(run["run_id"])[[during, "relative_gap"]].to_numpy(np.float64).T
+            if len(spent) < 2:
+                spent, gaps = np.array([[run[total]], [run["relative_gap"]]], np.float64)
+            certified = np.isfinite(gaps) & np.isfinite(spent)
             if certified.any():
-                taken = taken[certified].clip(CLOCK_RESOLUTION_S)
+                spent = spent[certified].clip(CLOCK_RESOLUTION_S)
                 gaps = gaps[certified].clip(LEAST_GAP)
-                found.append(Curve(str(run["series"]), str(run["configuration"]), taken, gaps))
-        return found
+                result.append(Curve(str(run["series"]), str(run["configuration"]), spent, gaps))
+        return result

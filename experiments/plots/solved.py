@@ -1,4 +1,4 @@
-"""Answers that were computed just now, as the figures of a results folder take them."""
+"""Solutions in memory, in the form of the figures of a results folder."""
 
 from typing import Any
 
@@ -20,19 +20,19 @@ def line_of(solution: Solution) -> tuple[Vector, float]:
 
 
 def answer_of(solution: Solution, problem_id: str = "") -> Answer:
-    """Return the columns of a solution's row that figures of the plane read, and its geometry."""
-    known = {"run_id": "0", "problem_id": problem_id, "formulation": solution.problem.name}
-    known |= {"series": solution.solver.name, "verdict": solution.verdict}
-    return pd.Series(known), solution.geometry
+    """Return the columns that figures of the plane read, and the geometry, of a solution."""
+    row = {"run_id": "0", "problem_id": problem_id, "formulation": solution.problem.name}
+    row |= {"series": solution.solver.name, "verdict": solution.verdict}
+    return pd.Series(row), solution.geometry
 
 
 def runs_of(solution: Solution) -> Runs:
-    """Return a folder of one run, with its trace."""
+    """Return a solution and its trace as the runs of a folder."""
     run, _ = answer_of(solution)
-    taken: list[dict[str, Any]] = []
-    for seen in solution.trace:
-        alpha, dual = seen.certificate.point.alpha, seen.certificate.dual_objective
+    trace_rows: list[dict[str, Any]] = []
+    for evaluation in solution.trace:
+        alpha, dual = evaluation.certificate.point.alpha, evaluation.certificate.dual_objective
         count = 0 if alpha is None else int(np.count_nonzero(alpha))
-        row = {"run_id": "0", "time": seen.time, "iteration": seen.iteration}
-        taken.append(row | {"dual_objective": dual, "n_support": count})
-    return Runs(pd.DataFrame([run]), pd.DataFrame(taken))
+        row = {"run_id": "0", "time": evaluation.time, "iteration": evaluation.iteration}
+        trace_rows.append(row | {"dual_objective": dual, "n_support": count})
+    return Runs(pd.DataFrame([run]), pd.DataFrame(trace_rows))

@@ -2,7 +2,7 @@
 
 Figures are made at the size they have in print (a text width of 7 inches), without pyplot: nothing
 global changes and no window opens. The palette is Okabe & Ito's (2008, Color Universal Design),
-which colour-blind readers can distinguish; markers and dashes show the same without colour.
+which colour-blind readers can distinguish; markers and dashes also work without colour.
 """
 
 from __future__ import annotations
@@ -32,53 +32,60 @@ from dualgap.problems import Vector
 from dualgap.problems.texts import printable
 
 TEXT_WIDTH = 7.0  # inches
-PANELS = 6  # at most, in one figure
-BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#7F7F7F"
+MAX_PANELS = 6  # per figure
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+PURPLE = "#CC79A7"
+BLACK = "#000000"
+GREY = "#7F7F7F"
 
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, ORANGE, SKY, GREY)
 MARKERS = "osD^PX*<>hp"
-LOOKS = len(_COLOURS) * len(MARKERS)  # that differ in colour or marker
+LOOKS = len(_COLOURS) * len(MARKERS)  # combinations of colour and marker
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2.2, 0.9)), (0, (6, 1.2, 1.2, 1.2)))
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}
-_ENTRY_INCHES = 0.5  # of a legend's entry: its line and the space around
+_LEGEND_LINE_INCHES = 0.5  # line of a legend entry, with spacing
 _LETTER_INCHES = 0.056
-_DOTS, _PALETTE = 150, 64  # an inch, and colours, of figures that are pixels alone
+_PNG_ONLY_DPI = 150  # the number of points makes these files large
+_PNG_ONLY_COLOURS = 64
 
 
 def style() -> AbstractContextManager[None]:
-    """Draw and save in this style; matplotlib's own settings are as before afterwards."""
+    """Return a context that draws and saves in this style, and then restores matplotlib's settings."""
     ours = Path(__file__).with_name("figures.mplstyle")
-    return context(ours, after_reset=True)  # whatever a user's matplotlibrc says
+    return context(ours, after_reset=True)  # regardless of the user's matplotlibrc
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How the lines and points of one solver are drawn."""
+    """Appearance of one solver's lines and points."""
 
     colour: str
     marker: str
     dash: Any
 
     def arguments(self, **changes: Any) -> dict[str, Any]:
-        """Return the arguments of `Axes.plot`, some changed."""
+        """Return the arguments of `Axes.plot`, with changes."""
         plain = {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
         return {**plain, "markeredgewidth": 0.9, **changes}
 
     def variant(self, i: int) -> LineStyle:
-        """Return the style of the solver's i-th setting: the same colour, another marker and dash."""
+        """Return the style of the solver's i-th setting: same colour, another marker and dash."""
         marker = MARKERS[(MARKERS.index(self.marker) + 3 * i) % len(MARKERS)]
         dash = _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)]
         return LineStyle(self.colour, marker, dash)
 
 
 def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
-    """Return a line style for each label: up to 8 differ in colour, and up to 32 in some respect."""
+    """Return a line style for each label: up to 8 differ in colour, and up to 32 in some way."""
     return {label: line_style(i, i) for i, label in enumerate(sorted(set(labels)))}
 
 
 def line_style(colour: int, marker: int) -> LineStyle:
-    """Return the line style of these places in the palette and among the markers, which go round."""
+    """Return the line style of these positions in the palette and among the markers (cyclic)."""
     dash = marker + colour // len(_COLOURS)
     return LineStyle(
         _COLOURS[colour % len(_COLOURS)],
@@ -88,7 +95,7 @@ def line_style(colour: int, marker: int) -> LineStyle:
 
 
 def figure(width: float, height: float) -> Figure:
-    """Return an empty figure of that size in inches, with a canvas of its own."""
+    """Return an empty figure of this size in inches, with its own canvas."""
     new = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(new)
     new.get_layout_engine().set(w_pad=0.05, h_pad=0.05)  # type: ignore[union-attr]
@@ -98,13 +105,13 @@ def figure(width: float, height: float) -> Figure:
 def panels(
     titles: Sequence[str],
     height: float = 2.0,
-    share: Literal["none", "y", "both"] = "none",
+    shared_axes: Literal["none", "y", "both"] = "none",
     named: bool = False,
     lines: int = 2,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with one titled panel for each of up to `PANELS` titles.
+    """Return a figure with one titled panel for each of up to `MAX_PANELS` titles.
 
-    `named` leaves room for names at the right of each panel; titles have at least `lines` lines' room.
+    `named` leaves space for names to the right of each panel; titles have at least `lines` lines.
     """
     columns = min(_COLUMNS[len(titles)], 2 if named else 3)
     rows = -(-len(titles) // columns)
@@ -116,28 +123,28 @@ def panels(
             rows,
             columns,
             i + 1,
-            sharex=axes[0] if axes and share == "both" else None,
-            sharey=axes[0] if axes and share != "none" else None,
+            sharex=axes[0] if axes and shared_axes == "both" else None,
+            sharey=axes[0] if axes and shared_axes != "none" else None,
         )
         letters = int((width / columns - 0.5 * named) * 13.5)
         ax.set_title(wrap(title, letters, max(lines, columns)), loc="left" if named else "center")
         ax.tick_params(
-            labelleft=share == "none" or i % columns == 0,
-            labelbottom=share != "both" or i + columns >= len(titles),
+            labelleft=shared_axes == "none" or i % columns == 0,
+            labelbottom=shared_axes != "both" or i + columns >= len(titles),
         )
         axes.append(ax)
     return new, axes
 
 
-def chunks(items: Sequence[str], most: int) -> Iterator[list[str]]:
-    """Yield the items in order, in as few chunks of at most `most` as possible, of about equal size."""
-    size = -(-len(items) // -(-len(items) // most))
+def chunks(items: Sequence[str], limit: int) -> Iterator[list[str]]:
+    """Yield the items in order, in as few chunks of at most `limit` as possible, of similar size."""
+    size = -(-len(items) // -(-len(items) // limit))
     for i in range(0, len(items), size):
         yield list(items[i : i + size])
 
 
 def label_outside(axes: Sequence[Axes], x: str, y: str) -> None:
-    """Label the axes at the left and those with nothing below."""
+    """Label the leftmost and the lowest axes."""
     grid = axes[0].get_gridspec()
     assert grid is not None
     columns = grid.ncols
@@ -149,7 +156,7 @@ def label_outside(axes: Sequence[Axes], x: str, y: str) -> None:
 
 
 def decades(ax: Axes) -> None:
-    """Have at least two labelled powers of ten on a logarithmic horizontal axis."""
+    """Extend a logarithmic horizontal axis to at least two labelled powers of ten."""
     ax.xaxis.set_minor_formatter(NullFormatter())
     low, high = ax.get_xlim()
     if low <= 0:
@@ -163,7 +170,7 @@ def decades(ax: Axes) -> None:
 
 
 def count_axis(ax: Axes) -> None:
-    """Make the horizontal axis logarithmic in a count, which may be 0."""
+    """Make the horizontal axis logarithmic for a count, which may be 0."""
     if ax.dataLim.x0 < 1:
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
         ax.set_xlim(left=0)
@@ -173,8 +180,8 @@ def count_axis(ax: Axes) -> None:
 
 
 def label_sizes(ax: Axes, sizes: Vector) -> None:
-    """Write the numbers of samples themselves on the axis, as many as there is room for."""
-    labelled: list[float] = []  # those n that leave room for each other's labels
+    """Label the axis with the numbers of samples themselves, as far as they fit."""
+    labelled: list[float] = []  # n whose labels do not overlap
     for n in sizes:
         if not labelled or n > 1.25 * labelled[-1]:
             labelled.append(float(n))
@@ -185,14 +192,14 @@ def label_sizes(ax: Axes, sizes: Vector) -> None:
 
 
 def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4) -> None:
-    """Put one legend below the panels, in as many of the columns as fit."""
+    """Put one legend below the panels, in as many columns as fit, up to `columns`."""
     if not entries:
         return
     handles, labels = zip(*entries, strict=True)
     columns = min(columns, len(labels))
     while columns > 1:
         longest = [max(map(len, part)) for part in np.array_split(labels, columns)]
-        inches = sum(_ENTRY_INCHES + _LETTER_INCHES * letters for letters in longest)
+        inches = sum(_LEGEND_LINE_INCHES + _LETTER_INCHES * letters for letters in longest)
         if inches <= new.get_figwidth():
             break
         columns -= 1
@@ -207,67 +214,67 @@ def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4)
 
 
 def key(**drawn: Any) -> Line2D:
-    """Return a line that stands in the legend for what is drawn like it."""
+    """Return a line for a legend entry with these properties."""
     return Line2D([], [], **drawn)
 
 
 def solver_keys(
-    styles: Mapping[str, LineStyle], seen: Collection[str] | None = None, **changes: Any
+    styles: Mapping[str, LineStyle], shown: Collection[str] | None = None, **changes: Any
 ) -> list[tuple[Artist, str]]:
-    """Return the legend's entries for the series that are seen in a figure, by default all."""
+    """Return the legend's entries for the shown series, by default all."""
     return [
         (key(**line.arguments(**changes)), name)
         for name, line in styles.items()
-        if seen is None or name in seen
+        if shown is None or name in shown
     ]
 
 
 def note(ax: Axes, text: str) -> None:
-    """State in the middle of an empty panel why it is empty."""
+    """Write in the middle of an empty panel why it is empty."""
     ax.tick_params(axis="x", which="both", bottom=False, labelbottom=False)
     ax.grid(visible=False, axis="x")
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="#555555")
 
 
 def plain(text: str) -> str:
-    """Return `text` so that matplotlib shows it as it is: no formulas, no hidden labels.
+    """Return `text` escaped so that matplotlib shows it literally: no formulas, no hidden labels.
 
-    Characters that the font of all figures lacks are shown by their code points.
+    Characters that are missing in the figures' font are shown by their code points.
     """
     glyphs = _glyphs()
-    shown = "".join(
+    escaped = "".join(
         c if ord(c) in glyphs or c == "\n" else f"[U+{ord(c):04X}]"
         for c in printable(text, keep="\n").replace("$", r"\$")
     )
-    return f" {shown}" if shown.startswith("_") else shown
+    return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 @cache
 def _glyphs() -> Set[int]:
-    """Return the code points of the characters that the font of all figures has."""
+    """Return the code points of the characters in the figures' font."""
     return get_font(findfont("DejaVu Sans")).get_charmap().keys()
 
 
-def shortened(text: str, room: int) -> str:
-    """Return text of at most `room` characters, without words in the middle: names differ at their ends.
+def shortened(text: str, limit: int) -> str:
+    """Return at most `limit` characters, without words in the middle: names differ at their ends.
 
-    Only of two words, or one, that are too long the middle characters are left out.
+    If not even two words fit, omit the middle characters.
     """
     words = text.split(" ")
-    if len(text) <= room:
+    if len(text) <= limit:
         return text
-    for kept in range(len(words) - 1, 1, -1):
-        shown = " ".join([*words[: (kept + 1) // 2], "…", *words[-(kept // 2) :]])
-        if len(shown) <= room:
-            return shown
-    return f"{text[: room // 2 - 1]}…{text[-(room // 2 - 1) :]}"
+    for n_kept in range(len(words) - 1, 1, -1):
+        candidate = " ".join([*words[: (n_kept + 1) // 2], "…", *words[-(n_kept // 2) :]])
+        if len(candidate) <= limit:
+            return candidate
+    return f"{text[: limit // 2 - 1]}…{text[-(limit // 2 - 1) :]}"
 
 
 def wrap(text: str, width: int, lines: int = 2) -> str:
     """Return `text` in at most `lines` lines of about `width`, broken at separators, or `shortened`."""
-    room = lines * width - (lines - 1) * (width // 3)
-    text = shortened(" ".join(printable(text).split()), room)
-    tokens: list[str] = []  # words, and pieces of words that are too long for a line
+    limit = lines * width - (lines - 1) * (width // 3)
+    text = shortened(" ".join(printable(text).split()), limit)
+    tokens: list[str] = []  # words, or parts of words that are too long for a line
     for word in re.findall(r"\S+\s*", text):
         pieces = re.findall(r".+?(?:[-_/,;:|=]|$)", word) if len(word.rstrip()) > width else [word]
         tokens += pieces
@@ -280,32 +287,32 @@ def wrap(text: str, width: int, lines: int = 2) -> str:
 
 
 def svg_address(new: Figure) -> str:
-    """Return a `data:` address that contains a figure as SVG, without a date."""
+    """Return a `data:` address with a figure as SVG, without a date."""
     file = io.BytesIO()
     new.savefig(file, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-def save(new: Figure | str, folder: Path, name: str, pixels: bool = False) -> list[Path]:
+def save(new: Figure | str, folder: Path, name: str, png_only: bool = False) -> list[Path]:
     """Write a figure as SVG and PNG, without a date, or a text as Markdown; return the paths.
 
     Parameters
     ----------
-    pixels : whether it is written as PNG of 64 colours alone: regions have too many points for SVG.
+    png_only : write only a PNG of 64 colours: regions have too many points for SVG.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(new, str):
         path = folder / f"{name}.md"
         path.write_text(new)
         return [path]
-    if pixels:
+    if png_only:
         drawn, path = io.BytesIO(), folder / f"{name}.png"
-        new.savefig(drawn, dpi=_DOTS)
-        Image.open(drawn).convert("RGB").quantize(_PALETTE).save(path, optimize=True)
+        new.savefig(drawn, dpi=_PNG_ONLY_DPI)
+        Image.open(drawn).convert("RGB").quantize(_PNG_ONLY_COLOURS).save(path, optimize=True)
         return [path]
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     new.draw_without_rendering()
-    new.set_layout_engine("none")  # the layout is found: once is enough, and both files agree
+    new.set_layout_engine("none")  # keep this layout for both files
     new.savefig(svg, metadata={"Date": None})
     svg.write_text(compact(svg.read_text()))
     new.savefig(png, dpi=200)
@@ -313,10 +320,10 @@ def save(new: Figure | str, folder: Path, name: str, pixels: bool = False) -> li
 
 
 def compact(svg: str) -> str:
-    """Return an SVG with coordinates in hundredths of a point, a sixth shorter."""
+    """Return an SVG with coordinates rounded to hundredths of a point, a sixth shorter."""
 
     def rounded(attribute: re.Match[str]) -> str:
-        numbers = re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", attribute[2])
+        numbers = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", attribute[2])
         return attribute[1] + " ".join(numbers.split())
 
     return re.sub(r"\n +", "\n", re.sub(r'(\b(?:d|x|y)=")([^"]*)', rounded, svg))

@@ -85,7 +85,7 @@ def test_a_solver_that_one_of_several_lacks_is_refused_before_any_is_run_again(c
         (tmp_path / "d" / f"{name}.yaml").write_text(text)
     command("run", "d", "--out", "o")
     refused = command("run", "d", "--out", "o", "--rerun", "smo", code=2)
-    assert "--rerun: 'smo' selects nothing; nearest first, there are 'libsvm'" in refused.output
+    assert "--rerun: 'smo' selects nothing; available, closest first: 'libsvm'" in refused.output
     assert len((tmp_path / "o/a/runs.jsonl").read_text().splitlines()) == 1
 
 

@@ -1,1 +1,1 @@
-"""The figures of a results folder, one file each; a file that is put here is found by itself."""
+"""The figures of a results folder, one file each; files here are discovered automatically."""

@@ -1,7 +1,7 @@
-"""Paths: the time that each solver's answers took up to a C, and their support vectors.
+"""Paths: cumulative time of each solver's answers up to a value of C, and their support vectors.
 
-Every answer stands for the values of C (or lam, epsilon) around it, about half way to its neighbours;
-the largest relative gap of the bounds at any value is in the title.
+Every answer covers the values of C (or lam, epsilon) around it, about half way to its neighbours; the
+largest relative gap of the bounds at any value is in the title.
 """
 
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ from collections.abc import Iterator
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import decades, key, legend, panels, wrap
 from dualgap.experiments.tables.formats import file_name
 
 
 class CertifiedPath(Drawing):
-    """Seconds up to each value of a path's parameter, and support vectors; a figure a path."""
+    """Seconds up to each value of a path's parameter, and support vectors; one figure per path."""
 
     needs = ("paths",)
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for each problem of which a path was followed."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure per problem with a path."""
         for problem in runs.problems:
             followed = [
                 (run, answers)
@@ -35,7 +35,7 @@ class CertifiedPath(Drawing):
 def certified_path(
     runs: Runs, problem: str, followed: list[tuple[pd.Series, pd.DataFrame]]
 ) -> Figure:
-    """Draw the paths of one problem, a run and the table of its answers for each solver."""
+    """Draw the paths of one problem, given the run and the table of answers of each solver."""
     worst = max(answers["worst_gap"].max() for _, answers in followed)
     new, (times, support) = panels(
         [f"time, within a relative gap of {worst:.2g}", "support vectors"]

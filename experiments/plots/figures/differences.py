@@ -1,50 +1,54 @@
-"""How far each solver is from the QP optimum: a mark a problem, a row a solver.
+"""Differences of each solver to the QP optimum: one mark per problem, one row per solver.
 
-Within a row marks are spread by rank, so that the distribution can be read off: the middle of a row is
-its median. Every problem of the verification is a mark or is counted beside its row: the answers of the
-better QP back end are the optimum themselves, and what is unsupported or infeasible has no difference.
+Within a row, marks are spread by rank to show the distribution: the middle of a row is its median. Every
+problem of the verification has a mark or is counted next to its row: answers of the better QP back end
+are the optimum themselves, and unsupported or infeasible problems have no difference.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import BLUE, GREY, TEXT_WIDTH, VERMILION, figure
 
 
 class Differences(Drawing):
-    """Distance of each answer to the QP optimum, as `dualgap verify` has found it."""
+    """Difference of each answer to the QP optimum, from `dualgap verify`."""
 
     needs = ("checks",)
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield one figure, with the target gap, which is by default what may differ."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure, with the target gap, which is the default tolerance."""
         checks, tolerance = runs.checks, float(runs.table["target_gap"].max())
         positive = checks["difference"][checks["difference"] > 0]
         zero = 0.2 * float(positive.min()) if len(positive) else 0.01 * tolerance
         rows = {str(solver): rows for solver, rows in checks.groupby("solver", sort=False)}
         new = figure(TEXT_WIDTH, 0.55 * len(rows) + 1.0)
         ax = new.add_subplot()
-        for row, mine in enumerate(rows.values()):
-            ordered = mine.dropna(subset=["difference"]).sort_values("difference")
-            place = row + np.linspace(0.35, -0.35, len(ordered))
+        for row, row_checks in enumerate(rows.values()):
+            ordered = row_checks.dropna(subset=["difference"]).sort_values("difference")
+            heights = row + np.linspace(0.35, -0.35, len(ordered))
             colours = np.where(ordered["passed"].astype(bool), BLUE, VERMILION)
-            ax.scatter(ordered["difference"].clip(lower=zero), place, s=7, c=colours, linewidths=0)
+            ax.scatter(
+                ordered["difference"].clip(lower=zero), heights, s=7, c=colours, linewidths=0
+            )
         ax.axvline(tolerance, color=VERMILION, linewidth=1)
         ax.text(tolerance, -0.55, "tolerance ", color=VERMILION, ha="right", va="bottom")
         ax.set_xscale("log")
         ax.set_xlim(0.5 * zero, max(3 * tolerance, 2 * float(positive.max())))
         ax.axvline(zero, color=GREY, linewidth=0.6)
         ax.text(zero, -0.55, " 0: the optimum itself", color=GREY, ha="left", va="bottom")
-        names: list[str] = []  # with how many problems have no mark, and why
-        for solver, mine in rows.items():
-            without = mine[mine["difference"].isna()]
-            why = without["status"].where(without["status"] != "finished", without["verdict"])
+        names: list[str] = []  # with the number of problems without a mark, and why
+        for solver, row_checks in rows.items():
+            missing_checks = row_checks[row_checks["difference"].isna()]
+            why = missing_checks["status"].where(
+                missing_checks["status"] != "finished", missing_checks["verdict"]
+            )
             missing = ", ".join(f"{count} {word}" for word, count in why.value_counts().items())
             names.append(
-                f"{solver}\n{len(mine)} problems" + f",\nof these {missing}" * bool(missing)
+                f"{solver}\n{len(row_checks)} problems" + f",\nof these {missing}" * bool(missing)
             )
         ax.set_yticks(range(len(rows)), names)
         ax.set_ylim(len(rows) - 0.4, -0.6)

@@ -2,7 +2,7 @@
 
 A solver whose iterates were evaluated is a line, its typical run (the median time of its repetitions).
 One that was evaluated only at its end is a point, or several points for several tolerances. A legend
-of more than eight solvers is hard to follow: there each panel names its own beside it.
+of more than eight solvers is hard to follow: each panel then has names on its right.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dualgap.experiments.analysis.profiles import LEAST_GAP
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Curve, Runs, Unit
 from dualgap.experiments.plots.style import (
     decades,
@@ -31,8 +31,8 @@ from dualgap.experiments.plots.style import (
 )
 from dualgap.problems import Vector
 
-_LEGIBLE = 8  # solvers of a legend
-_LABEL = 0.115  # inches between names beside a panel
+_MAX_LEGEND_ENTRIES = 8  # solvers; more are named next to each panel
+_NAME_SPACING_INCHES = 0.115  # between names next to a panel
 
 _TARGET: dict[str, Any] = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 0.9}
 # 7: caret down
@@ -41,51 +41,51 @@ _REACHED: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "ma
 
 
 class GapAgainstTime(Drawing):
-    """Certified relative gap against seconds; a panel a problem."""
+    """Certified relative gap against seconds; one panel per problem."""
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for every six problems."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure per six problems."""
         yield from self.paged(gap_against_time, runs)
 
 
 class GapAgainstRounds(Drawing):
-    """Certified relative gap against the rounds of solvers on samples in blocks; a panel a problem."""
+    """Certified relative gap against rounds, for solvers on blocks; one panel per problem."""
 
     def ready(self, runs: Runs) -> bool:
-        """Whether a run has rounds, and was evaluated between them."""
+        """Whether some run has rounds, and was evaluated between them."""
         if "rounds" not in runs.table or runs.traces.empty:
             return False
         counted = runs.table.loc[runs.table["rounds"].notna(), "run_id"]
         return bool(runs.traces["run_id"][runs.traces["run_id"].isin(counted)].duplicated().any())
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for every six problems."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure per six problems."""
         counted = replace(runs, table=runs.table[runs.table["rounds"].notna()])
         yield from self.paged(partial(gap_against_time, unit="rounds"), counted)
 
 
 def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -> Figure:
-    """Draw the certified relative gap against seconds of solving, or rounds, one panel a problem."""
+    """Draw the certified relative gap against seconds of solving, or rounds, one panel per problem."""
     curves = {problem: runs.curves(problem, unit) for problem in problems}
-    drawn = [curve for those in curves.values() for curve in those]
+    drawn = [curve for problem_curves in curves.values() for curve in problem_curves]
     series = {curve.series for curve in drawn}
-    crowded = len(series) > _LEGIBLE
-    figure, axes = panels(problems, 1.5 if crowded else 2.0, share="y", named=crowded)
+    names_outside = len(series) > _MAX_LEGEND_ENTRIES
+    figure, axes = panels(problems, 1.5 if names_outside else 2.0, share="y", named=names_outside)
     axes[0].set_yscale("log")
-    # every curve and target, with room for the marks below them
+    # include all curves and targets, with space for the marks below
     targets = runs.table["target_gap"].dropna().to_numpy(dtype=np.float64)
     heights = np.concatenate([targets, *(curve.gaps for curve in drawn)])
     low, high = float(heights.min(initial=1.0)), float(heights.max(initial=LEAST_GAP))
     axes[0].set_ylim(low / 10, 4 * max(low, high))
     for ax, problem in zip(axes, problems, strict=True):
         _panel(ax, runs, problem, curves[problem], unit)
-        if crowded and curves[problem]:
-            _name_beside(ax, runs, curves[problem])
-    taken = "solving time (s)" if unit == "time" else "rounds, each a pass over all samples"
-    label_outside(axes, taken, "certified relative gap")
-    lines = {curve.series for curve in drawn if len(curve.taken) > 1}
+        if names_outside and curves[problem]:
+            _add_names(ax, runs, curves[problem])
+    spent = "solving time (s)" if unit == "time" else "rounds, each a pass over all samples"
+    label_outside(axes, spent, "certified relative gap")
+    lines = {curve.series for curve in drawn if len(curve.spent) > 1}
     keys: list[tuple[Artist, str]] = []
-    if not crowded:
+    if not names_outside:
         keys = solver_keys(runs.styles, lines)
         keys += solver_keys(runs.styles, series - lines, linestyle="none")
     keys.append((key(**_TARGET), "target gap"))
@@ -98,21 +98,23 @@ def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -
     return figure
 
 
-def _name_beside(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
-    """Write the solvers' names beside the panel in the order of their last gaps, led to from these."""
+def _add_names(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
+    """Write the solvers' names next to the panel in the order of their last gaps, with leader lines."""
     ends: dict[str, Curve] = {}
     for curve in sorted(curves, key=lambda curve: curve.gaps[-1]):
         ends.setdefault(curve.series, curve)
     space = ax.bbox.height / ax.figure.dpi
     low, high = np.log(ax.get_ylim())
     ends_at = [(np.log(c.gaps[-1]) - low) / (high - low) for c in ends.values()]
-    for curve, y in zip(ends.values(), spread(np.array(ends_at), _LABEL / space), strict=True):
+    for curve, y in zip(
+        ends.values(), spread(np.array(ends_at), _NAME_SPACING_INCHES / space), strict=True
+    ):
         line = runs.styles[curve.series]
         mark = line.arguments(linestyle="none", label="_key", clip_on=False, markersize=4)
         ax.plot([1.06], [y], transform=ax.transAxes, **mark)
         ax.annotate(
             plain(curve.series),
-            (curve.taken[-1], curve.gaps[-1]),
+            (curve.spent[-1], curve.gaps[-1]),
             (1.12, y),
             textcoords="axes fraction",
             fontsize=6.5,
@@ -127,7 +129,7 @@ def _name_beside(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
 
 
 def spread(heights: Vector, distance: float) -> Vector:
-    """Return increasing `heights` within (0, 1), moved apart to at least `distance`."""
+    """Return increasing `heights` within (0, 1), at least `distance` apart."""
     steps = distance * np.arange(len(heights))
     moved = heights - steps
     up, down = np.maximum.accumulate(moved), np.minimum.accumulate(moved[::-1])[::-1]
@@ -135,23 +137,23 @@ def spread(heights: Vector, distance: float) -> Vector:
 
 
 def _panel(ax: Axes, runs: Runs, problem: str, curves: Sequence[Curve], unit: Unit) -> None:
-    """Draw one problem: lines, marked where they reach the target and where they end, and points."""
+    """Draw one problem: points, and lines with marks where they reach the target and end."""
     if unit == "time":
         ax.set_xscale("log")
     target = float(runs.of(problem)["target_gap"].max())
     if np.isfinite(target):
         ax.axhline(target, **_TARGET)
-    for series, _, taken, gaps in curves:
+    for series, _, spent, gaps in curves:
         line = runs.styles[series]
-        if len(taken) == 1:
-            ax.plot(taken, gaps, label=series, **line.arguments(linestyle="none"))
+        if len(spent) == 1:
+            ax.plot(spent, gaps, label=series, **line.arguments(linestyle="none"))
         else:
-            ax.plot(taken, gaps, label=series, **line.arguments(markevery=[-1]))
+            ax.plot(spent, gaps, label=series, **line.arguments(markevery=[-1]))
             reached = np.flatnonzero(gaps <= target)[:1]
-            ax.plot(taken[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
+            ax.plot(spent[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
         low = gaps <= LEAST_GAP
         if low.any():
-            ax.plot(taken[low], 0.4 * gaps[low], label="_clipped", **_CLIPPED)
+            ax.plot(spent[low], 0.4 * gaps[low], label="_clipped", **_CLIPPED)
     if not curves:
         note(ax, "no certified gap")
     if unit == "time":

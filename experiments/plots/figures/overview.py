@@ -1,7 +1,6 @@
-"""Who solved what: a cell for every problem and solver, with the verdict and the time.
+"""Outcomes of all runs: one cell per problem and solver, with the verdict and the time.
 
-Colour and sign both show the verdict. Of several repetitions the worst outcome is shown, with the median
-time.
+Colour and sign both show the verdict. Several repetitions show their worst outcome and median time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,63 +11,66 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from dualgap.experiments.plots.drawing import Drawing, Named, numbered
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure, numbered
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import chunks, figure, legend, wrap
 from dualgap.experiments.records.outcomes import OUTCOMES, OutcomeKind, outcome_of, worst
 from dualgap.experiments.tables.formats import duration
 
-ROWS, COLUMNS = 40, 8  # at most, in one figure
-_NAME = 64  # characters of a problem's name
+MAX_ROWS = 40  # per figure
+MAX_COLUMNS = 8
+_NAME_LENGTH = 64  # characters of a problem's name
 
 
 class Overview(Drawing):
     """Verdict and time of every solver on every problem."""
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield as many figures as the problems and solvers need, all about as large."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield as many figures as the problems and solvers need, of similar size."""
         solvers = sorted(runs.table["configuration"].unique())
-        every = list(product(chunks(runs.problems, ROWS), chunks(solvers, COLUMNS)))
-        for i, page in enumerate(every, 1):
-            yield numbered(self.name, i, every), overview(runs, *page)
+        pages = list(product(chunks(runs.problems, MAX_ROWS), chunks(solvers, MAX_COLUMNS)))
+        for i, page in enumerate(pages, 1):
+            yield numbered(self.name, i, pages), overview(runs, *page)
 
 
 def overview(runs: Runs, problems: Sequence[str], solvers: Sequence[str]) -> Figure:
-    """Draw the table of verdicts and times, one row a problem and one column a solver."""
-    names = max(len(line) for p in problems for line in wrap(p, _NAME, 1).splitlines())
+    """Draw the table of verdicts and times, one row per problem and one column per solver."""
+    names = max(len(line) for p in problems for line in wrap(p, _NAME_LENGTH, 1).splitlines())
     new = figure(0.065 * names + 0.56 * len(solvers) + 0.5, 0.2 * len(problems) + 1.8)
     ax = new.add_subplot()
-    seen: set[str] = set()
+    occurring: set[str] = set()
     for i, problem in enumerate(problems):
-        mine = runs.of(problem)
+        problem_runs = runs.of(problem)
         for j, solver in enumerate(solvers):
-            runs_there = mine[mine["configuration"] == solver]
-            if runs_there.empty:
+            cell_runs = problem_runs[problem_runs["configuration"] == solver]
+            if cell_runs.empty:
                 continue
-            ends = map(outcome_of, runs_there["status"], runs_there["verdict"])
+            ends = map(outcome_of, cell_runs["status"], cell_runs["verdict"])
             outcome = OUTCOMES[worst(ends)]
-            seen.add(outcome.name)
+            occurring.add(outcome.name)
             ax.add_patch(_patch(j, i, outcome))
-            time = duration(float(runs_there["time_solve"].median()))
-            if time and (runs_there["status"] == "time_limit").any():
+            time = duration(float(cell_runs["time_solve"].median()))
+            if time and (cell_runs["status"] == "time_limit").any():
                 time = f"> {time}"
             ax.text(j + 0.08, i + 0.5, outcome.sign, ha="left", va="center", fontweight="bold")
             ax.text(j + 0.94, i + 0.5, time, ha="right", va="center", fontsize=7)
     ax.set(xlim=(0, len(solvers)), ylim=(len(problems), 0))
     ax.set_xticks(np.arange(len(solvers)) + 0.5, [wrap(name, 22) for name in solvers])
-    ax.set_yticks(np.arange(len(problems)) + 0.5, [wrap(name, _NAME, 1) for name in problems])
+    ax.set_yticks(
+        np.arange(len(problems)) + 0.5, [wrap(name, _NAME_LENGTH, 1) for name in problems]
+    )
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     for label in ax.get_xticklabels():
         label.set(rotation=35, ha="left", rotation_mode="anchor")
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
-    shown = [
+    entries = [
         (_patch(0, 0, outcome), f"{outcome.sign}  {outcome.text}")
         for name, outcome in OUTCOMES.items()
-        if name in seen
+        if name in occurring
     ]
-    legend(new, shown, columns=5)
+    legend(new, entries, columns=5)
     return new
 
 

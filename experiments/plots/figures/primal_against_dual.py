@@ -1,4 +1,4 @@
-"""What the primal and the dual of one machine cost, as the lecture notes tabulate it, measured.
+"""Measured costs of the primal and the dual of one machine, as tabulated in the lecture notes.
 
     dualgap plot runs/primal_against_dual --figure primal_against_dual
 
@@ -6,9 +6,9 @@
     variables         d + 1 (+ n slacks) n
     model             w, b: d + 1        support vectors and their α: nSV·(d + 1) + 1 numbers
     training          grows with d       grows with n
-    predicting        O(d) a sample      O(nSV·d) a sample
+    predicting        O(d) per sample    O(nSV·d) per sample
 
-(Straka's NPFL129 notes, lecture 7.) What a prediction costs is in proportion to the size of the model.
+(Straka's NPFL129 notes, lecture 7.) The cost of a prediction is proportional to the size of the model.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import label_sizes, legend, line_styles, panels, solver_keys
 
@@ -28,12 +28,12 @@ _MEASURES = {
 
 
 class PrimalAgainstDual(Drawing):
-    """Size of the problem and the model, and times, against n; a panel a cost."""
+    """Size of the problem and the model, and times, against n; one panel per cost."""
 
-    on_request = True  # it takes a fixed set of problems
+    on_request = True  # it needs a fixed set of problems
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure, with a line for each view and d, and the table that it shows."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield a figure, with one line per view and d, and its table."""
         table = costs(runs.table)
         lines = table.assign(label=table["view"] + ", d = " + table["d"].astype(str))
         drawn = line_styles(lines["label"])
@@ -46,15 +46,15 @@ class PrimalAgainstDual(Drawing):
             label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
         legend(new, solver_keys(drawn))
         yield self.name, new
-        shown = table.rename(columns=_MEASURES).sort_values(["d", "n", "view"])
-        text = shown.to_markdown(index=False, floatfmt=".3g")
+        measured = table.rename(columns=_MEASURES).sort_values(["d", "n", "view"])
+        text = measured.to_markdown(index=False, floatfmt=".3g")
         yield self.name, f"# Primal against dual\n\n{text}\n"
 
 
 def costs(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each view and size: n, d, view, variables, model, train (s).
+    """Return one row per view and size: n, d, view, variables, model, train (s).
 
-    Times are medians; runs that the certificate does not call solved are left out.
+    Times are medians; runs that are not certified as solved are omitted.
     """
     solved = results[results["verdict"] == "solved"]
     rows: list[list[object]] = []

@@ -1,4 +1,4 @@
-"""Rates of convergence: distances to the optimum, the lines fitted to them, and the published bounds."""
+"""Rates of convergence: distances to the optimum, fitted lines, and published bounds."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dualgap.experiments.analysis.rates import Approach, approach
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import (
     decades,
@@ -32,53 +32,58 @@ class Rates(Drawing):
     needs = ("table", "traces")
     on_request = True
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for every six problems, and one table of all rates."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure per six problems, and one table of all rates."""
         yield from self.paged(rates, runs)
         rows: list[list[str]] = []
         for problem in runs.problems:
-            for run, found in approaches(runs, problem):
-                rate = found.rate
+            for run, measured in approaches(runs, problem):
+                rate = measured.rate
                 reached = f"{rate.reached:g}" if np.isfinite(rate.reached) else ""
                 row = [problem, str(run["configuration"]), rate.order, str(rate), reached, "", ""]
-                if found.bounds is not None:
-                    ratio = found.bounds / found.distances
-                    row[-2:] = f"{found.bounds[-1]:.2g}", f"{ratio.min():.2g} to {ratio.max():.2g}"
+                if measured.bounds is not None:
+                    ratio = measured.bounds / measured.distances
+                    row[-2:] = (
+                        f"{measured.bounds[-1]:.2g}",
+                        f"{ratio.min():.2g} to {ratio.max():.2g}",
+                    )
                 rows.append(row)
         yield f"{self.name}_table", Table.of(pd.DataFrame(rows, columns=_HEADS)).markdown()
 
 
 def approaches(runs: Runs, problem: str) -> Iterator[tuple[pd.Series, Approach]]:
     """Yield the typical runs on a problem that have resolved distances."""
-    alike = runs.table["family_hash"].isin(runs.of(problem)["family_hash"].dropna())
+    same_optimum = runs.table["family_hash"].isin(runs.of(problem)["family_hash"].dropna())
     for run in runs.typical(problem):
-        found = approach(run, runs.trace(run["run_id"]), runs.table[alike])
-        if found.steps.size:
-            yield run, found
+        measured = approach(run, runs.trace(run["run_id"]), runs.table[same_optimum])
+        if measured.steps.size:
+            yield run, measured
 
 
 def rates(runs: Runs, problems: Sequence[str]) -> Figure:
-    """Draw distances, fits and bounds against each solver's own count, one panel a problem."""
+    """Draw distances, fits and bounds against each solver's own count, one panel per problem."""
     figure, axes = panels(problems)
-    seen: set[str] = set()
+    drawn: set[str] = set()
     for ax, problem in zip(axes, problems, strict=True):
-        for run, found in approaches(runs, problem):
-            series, rate = str(run["series"]), found.rate
+        for run, measured in approaches(runs, problem):
+            series, rate = str(run["series"]), measured.rate
             line = runs.styles[series]
-            seen.add(series)
-            ax.loglog(found.steps, found.distances, label=series, **line.arguments(markersize=3))
+            drawn.add(series)
+            ax.loglog(
+                measured.steps, measured.distances, label=series, **line.arguments(markersize=3)
+            )
             k = rate.steps
             if k.size:  # the fitted line, through the mean of the logarithms
                 sublinear = rate.order == "sublinear"
                 x = rate.value * np.log(k) if sublinear else np.log(rate.value) * k
                 ax.plot(k, np.exp(x - x.mean() + np.log(rate.distances).mean()), **_FIT)
-            if found.bounds is not None:
-                ax.plot(found.steps, found.bounds, label="_bound", **line.arguments(**_BOUND))
+            if measured.bounds is not None:
+                ax.plot(measured.steps, measured.bounds, label="_bound", **line.arguments(**_BOUND))
         if ax.lines:
             decades(ax)
         else:
             note(ax, "no distances")
     label_outside(axes, "iterations (solver's own count)", "distance to the optimum")
-    views = [(key(**_FIT), "fitted"), (key(color="#555555", **_BOUND), "published bound")]
-    legend(figure, [*solver_keys(runs.styles, seen, markersize=3), *views])
+    line_kinds = [(key(**_FIT), "fitted"), (key(color="#555555", **_BOUND), "published bound")]
+    legend(figure, [*solver_keys(runs.styles, drawn, markersize=3), *line_kinds])
     return figure

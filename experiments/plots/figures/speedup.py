@@ -1,8 +1,7 @@
-"""Times relative to our fastest solver: a panel a target, a row a problem, a point a solver.
+"""Times relative to our fastest solver: one panel per target, row per problem and point per solver.
 
-Left of 1, a solver is faster than our fastest one. A hollow point at the right edge stands
-for a solver that did not reach the target while ours did; a row without a point for a target that ours
-missed.
+Left of 1, a solver is faster than our fastest one. A hollow point at the right edge is a solver that did
+not reach the target although ours did; a row without points is a target that ours missed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,46 +27,50 @@ from dualgap.experiments.plots.style import (
 from dualgap.experiments.records.names import distinct_names, gap_text
 
 _ROW_INCHES = 0.34
-_NAME = 30  # characters of a problem's name in a line, of which there are two
-_SPREAD = 0.4  # of a row, for the points of all solvers
+_NAME_LENGTH = 30  # characters of a problem's name per line; names have two lines
+_POINT_SPREAD = 0.4  # fraction of a row that the points of all solvers use
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
 
 def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
     """Draw the ratios of the table of `means.compared`, for the targets that have any.
 
-    Ours are drawn only if there are several: the fastest is at 1 by definition. `words` are those of the
-    problems' names.
+    Our solvers are drawn only if there are several: the fastest is at 1 by definition. `words` are those
+    of the problems' names.
     """
     ratios = table.dropna(subset=["ratio"])
     targets = list(ratios["target"].unique())
     several = ratios[ratios["kind"] == "ours"]["solver"].nunique() > 1
     drawn = table["kind"].isin(["ours", "peer"] if several else ["peer"])
-    known = table["ratio"].notna() | tried_in_vain(table)
-    shown = table[table["target"].isin(targets) & drawn & known]
+    comparable = table["ratio"].notna() | tried_in_vain(table)
+    points = table[table["target"].isin(targets) & drawn & comparable]
     problems = [str(problem) for problem in table["problem"].unique()]
-    styles = solver_styles(shown["solver"].astype(str))
+    styles = solver_styles(points["solver"].astype(str))
     new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)
     # whole powers of two beyond the ratios
-    least = np.log2(min(float(ratios["ratio"].min()), 1.0))
-    most = np.log2(max(float(ratios["ratio"].max()), 2.0))
-    limits = 2.0 ** (np.floor(least) - 0.3), 2.0 ** (np.ceil(most) + 0.3)
-    half = _SPREAD / 2 * (len(styles) > 1)  # no solver's points hide another's
+    low = np.log2(min(float(ratios["ratio"].min()), 1.0))
+    high = np.log2(max(float(ratios["ratio"].max()), 2.0))
+    limits = 2.0 ** (np.floor(low) - 0.3), 2.0 ** (np.ceil(high) + 0.3)
+    half = _POINT_SPREAD / 2 * (len(styles) > 1)  # points of different solvers do not overlap
     offsets = np.linspace(-half, half, len(styles))
     first: Axes | None = None
     for i, target in enumerate(targets, 1):
         ax = new.add_subplot(1, len(targets), i, sharey=first)
         first = first or ax
         ax.set_title(f"gap ≤ {gap_text(target)}")
-        rows = shown[shown["target"] == target]
+        rows = points[points["target"] == target]
         solved = set(table[(table["target"] == target) & (table["ratio"] == 1)]["problem"])
         for solver, offset in zip(styles, offsets, strict=True):
-            mine = rows[rows["solver"] == solver]
-            mine = mine.assign(y=[problems.index(str(p)) + offset for p in mine["problem"]])
+            solver_rows = rows[rows["solver"] == solver]
+            solver_rows = solver_rows.assign(
+                y=[problems.index(str(p)) + offset for p in solver_rows["problem"]]
+            )
             line = styles[solver].arguments(linestyle="none")
-            ax.plot(mine["ratio"].tolist(), mine["y"].tolist(), **line)
-            missed = mine[tried_in_vain(mine) & mine["problem"].isin(solved)]["y"].tolist()
-            if missed:  # what is not clipped has a place in the layout, even a line without points
+            ax.plot(solver_rows["ratio"].tolist(), solver_rows["y"].tolist(), **line)
+            missed = solver_rows[tried_in_vain(solver_rows) & solver_rows["problem"].isin(solved)][
+                "y"
+            ].tolist()
+            if missed:  # unclipped lines enter the layout even without points
                 hollow: dict[str, Any] = {**line, **_HOLLOW, "clip_on": False}
                 ax.plot([limits[1]] * len(missed), missed, **hollow)
         _decorate(ax, limits, i == 1, [words[problem] for problem in problems])
@@ -76,7 +79,7 @@ def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
         entries.append((key(color=GREY, marker="o", **_HOLLOW), "at the edge: target not reached"))
     legend(new, entries)
     label = "time relative to our fastest solver (above 1: ours is faster)"
-    middle = 0.5 if len(targets) % 2 else 1.04  # of the panel, or right of it between two
+    middle = 0.5 if len(targets) % 2 else 1.04  # of the panel, or between two panels
     new.axes[(len(targets) - 1) // 2].set_xlabel(label, x=middle)
     return new
 
@@ -92,9 +95,9 @@ def _decorate(
     ax.set_yticks(range(len(problems)))
     ax.tick_params(axis="y", length=0, labelleft=leftmost)
     if leftmost:
-        # what tells the problems apart; where that is too long, their data sets if these do
-        names = [wrap(name, _NAME) for name in distinct_names(problems)]
+        # distinct names; if too long, the data sets, if they are distinct
+        names = [wrap(name, _NAME_LENGTH) for name in distinct_names(problems)]
         data = [words[0] for words in problems]
         if "…" in "".join(names) and len(set(data)) == len(data):
-            names = [wrap(name, _NAME) for name in data]
+            names = [wrap(name, _NAME_LENGTH) for name in data]
         ax.set_yticklabels(names)

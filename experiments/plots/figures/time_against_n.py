@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dualgap.experiments.analysis.growth import exponent, growing_problems
 from dualgap.experiments.analysis.labels import SIZES, names_of
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import TEXT_WIDTH, figure, key, label_sizes, plain, wrap
 from dualgap.experiments.tables.formats import file_name
@@ -19,35 +19,37 @@ _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
 
 def solved_sizes(runs: Runs, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (title, runs) of each problem that was run at three or more n, otherwise equal.
+    """Yield (title, runs) of otherwise equal problems that were run at three or more n.
 
-    `results` are those that the problems' names are made from.
+    The problems' names are made from `results`.
     """
     runs_of_sizes = runs.table.dropna(subset=["n", "time_solve"])
     return growing_problems(runs_of_sizes, "problem_id", names_of(results, SIZES))
 
 
 class TimeAgainstN(Drawing):
-    """How time grows with n, with its exponent; a figure a growing problem."""
+    """Growth of time with n, and its exponent; one figure per growing problem."""
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for each problem that was run at three or more n."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure per problem that was run at three or more n."""
         for title, table in solved_sizes(runs, runs.table):
             yield file_name(self.name, title), time_against_n(runs, title, table)
 
 
 def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
-    """Draw the median time of the runs that solved it, hollow where none at that n did."""
+    """Draw the median times of solved runs; hollow at an n that no run solved."""
     new = figure(TEXT_WIDTH, 0.45 * TEXT_WIDTH)
     ax = new.add_subplot()
     ax.set_title(wrap(title, 70))
     entries: list[tuple[Artist, str]] = []
-    for series, mine in table.groupby("series"):
-        for i, (configuration, same) in enumerate(mine.groupby("configuration")):
+    for series, series_runs in table.groupby("series"):
+        for i, (configuration, configuration_runs) in enumerate(
+            series_runs.groupby("configuration")
+        ):
             line = runs.styles[str(series)].variant(i)
-            solved = _medians(same[same["verdict"] == "solved"])
-            others = _medians(same[~same["n"].isin(solved.index)])
-            for times, changes in ((solved, {}), (others, _HOLLOW)):
+            solved = _medians(configuration_runs[configuration_runs["verdict"] == "solved"])
+            unsolved = _medians(configuration_runs[~configuration_runs["n"].isin(solved.index)])
+            for times, changes in ((solved, {}), (unsolved, _HOLLOW)):
                 if len(times):
                     mark = line.arguments(**changes)
                     ax.plot(times.index, times.to_numpy(), label=str(configuration), **mark)

@@ -168,7 +168,7 @@ def test_the_times_of_what_became_wrong_or_unsolved_are_in_no_ratio():
     found = [(change.change, change.samples) for change in changes(first, second)[:2]]
     assert found == [("wrong", ((), ())), ("unsolved", ((), ()))]
     text = told(first, second)
-    assert "In no ratio of times: the 2 that became wrong or unsolved, however fast." in text
+    assert "Ratios of times exclude the 2 that became wrong or unsolved, however fast." in text
     (line,) = (line.split() for line in text.splitlines() if line.startswith(" smo"))
     assert line[:2] == ["smo", "1.00×"]
 

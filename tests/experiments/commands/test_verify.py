@@ -135,7 +135,7 @@ def test_only_the_worst_problems_of_a_failure_are_shown_and_each_has_its_verdict
     many = EXPERIMENT.replace("C: [1, 100]", "C: [1, 2, 3, 4, 5, 6]")
     _, output, _ = verify(["SwappedEnds"], text=many)
     differences, more, counts = output.partition("3 more problems have failed runs.")
-    shown = differences[differences.index("Difference to the QP optimum") :]
+    shown = differences[differences.index("Relative difference") :]
     assert shown.count("soft_margin_dual") == shown.count("wrong") == 5
     assert more
     text = " ".join(counts.split())

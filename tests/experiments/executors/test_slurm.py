@@ -127,7 +127,7 @@ def test_jobs_are_of_what_the_command_line_changes(line, command, write):
     assert read_manifest(line.folder / "out")["options"] == ["--set C=3", "--solver smo"]
     told = command("submit", write(GRID), "--out", "x", "--solver", "smoo", code=2).output
     assert (
-        "--solver smoo: only_solvers: 'smoo' selects nothing; nearest first, there are 'smo'"
+        "--solver smoo: only_solvers: 'smoo' selects nothing; available, closest first: 'smo'"
         in told
     )
 

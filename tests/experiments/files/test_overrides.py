@@ -93,9 +93,9 @@ def test_the_changed_file_plans_the_same_and_keeps_the_question(write):
         ("--set kernel.gama=1", "did you mean 'gamma'?"),
         ("--set time_limit=5x", "time_limit: must be a duration such as 90s, 10m, 1h30m or 2d"),
         ("--set seed=1,2", "seed: must be one value"),
-        ("--solver cvxopt", "'cvxopt' selects nothing; nearest first, there are 'cvxopt_qp', "),
+        ("--solver cvxopt", "'cvxopt' selects nothing; available, closest first: 'cvxopt_qp', "),
         ("--problem (", "only_problems: '(' is neither a name nor a valid regular expression"),
-        ("--problem nix", "'nix' selects nothing; nearest first, there are 'four_gaussians"),
+        ("--problem nix", "'nix' selects nothing; available, closest first: 'four_gaussians"),
     ],
 )
 def test_what_is_wrong_names_the_option(write, option, told):

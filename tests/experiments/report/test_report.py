@@ -57,7 +57,7 @@ def test_a_solver_is_not_charged_for_problems_that_it_was_not_asked_for(tmp_path
     assert "(reached on 2 of 2 problems)" in summary
     assert "(reached on 1 of 1, asked for 1 of 2 problems)" in summary
     assert "2.0× as long" in summary
-    assert text.count("Not every solver was asked for every problem: libsvm 1 of 2.") == 2
+    assert text.count("Not every solver was run on every problem: libsvm 1 of 2.") == 2
 
 
 def test_times_are_in_one_reading_that_is_stated_beside_them(tmp_path):

@@ -123,7 +123,7 @@ def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(command,
     assert same[after["solver"] == "cvxopt_qp"].all()
     assert not same[after["solver"] == "smo"].any()
     unknown = command("run", file, "--out", "x", "--rerun", "sma", code=2)
-    assert "--rerun: 'sma' selects nothing; nearest first, there are 'smo'" in unknown.output
+    assert "--rerun: 'sma' selects nothing; available, closest first: 'smo'" in unknown.output
 
 
 def test_a_solver_from_a_file_that_has_changed_is_run_again(command, write, strange):

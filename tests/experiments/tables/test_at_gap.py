@@ -46,7 +46,7 @@ def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():
     def told(*rows):
         return to_markdown(Benchmark.of(table_of(*rows)), "bench_x", "")
 
-    sentence = "Precision of the samples, of baselines that have a choice:"
+    sentence = "Precision of the samples, for baselines with a choice:"
     assert f"{sentence} one_dal float64 only." in told(timed(), timed("one_dal"))
     both = [timed("one_dal", params=json.dumps({"tol": 1e-3, "dtype": d})) for d in PRECISIONS]
     assert f"{sentence} one_dal float64 and float32." in told(timed(), *both)
@@ -60,7 +60,7 @@ def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():
 def test_pages_of_several_benchmarks_say_which_precision_each_measured():
     old, new = (table_of(timed("one_dal", params=f'{{"dtype": "{d}"}}')) for d in PRECISIONS)
     assert precision_text({"a": old, "b": old, "c": pd.concat([old, new])}) == (
-        "Precision of the samples, of baselines that have a choice: "
+        "Precision of the samples, for baselines with a choice: "
         "one_dal float64 and float32 (c), one_dal float64 only (a, b)."
     )
 

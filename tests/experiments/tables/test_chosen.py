@@ -135,7 +135,7 @@ def test_the_ratio_is_to_the_fastest_that_is_shown(results):
 def test_a_folder_without_runs_is_refused_in_a_sentence(command, results):
     folder = results([])
     told = command("table", folder, code=2)
-    assert told.output == f"{folder}: has no runs of solvers, of which a table could be made\n"
+    assert told.output == f"Results folder {folder} has no runs of solvers to make a table of.\n"
 
 
 def test_at_a_target_each_solver_has_its_cheapest_run_that_reaches_it(results):

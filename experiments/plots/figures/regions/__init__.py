@@ -1,1 +1,1 @@
-"""Answers to two-dimensional problems, drawn in the plane of their samples."""
+"""Figures of answers to two-dimensional problems, in the plane of their samples."""

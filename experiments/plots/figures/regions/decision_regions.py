@@ -1,6 +1,6 @@
 """Decision regions of two-dimensional problems, with margins and support vectors.
 
-Answers that look the same share a panel, named by all of their solvers.
+Answers that look the same share a panel, titled with all of their solvers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.plane import (
     Answer,
     binary_answers,
@@ -18,37 +18,37 @@ from dualgap.experiments.plots.plane import (
     region_keys,
 )
 from dualgap.experiments.plots.runs import Runs
-from dualgap.experiments.plots.style import PANELS, label_outside, legend, panels, wrap
+from dualgap.experiments.plots.style import MAX_PANELS, label_outside, legend, panels, wrap
 from dualgap.experiments.tables.formats import file_name
 
-_POINTS = 40  # a side of the grid on which answers are compared
-_SAME = (
-    0.02  # difference of two decision functions that no reader would see; their margins are at ±1
-)
-_LINES = 6  # of a panel's title
+_POINTS = 40  # per side of the grid on which answers are compared
+_MAX_DIFFERENCE = 0.02  # of decision functions that look the same; margins are at ±1
+_TITLE_LINES = 6
 
 
 class DecisionRegions(Drawing):
-    """Decision regions of two-dimensional problems; a panel for each different answer."""
+    """Decision regions of two-dimensional problems; one panel per different answer."""
 
-    pixels = True
+    png_only = True
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for each problem in the plane that left answers."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure per two-dimensional problem with stored answers."""
         for problem, answers in binary_answers(runs):
             yield file_name(self.name, problem), decision_regions(answers)
 
 
 def decision_regions(answers: Sequence[Answer]) -> Figure:
-    """Draw the answers of all solvers to one problem, up to six different ones, a panel each."""
-    groups = alike(answers)[:PANELS]
+    """Draw the answers to one problem, one panel for each of up to six different ones."""
+    groups = alike(answers)[:MAX_PANELS]
     titles: list[str] = []
     for group in groups:  # the solvers by verdict, `smo, cvxopt_qp: solved`
         solvers: dict[str, list[str]] = {}
         for run, _ in group:
             solvers.setdefault(str(run["verdict"]), []).append(str(run["series"]))
-        titles.append("; ".join(f"{', '.join(own)}: {verdict}" for verdict, own in solvers.items()))
-    new, axes = panels(titles, 2.1, share="both", lines=_LINES)
+        titles.append(
+            "; ".join(f"{', '.join(names)}: {verdict}" for verdict, names in solvers.items())
+        )
+    new, axes = panels(titles, 2.1, share="both", lines=_TITLE_LINES)
     new.suptitle(wrap(str(answers[0][0]["problem_id"]), 90), fontsize=8.5)
     for ax, group in zip(axes, groups, strict=True):
         draw_regions(ax, group[0][1])
@@ -58,17 +58,19 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
 
 
 def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
-    """Return the answers in groups that look the same: their regions, margins and support vectors."""
+    """Return the answers grouped by appearance: regions, margins and support vectors."""
     _, _, points = grid(np.asarray(answers[0][1].problem.X), _POINTS)
     groups: list[list[Answer]] = []
-    looks: list[tuple[np.ndarray, np.ndarray]] = []  # of each group's first
+    references: list[tuple[np.ndarray, np.ndarray]] = []  # f and kinds of each group's first answer
     for run, answer in answers:
         f, kinds = decision(answer, points), answer.kinds
-        for group, (other, others) in zip(groups, looks, strict=True):
-            if (np.abs(f - other) <= _SAME).all() and (kinds == others).all():
+        for group, (reference_f, reference_kinds) in zip(groups, references, strict=True):
+            if (np.abs(f - reference_f) <= _MAX_DIFFERENCE).all() and (
+                kinds == reference_kinds
+            ).all():
                 group.append((run, answer))
                 break
         else:
             groups.append([(run, answer)])
-            looks.append((f, kinds))
+            references.append((f, kinds))
     return groups

@@ -1,4 +1,4 @@
-"""How one solver trained on two-dimensional data, in four panels.
+"""Training of one solver on two-dimensional data, in four panels.
 
 Decision regions with support vectors, the dual objective L_D by step, α by sample, and the number
 of support vectors by step: the picture of Anderson's notes on support vector machines (2013).
@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
@@ -21,13 +21,13 @@ from dualgap.problems import Geometry
 
 
 class Training(Drawing):
-    """How a solver trained on a two-dimensional problem; a figure a solver and problem."""
+    """Training of a solver on a two-dimensional problem; one figure per solver and problem."""
 
     needs = ("table", "traces")
-    pixels = True
+    png_only = True
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for each answer whose run has a trace."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure per answer whose run has a trace."""
         for problem, answers in binary_answers(runs):
             for run, answer in answers:
                 if len(runs.trace(run["run_id"])) > 1:
@@ -50,15 +50,19 @@ def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
     assert alpha is not None
     samples = np.arange(1, len(alpha) + 1)
     for label, colour, marker in CLASSES:
-        own = y == label
+        members = y == label
         mark: dict[str, Any] = {"s": 9, "c": colour, "marker": marker, "linewidths": 0}
-        multipliers.scatter(samples[own], alpha[own], **mark)
-    C, *others = np.unique(answer.problem.upper)
-    if np.isfinite(C) and not others:
+        multipliers.scatter(samples[members], alpha[members], **mark)
+    C, *other_bounds = np.unique(answer.problem.upper)
+    if np.isfinite(C) and not other_bounds:
         multipliers.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
-        beside: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}
-        beside |= {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        multipliers.annotate("C", (1, C), **beside)
+        label_position: dict[str, Any] = {
+            "xytext": (2, 0),
+            "textcoords": "offset points",
+            "va": "center",
+        }
+        label_position |= {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        multipliers.annotate("C", (1, C), **label_position)
     _by_step(count, evaluations, "n_support", f"support vectors (of {len(y)})")
     if count.lines:
         count.set_ylim(0, 1.1 * count.dataLim.y1 + 1)
@@ -67,8 +71,8 @@ def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
 
 
 def _by_step(ax: Axes, evaluations: pd.DataFrame, column: str, label: str) -> None:
-    known = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
-    steps, values = known[np.isfinite(known).all(axis=1)].T
+    recorded = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
+    steps, values = recorded[np.isfinite(recorded).all(axis=1)].T
     ax.set(xlabel="step", ylabel=label)
     if not len(values):
         note(ax, "not recorded")

@@ -1,8 +1,7 @@
-"""What binary subproblems vote for in the plane: the class that wins, and where the vote is tied.
+"""Votes of binary subproblems in the plane: the winning class, and regions where the vote is tied.
 
-A panel for each strategy (one-vs-rest, one-vs-one) and voting rule. Lines are the subproblems' own
-borders, f = 0; where the soccer score counts draws also f = ±1. Hatched is where votes alone name no
-class.
+One panel per strategy (one-vs-rest, one-vs-one) and voting rule. Lines are the subproblems' borders,
+f = 0, and for the soccer score, which counts draws, also f = ±1. Regions with tied votes are hatched.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from dualgap.experiments.analysis.labels import words_of
-from dualgap.experiments.plots.drawing import Drawing, Named
+from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.plane import Answer, contour, decision, grid, planar
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import (
@@ -35,15 +34,15 @@ from dualgap.problems import FORMULATIONS, Multiclass, Vector
 from dualgap.problems.formulations.multiclass import Voting
 from dualgap.problems.kernels import Block
 
-_GRID = 320  # points a side
-_TINT = 0.3  # share of a class's colour, mixed with white
+_GRID = 320  # points per side
+_TINT_FRACTION = 0.3  # of a class's colour, mixed with white
 _HATCH = "/////"
 
 
 def voted(runs: Runs) -> dict[str, list[Answer]]:
-    """Return the best certified answer of each strategy, by problem without its strategy."""
+    """Return the best certified answer of each strategy, by problem name without strategy."""
     groups: dict[str, dict[str, Answer]] = {}
-    # all rules are drawn, whichever one the runs were scored with
+    # all rules are drawn, not only the one that scored the runs
     words = words_of(runs.table, {"formulation", "voting"})
     for problem in runs.problems:
         strategy = str(runs.of(problem)["formulation"].iloc[0])
@@ -54,18 +53,18 @@ def voted(runs: Runs) -> dict[str, list[Answer]]:
 
 
 class VotingRegions(Drawing):
-    """What binary subproblems vote for in the plane; a panel a voting rule."""
+    """Votes of binary subproblems in the plane; one panel per voting rule."""
 
-    pixels = True
+    png_only = True
 
-    def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for each two-dimensional problem of several classes."""
+    def draw(self, runs: Runs) -> Iterator[NamedFigure]:
+        """Yield one figure per two-dimensional problem of several classes."""
         for title, answers in voted(runs).items():
             yield file_name(self.name, title), voting_regions(title, answers)
 
 
 def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
-    """Draw up to two strategies' answers to one problem, a panel for each of the three rules."""
+    """Draw up to two strategies' answers to one problem, one panel per voting rule."""
     rules = cast("tuple[Voting, ...]", get_args(Voting))
     new, axes = panels([*rules] * len(answers), height=2.1, share="both")
     solvers, verdicts = (
@@ -73,10 +72,10 @@ def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
         for column in ("series", "verdict")
     )
     new.suptitle(wrap(f"{title}: {solvers}: {verdicts}", 100), fontsize=8.5)
-    most = 0
+    n_classes = 0
     for i, (run, answer) in enumerate(answers):
         problem = cast("Multiclass", answer.problem)
-        most = max(most, problem.classes)
+        n_classes = max(n_classes, problem.classes)
         x1, x2, points = grid(np.asarray(problem.X), _GRID)
         f = decision(answer, points).reshape(_GRID**2, -1)
         for ax, rule in zip(axes[len(rules) * i :], rules, strict=False):
@@ -84,7 +83,7 @@ def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
             strategy = str(run["formulation"]).replace("_", "-")
             ax.set_title(f"{strategy}, {rule}\n{ax.get_title()}")
     label_outside(axes, "$x_1$", "$x_2$")
-    classes = _styles(most)
+    classes = _styles(n_classes)
     keys: list[tuple[Artist, str]] = [
         (key(color=line.colour, marker=line.marker, linestyle="none"), f"class {k}")
         for k, line in enumerate(classes)
@@ -112,7 +111,7 @@ def _draw_votes(
     winner = problem.combine(f, rule).argmax(axis=1).reshape(_GRID, _GRID)
     extent = (x1[0], x1[-1], x2[0], x2[-1])
     styles = _styles(problem.classes)
-    tints = 1.0 - _TINT * (1.0 - np.array([to_rgb(line.colour) for line in styles]))
+    tints = 1.0 - _TINT_FRACTION * (1.0 - np.array([to_rgb(line.colour) for line in styles]))
     ax.imshow(tints[winner], extent=extent, origin="lower", aspect="auto")
     if ambiguous.any():
         tied, levels = ambiguous.astype(np.float64), [0.5, 1.5]
@@ -123,8 +122,8 @@ def _draw_votes(
         for level in (-1.0, 1.0) if rule == "soccer" else ():
             contour(ax, x1, x2, values, level, GREY, 0.6)
     for k, line in enumerate(styles):
-        own = problem.X[problem.y == k]
-        ax.scatter(*own.T, s=9, c=line.colour, marker=line.marker, linewidths=0)
+        members = problem.X[problem.y == k]
+        ax.scatter(*members.T, s=9, c=line.colour, marker=line.marker, linewidths=0)
     ax.set(xlim=extent[:2], ylim=extent[2:])
     ax.grid(visible=False)
 

@@ -1,17 +1,17 @@
 """One HTML file that describes the runs of a folder: `write_report(folder, out)`.
 
     summary    the outcomes, failures first, with their reasons
-    times      what each target gap took each solver, in one reading; shifted geometric means
+    times      each solver's times to each target gap, under one definition; shifted geometric means
     profiles   performance profiles (Dolan & Moré 2002), data profiles (Moré & Wild 2009), quality
                profiles
     curves     the certified gap against time
     paths      the answers along C, lam or epsilon, where any solver followed a path
     runs       every run, in a table to sort and filter
-    machine, experiment file, how to repeat it
+    machine, experiment file, instructions to repeat it
 
-`analysis.profiles` does the arithmetic, `charts` draws, `sections` makes the tables, and
-`page` puts them together. The file needs no network: it contains the library of the charts, and a
-content security policy lets nothing else run in it.
+`analysis.profiles` computes, `charts` draws, `sections` makes the tables, and `page` assembles the
+file. It needs no network: it contains the chart library, and a content security policy blocks all other
+scripts.
 """
 
 from pathlib import Path
@@ -52,7 +52,7 @@ from dualgap.experiments.report import sections
 from dualgap.experiments.report.charts import Chart, convergence_chart, profile_chart
 from dualgap.experiments.report.page import render
 from dualgap.experiments.store import disk
-from dualgap.experiments.store.definition import RunFolder
+from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.tables.claims import CLAIMS, claims
 from dualgap.experiments.tables.formats import SETUP, machine_text
 
@@ -75,22 +75,22 @@ def report(folder: Path) -> str:
     """Return the report of the results in `folder`, of a run or published, as one HTML page."""
     recorded = RunFolder(folder)
     manifest, results, paths = recorded.manifest, recorded.results, recorded.paths
-    apart = split_by_host(results)
-    table = labelled(apart)
+    by_host = split_by_host(results)
+    table = labelled(by_host)
     table = table.assign(outcome=sections.outcomes(table))
     drawn = without_repeats(table)
-    drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the reference time has no line
+    drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the reference time is not drawn
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
-    noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
-    # of answers that were found elsewhere no times are known: they reach no target late, or never
-    untimed = apart["verdict"].isin(FINAL) & apart["time_solve"].isna()
-    definition = select_time_definition(apart, recorded.traces)
+    noise = noise_of_problems(aa_pairs(joined_by_optimum(by_host)))
+    # answers found elsewhere have no times: without this they would count as missing the targets
+    untimed = by_host["verdict"].isin(FINAL) & by_host["time_solve"].isna()
+    definition = select_time_definition(by_host, recorded.traces)
     traces = recorded.traces if definition == "first_within" else None
-    reached = times(apart.iloc[:0] if untimed.any() else apart, traces=traces)
+    reached = times(by_host.iloc[:0] if untimed.any() else by_host, traces=traces)
     reached = reached.assign(fastest=winners(reached, "time", noise))
-    targets = {gap_text(gap): own for gap, own in reached.groupby("target", sort=False)}
+    targets = {gap_text(gap): rows for gap, rows in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
-    means = {name: shifted_means(own, penalty) for name, own in targets.items()}
+    means = {name: shifted_means(rows, penalty) for name, rows in targets.items()}
     with style():
         figures = path_figure.draw(runs) if path_figure.ready(runs) else ()
         pictures = [svg_address(each) for _, each in figures if isinstance(each, Figure)]
@@ -104,15 +104,15 @@ def report(folder: Path) -> str:
         "failures": failures,
         "more_failures": more,
         "by_solver": sections.by_solver(table),
-        "claims": claims(labelled(results)) if len(table) else None,  # of all hosts
+        "claims": claims(labelled(results)) if len(table) else None,  # on all hosts
         "verified": CLAIMS,
         "targets": [
             {
                 "target": name,
-                "times": sections.times_to(own),
+                "times": sections.times_to(rows),
                 "means": sections.shifted_means_table(means[name]),
             }
-            for name, own in targets.items()
+            for name, rows in targets.items()
         ],
         "reading": READINGS[definition],
         "fewest": FEWEST,
@@ -130,11 +130,11 @@ def report(folder: Path) -> str:
     charts: list[Chart] = []
     if len(drawn):
         profiles = {
-            "performance": {name: performance_profile(own) for name, own in targets.items()},
-            "data": {name: data_profile(own) for name, own in targets.items()},
-            "quality": {"all": quality_profile(results)},  # of all hosts
+            "performance": {name: performance_profile(rows) for name, rows in targets.items()},
+            "data": {name: data_profile(rows) for name, rows in targets.items()},
+            "quality": {"all": quality_profile(results)},  # on all hosts
         }
-        if len(runs.styles) < 2:  # a single solver is the fastest everywhere
+        if len(runs.styles) < 2:  # a single solver is always the fastest
             del profiles["performance"]
         charts = [
             profile_chart(kind, views, runs.styles) for kind, views in profiles.items() if views

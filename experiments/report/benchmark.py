@@ -3,8 +3,8 @@
     make results/bench_kernel_small
 
 A benchmark is an experiment with `kind: benchmark`: our solvers and baselines, each with a list
-of tolerances, and perhaps `floor.py:KernelFloor`, which measures a reference time. `analysis.means`
-does the arithmetic, `tables.at_gap` writes it down, `figures.speedup` draws it.
+of tolerances, and optionally `floor.py:KernelFloor`, which measures a reference time. `analysis.means`
+computes, `tables.at_gap` formats, `figures.speedup` draws.
 """
 
 from collections.abc import Mapping
@@ -26,41 +26,47 @@ from dualgap.experiments.tables.formats import file_name, machine_text
 
 
 def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: Path) -> None:
-    """Write what the runs of a benchmark show into `target`.
+    """Write the tables and figures of a benchmark into `target`.
 
-    benchmark.md, benchmark.csv (the table of `compared`), means.csv, floors.csv, speedup.svg, and
-    for problems that grow time_against_n*.svg. Ratios are of times within one host.
+    These are benchmark.md, benchmark.csv (the table of `compared`), means.csv, floors.csv, speedup.svg,
+    and for growing problems time_against_n*.svg. Ratios are of times on the same host.
     """
-    found = Benchmark.of(split_by_host(results))
-    for name, table in tables_of(found).items():
-        # twelve digits: the last ones of a mean differ between machines
+    benchmark = Benchmark.of(split_by_host(results))
+    for name, table in published_tables(benchmark).items():
+        # twelve digits: the last digits of a mean differ between machines
         table.to_csv(target / name, index=False, float_format="%.12g")
-    text = to_markdown(found, manifest["name"], machine_text(manifest, found.results))
+    text = to_markdown(benchmark, manifest["name"], machine_text(manifest, benchmark.results))
     (target / "benchmark.md").write_text(text)
-    written: list[Path] = []
-    table = found.compared
-    dense = found.references.assign(solver="dense reference")
+    files_written: list[Path] = []
+    table = benchmark.compared
+    dense = benchmark.references.assign(solver="dense reference")
     with style():
         if (table["ratio"].notna() & ((table["kind"] == "peer") | (table["ratio"] > 1))).any():
-            written += save(speedup(table, words_of(found.results)), target, "speedup")
+            files_written += save(speedup(table, words_of(benchmark.results)), target, "speedup")
         for gap in table["target"].unique():
             reached = table[table["target"] == gap]
-            # a run for each problem and solver that reached the target, and for the reference
+            # one run per problem and solver that reached the target, and for the reference
             rows = pd.concat([reached, dense], ignore_index=True).dropna(subset=["time"])
             rows = rows.rename(columns={"problem": "problem_id", "time": "time_solve"})
             rows = rows.assign(
                 verdict="solved", series=rows["solver"], configuration=rows["solver"]
             )
             runs = Runs(rows, pd.DataFrame())
-            for title, grown in solved_sizes(runs, found.results):
+            for title, grown in solved_sizes(runs, benchmark.results):
                 figure = time_against_n(runs, f"{title}, gap ≤ {gap_text(gap)}", grown)
-                written += save(figure, target, file_name("time_against_n", title, gap_text(gap)))
-    for path in written:
-        if path.suffix == ".png":  # a published folder keeps the SVG
+                files_written += save(
+                    figure, target, file_name("time_against_n", title, gap_text(gap))
+                )
+    for path in files_written:
+        if path.suffix == ".png":  # a published folder keeps only the SVG
             path.unlink()
 
 
-def tables_of(found: Benchmark) -> dict[str, pd.DataFrame]:
-    """Return the tables that are published of a benchmark, by file."""
-    kept = found.compared.drop(columns=["times", "reference"])
-    return {"benchmark.csv": kept, "floors.csv": found.references, "means.csv": found.means}
+def published_tables(benchmark: Benchmark) -> dict[str, pd.DataFrame]:
+    """Return the published tables of a benchmark, by file name."""
+    ratios = benchmark.compared.drop(columns=["times", "reference"])
+    return {
+        "benchmark.csv": ratios,
+        "floors.csv": benchmark.references,
+        "means.csv": benchmark.means,
+    }

@@ -1,9 +1,9 @@
-"""The charts of a report: Bokeh's figures, empty, and the numbers that the page fills them with.
+"""Charts of a report: empty Bokeh figures, and the numbers that the page fills into them.
 
-A chart has views (problems, or target gaps) of which one is shown at a time; each solver has one line
-in it. The numbers of all views are stored separately from the figure, so that a hundred problems cost
-a hundred lists of numbers, not a hundred figures. A figure contains no name that a user has chosen:
-it identifies solvers by their places, and their names come with the numbers.
+A chart shows one of its views (problems, or target gaps) at a time; each solver has one line in it. The
+numbers of all views are stored separately from the figure, so that a hundred problems cost a hundred
+lists of numbers, not a hundred figures. A figure contains no user-chosen names: it identifies solvers by
+index, and their names come with the numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +21,13 @@ from dualgap.experiments.plots.style import BLACK, LineStyle
 from dualgap.problems import Vector
 from dualgap.problems.texts import printable
 
-_INK = "var(--ink)"  # the page's colour of text stands for black, which is invisible on a dark page
+_INK = "var(--ink)"  # replaces black, which is invisible on a dark page
 _GREY = "#808080"
 _HEIGHT = 420
 _TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
-# until the page fills it
+# until the page fills the figure
 _PLACEHOLDER: Any = {"x": [1.0, 10.0], "y": [0.1, 1.0], "label": ["", ""]}
-_MARKERS = {  # matplotlib's: Bokeh's, and a character for the legend
+_MARKERS = {  # matplotlib's marker: Bokeh's marker, and a character for the legend
     "o": ("circle", "●"),
     "s": ("square", "■"),
     "D": ("diamond", "◆"),
@@ -42,13 +42,14 @@ _MARKERS = {  # matplotlib's: Bokeh's, and a character for the legend
 }
 _HOLLOW = "p"  # the cross inside would be hidden if it were filled
 _Line = tuple[str, str, Vector, Vector]  # solver, label, x, y
-_POINTS = 40_000  # of all curves together, which a page of a few megabytes has room for
-_FEWEST, _MOST = 12, 120  # points of one curve
-_PROFILES = {  # title, what its views are, axis, what a point says, unit of the axis, what it shows
+_TOTAL_POINTS = 40_000  # all curves together: a page of a few megabytes
+_MIN_POINTS = 12  # of one curve
+_MAX_POINTS = 120
+_PROFILES = {  # title, meaning of views, axis, tooltip, unit of the axis, description
     "performance": (
         *("Performance profile", "Target gap", "time relative to the fastest"),
         *("@x{%.3g} × the fastest", 1.0),
-        "The share of the problems that a solver was asked for on which it reached the target within a "
+        "The fraction of the problems that a solver was run on for which it reached the target within a "
         "given multiple of the fastest solver's time. The left end shows how often it was the fastest, "
         "the right end how many of these problems it solved at all. A failure counts as never reached. "
         f"{PAIRWISE}",
@@ -56,34 +57,34 @@ _PROFILES = {  # title, what its views are, axis, what a point says, unit of the
     "data": (
         *("Data profile", "Target gap", "budget: µs of solving / (n + 1)"),
         *("@x{%.3g} µs · (n + 1)", 1e-6),
-        "The share of the problems that a solver was asked for on which it reached the target within a "
-        "budget of time in proportion to the number of samples n. A failure counts as never reached.",
+        "The fraction of the problems that a solver was run on for which it reached the target within a "
+        "time budget proportional to the number of samples n. A failure counts as never reached.",
     ),
     "quality": (
         *("Quality profile", "Problems", "certified relative gap", "a gap of @x{%.1e}", 1.0),
-        "The share of the problems that a solver was asked for on which the answer that it ended with, "
-        "of its most accurate setting, has a certified relative gap of at most this, whatever time it "
-        "took. A failure has no gap. A gap of zero is drawn at 1e-16.",
+        "The fraction of the problems that a solver was run on for which its final answer, with its "
+        "most accurate setting, has at most this certified relative gap, regardless of time. A failure "
+        "has no gap. A gap of zero is drawn at 1e-16.",
     ),
 }
 _CONVERGENCE = (
     "Certified relative gap against seconds of solving. A line is a solver whose iterates were "
     "evaluated while it ran (of several repetitions, the run of median time); a point is a solver that "
-    "was evaluated only at its end, one for each setting. The dotted line is the target gap. A gap of "
+    "was evaluated only at its end, one per setting. The dotted line is the target gap. A gap of "
     "zero is drawn at 1e-16."
 )
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure and what it can show.
+    """A figure and its views.
 
     Attributes
     ----------
-    name : its id on the page. title : its heading. about : what it shows, in sentences.
-    choice : what its views are.
-    item : the figure as Bokeh writes it down.
-    views : for each view, in order, its lines: [solver's place, label, x, y].
+    name : its id on the page. title : its heading. about : its description.
+    choice : the meaning of its views.
+    item : the figure as JSON from Bokeh.
+    views : the lines of each view, in order: [index of the solver, label, x, y].
     """
 
     name: str
@@ -95,7 +96,7 @@ class Chart:
 
 
 def swatches(styles: Mapping[str, LineStyle]) -> list[dict[str, str]]:
-    """Return the legend's entries by place: the solver's label, a CSS colour, its dash and marker."""
+    """Return the legend's entries in order: the solver's label, CSS colour, dash and marker."""
     return [
         {
             "label": label,
@@ -108,39 +109,41 @@ def swatches(styles: Mapping[str, LineStyle]) -> list[dict[str, str]]:
 
 
 def convergence_chart(runs: Runs) -> Chart:
-    """Return the certified gap against time, a view a problem.
+    """Return the certified gap against time, one view per problem.
 
-    Curves are thinned so that all of them together stay small; solvers without a certified gap on a
-    problem have none there.
+    Curves are thinned so that the page stays small; solvers without a certified gap on a problem have
+    no curve there.
     """
     plot = _figure("solving time (s)", "certified relative gap", y_axis_type="log")
     target = float(runs.table["target_gap"].min())
     dotted: Any = {"line_color": _GREY, "line_dash": "dotted", "line_width": 2}
     plot.add_layout(Span(location=target, dimension="width", **dotted))
-    # a span does not extend the axis' range, an invisible point at its height does
-    unseen = ColumnDataSource({"x": [1.0], "y": [target]}, name="target")
-    plot.scatter("x", "y", source=unseen, alpha=0)
+    # a span does not extend the range of the axis, but an invisible point does
+    range_extender = ColumnDataSource({"x": [1.0], "y": [target]}, name="target")
+    plot.scatter("x", "y", source=range_extender, alpha=0)
     hover = [("", "@label"), ("time", "@x{%.3g} s"), ("gap", "@y{%.1e}")]
     _add_lines(plot, runs.styles, "line", hover)
-    most = int(np.clip(_POINTS // max(len(runs.table), 1), _FEWEST, _MOST))
+    limit = int(np.clip(_TOTAL_POINTS // max(len(runs.table), 1), _MIN_POINTS, _MAX_POINTS))
     views: dict[str, list[list[Any]]] = {}
     for problem in runs.problems:
-        drawn = [(c, thinned(len(c.taken), most)) for c in runs.curves(problem)]
-        lines = [(c.series, c.configuration, c.taken[kept], c.gaps[kept]) for c, kept in drawn]
+        drawn = [(c, thinned(len(c.spent), limit)) for c in runs.curves(problem)]
+        lines = [
+            (c.series, c.configuration, c.spent[indices], c.gaps[indices]) for c, indices in drawn
+        ]
         views[problem] = _lines(lines, runs.styles)
     about = _CONVERGENCE
     return Chart("convergence", "Gap against time", about, "Problem", json_item(plot), views)
 
 
-def thinned(count: int, most: int) -> np.ndarray:
-    """Return at most `most` of `count` places, evenly, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+def thinned(count: int, limit: int) -> np.ndarray:
+    """Return at most `limit` evenly spaced indices below `count`, with the first and the last."""
+    return np.unique(np.linspace(0, count - 1, min(count, limit)).round().astype(np.int64))
 
 
 def profile_chart(
     kind: str, profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]
 ) -> Chart:
-    """Return one kind of `_PROFILES`, a view for each of the profiles."""
+    """Return the chart of one kind in `_PROFILES`, with one view per profile."""
     title, choice, axis, within, unit, about = _PROFILES[kind]
     plot = _figure(axis, "share of problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
@@ -153,16 +156,18 @@ def profile_chart(
 
 
 def _lines(lines: Iterable[_Line], styles: Mapping[str, LineStyle]) -> list[list[Any]]:
-    places = {label: place for place, label in enumerate(styles)}
+    indices = {label: index for index, label in enumerate(styles)}
 
     def short(values: Vector) -> list[float]:
         return [float(f"{value:.4g}") for value in values]
 
-    return [[places[series], printable(label), short(x), short(y)] for series, label, x, y in lines]
+    return [
+        [indices[series], printable(label), short(x), short(y)] for series, label, x, y in lines
+    ]
 
 
 def _figure(x: str, y: str, **settings: Any) -> Any:
-    """Return an empty figure; what is seen of it but lines is coloured by the page's style sheet."""
+    """Return an empty figure; the page's style sheet colours everything except lines."""
     plot = figure(
         height=_HEIGHT,
         sizing_mode="stretch_width",
@@ -176,8 +181,10 @@ def _figure(x: str, y: str, **settings: Any) -> Any:
         **settings,
     )
     plot.toolbar.logo = None
-    few: Any = LogTicker(desired_num_ticks=4, num_minor_ticks=10)  # more overlap on a telephone
-    plot.xaxis.ticker = few
+    log_ticker: Any = LogTicker(
+        desired_num_ticks=4, num_minor_ticks=10
+    )  # more labels overlap on a phone
+    plot.xaxis.ticker = log_ticker
     plot.axis.axis_label_text_font_style = "normal"
     return plot
 
@@ -185,18 +192,18 @@ def _figure(x: str, y: str, **settings: Any) -> Any:
 def _add_lines(
     plot: Any, styles: Mapping[str, LineStyle], shape: str, hover: Sequence[tuple[str, str]]
 ) -> None:
-    """Add a line with markers for each solver, without data; their glyphs are named by its place."""
+    """Add a line with markers per solver, without data; the glyph names contain its index."""
     markers: list[Any] = []
-    for place, line in enumerate(styles.values()):
-        source = ColumnDataSource(_PLACEHOLDER, name=f"source{place}")
+    for index, line in enumerate(styles.values()):
+        source = ColumnDataSource(_PLACEHOLDER, name=f"source{index}")
         shared = {"source": source, "line_color": line.colour}
-        path = {"name": f"line{place}", "line_width": 2, "line_dash": _dash(line), **shared}
+        path = {"name": f"line{index}", "line_width": 2, "line_dash": _dash(line), **shared}
         if shape == "step":
             plot.step("x", "y", mode="after", **path)
         else:
             plot.line("x", "y", **path)
         marks = {
-            "name": f"marker{place}",
+            "name": f"marker{index}",
             "size": 5 if shape == "step" else 7,
             "fill_color": None if line.marker in _HOLLOW else line.colour,
             **shared,

@@ -1,9 +1,8 @@
-"""The page itself: the sections of a report put into the template, with the scripts that they need.
+"""The page: the sections of a report in the template, with the scripts that they need.
 
-Names and reasons come from files that anyone may have written. The template shows all of them as they
-are, `printable` and escaped; the numbers of the charts travel as JSON in which `<` is escaped, and a
-content security policy lets only the two scripts run that are in the page, known by their hashes, and
-nothing be loaded from anywhere.
+Names and reasons come from untrusted files. The template shows them literally, `printable` and escaped;
+the numbers of the charts are JSON in which `<` is escaped; and a content security policy allows only the
+two scripts in the page, identified by their hashes, and loads nothing from elsewhere.
 """
 
 import base64
@@ -25,7 +24,7 @@ _FOLDER = Path(__file__).parent
 
 
 def _finalized(value: object) -> object:
-    """Return what the template shows of a value."""
+    """Return a value as the template shows it."""
     return printable(value, keep="\n\t") if type(value) is str else value
 
 
@@ -38,13 +37,13 @@ def render(
 
     Parameters
     ----------
-    page : what the template shows besides, by the names that it has there.
+    page : all other content of the template, by its names there.
     charts, styles : the charts, and the line style of each solver in them.
     """
     library = "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
     scripts = [library] * bool(charts) + [(_FOLDER / "page.js").read_text()]
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
-    known = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -53,7 +52,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Bokeh refers back to what it has written before: its keys must keep their order
+    # Bokeh's JSON refers to earlier parts of itself: the keys must keep their order
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     template = environment.get_template("page.html.j2")
     return template.render(
@@ -61,12 +60,13 @@ def render(
         shift=f"{1e3 * SHIFT_S:g} ms",
         style=Markup((_FOLDER / "page.css").read_text()),
         scripts=[Markup(script) for script in scripts],
-        policy=f"default-src 'none'; script-src {known}; style-src 'unsafe-inline'; img-src data: blob:",
+        policy=f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:",
         payload={
             "charts": [
                 {"name": c.name, "item": c.item, "views": list(c.views.values())} for c in charts
             ],
-            # places of the solvers that are drawn in the colour of the text
+            # indices of the solvers that are drawn in the colour of the text
             "inked": [i for i, line in enumerate(styles.values()) if line.colour == BLACK],
         },
     )

@@ -1,4 +1,4 @@
-"""The tables of a report: outcomes, failures with reasons, all runs, and how to reproduce them."""
+"""Tables of a report: outcomes, failures with reasons, all runs, and how to reproduce them."""
 
 import base64
 import re
@@ -19,25 +19,27 @@ from dualgap.experiments.tables.table import Cell, Column, Table
 _FAILURES = list(OUTCOMES)[: list(OUTCOMES).index("inaccurate")]
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _CLAIMS = ("optimal", "infeasible", "unbounded")
-_MOST_FAILURES = 60
+_MAX_FAILURES = 60  # entries; the table of all runs has the others
 
 
 def outcomes(results: pd.DataFrame) -> pd.Series:
     """Return the outcome of each run, a key of `OUTCOMES`; `results` are labelled.
 
-    A run was asked for what it gave if it claims to be optimal, by its own tolerance, or is one of
-    several of a series on a problem: these differ only in the accuracy asked for.
+    An inaccurate run met its own request, `at_its_tolerance`, if it claims to be optimal or is one of
+    several runs of a series on a problem, which differ only in the requested accuracy.
     """
     ends = map(outcome_of, results["status"], results["verdict"])
-    found = pd.Series(list(ends), results.index, dtype=object)
+    by_run = pd.Series(list(ends), results.index, dtype=object)
     series = results.groupby(["problem_id", "series"], sort=False)
-    asked = (results["claimed"] == "optimal") | (series["configuration"].transform("nunique") > 1)
-    found = found.mask((found == "inaccurate") & asked, "at_its_tolerance")
-    return found.mask(results["solver"].map(kind_of) == "floor", "floor")
+    met_request = (results["claimed"] == "optimal") | (
+        series["configuration"].transform("nunique") > 1
+    )
+    by_run = by_run.mask((by_run == "inaccurate") & met_request, "at_its_tolerance")
+    return by_run.mask(results["solver"].map(kind_of) == "floor", "floor")
 
 
 def reason(run: Mapping[Any, Any]) -> str:
-    """Return why a run is not solved: the recorded reason, or what its numbers show."""
+    """Return why a run is not solved: the recorded reason, or one derived from its numbers."""
     recorded, signal = run["reason"], run["signal"]
     if isinstance(recorded, str) and recorded:
         return recorded
@@ -45,25 +47,31 @@ def reason(run: Mapping[Any, Any]) -> str:
         return ""
     claim = f"claimed {run['claimed']}" if run["claimed"] in _CLAIMS else "made no claim"
     gap, target = run["relative_gap"], run["target_gap"]
-    known = "no bound"
+    numbers = "no bound"
     if np.isfinite(gap):
-        known = f"relative gap {missed_gap_text(gap)}, target {gap_text(target)}"
+        numbers = f"relative gap {missed_gap_text(gap)}, target {gap_text(target)}"
     limit = f"ended after {duration(run['time_solve'])}" if run["outcome"] == "time_limit" else ""
-    return "; ".join(filter(None, [claim, known, limit, signal if isinstance(signal, str) else ""]))
+    return "; ".join(
+        filter(None, [claim, numbers, limit, signal if isinstance(signal, str) else ""])
+    )
 
 
 def counts(results: pd.DataFrame) -> list[tuple[str, int, str]]:
-    """Return each outcome that occurs, how often, and what it means; failures first."""
-    seen = Counter(results["outcome"])
-    return [(word, seen[word], kind.meaning) for word, kind in OUTCOMES.items() if seen[word]]
+    """Return each outcome that occurs, its count and its meaning; failures first."""
+    occurrences = Counter(results["outcome"])
+    return [
+        (word, occurrences[word], kind.meaning)
+        for word, kind in OUTCOMES.items()
+        if occurrences[word]
+    ]
 
 
 def by_solver(results: pd.DataFrame) -> Table:
     """Return the table of outcomes by solver."""
     words = [word for word, *_ in counts(results)]
-    seen = pd.crosstab(results["series"], results["outcome"])[words]
+    table = pd.crosstab(results["series"], results["outcome"])[words]
     heads = {word: Column(word.replace("_", " "), _count) for word in words}
-    return Table.of(seen.reset_index(), {"series": Column("solver")} | heads)
+    return Table.of(table.reset_index(), {"series": Column("solver")} | heads)
 
 
 def _count(times: int) -> str:
@@ -71,15 +79,15 @@ def _count(times: int) -> str:
 
 
 def failures(results: pd.DataFrame) -> tuple[list[dict[str, Any]], int]:
-    """Return what failed and why, worst first, and how many further reasons there are.
+    """Return failures with reasons, worst first, and the number of further reasons.
 
-    Reasons that differ only in their numbers are one, with the least and the most of each. Runs that are
-    merely inaccurate, or unsupported, are in the counts and the table of runs.
+    Reasons that differ only in numbers are merged, with the range of each. Runs that are inaccurate or
+    unsupported are only in the counts and the table of runs.
 
     Returns
     -------
     list of dict
-        outcome, solver, reason, runs (how many), problems.
+        outcome, solver, reason, runs (their number), problems.
     """
     failed = results[results["outcome"].isin(_FAILURES)]
     reasons = [reason(run) for run in failed.to_dict("records")]
@@ -90,21 +98,23 @@ def failures(results: pd.DataFrame) -> tuple[list[dict[str, Any]], int]:
         failed["series"],
         wordings,
     )
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for (outcome, solver, _), runs in groups.items():
         texts, problems = zip(*runs, strict=True)
-        known = {"outcome": outcome, "solver": solver, "reason": _with_ranges(texts)}
-        found.append(known | {"runs": len(runs), "problems": [*dict.fromkeys(map(str, problems))]})
-    found.sort(key=lambda failure: (_FAILURES.index(failure["outcome"]), -failure["runs"]))
-    return found[:_MOST_FAILURES], len(found[_MOST_FAILURES:])
+        entry = {"outcome": outcome, "solver": solver, "reason": _with_ranges(texts)}
+        entries.append(
+            entry | {"runs": len(runs), "problems": [*dict.fromkeys(map(str, problems))]}
+        )
+    entries.sort(key=lambda failure: (_FAILURES.index(failure["outcome"]), -failure["runs"]))
+    return entries[:_MAX_FAILURES], len(entries[_MAX_FAILURES:])
 
 
 def _with_ranges(reasons: Sequence[str]) -> str:
-    """Return texts that differ in their numbers as one, `ended after 20 to 31 s`."""
+    """Return texts that differ only in numbers as one, `ended after 20 to 31 s`."""
     columns = zip(*map(_NUMBER.findall, reasons), strict=True)
     ranges = (sorted(set(column), key=float) for column in columns)
-    shown = (f"{own[0]} to {own[-1]}" if len(own) > 1 else own[0] for own in ranges)
-    return _NUMBER.sub(lambda _: next(shown), reasons[0])
+    texts = (f"{values[0]} to {values[-1]}" if len(values) > 1 else values[0] for values in ranges)
+    return _NUMBER.sub(lambda _: next(texts), reasons[0])
 
 
 _RUNS = {
@@ -125,7 +135,7 @@ _PATHS = {
     "problem_id": Column("problem"),
     "configuration": Column("solver"),
     "value": Column("found at", "{:.4g}".format),
-    "from": Column("stands from", "{:.4g}".format),
+    "from": Column("valid from", "{:.4g}".format),
     "to": Column("to", "{:.4g}".format),
     "relative_gap": Column("gap where found", "{:.1e}".format),
     "worst_gap": Column("largest gap", "{:.1e}".format),
@@ -162,23 +172,23 @@ def all_runs(results: pd.DataFrame) -> Table:
 
 
 def path_answers(paths: pd.DataFrame, results: pd.DataFrame) -> Table:
-    """Return the table of each answer on a path."""
+    """Return the table of all answers on paths."""
     return Table.of(
         paths.merge(results[["run_id", "problem_id", "configuration"]], on="run_id"), _PATHS
     )
 
 
 def times_to(table: pd.DataFrame) -> Table:
-    """Return a table of the times to one target gap: a row a problem, a column a solver."""
+    """Return a table of the times to one target gap: one row per problem, one column per solver."""
     solvers = sorted(str(name) for name in table["solver"].unique())
     swept = table.groupby("solver")["setting"].transform("nunique") > 1
     table = table.assign(
         setting=table["setting"].where(swept, ""), fastest=table["fastest"] & (len(solvers) > 1)
     )
     rows: list[dict[str, str | Cell]] = []
-    for (problem,), own in grouped(table.to_dict("records"), table["problem"]).items():
+    for (problem,), problem_rows in grouped(table.to_dict("records"), table["problem"]).items():
         row: dict[str, str | Cell] = {"problem": problem} | dict.fromkeys(solvers, "")
-        for run in own:
+        for run in problem_rows:
             row[str(run["solver"])] = missed(run)
             if run["outcome"] == "reached":
                 text = duration(run["time"]) + (f" ({run['setting']})" if run["setting"] else "")
@@ -188,7 +198,7 @@ def times_to(table: pd.DataFrame) -> Table:
 
 
 def shifted_means_table(means: pd.DataFrame) -> Table:
-    """Return for each solver at one target: shifted mean, its ratio to the least, and its counts."""
+    """Return the table of shifted means at one target, their ratios to the best, and counts."""
     rows = [
         row | {"reached": Cell(_reached(row), row["solved"])} for row in means.to_dict("records")
     ]
@@ -196,8 +206,8 @@ def shifted_means_table(means: pd.DataFrame) -> Table:
 
 
 def _reached(row: Mapping[Any, Any]) -> str:
-    """Return `1 of 3`, or `1 of 3, asked for 3 of 5`."""
-    partly = f", asked for {row['asked']} of {row['problems']}"
+    """Return `1 of 3`, or `1 of 3, run on 3 of 5`."""
+    partly = f", run on {row['asked']} of {row['problems']}"
     return f"{row['solved']} of {row['asked']}" + partly * (row["asked"] < row["problems"])
 
 
@@ -208,8 +218,8 @@ def repeat(manifest: Mapping[str, Any]) -> dict[str, Any]:
     -------
     dict
         file, its name; text, its content; link, the same as a `data:` address; commands for a shell;
-        libraries, the versions that were used, one `name version` each; earlier, how earlier runs of
-        the folder differed, a sentence each; usually none.
+        libraries, their versions as `name version`; earlier, one sentence per earlier session of the
+        folder that differed; usually none.
     """
     text = str(manifest["experiment"])
     file = f"{file_name(manifest['name'])}.yaml"
@@ -220,7 +230,7 @@ def repeat(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "commands": [f"dualgap run {file} --out again", "dualgap report again"],
         "libraries": [f"{library} {version}" for library, version in manifest["versions"].items()],
         "earlier": [
-            f"started {begun.get('date', '')} with {'; '.join(begun.get('differs', []))}"
-            for begun in manifest.get("earlier", [])
+            f"started {session.get('date', '')} with {'; '.join(session.get('differs', []))}"
+            for session in manifest.get("earlier", [])
         ],
     }

@@ -70,7 +70,7 @@ def _shares(problems: list[Formulation]) -> Shares:
 
 def draw(machines: dict[str, Shares]) -> Figure:
     """Draw both shares against nu, a panel for each machine."""
-    new, axes = panels(list(machines), share="y")
+    new, axes = panels(list(machines), shared_axes="y")
     for ax, shares in zip(axes, machines.values(), strict=True):
         ax.plot([0, 1], [0, 1], color=GREY, linestyle=":")
         ax.plot(shares.nu, shares.support, color=BLUE, marker="o", markersize=3)

@@ -48,7 +48,7 @@ def compute() -> dict[str, Solution]:
 
 def draw(solutions: dict[str, Solution]) -> Figure:
     """Draw a panel for each kernel."""
-    new, axes = panels([f"{name} kernel" for name in solutions], share="y")
+    new, axes = panels([f"{name} kernel" for name in solutions], shared_axes="y")
     x = np.linspace(0, 6, 300)
     for ax, solution in zip(axes, solutions.values(), strict=True):
         X, y = solution.problem.X, solution.problem.y

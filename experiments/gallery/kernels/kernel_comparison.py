@@ -29,7 +29,7 @@ def compute() -> dict[str, Solution]:
 
 def draw(solutions: dict[str, Solution]) -> Figure:
     """Draw a panel for each kernel, with the share of samples that it gets right."""
-    new, axes = panels([""] * len(solutions), share="both")
+    new, axes = panels([""] * len(solutions), shared_axes="both")
     for ax, (name, solution) in zip(axes, solutions.items(), strict=True):
         draw_regions(ax, solution.geometry)
         right = (solution.predict(solution.problem.X) == solution.problem.y).mean()

@@ -34,7 +34,7 @@ def compute() -> dict[str, dict[str, Solution]]:
 
 def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
     """Draw a panel for each set of samples, with both borders."""
-    new, axes = panels(list(answers), share="both")
+    new, axes = panels(list(answers), shared_axes="both")
     for ax, (title, by_solver) in zip(axes, answers.items(), strict=True):
         problem = by_solver["LDA"].problem
         draw_samples(ax, problem.X, problem.y)

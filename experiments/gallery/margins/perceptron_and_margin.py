@@ -47,7 +47,7 @@ def draw(numbers: tuple[Solution, list[Solution], float]) -> Figure:
     """Draw the perceptron's hyperplanes on the left, the maximal margin on the right."""
     maximal, found, bound = numbers
     titles = [f"perceptron: at most R²/γ² = {bound:.0f} mistakes", "maximal margin"]
-    new, axes = panels(titles, share="both")
+    new, axes = panels(titles, shared_axes="both")
     for ax in axes:
         draw_samples(ax, maximal.problem.X, maximal.problem.y)
     entries = region_keys()[:2]

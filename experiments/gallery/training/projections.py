@@ -41,7 +41,7 @@ def compute() -> tuple[Block, dict[str, Block]]:
 def draw(numbers: tuple[Block, dict[str, Block]]) -> Figure:
     """Draw a panel for each set, with an arrow from each point to its projection."""
     points, nearest = numbers
-    new, axes = panels(list(nearest), share="both", height=2.2)
+    new, axes = panels(list(nearest), shared_axes="both", height=2.2)
     for ax, (name, goals) in zip(axes, nearest.items(), strict=True):
         boxed, level = SETS[name]
         if boxed:

@@ -48,7 +48,7 @@ def compute() -> dict[bool, dict[str, dict[str, float]]]:
 
 def draw(moves: dict[bool, dict[str, dict[str, float]]]) -> Figure:
     """Draw the box, the lines, and the clipping; L and H below the axis of aⱼ."""
-    new, axes = panels(["equal labels, tᵢ = tⱼ", "different labels, tᵢ ≠ tⱼ"], share="both")
+    new, axes = panels(["equal labels, tᵢ = tⱼ", "different labels, tᵢ ≠ tⱼ"], shared_axes="both")
     for ax, by_colour in zip(axes, moves.values(), strict=True):
         ax.plot([0, C, C, 0, 0], [0, 0, C, C, 0], color=BLACK)
         for (colour, move), depth in zip(by_colour.items(), (-0.3, -0.16), strict=True):

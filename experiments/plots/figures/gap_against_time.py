@@ -70,7 +70,9 @@ def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -
     drawn = [curve for problem_curves in curves.values() for curve in problem_curves]
     series = {curve.series for curve in drawn}
     names_outside = len(series) > _MAX_LEGEND_ENTRIES
-    figure, axes = panels(problems, 1.5 if names_outside else 2.0, share="y", named=names_outside)
+    figure, axes = panels(
+        problems, 1.5 if names_outside else 2.0, shared_axes="y", named=names_outside
+    )
     axes[0].set_yscale("log")
     # include all curves and targets, with space for the marks below
     targets = runs.table["target_gap"].dropna().to_numpy(dtype=np.float64)

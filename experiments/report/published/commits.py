@@ -1,8 +1,8 @@
-"""The commit that each published folder names, and whether the history has it.
+"""The commit that each published folder names, and whether the history contains it.
 
-A run records the commit that it was measured at. Where it records none, or one that is no longer in the
-history, the file `published_in.txt` of its folder has the hash of the commit that published the records;
-the records stay as they are. A new publication removes the file.
+A run records the commit at which it was measured. If it has none, or one that is no longer in the
+history, the file `published_in.txt` in its folder has the hash of the commit that published the
+records, which stay unchanged. A new publication removes the file.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ from typing import Any
 from dualgap.experiments.store.manifest import read_manifest
 
 PUBLISHED_IN = "published_in.txt"
-_SHOWN = 10  # characters of a hash
+_HASH_DIGITS = 10  # printed characters of a hash
 
 
 def commits_of(folder: Path, manifest: dict[str, Any]) -> list[str]:
@@ -23,13 +23,13 @@ def commits_of(folder: Path, manifest: dict[str, Any]) -> list[str]:
 
 
 def commit_text(folder: Path, manifest: dict[str, Any]) -> str:
-    """Return in a sentence at which commit a folder was measured, or in which it was published."""
-    named = ", ".join(commit[:_SHOWN] for commit in commits_of(folder, manifest))
+    """Return a sentence with the commit of a folder's measurement, or else of its publication."""
+    named = ", ".join(commit[:_HASH_DIGITS] for commit in commits_of(folder, manifest))
     if not named:
         return ""
     if not (folder / PUBLISHED_IN).is_file():
         return f"Measured at commit {named}."
-    lost = ", ".join(commit[:_SHOWN] for commit in _recorded(manifest))
+    lost = ", ".join(commit[:_HASH_DIGITS] for commit in _recorded(manifest))
     measured = f"; measured at {lost}, which is not in the history" if lost else ""
     return f"Published in commit {named}{measured}."
 
@@ -40,7 +40,7 @@ def _recorded(manifest: dict[str, Any]) -> list[str]:
 
 
 def history(root: Path) -> frozenset[str] | str:
-    """Return the hashes of all commits up to HEAD, or in words why they cannot be known."""
+    """Return the hashes of all commits up to HEAD, or a text why they are unavailable."""
     try:
         top, shallow = _git(root, "rev-parse", "--show-toplevel", "--is-shallow-repository")
         if Path(top).resolve() != root.resolve():
@@ -54,16 +54,16 @@ def history(root: Path) -> frozenset[str] | str:
 
 def _git(root: Path, *words: str) -> list[str]:
     command = ["git", "-C", str(root), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return done.stdout.split("\n")[:-1]
+    process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return process.stdout.split("\n")[:-1]
 
 
-def unknown_commits(folder: Path, known: Collection[str]) -> Iterator[str]:
-    """Yield a sentence for each commit that a published folder names and the history does not have."""
+def unknown_commits(folder: Path, commits_in_history: Collection[str]) -> Iterator[str]:
+    """Yield one sentence per commit that a published folder names but the history lacks."""
     commits = commits_of(folder, read_manifest(folder))
     remedy = f"write the commit that published its records to {PUBLISHED_IN} and publish again"
     if not commits:
         yield f"{folder.name}: names no commit; {remedy}"
     for commit in commits:
-        if commit not in known:
+        if commit not in commits_in_history:
             yield f"{folder.name}: names commit {commit}, which is not in the history; {remedy}"

@@ -1,8 +1,8 @@
 """The tables in `README.md` and `results/README.md`, from the published records alone.
 
-A table stands between `<!-- NAME table ... -->` and `<!-- end of table -->`. NAME is that of a published
-experiment, of whose first problem it has all solvers, or performance (a row for each of the main
-benchmarks), benchmarks (a row for each baseline), or index (a row for each published experiment).
+A table is between `<!-- NAME table ... -->` and `<!-- end of table -->`. NAME is that of a published
+experiment, for a table of all solvers on its first problem, or performance (one row per main benchmark),
+benchmarks (one row per baseline), or index (one row per published experiment).
 """
 
 import re
@@ -40,64 +40,68 @@ _PERFORMANCE = {
     "bench_svr": "kernel regression",
     "bench_linear": "linear",
 }
-_NAMES = ["baseline", "ours"]  # the columns of a table of baselines that are not Markdown
-_GAPS = (1e-3, 1e-6)  # certified relative gaps of the table of performance
-TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
+_PLAIN_COLUMNS = ["baseline", "ours"]  # columns of a table of baselines that are not Markdown
+_PERFORMANCE_GAPS = (1e-3, 1e-6)  # certified relative gaps of the performance table
+TABLES = (
+    "benchmark.md",
+    "verification.md",
+    "summary.md",
+)  # an index links to the first that exists
 _TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 RATIOS = (
-    "The time of the baseline relative to ours, the fastest of our solvers on each problem (in brackets "
-    "on how many, where they differ), at equal certified gap: geometric mean with its 95 % interval "
-    "(Student's t; from three repetitions on), least and most over the problems that both solved. "
-    "Baselines that make passes over the data are compared with ours that does so too, by the distance "
-    "to the best dual bound. *failed*: problems that ours solved to this gap and the baseline, which "
-    "was asked for it, did not: it stalled, or ran into a limit; one that was never asked has a blank. "
-    f"{MARK}: the difference is within the noise of the measurement; bold: the interval shows more. "
-    f"{SINGLE}: it uses one thread, however many it may use."
+    "The time of the baseline relative to ours, the fastest of our solvers on each problem (with the "
+    "number of problems in brackets, if several are fastest), at equal certified gap: geometric mean "
+    "with its 95 % interval (Student's t; from three repetitions on), minimum and maximum over the "
+    "problems that both solved. Baselines that make passes over the data are compared with ours that "
+    "does so too, by the distance to the best dual bound. *failed*: problems that ours solved to this "
+    "gap but the baseline did not when it was requested: it stalled or reached a limit; a blank means "
+    f"that it was not requested. {MARK}: the difference is within the noise of the measurement; bold: "
+    f"it is significant. {SINGLE}: the baseline uses one thread, even if more are allowed."
 )
 
 
 def folders_in(results: Path) -> list[Path]:
-    """Return the folders that hold something published, in order."""
+    """Return the published folders, in order."""
     return sorted({path.parent for path in results.rglob(f"*{NAME}")})
 
 
-def rewrite(root: Path = ROOT) -> None:
-    """Renew the tables of the documents below `root` for which there are records."""
+def rewrite_documents(root: Path = ROOT) -> None:
+    """Rewrite the tables of the documents below `root` that have records."""
     for document in documents(root):
-        text, _ = renewed((root / document).read_text(), root / "results")
+        text, _ = update_tables((root / document).read_text(), root / "results")
         disk.replace(root / document, text.encode())
 
 
 def documents(root: Path) -> list[str]:
-    """Return the documents with tables that are there, by their paths below `root`."""
+    """Return the paths below `root` of the existing documents with tables."""
     return [name for name in _DOCUMENTS if (root / name).is_file()]
 
 
-def renewed(text: str, results: Path) -> tuple[str, list[str]]:
-    """Return a document with the tables that the records give, and which of its own are others."""
+def update_tables(text: str, results: Path) -> tuple[str, list[str]]:
+    """Return a document with tables updated from the records, and a sentence per table that differs."""
     faults: list[str] = []
 
     def table(match: re.Match[str]) -> str:
-        begin, name, known, end = match.groups()
+        start, name, published, end = match.groups()
         try:
             current = table_of(name, results)
         except (OSError, StoreError) as error:
             faults.append(f"the {name} table has no records ({error})")
             return match[0]
-        if known.split() != current.split():
-            faults.append(f"the {name} table is not what results/ says")
-        return f"{begin}\n{current}\n\n{end}"
+        if published.split() != current.split():
+            faults.append(f"the {name} table does not agree with results/")
+        return f"{start}\n{current}\n\n{end}"
 
     return _TABLE.sub(table, text), faults
 
 
 def table_of(name: str, results: Path) -> str:
-    """Return what stands between the markers for `name`, from the published records alone.
+    """Return the table for the marker `name`, from the published records alone.
 
     Raises
     ------
     StoreError
-        If there are none.
+        If there are no records.
     """
     if name == "benchmarks":
         folders = sorted(path.parent for path in results.glob("*/means.csv"))
@@ -111,66 +115,66 @@ def table_of(name: str, results: Path) -> str:
 
 
 def verified_table(published: RunFolder) -> str:
-    """Return Markdown of what solvers of convex QPs claim, what is verified, and the mean times."""
+    """Return Markdown with claims of solvers of convex QPs, verified answers, and mean times."""
     records = published.results
     penalty, penalty_text = penalty_of(published.manifest["time_limit"], records)
     parts = [claims(labelled(records)).markdown(), CLAIMS]
-    for target, own in times(split_by_host(records)).groupby("target", sort=False):
-        table = shifted_means_table(shifted_means(own, penalty)).markdown()
+    for target, rows in times(split_by_host(records)).groupby("target", sort=False):
+        table = shifted_means_table(shifted_means(rows, penalty)).markdown()
         parts += [f"Times to a certified relative gap of {gap_text(target)}:", table]
-    means = [own.format(limit=penalty_text) for own in (SGM10, PAR2)]
+    means = [rows.format(limit=penalty_text) for rows in (SGM10, PAR2)]
     return "\n\n".join([*parts, " ".join([READINGS["cheapest_setting"], *means])])
 
 
 def index_table(results: Path) -> str:
-    """Return Markdown with a row for each published experiment, and links to what there is of it."""
+    """Return Markdown with one row per published experiment, linked to its page."""
     lines: list[dict[str, str]] = []
     for folder in folders_in(results):
-        place = folder.relative_to(results)
-        found = RunFolder(folder)
+        relative = folder.relative_to(results)
+        published = RunFolder(folder)
         tables = next(path for path in map(folder.joinpath, TABLES) if path.is_file())
         lines.append(
             {
-                "experiment": f"[{markdown(place)}]({place / tables.name})",
-                "what it is": purpose(found.manifest["experiment"]),
-                "runs": str(len(found.results)),
-                "measured": str(found.manifest.get("date", ""))[:10],
+                "experiment": f"[{markdown(relative)}]({relative / tables.name})",
+                "what it is": purpose(published.manifest["experiment"]),
+                "runs": str(len(published.results)),
+                "measured": str(published.manifest.get("date", ""))[:10],
             }
         )
     return Table.of(lines).markdown(marked_up=set().union(*lines))
 
 
 def benchmarks_table(results: Path) -> str:
-    """Return Markdown with a row for each baseline and published benchmark, a column a target gap."""
+    """Return Markdown with one row per baseline and benchmark, and one column per target gap."""
     files = sorted(results.glob("*/means.csv"))
     if not files:
-        raise StoreError(f"{results}: no benchmark is published there")
+        raise StoreError(f"Folder {results} has no published benchmark.")
     rows = _by_gap(files)
-    return Table.of(rows).markdown(marked_up=rows.columns.drop(_NAMES))
+    return Table.of(rows).markdown(marked_up=rows.columns.drop(_PLAIN_COLUMNS))
 
 
 def baselines_table(benchmark: Path) -> str:
-    """Return Markdown with a row for each baseline of a published benchmark; empty if it has none."""
+    """Return Markdown with one row per baseline of a published benchmark; empty if it has none."""
     rows = _by_gap([benchmark / "means.csv"])
-    shown = Table.of(rows.drop(columns="benchmark"))
-    return "" if rows.empty else shown.markdown(marked_up=rows.columns.drop(_NAMES))
+    table = Table.of(rows.drop(columns="benchmark"))
+    return "" if rows.empty else table.markdown(marked_up=rows.columns.drop(_PLAIN_COLUMNS))
 
 
 def _by_gap(files: Sequence[Path]) -> pd.DataFrame:
-    """Return a row for each baseline of each benchmark, with a column of ratios a target gap."""
+    """Return one row per baseline and benchmark, with one column of ratios per target gap."""
     rows = _baselines(files).sort_values(["benchmark", "target"], ascending=[True, False])
     ours = rows.groupby(["benchmark", "baseline"])["ours"]
     rows["ours"] = ours.transform(lambda names: "; ".join(dict.fromkeys(names.dropna())))
-    places = ["benchmark", "baseline", "ours"]
+    keys = ["benchmark", "baseline", "ours"]
     gaps = [f"gap {gap_text(target)}" for target in sorted(rows["target"].unique(), reverse=True)]
-    table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)
+    table = rows.pivot_table("cell", keys, "gap", aggfunc="first", sort=False)
     return table.reindex(columns=gaps).fillna("").reset_index()
 
 
 def performance_table(results: Path) -> str:
-    """Return Markdown with a row for each of the main benchmarks, a column a certified gap.
+    """Return Markdown with one row per main benchmark, and one column per certified gap.
 
-    Of a library with several settings stands, for each problem, the one that was the fastest there.
+    For a library with several settings, the fastest on each problem counts.
     """
     lines: list[dict[str, str]] = []
     for folder, title in _PERFORMANCE.items():
@@ -178,14 +182,14 @@ def performance_table(results: Path) -> str:
         library = rows["solver"].str.partition(" (")[0]
         rows = rows.assign(library=library, in_vain=tried_in_vain(rows))
         line = {"problems": f"[{title}](results/{folder}/benchmark.md)"}
-        for gap in _GAPS:
+        for gap in _PERFORMANCE_GAPS:
             at_gap = rows[rows["target"] == gap]
             solved = at_gap.loc[(at_gap["kind"] == "ours") & at_gap["time"].notna(), "problem"]
             peers = at_gap[(at_gap["kind"] == "peer") & at_gap["problem"].isin(solved)]
-            own = peers.groupby(["library", "problem"])
-            fastest = own.agg(ratio=("ratio", "min"), in_vain=("in_vain", "any")).reset_index()
+            groups = peers.groupby(["library", "problem"])
+            fastest = groups.agg(ratio=("ratio", "min"), in_vain=("in_vain", "any")).reset_index()
             cells = [
-                _of_library(str(name), each)
+                _library_cell(str(name), each)
                 for name, each in fastest.groupby("library")
                 if each["ratio"].notna().any()
             ]
@@ -197,34 +201,34 @@ def performance_table(results: Path) -> str:
 
 
 def _single_precision_text(results: Path) -> str:
-    """Return how oneDAL does in float32, in the benchmarks that ask it in both precisions."""
+    """Return a sentence on oneDAL in float32, from the benchmarks that run both precisions."""
     rows = _read(sorted(results.glob("*/benchmark.csv")))
-    rows = rows[(rows["target"] == _GAPS[0]) & rows["solver"].str.startswith("one_dal")]
+    rows = rows[(rows["target"] == _PERFORMANCE_GAPS[0]) & rows["solver"].str.startswith("one_dal")]
     precision = rows["solver"].str.extract("(float32|float64)", expand=False)
     times = rows.groupby(["benchmark", "problem", precision])["time"].min().unstack()
     if times.shape[1] < 2:
         return ""
-    known = times.dropna(subset="float64")
-    ratios = (known["float64"] / known["float32"]).dropna()
-    gap, ends = gap_text(_GAPS[0]), f"{ratios.min():.1f} to {ratios.max():.1f}"
+    measured = times.dropna(subset="float64")
+    ratios = (measured["float64"] / measured["float32"]).dropna()
+    gap, ends = gap_text(_PERFORMANCE_GAPS[0]), f"{ratios.min():.1f} to {ratios.max():.1f}"
     return (
         f"To a gap of {gap} one_dal in float32 is {ends} times as fast as in float64, "
-        f"{gmean(ratios):.2f} in the mean, and is not certified on {len(known) - len(ratios)} of "
-        f"{len(known)} problems."
+        f"{gmean(ratios):.2f} in the mean, and is not certified on {len(measured) - len(ratios)} of "
+        f"{len(measured)} problems."
     )
 
 
-def _of_library(name: str, fastest: pd.DataFrame) -> tuple[float, str]:
-    """Return the mean of a library's ratios, one for each problem, and the cell that has it."""
+def _library_cell(name: str, fastest: pd.DataFrame) -> tuple[float, str]:
+    """Return the mean of a library's ratios over problems, and its cell."""
     mean = float(gmean(fastest["ratio"].dropna()))
     failed = fastest["ratio"].isna() & fastest["in_vain"]
-    asked = fastest["ratio"].notna() | failed
-    told = f" (failed {failed.sum()} of {asked.sum()})" if failed.any() else ""
-    return mean, f"{markdown(name)} **{Comparison(mean).factor}**{told}"
+    requested = fastest["ratio"].notna() | failed
+    failures = f" (failed {failed.sum()} of {requested.sum()})" if failed.any() else ""
+    return mean, f"{markdown(name)} **{Comparison(mean).factor}**{failures}"
 
 
 def _read(files: Sequence[Path]) -> pd.DataFrame:
-    """Return the tables of benchmarks in one; StoreError if one is not there."""
+    """Return the tables of benchmarks as one; raise StoreError if one is missing."""
     try:
         return pd.concat([pd.read_csv(file).assign(benchmark=file.parent.name) for file in files])
     except OSError as error:
@@ -232,11 +236,11 @@ def _read(files: Sequence[Path]) -> pd.DataFrame:
 
 
 def _baselines(files: Sequence[Path]) -> pd.DataFrame:
-    """Return what `means.csv` of benchmarks says of each baseline, with the texts of its cells."""
-    every = _read(files)
-    tried = every["mean"].notna() | (every["failed"] > 0)
-    rows = every[(every["kind"] == "peer") & tried]
-    cells = [_of_baseline(row) for row in rows.to_dict("records")]
+    """Return the rows of baselines in benchmarks' `means.csv`, with the texts of their cells."""
+    all_rows = _read(files)
+    attempted = all_rows["mean"].notna() | (all_rows["failed"] > 0)
+    rows = all_rows[(all_rows["kind"] == "peer") & attempted]
+    cells = [_baseline_cell(row) for row in rows.to_dict("records")]
     names = rows["benchmark"]
     return rows.assign(
         benchmark="[" + names.str.removeprefix("bench_") + "](" + names + "/benchmark.md)",
@@ -246,8 +250,8 @@ def _baselines(files: Sequence[Path]) -> pd.DataFrame:
     )
 
 
-def _of_baseline(row: Mapping[Hashable, Any]) -> str:
-    """Return the cell of a baseline: its mean ratio, those of single problems, and its failures."""
+def _baseline_cell(row: Mapping[Hashable, Any]) -> str:
+    """Return the cell of a baseline: its mean ratio, the range over problems, and its failures."""
     failed = f"failed {row['failed']}" if row["failed"] else ""
     if pd.isna(row["mean"]):
         return failed
@@ -255,15 +259,17 @@ def _of_baseline(row: Mapping[Hashable, Any]) -> str:
     several = f"{' to '.join(ends)}, {row['problems']} problems"
     within = row["within_noise"] is True
     ratio = bold(Comparison(row["mean"], row["low"], row["high"], within))
-    told = f"{ratio} ({several if row['problems'] > 1 else '1 problem'})"
-    return ", ".join(filter(None, (told, failed)))
+    text = f"{ratio} ({several if row['problems'] > 1 else '1 problem'})"
+    return ", ".join(filter(None, (text, failed)))
 
 
 def first_problem_table(summary: pd.DataFrame) -> str:
-    """Return Markdown with a row for each solver of the first problem, best first, if it ran there."""
+    """Return Markdown with one row per solver with an answer to the first problem, best first."""
     problem = summary["problem"].iloc[0]
     rows = summary[(summary["problem"] == problem) & summary["gap"].notna()]
-    head = markdown(problem).replace(" ", "<br>", 2)  # else the numbers are broken for its sake
+    head = markdown(problem).replace(
+        " ", "<br>", 2
+    )  # a narrower head, so that numbers are not wrapped
     cells = {
         head: rows["solver"].map(markdown),
         "time": rows["time"].map(precise_duration),

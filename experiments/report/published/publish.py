@@ -2,11 +2,10 @@
 
     python -m dualgap.experiments.report.published.publish [DIR] | --check
 
-`publish` copies the records of a run, draws the figures, writes the tables, and renews the tables of
-`README.md` and `results/README.md`. A folder of several runs,
-such as `runs/published/notes`, is published run by run, into a folder of its name. Of an
-experiment with `kind: benchmark` it writes what `report.benchmark` makes of it, of one with
-`kind: verification` the checks.
+`publish` copies the records of a run, draws the figures, writes the tables, and updates the tables of
+`README.md` and `results/README.md`. A folder of several runs, such as `runs/published/notes`, is
+published run by run, into a folder of its name. For an experiment with `kind: benchmark` it writes the
+files of `report.benchmark`, with `kind: verification` the checks.
 """
 
 import re
@@ -28,27 +27,27 @@ from dualgap.experiments.report.published.documents import (
     TABLES,
     baselines_table,
     folders_in,
-    rewrite,
+    rewrite_documents,
     verified_table,
 )
-from dualgap.experiments.report.published.outdated import broken_seals, outdated, seal
+from dualgap.experiments.report.published.outdated import outdated, seal, seal_faults
 from dualgap.experiments.store.manifest import NAME, StoreError, write_manifest
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_name
 from dualgap.experiments.tables.summary import summarise, to_markdown
 from dualgap.experiments.tables.verification import CHECKS, verification_texts
 
-# what is not published of figures: training has a page a run, and what further pages show is in tables
-_TOO_MANY = re.compile(r"training|gap_against_time-(?!1$)\d+$")
+# unpublished figures: training has one page per run, and the tables have the content of further pages
+_NOT_PUBLISHED = re.compile(r"training|gap_against_time-(?!1$)\d+$")
 
 
 def publish(folder: Path | None, root: Path = ROOT) -> Iterator[Path]:
-    """Publish runs into `root`/results, and yield each folder that was written there.
+    """Publish runs into `root`/results, and yield each folder written there.
 
     Parameters
     ----------
-    folder : one run, or a folder of runs. Without it all tables are written again from the published
-        records, where these are as they were published.
+    folder : one run, or a folder of runs. By default, all tables are written again from the published
+        records, in folders that are unchanged since.
 
     Raises
     ------
@@ -60,28 +59,34 @@ def publish(folder: Path | None, root: Path = ROOT) -> Iterator[Path]:
     results = root / "results"
     if folder is None:
         for published in folders_in(results):
-            if not list(broken_seals(published)):
-                yield _renew(published)
+            if not list(seal_faults(published)):
+                yield _write_derived(published)
     elif runs := sorted(path.parent for path in folder.glob(f"*/{NAME}")):
         yield from (_write(RunFolder(run), results / folder.name) for run in runs)
     else:
         yield _write(RunFolder(folder), results)
-    rewrite(root)
+    rewrite_documents(root)
 
 
 def _write(run: RunFolder, results: Path) -> Path:
-    """Write what a run says to a folder of `results` that has its name; return it."""
-    if lacking := run.missing:
-        raise ValueError(f"{run.path}: {lacking} of its planned runs are missing; resume it first")
+    """Write the records, figures and tables of a run to its folder in `results`; return it."""
+    if n_missing := run.missing:
+        raise ValueError(
+            f"Folder {run.path} lacks {n_missing} of its planned runs; resume it first."
+        )
     target = results / safe_name(run.manifest["name"])
     if target.resolve() == run.path.resolve():
-        raise ValueError(f"{run.path}: is published already; leave it out to write all pages anew")
+        raise ValueError(
+            f"Folder {run.path} is already published. Omit it to write all pages again."
+        )
     files = run.csv_files()
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    own = next(CONFIGS.rglob(f"{run.manifest['name']}.yaml"), None)
-    begins = "" if own is None else relpath(own.parent, target)  # on whatever machine it is run
-    write_manifest(target, run.manifest | {"folder": begins})
+    experiment_file = next(CONFIGS.rglob(f"{run.manifest['name']}.yaml"), None)
+    experiment_folder = (
+        "" if experiment_file is None else relpath(experiment_file.parent, target)
+    )  # relative: on any machine
+    write_manifest(target, run.manifest | {"folder": experiment_folder})
     for file, content in files.items():
         (target / file).write_bytes(content)
     if run.manifest["kind"] != "benchmark":
@@ -89,13 +94,13 @@ def _write(run: RunFolder, results: Path) -> Path:
         figures = plot_all(run.path, ["differences"] if checks.is_file() else ())
         for path in (*figures, *filter(Path.is_file, [checks])):
             drawn_twice = path.suffix == ".png" and path.with_suffix(".svg") in figures
-            if not (drawn_twice or _TOO_MANY.match(path.stem)):
+            if not (drawn_twice or _NOT_PUBLISHED.match(path.stem)):
                 shutil.copy(path, target)
-    return _renew(target)
+    return _write_derived(target)
 
 
-def _renew(folder: Path) -> Path:
-    """Write what the records of a published folder alone give, and seal it; return the folder."""
+def _write_derived(folder: Path) -> Path:
+    """Write the tables that derive from a published folder's records, and seal it; return the folder."""
     published = RunFolder(folder)
     records, title = published.results, published.manifest["name"]
     kind = published.manifest["kind"]
@@ -113,7 +118,7 @@ def _renew(folder: Path) -> Path:
 
 
 def _page(text: str, published: RunFolder) -> str:
-    """Return a page: its question, the answer of a benchmark, figures, records, and all in detail."""
+    """Return a page: purpose, summary table, figures, records, and the details."""
     title, _, body = text.partition("\n\n")
     question = purpose(published.manifest["experiment"])
     is_benchmark = published.manifest["kind"] == "benchmark"
@@ -124,7 +129,7 @@ def _page(text: str, published: RunFolder) -> str:
     figures = [f"![{path.stem}]({path.name})" for path in sorted(published.path.glob("*.svg"))]
     commit = commit_text(published.path, published.manifest)
     records = (
-        "Made of the runs in [runs.csv](runs.csv); `dualgap run experiment.yaml` measures them again "
+        "Made from the runs in [runs.csv](runs.csv); `dualgap run experiment.yaml` measures them again "
         "([experiment.yaml](experiment.yaml))."
     )
     parts = [title, question, answer, *figures, rule, f"{records} {commit}".strip(), body.strip()]
@@ -132,19 +137,19 @@ def _page(text: str, published: RunFolder) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Publish a folder, or all tables of `results/` anew, or check that all is derived."""
+    """Publish a folder, write all tables of `results/` again, or check that they are up to date."""
     parser = ArgumentParser(description=main.__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("folder", nargs="?", type=Path, help="a run, or a folder of them")
-    only.add_argument("--check", action="store_true", help="only say what is out of date")
-    given = parser.parse_args(arguments)
-    if given.check:
-        if isinstance(known := history(ROOT), str):
-            sys.stderr.write(f"The commits that results/ names were not checked: {known}.\n")
+    only.add_argument("--check", action="store_true", help="only list what is out of date")
+    options = parser.parse_args(arguments)
+    if options.check:
+        if isinstance(commits := history(ROOT), str):
+            sys.stderr.write(f"The commits named in results/ were not checked: {commits}.\n")
         sys.exit("\n".join(outdated()) or None)
     try:
-        for written in publish(given.folder):
-            sys.stdout.write(f"{written}\n")
+        for path in publish(options.folder):
+            sys.stdout.write(f"{path}\n")
     except (StoreError, ValueError, OSError) as error:
         parser.error(str(error))
 

@@ -54,7 +54,9 @@ def test_the_tolerance_is_the_target_gap_and_the_sentence_says_how_to_change_it(
     assert compare(runs).passed
     told = compare(runs, tolerance=1e-3).sentence
     assert "solved, differs by 5.0e-03 from the QP optimum, above the tolerance of 0.001." in told
-    assert told.endswith("The tolerance was set by --tolerance; a larger one accepts this difference")
+    assert told.endswith(
+        "The tolerance was set by --tolerance; a larger one accepts this difference"
+    )
     missed = runs.assign(dual_objective=[1.0, 1.0, 0.9])
     told = "of 0.01. The tolerance is the experiment's target_gap; use --tolerance to change it"
     assert compare(missed).sentence.endswith(told)

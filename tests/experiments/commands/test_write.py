@@ -65,7 +65,10 @@ def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        (["--columns", "nosuch"], "no solver matches 'nosuch'; available, closest first: 'smo', 'sgd'"),
+        (
+            ["--columns", "nosuch"],
+            "no solver matches 'nosuch'; available, closest first: 'smo', 'sgd'",
+        ),
         (["--values", "speed"], "values must be among time, ratio"),
         (["--values", "time:x"], "digits in 'time:x'"),
         (["--values", "margin", "--target", "1e-3"], "must be of time, ratio, gap, memory"),

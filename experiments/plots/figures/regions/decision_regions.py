@@ -48,7 +48,7 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
         titles.append(
             "; ".join(f"{', '.join(names)}: {verdict}" for verdict, names in solvers.items())
         )
-    new, axes = panels(titles, 2.1, share="both", lines=_TITLE_LINES)
+    new, axes = panels(titles, 2.1, shared_axes="both", lines=_TITLE_LINES)
     new.suptitle(wrap(str(answers[0][0]["problem_id"]), 90), fontsize=8.5)
     for ax, group in zip(axes, groups, strict=True):
         draw_regions(ax, group[0][1])

@@ -66,7 +66,7 @@ class VotingRegions(Drawing):
 def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
     """Draw up to two strategies' answers to one problem, one panel per voting rule."""
     rules = cast("tuple[Voting, ...]", get_args(Voting))
-    new, axes = panels([*rules] * len(answers), height=2.1, share="both")
+    new, axes = panels([*rules] * len(answers), height=2.1, shared_axes="both")
     solvers, verdicts = (
         ", ".join(dict.fromkeys(str(run[column]) for run, _ in answers))
         for column in ("series", "verdict")

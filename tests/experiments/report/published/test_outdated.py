@@ -34,7 +34,7 @@ def test_a_number_changed_in_the_readme_is_found(published):
     assert outdated(published) == []
     readme = published / "README.md"
     readme.write_text(readme.read_text().replace("ms", "s", 1))
-    assert outdated(published) == ["README.md: the quickstart table is not what results/ says"]
+    assert outdated(published) == ["README.md: the quickstart table does not agree with results/"]
 
 
 def test_changed_records_make_the_rest_out_of_date(published):
@@ -42,7 +42,7 @@ def test_changed_records_make_the_rest_out_of_date(published):
     runs.write_text(runs.read_text().replace("solved", "wrong"))
     faults = outdated(published)
     assert "runs.csv changed after tables and figures were made from it" in faults[0]
-    assert faults[1] == "README.md: the quickstart table is not what results/ says"
+    assert faults[1] == "README.md: the quickstart table does not agree with results/"
 
 
 @pytest.mark.parametrize("change", ["altered", "lost", "added"])
@@ -66,7 +66,7 @@ def test_a_table_of_a_benchmark_is_derived_again(published):
     cells[mean] = str(2 * float(cells[mean]))
     means.write_text("\n".join([heads, ",".join(cells), *rest]) + "\n")
     seal(folder)  # as if it had been published so
-    assert outdated(published) == ["bench_first_order: means.csv is not what its runs.csv gives"]
+    assert outdated(published) == ["bench_first_order: means.csv does not agree with runs.csv"]
 
 
 def committed(folder):

@@ -78,8 +78,8 @@ def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(r
     table = target / "verification.csv"
     pd.read_csv(table).assign(difference=0.0).to_csv(table, index=False)
     assert outdated(tmp_path) == [
-        "tiny: verification.csv is not the one that was made of the records",
-        "tiny: verification.csv is not what its runs.csv gives",
+        "tiny: verification.csv changed after it was published",
+        "tiny: verification.csv does not agree with runs.csv",
     ]
 
 
@@ -87,7 +87,7 @@ def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(r
 def test_a_published_folder_is_not_published_over_itself(ran, tmp_path):
     (target,) = publish(ran("run"), tmp_path)
     before = {path: path.read_bytes() for path in target.iterdir()}
-    with pytest.raises(ValueError, match="is published already"):
+    with pytest.raises(ValueError, match="is already published"):
         list(publish(target, tmp_path))
     assert {path: path.read_bytes() for path in target.iterdir()} == before
 
@@ -96,6 +96,6 @@ def test_an_unfinished_run_is_refused(tmp_path):
     folder = stored(tmp_path / "x", [run(), run("q")])
     lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "runs.jsonl").write_bytes(lines[0])
-    with pytest.raises(ValueError, match="1 of its planned runs are missing; resume it first"):
+    with pytest.raises(ValueError, match="lacks 1 of its planned runs; resume it first"):
         list(publish(folder, tmp_path))
     assert not (tmp_path / "results").exists()

@@ -1,8 +1,8 @@
-"""The figures of the lecture notes, one short script each, to be read and changed in class.
+"""The figures of the lecture notes, one short script each, to read and change in class.
 
 A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure.
-`dualgap gallery` runs them all, or those of your own that it is given by their paths, and writes their
-figures in the style of all figures to build/gallery.
+`dualgap gallery` runs them all, or your own scripts given by path, and writes their figures in the
+common style to build/gallery.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from typing import Any
 from dualgap.problems.registry import class_names, find_path, module_from
 
 FOLDER = Path("build/gallery")
-FIGURES = {  # by name, the folder of each; in the order of a course
+FIGURES = {  # name: folder; in the order of a course
     name: folder
     for folder, names in {
         "margins": (
@@ -33,21 +33,21 @@ FIGURES = {  # by name, the folder of each; in the order of a course
 
 
 def draw_figures(folder: Path, names: Sequence[str] = ()) -> Iterator[list[Path]]:
-    """Return an iterator that draws figures into `folder`, and yields what was written for each.
+    """Return an iterator that draws figures into `folder`, and yields the paths written for each.
 
     Parameters
     ----------
-    names : which of `FIGURES`, or paths of scripts like theirs; none stands for all.
+    names : names in `FIGURES`, or paths of scripts like theirs; by default all.
 
     Raises
     ------
     ValueError
-        If there is no such figure or script; nothing is drawn then.
+        If there is no such figure or script; then nothing is drawn.
     """
     stems = [Path(name).stem for name in names]
-    if twice := next((stem for stem in stems if stems.count(stem) > 1), None):
+    if repeated := next((stem for stem in stems if stems.count(stem) > 1), None):
         raise ValueError(
-            f"NAME: several scripts are named {twice}, and so would be their figures; rename one"
+            f"NAME: several scripts are named {repeated}, so their figures would collide; rename one"
         )
     scripts = [(Path(name).stem, _script(name)) for name in names or FIGURES]
     return (write(script, script.compute(), name, folder) for name, script in scripts)
@@ -57,27 +57,27 @@ def _script(name: str) -> Any:
     """Return a figure's module, with `compute` and `draw`."""
     if not name.endswith(".py"):
         if name not in FIGURES:
-            known = ", ".join(FIGURES)
+            available = ", ".join(FIGURES)
             raise ValueError(
-                f"NAME: there is no figure {name!r}; give a script's path, or one of {known}"
+                f"NAME: there is no figure {name!r}; give a script's path, or one of {available}"
             )
         return importlib.import_module(f"{__name__}.{FIGURES[name]}.{name}")
     file = find_path(name, ".").resolve()
     if not file.is_file():
         raise ValueError(f"NAME: there is no script {file}")
-    class_names(file)  # says where it is no Python
+    class_names(file)  # reports syntax errors with their line
     script = module_from(file)
-    for needed in ("compute", "draw"):
-        if not hasattr(script, needed):
+    for function in ("compute", "draw"):
+        if not hasattr(script, function):
             raise ValueError(
-                f"NAME: {name} has no function {needed}; compute() returns the numbers of a figure, and "
-                "draw(numbers) the figure"
+                f"NAME: {name} has no function {function}; compute() returns the numbers of a figure, "
+                "and draw(numbers) the figure"
             )
     return script
 
 
 def write(script: Any, numbers: Any, name: str, folder: Path = FOLDER) -> list[Path]:
-    """Write the figure that a script draws of the numbers as SVG and PNG, and return both paths."""
+    """Write a script's figure of the numbers as SVG and PNG; return both paths."""
     from dualgap.experiments.plots.style import save, style  # noqa: PLC0415
 
     with style():

@@ -1,1 +1,1 @@
-"""Regression, ν in place of C, and several classes."""
+"""Regression, ν instead of C, and several classes."""

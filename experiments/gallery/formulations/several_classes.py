@@ -24,5 +24,5 @@ def compute() -> list[Solution]:
 
 
 def draw(solutions: list[Solution]) -> Figure:
-    """Draw a row for each strategy, a panel for each way to count."""
+    """Draw one row per strategy, and one panel per voting rule."""
     return voting_regions("three clouds, linear machines", list(map(answer_of, solutions)))

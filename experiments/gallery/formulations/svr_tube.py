@@ -27,7 +27,8 @@ from dualgap.experiments.plots.style import (
 from dualgap.problems import RBF, Linear, SVRDual
 from dualgap.solvers import Solution, solve
 
-EPSILON, C = 0.3, 5.0
+EPSILON = 0.3
+C = 5.0
 STYLES: dict[str, tuple[str, dict[str, Any]]] = {
     "zero": ("inside: α − α* = 0", {"color": GREY, "marker": "."}),
     "free": ("on the wall", {"color": BLACK, "marker": "o"}),
@@ -47,7 +48,7 @@ def compute() -> dict[str, Solution]:
 
 
 def draw(solutions: dict[str, Solution]) -> Figure:
-    """Draw a panel for each kernel."""
+    """Draw one panel per kernel."""
     new, axes = panels([f"{name} kernel" for name in solutions], shared_axes="y")
     x = np.linspace(0, 6, 300)
     for ax, solution in zip(axes, solutions.values(), strict=True):

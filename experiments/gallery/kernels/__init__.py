@@ -1,1 +1,1 @@
-"""What kernels and their parameters do."""
+"""Effects of kernels and their parameters."""

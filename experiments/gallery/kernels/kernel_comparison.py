@@ -28,7 +28,7 @@ def compute() -> dict[str, Solution]:
 
 
 def draw(solutions: dict[str, Solution]) -> Figure:
-    """Draw a panel for each kernel, with the share of samples that it gets right."""
+    """Draw one panel per kernel, with its training accuracy."""
     new, axes = panels([""] * len(solutions), shared_axes="both")
     for ax, (name, solution) in zip(axes, solutions.items(), strict=True):
         draw_regions(ax, solution.geometry)

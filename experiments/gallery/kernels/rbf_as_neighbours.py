@@ -46,22 +46,24 @@ def draw(solutions: tuple[Solution, Solution]) -> Figure:
         "votes αᵢyᵢK(x, xᵢ) along a line",
         f"votes on ✕ (area = weight), f(✕) = {weight.sum() + plane.b:.2f}",
     ]
-    new, (left, right) = panels(titles)
+    new, (line_ax, plane_ax) = panels(titles)
     x = np.linspace(-0.8, 5.7, 400)
-    each = votes(line, x[:, None])
+    line_votes = votes(line, x[:, None])
     for label, colour, marker in CLASSES:
-        own = line.problem.y == label
-        left.plot(x, each[:, own], color=colour, linewidth=0.9)
-        left.plot(line.problem.X[own], np.zeros(own.sum()), marker, color=colour)
-        mine = plane.problem.y == label
-        X = plane.problem.X[mine]
-        right.scatter(X[:, 0], X[:, 1], 400 * abs(weight[mine]), c=colour, alpha=0.4, linewidths=0)
-    left.plot(x, each.sum(axis=1) + b, color=BLACK)
-    left.axhline(b, color=GREY, linestyle=":", linewidth=0.9)
-    left.annotate("b", (5.75, b), va="center")
-    left.set(xlabel="$x$", ylabel="votes, and b + their sum (black)")
-    draw_samples(right, plane.problem.X, plane.problem.y)
-    right.plot(*QUERY[0], marker="x", color=BLACK, markersize=8, markeredgewidth=2)
-    right.set(xlabel="$x_1$", ylabel="$x_2$")
+        members = line.problem.y == label
+        line_ax.plot(x, line_votes[:, members], color=colour, linewidth=0.9)
+        line_ax.plot(line.problem.X[members], np.zeros(members.sum()), marker, color=colour)
+        plane_members = plane.problem.y == label
+        X = plane.problem.X[plane_members]
+        plane_ax.scatter(
+            X[:, 0], X[:, 1], 400 * abs(weight[plane_members]), c=colour, alpha=0.4, linewidths=0
+        )
+    line_ax.plot(x, line_votes.sum(axis=1) + b, color=BLACK)
+    line_ax.axhline(b, color=GREY, linestyle=":", linewidth=0.9)
+    line_ax.annotate("b", (5.75, b), va="center")
+    line_ax.set(xlabel="$x$", ylabel="votes, and b + their sum (black)")
+    draw_samples(plane_ax, plane.problem.X, plane.problem.y)
+    plane_ax.plot(*QUERY[0], marker="x", color=BLACK, markersize=8, markeredgewidth=2)
+    plane_ax.set(xlabel="$x_1$", ylabel="$x_2$")
     legend(new, region_keys()[:2])
     return new

@@ -32,7 +32,7 @@ def compute() -> dict[tuple[float, float], Solution]:
 
 
 def draw(solutions: dict[tuple[float, float], Solution]) -> Figure:
-    """Draw a panel for each pair, gamma growing to the right and C downwards."""
+    """Draw one panel per pair, with gamma growing to the right and C downwards."""
     new, axes = panels([""] * len(solutions), shared_axes="both")
     for ax, ((C, gamma), solution) in zip(axes, solutions.items(), strict=True):
         draw_regions(ax, solution.geometry)

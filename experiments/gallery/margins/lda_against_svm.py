@@ -23,17 +23,17 @@ STYLES = {"linear SVM": (BLACK, "-"), "LDA": (GREEN, "--")}
 
 
 def compute() -> dict[str, dict[str, Solution]]:
-    """Return both answers, without and with samples that were moved away."""
+    """Return both answers, without and with samples moved away."""
     answers: dict[str, dict[str, Solution]] = {}
-    for title, share in (("two Gaussians", 0.0), ("a tenth of one class moved away", 0.1)):
-        data = datasets.load("two_gaussians", n=200, distance=5, outliers=share)
+    for title, moved in (("two Gaussians", 0.0), ("a tenth of one class moved away", 0.1)):
+        data = datasets.load("two_gaussians", n=200, distance=5, outliers=moved)
         problem = SoftMarginPrimal(data.X, data.y)
         answers[title] = {"linear SVM": solve(problem), "LDA": solve(problem, LDA())}
     return answers
 
 
 def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
-    """Draw a panel for each set of samples, with both borders."""
+    """Draw one panel per set of samples, with both borders."""
     new, axes = panels(list(answers), shared_axes="both")
     for ax, (title, by_solver) in zip(axes, answers.items(), strict=True):
         problem = by_solver["LDA"].problem

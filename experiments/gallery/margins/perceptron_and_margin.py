@@ -30,28 +30,28 @@ from dualgap.problems import HardMarginPrimal, datasets
 from dualgap.solvers import Perceptron, Solution, solve
 from dualgap.solvers.perceptron import mistake_bound
 
-ORDERS = 3  # of the samples
+N_ORDERS = 3  # orders of the samples
 
 
 def compute() -> tuple[Solution, list[Solution], float]:
-    """Return the maximal margin, what the perceptron finds in several orders, and R²/γ²."""
+    """Return the maximal margin, the perceptron's answers for several orders, and R²/γ²."""
     data = datasets.load("two_gaussians", n=40, distance=4, seed=2)
     problem = HardMarginPrimal(data.X, data.y)
     maximal = solve(problem)
-    shuffles = [np.random.default_rng(seed).permutation(data.n) for seed in range(ORDERS)]
-    found = [solve(HardMarginPrimal(data.X[s], data.y[s]), Perceptron()) for s in shuffles]
-    return maximal, found, mistake_bound(problem, maximal.certificate)
+    shuffles = [np.random.default_rng(seed).permutation(data.n) for seed in range(N_ORDERS)]
+    perceptrons = [solve(HardMarginPrimal(data.X[s], data.y[s]), Perceptron()) for s in shuffles]
+    return maximal, perceptrons, mistake_bound(problem, maximal.certificate)
 
 
 def draw(numbers: tuple[Solution, list[Solution], float]) -> Figure:
     """Draw the perceptron's hyperplanes on the left, the maximal margin on the right."""
-    maximal, found, bound = numbers
+    maximal, perceptrons, bound = numbers
     titles = [f"perceptron: at most R²/γ² = {bound:.0f} mistakes", "maximal margin"]
     new, axes = panels(titles, shared_axes="both")
     for ax in axes:
         draw_samples(ax, maximal.problem.X, maximal.problem.y)
     entries = region_keys()[:2]
-    for solution, colour in zip(found, (GREEN, VERMILION, PURPLE), strict=True):
+    for solution, colour in zip(perceptrons, (GREEN, VERMILION, PURPLE), strict=True):
         _draw_line(axes[0], solution, 0, color=colour)
         entries.append((key(color=colour), f"after {solution.iterations} mistakes"))
     for level, dash in ((-1, "--"), (0, "-"), (1, "--")):

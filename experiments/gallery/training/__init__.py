@@ -1,1 +1,1 @@
-"""How algorithms find their answers."""
+"""How algorithms reach their answers."""

@@ -19,7 +19,9 @@ from dualgap.problems.kernels import Block
 from dualgap.solvers import ProjectedGradient
 
 C = 0.45
-TWO = SoftMarginDual(np.array([[1.0, 0.4], [0.5, -1.5]]), np.array([1.0, -1.0]), C, intercept=False)
+PAIR = SoftMarginDual(
+    np.array([[1.0, 0.4], [0.5, -1.5]]), np.array([1.0, -1.0]), C, intercept=False
+)
 
 
 def ascent(problem: SoftMarginDual, rate: float, steps: int) -> Block:
@@ -34,29 +36,31 @@ def compute() -> tuple[Block, Block]:
     data = datasets.load("four_gaussians", n=100)
     problem = SoftMarginDual(data.X, data.y, 1.0, RBF(1 / 20))
     bounds = [certify(problem, Point(alpha)) for alpha in ascent(problem, 1.0, 300)]
-    return ascent(TWO, 0.3, 40), np.array([(c.dual_objective, c.primal_objective) for c in bounds])
+    return ascent(PAIR, 0.3, 40), np.array([(c.dual_objective, c.primal_objective) for c in bounds])
 
 
 def dual(alpha: Vector) -> float:
     """Return L_D of two variables."""
-    Q = reduce(TWO, BoxQP).form.Q.dense()
+    Q = reduce(PAIR, BoxQP).form.Q.dense()
     return float(alpha.sum() - 0.5 * alpha @ Q @ alpha)
 
 
 def draw(numbers: tuple[Block, Block]) -> Figure:
     """Draw the path in the box, and the bounds by step."""
     path, bounds = numbers
-    new, (left, right) = panels(["two multipliers, in their box", "four Gaussians: both bounds"])
+    new, (path_ax, bounds_ax) = panels(
+        ["two multipliers, in their box", "four Gaussians: both bounds"]
+    )
     grid = np.linspace(-0.1, 1.1, 60)
     values = [[dual(np.array([u, v])) for u in grid] for v in grid]
-    left.contour(grid, grid, values, 14, colors=GREY, linewidths=0.6, linestyles="-")
-    left.fill([0, C, C, 0], [0, 0, C, C], color=SKY, alpha=0.3, linewidth=0)
-    left.plot(*path.T, color=BLUE, marker="o", markersize=3)
-    left.plot(*path[-1], marker="*", color=VERMILION, markersize=11, markeredgecolor=BLACK)
-    left.set(xlabel=r"$\alpha_1$", ylabel=r"$\alpha_2$")
-    left.grid(visible=False)
-    right.plot(bounds[:, 1], color=VERMILION, linestyle="--", label="primal objective at w(α)")
-    right.plot(bounds[:, 0], color=BLUE, label="dual objective $L_D$")
-    right.set(xlabel="step", xscale="symlog", xlim=(0, len(bounds)))
-    right.legend()
+    path_ax.contour(grid, grid, values, 14, colors=GREY, linewidths=0.6, linestyles="-")
+    path_ax.fill([0, C, C, 0], [0, 0, C, C], color=SKY, alpha=0.3, linewidth=0)
+    path_ax.plot(*path.T, color=BLUE, marker="o", markersize=3)
+    path_ax.plot(*path[-1], marker="*", color=VERMILION, markersize=11, markeredgecolor=BLACK)
+    path_ax.set(xlabel=r"$\alpha_1$", ylabel=r"$\alpha_2$")
+    path_ax.grid(visible=False)
+    bounds_ax.plot(bounds[:, 1], color=VERMILION, linestyle="--", label="primal objective at w(α)")
+    bounds_ax.plot(bounds[:, 0], color=BLUE, label="dual objective $L_D$")
+    bounds_ax.set(xlabel="step", xscale="symlog", xlim=(0, len(bounds)))
+    bounds_ax.legend()
     return new

@@ -30,7 +30,8 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.losses import Hinge
 from dualgap.solvers import Pegasos, solve
 
-LAM, STEPS = 0.1, 120
+LAM = 0.1
+STEPS = 120
 DATA = {"n": 60, "distance": 2.0, "seed": 1}
 
 

@@ -17,7 +17,9 @@ from dualgap.experiments.plots.style import BLACK, BLUE, GREY, SKY, label_outsid
 from dualgap.problems.kernels import Block
 from dualgap.problems.projection import project
 
-C, A, DELTA = 1.0, np.array([1.0, -1.0]), 0.3
+C = 1.0
+A = np.array([1.0, -1.0])
+DELTA = 0.3
 SETS = {
     "box 0 ≤ α ≤ C": (True, False),
     "hyperplane aᵀα = delta": (False, True),
@@ -39,7 +41,7 @@ def compute() -> tuple[Block, dict[str, Block]]:
 
 
 def draw(numbers: tuple[Block, dict[str, Block]]) -> Figure:
-    """Draw a panel for each set, with an arrow from each point to its projection."""
+    """Draw one panel per set, with an arrow from each point to its projection."""
     points, nearest = numbers
     new, axes = panels(list(nearest), shared_axes="both", height=2.2)
     for ax, (name, goals) in zip(axes, nearest.items(), strict=True):

@@ -2,11 +2,10 @@
 The whole regularisation path, certified
 ========================================
 
-Every answer bounds the optimum at every C, by a quadratic and a linear function of C. Where the last
-answer's bounds are too far apart, the next one begins: finitely many answers stand for all C, each
-within a relative gap of 0.001 (on the left, some of them). On the right, the error of each answer on
-held-out samples, and between which errors those of all optima lie: no C can do better than its
-lower edge.
+Every answer bounds the optimum at every C, by a quadratic and a linear function of C. Where the bounds
+of an answer are too far apart, the next one begins: finitely many answers cover all C, each within a
+relative gap of 0.001 (on the left, some of them). On the right, the error of each answer on held-out
+samples, and the band that contains the errors of all optima: no C can do better than its lower edge.
 
 From Giesen, Jaggi & Laue (2012) and Ndiaye et al. (2019), on paths with guarantees, and Shibagaki et al.
 (2015), on the validation error along them.
@@ -21,11 +20,11 @@ from dualgap.experiments.plots.style import BLUE, GREY, VERMILION, decades, key,
 from dualgap.problems import RBF, SoftMarginDual, datasets
 from dualgap.solvers import Selection, select, solve_path
 
-SHOWN = 6
+N_SHOWN = 6  # answers
 
 
 def compute() -> Selection:
-    """Return the best C for a Gaussian kernel on held-out samples of breast_cancer."""
+    """Return the selection of C for a Gaussian kernel by held-out samples of breast_cancer."""
     data = datasets.load("breast_cancer", standardize=True)
     order = np.random.default_rng(0).permutation(data.n)
     train, held_out = order[:400], order[400:]
@@ -37,14 +36,14 @@ def draw(selection: Selection) -> Figure:
     """Draw the relative gap of the bounds, and the errors, against C."""
     path, table = selection.path, selection.table
     new, (gaps, errors) = panels(
-        [f"{SHOWN} of the {len(path.pieces)} answers for all C", "error on held-out samples"]
+        [f"{N_SHOWN} of the {len(path.pieces)} answers for all C", "error on held-out samples"]
     )
     middle = len(path.pieces) // 2
-    for piece, ends in [*zip(path.pieces, pairwise(path.breakpoints), strict=True)][middle:][
-        :SHOWN
+    for answer, ends in [*zip(path.pieces, pairwise(path.breakpoints), strict=True)][middle:][
+        :N_SHOWN
     ]:
         values = np.linspace(*ends, 20)
-        gaps.plot(values, [piece.along.relative_gap(v) for v in values], color=BLUE)
+        gaps.plot(values, [answer.along.relative_gap(v) for v in values], color=BLUE)
     gaps.axhline(path.gap, color=GREY, linestyle="--")
     gaps.set_ylabel("relative gap of the bounds")
     x = np.append(table["from"], path.high)
@@ -52,7 +51,7 @@ def draw(selection: Selection) -> Figure:
     errors.stairs(table["error"], x, baseline=None, color=BLUE)
     errors.axhline(selection.least, color=GREY, linestyle="--")
     errors.plot(selection.value, selection.error, "o", color=VERMILION)
-    errors.set_ylabel("share of wrong predictions")
+    errors.set_ylabel("fraction of wrong predictions")
     for ax in (gaps, errors):
         ax.set_xlabel("C")
         ax.set_ylim(bottom=0)
@@ -60,7 +59,7 @@ def draw(selection: Selection) -> Figure:
     decades(errors)
     entries = {
         "answers on the path": key(color=BLUE),
-        "all optima are in here": key(color=BLUE, alpha=0.2, linewidth=6),
+        "errors of all optima": key(color=BLUE, alpha=0.2, linewidth=6),
         "bound for every C": key(color=GREY, linestyle="--"),
         f"the best: C = {selection.value:.3g}": key(color=VERMILION, marker="o", linestyle="none"),
     }

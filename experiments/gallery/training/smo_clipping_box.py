@@ -22,7 +22,7 @@ C = 1.0
 STARTS = {BLUE: (0.35, 0.15, 0.9), VERMILION: (0.55, 0.8, 1.3)}  # aᵢ, aⱼ, and the best aⱼ
 
 MARKS: dict[str, dict[str, Any]] = {
-    "now": {"marker": "o"},
+    "start": {"marker": "o"},
     "best on the line": {"marker": "x", "markeredgewidth": 1.6},
     "clipped to [L, H]": {"marker": "s", "markersize": 7, "fillstyle": "none"},
 }
@@ -36,7 +36,7 @@ def ends(a_i: float, a_j: float, equal: bool) -> tuple[float, float]:
 
 
 def compute() -> dict[bool, dict[str, dict[str, float]]]:
-    """Return for equal and different labels what happens to each pair, by its colour."""
+    """Return the move of each pair, by its colour, for equal and for different labels."""
     moves: dict[bool, dict[str, dict[str, float]]] = {True: {}, False: {}}
     for equal, by_colour in moves.items():
         for colour, (a_i, a_j, best) in STARTS.items():
@@ -69,9 +69,9 @@ def _draw_move(ax: Axes, colour: str, move: dict[str, float], depth: float) -> N
     L, H = move["L"], move["H"]
     ax.axline(on_line(L), on_line(H), color=GREY, linewidth=0.7)
     ax.plot(*zip(on_line(L), on_line(H), strict=True), color=colour, linewidth=2.2)
-    places = move["a_j"], move["best"], min(max(move["best"], L), H)
-    for place, mark in zip(places, MARKS.values(), strict=True):
-        ax.plot(*on_line(place), color=colour, **mark)
+    positions = move["a_j"], move["best"], min(max(move["best"], L), H)
+    for position, mark in zip(positions, MARKS.values(), strict=True):
+        ax.plot(*on_line(position), color=colour, **mark)
     for name in ("L", "H"):
         down = on_line(move[name])[1], depth + 0.06
         ax.plot([move[name]] * 2, down, ":", color=colour, linewidth=0.9)

@@ -55,7 +55,7 @@ def test_a_solver_is_not_charged_for_problems_that_it_was_not_asked_for(tmp_path
     text = report(stored(tmp_path / "x", rows))
     summary = section(text, "summary", 'id="times"')
     assert "(reached on 2 of 2 problems)" in summary
-    assert "(reached on 1 of 1, asked for 1 of 2 problems)" in summary
+    assert "(reached on 1 of 1, run on 1 of 2 problems)" in summary
     assert "2.0× as long" in summary
     assert text.count("Not every solver was run on every problem: libsvm 1 of 2.") == 2
 

@@ -2,8 +2,8 @@
 nu: a fraction of the samples instead of a price
 ================================================
 
-Instead of the price C of a slack, the ν-machines have a fraction of the samples, 0 < ν ≤ 1. For every
-answer
+Instead of the price C of a slack, the ν-machines have a fraction of the samples, 0 < ν ≤ 1. For
+every answer
 
 - at most a fraction ν of the samples are margin errors: short of the margin, outside of the tube, or
   novel to a machine of one class;

@@ -19,9 +19,7 @@ from dualgap.problems.kernels import Block
 from dualgap.solvers import ProjectedGradient
 
 C = 0.45
-PAIR = SoftMarginDual(
-    np.array([[1.0, 0.4], [0.5, -1.5]]), np.array([1.0, -1.0]), C, intercept=False
-)
+TOY = SoftMarginDual(np.array([[1.0, 0.4], [0.5, -1.5]]), np.array([1.0, -1.0]), C, intercept=False)
 
 
 def ascent(problem: SoftMarginDual, rate: float, steps: int) -> Block:
@@ -36,12 +34,12 @@ def compute() -> tuple[Block, Block]:
     data = datasets.load("four_gaussians", n=100)
     problem = SoftMarginDual(data.X, data.y, 1.0, RBF(1 / 20))
     bounds = [certify(problem, Point(alpha)) for alpha in ascent(problem, 1.0, 300)]
-    return ascent(PAIR, 0.3, 40), np.array([(c.dual_objective, c.primal_objective) for c in bounds])
+    return ascent(TOY, 0.3, 40), np.array([(c.dual_objective, c.primal_objective) for c in bounds])
 
 
 def dual(alpha: Vector) -> float:
     """Return L_D of two variables."""
-    Q = reduce(PAIR, BoxQP).form.Q.dense()
+    Q = reduce(TOY, BoxQP).form.Q.dense()
     return float(alpha.sum() - 0.5 * alpha @ Q @ alpha)
 
 

@@ -39,9 +39,8 @@ def draw(selection: Selection) -> Figure:
         [f"{N_SHOWN} of the {len(path.pieces)} answers for all C", "error on held-out samples"]
     )
     middle = len(path.pieces) // 2
-    for answer, ends in [*zip(path.pieces, pairwise(path.breakpoints), strict=True)][middle:][
-        :N_SHOWN
-    ]:
+    intervals = [*zip(path.pieces, pairwise(path.breakpoints), strict=True)]
+    for answer, ends in intervals[middle:][:N_SHOWN]:
         values = np.linspace(*ends, 20)
         gaps.plot(values, [answer.along.relative_gap(v) for v in values], color=BLUE)
     gaps.axhline(path.gap, color=GREY, linestyle="--")

@@ -57,7 +57,7 @@ CHANGES = {  # worst first
 }
 REGRESSIONS = ("contradictory", "wrong", "unsolved", "broken")
 _GAP_INCREASE = 10  # a gap that grew by this factor is not due to chance
-_IGNORED_SETTINGS = frozenset({"seed"})  # differs between repetitions
+_IGNORED = frozenset({"seed"})  # differs between repetitions
 _KEYS = ["problem_id", "solver", "settings"]
 _NAN = float("nan")
 _NOT_COMPARED = Comparison(_NAN)
@@ -99,10 +99,8 @@ def set_side_by_side(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
     ours, theirs = _hashes(first), _hashes(second)
     both = ours.keys() & theirs.keys()
     other_data = {name for name in both if ours[name] and theirs[name] not in ("", ours[name])}
-    renamed = {code: name for name, code in ours.items() if code and name not in theirs}
-    names = {
-        name: name if name in ours else renamed.get(code, name) for name, code in theirs.items()
-    }
+    moved = {code: name for name, code in ours.items() if code and name not in theirs}
+    names = {name: name if name in ours else moved.get(code, name) for name, code in theirs.items()}
     second = second.assign(problem_id=[names[str(name)] for name in second["problem_id"]])
     noise_factors = noise_of_problems(pd.concat([aa_pairs(first), aa_pairs(second)]))
     changes = [
@@ -204,11 +202,9 @@ def _dropped_settings(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, fr
             for table in (first, second)
         ]
         names = [frozenset[str]().union(*side) for side in sides]
-        dropped = _IGNORED_SETTINGS | (names[0] ^ names[1])
-        merges = any(
-            _variants(side, dropped) < _variants(side, _IGNORED_SETTINGS) for side in sides
-        )
-        dropped_by_solver[solver] = _IGNORED_SETTINGS if merges or not all(sides) else dropped
+        dropped = _IGNORED | (names[0] ^ names[1])
+        merges = any(_variants(side, dropped) < _variants(side, _IGNORED) for side in sides)
+        dropped_by_solver[solver] = _IGNORED if merges or not all(sides) else dropped
     return dropped_by_solver
 
 

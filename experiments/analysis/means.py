@@ -66,12 +66,9 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
         ours.sort(key=lambda row: row["time"])
         with_passes = [row for row in ours if row["passes"]]
         for row in group:
-            candidates = (
-                with_passes if row["kind"] == "peer" and row["passes"] and with_passes else ours
-            )
-            name, reference = (
-                (candidates[0]["solver"], candidates[0]["times"]) if candidates else ("", ())
-            )
+            peer_passes = row["kind"] == "peer" and row["passes"]
+            fastest = (with_passes if peer_passes and with_passes else ours)[:1]
+            name, reference = (fastest[0]["solver"], fastest[0]["times"]) if fastest else ("", ())
             itself = name == row["solver"]
             ratio = compare([(row["times"], reference)], noise.get(str(problem), 1.0))
             ratio = Comparison(1.0) if itself else ratio

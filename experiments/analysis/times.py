@@ -129,9 +129,7 @@ def _cheapest(target: float, runs: list[Row]) -> Row:
     """Return the configuration that represents a series at a target."""
     reached = [run for run in runs if run["gap"] <= target and run["time"] >= 0]
     repetitions = max((len(run["times"]) for run in reached), default=0)
-    reached = [
-        run for run in reached if len(run["times"]) == repetitions
-    ]  # in a search: the chosen ones
+    reached = [run for run in reached if len(run["times"]) == repetitions]  # in searches: chosen
     if reached:
         chosen = min(reached, key=lambda run: run["time"])
         return chosen | {"target": target, "outcome": "reached"}
@@ -225,8 +223,8 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
         certified=results["relative_gap"].mask(doubtful).mask(primal, distance),
     )
     # runs with different iteration limits are of one solver, but not repetitions of each other
-    limits = [f", {_ITERATION_LIMIT} {each.get(_ITERATION_LIMIT)}" for each in settings]
-    limits = pd.Series(limits, results.index)
+    limit_texts = [f", {_ITERATION_LIMIT} {each.get(_ITERATION_LIMIT)}" for each in settings]
+    limits = pd.Series(limit_texts, results.index)
     varied = limits.groupby([table["label"], table["setting"]]).transform("nunique") > 1
     table["setting"] = (table["setting"] + limits.where(varied, "")).str.removeprefix(", ")
     problems = table.groupby("problem_id", sort=False)

@@ -212,13 +212,9 @@ def datapackage(name: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]
                 "path": file,
                 "schema": {
                     "fields": [
-                        {
-                            "name": column.name,
-                            "type": _KINDS[column.kind],
-                            "description": column.meaning,
-                        }
-                        for column in FILES[file]
-                        if column.name in table
+                        {"name": col.name, "type": _KINDS[col.kind], "description": col.meaning}
+                        for col in FILES[file]
+                        if col.name in table
                     ]
                 },
             }

@@ -37,12 +37,12 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
         table.to_csv(target / name, index=False, float_format="%.12g")
     text = to_markdown(benchmark, manifest["name"], machine_text(manifest, benchmark.results))
     (target / "benchmark.md").write_text(text)
-    files_written: list[Path] = []
+    paths: list[Path] = []
     table = benchmark.compared
     dense = benchmark.references.assign(solver="dense reference")
     with style():
         if (table["ratio"].notna() & ((table["kind"] == "peer") | (table["ratio"] > 1))).any():
-            files_written += save(speedup(table, words_of(benchmark.results)), target, "speedup")
+            paths += save(speedup(table, words_of(benchmark.results)), target, "speedup")
         for gap in table["target"].unique():
             reached = table[table["target"] == gap]
             # one run per problem and solver that reached the target, and for the reference
@@ -54,19 +54,13 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
             runs = Runs(rows, pd.DataFrame())
             for title, grown in solved_sizes(runs, benchmark.results):
                 figure = time_against_n(runs, f"{title}, gap ≤ {gap_text(gap)}", grown)
-                files_written += save(
-                    figure, target, file_name("time_against_n", title, gap_text(gap))
-                )
-    for path in files_written:
+                paths += save(figure, target, file_name("time_against_n", title, gap_text(gap)))
+    for path in paths:
         if path.suffix == ".png":  # a published folder keeps only the SVG
             path.unlink()
 
 
-def published_tables(benchmark: Benchmark) -> dict[str, pd.DataFrame]:
+def published_tables(tables: Benchmark) -> dict[str, pd.DataFrame]:
     """Return the published tables of a benchmark, by file name."""
-    ratios = benchmark.compared.drop(columns=["times", "reference"])
-    return {
-        "benchmark.csv": ratios,
-        "floors.csv": benchmark.references,
-        "means.csv": benchmark.means,
-    }
+    ratios = tables.compared.drop(columns=["times", "reference"])
+    return {"benchmark.csv": ratios, "floors.csv": tables.references, "means.csv": tables.means}

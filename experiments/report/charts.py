@@ -127,9 +127,7 @@ def convergence_chart(runs: Runs) -> Chart:
     views: dict[str, list[list[Any]]] = {}
     for problem in runs.problems:
         drawn = [(c, thinned(len(c.spent), limit)) for c in runs.curves(problem)]
-        lines = [
-            (c.series, c.configuration, c.spent[indices], c.gaps[indices]) for c, indices in drawn
-        ]
+        lines = [(c.series, c.configuration, c.spent[i], c.gaps[i]) for c, i in drawn]
         views[problem] = _lines(lines, runs.styles)
     about = _CONVERGENCE
     return Chart("convergence", "Gap against time", about, "Problem", json_item(plot), views)
@@ -156,14 +154,12 @@ def profile_chart(
 
 
 def _lines(lines: Iterable[_Line], styles: Mapping[str, LineStyle]) -> list[list[Any]]:
-    indices = {label: index for index, label in enumerate(styles)}
+    number = {label: i for i, label in enumerate(styles)}
 
     def short(values: Vector) -> list[float]:
         return [float(f"{value:.4g}") for value in values]
 
-    return [
-        [indices[series], printable(label), short(x), short(y)] for series, label, x, y in lines
-    ]
+    return [[number[series], printable(label), short(x), short(y)] for series, label, x, y in lines]
 
 
 def _figure(x: str, y: str, **settings: Any) -> Any:
@@ -181,10 +177,8 @@ def _figure(x: str, y: str, **settings: Any) -> Any:
         **settings,
     )
     plot.toolbar.logo = None
-    log_ticker: Any = LogTicker(
-        desired_num_ticks=4, num_minor_ticks=10
-    )  # more labels overlap on a phone
-    plot.xaxis.ticker = log_ticker
+    ticks: Any = LogTicker(desired_num_ticks=4, num_minor_ticks=10)  # more overlap on a phone
+    plot.xaxis.ticker = ticks
     plot.axis.axis_label_text_font_style = "normal"
     return plot
 

@@ -31,10 +31,8 @@ def outcomes(results: pd.DataFrame) -> pd.Series:
     ends = map(outcome_of, results["status"], results["verdict"])
     by_run = pd.Series(list(ends), results.index, dtype=object)
     series = results.groupby(["problem_id", "series"], sort=False)
-    met_request = (results["claimed"] == "optimal") | (
-        series["configuration"].transform("nunique") > 1
-    )
-    by_run = by_run.mask((by_run == "inaccurate") & met_request, "at_its_tolerance")
+    met = (results["claimed"] == "optimal") | (series["configuration"].transform("nunique") > 1)
+    by_run = by_run.mask((by_run == "inaccurate") & met, "at_its_tolerance")
     return by_run.mask(results["solver"].map(kind_of) == "floor", "floor")
 
 
@@ -47,23 +45,17 @@ def reason(run: Mapping[Any, Any]) -> str:
         return ""
     claim = f"claimed {run['claimed']}" if run["claimed"] in _CLAIMS else "made no claim"
     gap, target = run["relative_gap"], run["target_gap"]
-    numbers = "no bound"
+    facts = "no bound"
     if np.isfinite(gap):
-        numbers = f"relative gap {missed_gap_text(gap)}, target {gap_text(target)}"
+        facts = f"relative gap {missed_gap_text(gap)}, target {gap_text(target)}"
     limit = f"ended after {duration(run['time_solve'])}" if run["outcome"] == "time_limit" else ""
-    return "; ".join(
-        filter(None, [claim, numbers, limit, signal if isinstance(signal, str) else ""])
-    )
+    return "; ".join(filter(None, [claim, facts, limit, signal if isinstance(signal, str) else ""]))
 
 
 def counts(results: pd.DataFrame) -> list[tuple[str, int, str]]:
     """Return each outcome that occurs, its count and its meaning; failures first."""
-    occurrences = Counter(results["outcome"])
-    return [
-        (word, occurrences[word], kind.meaning)
-        for word, kind in OUTCOMES.items()
-        if occurrences[word]
-    ]
+    count = Counter(results["outcome"])
+    return [(word, count[word], kind.meaning) for word, kind in OUTCOMES.items() if count[word]]
 
 
 def by_solver(results: pd.DataFrame) -> Table:
@@ -98,15 +90,13 @@ def failures(results: pd.DataFrame) -> tuple[list[dict[str, Any]], int]:
         failed["series"],
         wordings,
     )
-    entries: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for (outcome, solver, _), runs in groups.items():
         texts, problems = zip(*runs, strict=True)
         entry = {"outcome": outcome, "solver": solver, "reason": _with_ranges(texts)}
-        entries.append(
-            entry | {"runs": len(runs), "problems": [*dict.fromkeys(map(str, problems))]}
-        )
-    entries.sort(key=lambda failure: (_FAILURES.index(failure["outcome"]), -failure["runs"]))
-    return entries[:_MAX_FAILURES], len(entries[_MAX_FAILURES:])
+        rows.append(entry | {"runs": len(runs), "problems": [*dict.fromkeys(map(str, problems))]})
+    rows.sort(key=lambda failure: (_FAILURES.index(failure["outcome"]), -failure["runs"]))
+    return rows[:_MAX_FAILURES], len(rows[_MAX_FAILURES:])
 
 
 def _with_ranges(reasons: Sequence[str]) -> str:

@@ -128,16 +128,12 @@ def to_markdown(benchmark: Benchmark, title: str, machine: Sequence[str]) -> str
     means = benchmark.means
     ours = np.where(means["kind"] == "ours", " (ours)", "")
     single = np.where(means["single"], f" {SINGLE}", "")
-    rows, requested = (
-        means.to_dict("records"),
-        benchmark.compared.groupby(["target", "solver"]).size(),
-    )
+    sizes = benchmark.compared.groupby(["target", "solver"]).size()
+    rows = means.to_dict("records")
     means = means.assign(
         solver=means["solver"] + (ours + single),
         mean=[str(_comparison(row, "mean")) or "–" for row in rows],
-        problems=[
-            f"{row['problems']} of {requested[row['target'], row['solver']]}" for row in rows
-        ],
+        problems=[f"{row['problems']} of {sizes[row['target'], row['solver']]}" for row in rows],
     )
     ratios = Table.of(means, _MEANS).markdown()
     parts += ["## Ratios to our fastest solver", ratios, _noise(pairs)]
@@ -210,12 +206,8 @@ def _passes(table: pd.DataFrame) -> str:
     cells = [
         f"{row['suboptimality']:.1e} in {duration(row['time'])}" for row in table.to_dict("records")
     ]
-    problem_index = table.groupby("problem", sort=False).ngroup()
-    cells_by_pass = table.assign(
-        cell=cells, place=problem_index, passes=table["epochs"].astype(int)
-    )
-    cells_by_pass = cells_by_pass.sort_values(["place", "passes"], kind="stable")
-    by_solver = cells_by_pass.pivot_table(
-        "cell", ["problem", "passes"], "solver", "first", sort=False
-    )
-    return f"{_PASSES}\n\n{Table.of(by_solver.reset_index()).markdown()}"
+    order = table.groupby("problem", sort=False).ngroup()
+    frame = table.assign(cell=cells, order=order, passes=table["epochs"].astype(int))
+    frame = frame.sort_values(["order", "passes"], kind="stable")
+    wide = frame.pivot_table("cell", ["problem", "passes"], "solver", "first", sort=False)
+    return f"{_PASSES}\n\n{Table.of(wide.reset_index()).markdown()}"

@@ -140,9 +140,8 @@ def paper_table(
     solvers = _chosen("solver", patterns[1], best.index)
     entries = entries[entries["problem"].isin(problems) & entries["solver"].isin(solvers)]
     entries, unknown = _with_winners(entries, noise)
-    entry_of = {
-        (str(row["problem"]), str(row["solver"])): row for row in entries.to_dict("records")
-    }
+    records = entries.to_dict("records")
+    entry_of = {(str(row["problem"]), str(row["solver"])): row for row in records}
     names = dict(zip(problems, distinct_names([words[p] for p in problems]), strict=True))
     outer_names, inner_names = (problems, solvers) if by == "problem" else (solvers, problems)
     lines: list[list[Cell]] = []
@@ -265,8 +264,7 @@ def _caption(
         and unknown,
         SETUP: "setup" in names,
         "≈: not solved; relative gap that was reached.": timed and has_gap.any(),
-        "–: the solver does not support this problem, or is not installed.": timed
-        and impossible.any(),
+        "–: unsupported problem, or solver not installed.": timed and impossible.any(),
     }
     *machine_lines, _versions = machine_text(read_manifest(folder), results)
     return " ".join([*(sentence for sentence, holds in sentences.items() if holds), *machine_lines])

@@ -46,11 +46,9 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     parts: list[Any] = [table, ""] if listed else []
     sums: list[dict[str, str]] = []
     for solver in sorted({change.solver for change in changes}):
-        solver_changes = [change for change in changes if change.solver == solver]
-        pairs = [
-            change.samples for change in solver_changes if not np.isnan(change.comparison.ratio)
-        ]
-        counts = {"compared": str(len(pairs)), "changes": _counts_text(solver_changes)}
+        group = [change for change in changes if change.solver == solver]
+        pairs = [change.samples for change in group if not np.isnan(change.comparison.ratio)]
+        counts = {"compared": str(len(pairs)), "changes": _counts_text(group)}
         sums.append({"solver": solver, "ratio": str(compare(pairs))} | counts)
     title = "By solver: geometric mean of the ratios of times, second folder over first"
     parts += [Table.of(sums, _SOLVERS, title), "", *_notes(changes, old, new), ""]
@@ -130,9 +128,6 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
     notes += [f"The folders differ: {text}." for text in differences(old, new)]
     if old["host"] != new["host"]:
         notes.append(f"The folders were measured on different hosts: {old['host']}, {new['host']}.")
-    differing_settings = differing(old.get("provenance", []), new.get("provenance", []))
-    warnings = [
-        Text(f"Measured differently: {difference}.", style="yellow")
-        for difference in differing_settings
-    ]
+    settings = differing(old.get("provenance", []), new.get("provenance", []))
+    warnings = [Text(f"Measured differently: {text}.", style="yellow") for text in settings]
     return [*warnings, *(Text(note, style="dim") for note in notes)]

@@ -183,23 +183,17 @@ class Table:
 
     def csv(self) -> str:
         """Return the numbers with all digits below the column names; other cells are empty."""
-        first, *value_columns = self.columns
+        first, *data = self.columns
         values = [[cell.value for cell in row[1:]] for row in self.rows]
         names = pd.Index([printable(row[0].text) for row in self.rows], name=first.name)
-        return pd.DataFrame(
-            values, names, [printable(column.name) for column in value_columns]
-        ).to_csv()
+        return pd.DataFrame(values, names, [printable(column.name) for column in data]).to_csv()
 
     def latex(self, name: str) -> str:
         """Return a LaTeX table with label `tab:name`; it needs only the package booktabs."""
         label = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")
-        groups = [
-            (group, [*members]) for group, members in groupby(c.group for c in self.columns[1:])
-        ]
-        ends = accumulate((len(members) for _, members in groups), initial=1)
-        spans = [
-            rf"\multicolumn{{{len(members)}}}{{c}}{{{latex(group)}}}" for group, members in groups
-        ]
+        groups = [(group, [*part]) for group, part in groupby(c.group for c in self.columns[1:])]
+        ends = accumulate((len(part) for _, part in groups), initial=1)
+        spans = [rf"\multicolumn{{{len(part)}}}{{c}}{{{latex(group)}}}" for group, part in groups]
         rules = " ".join(rf"\cmidrule(lr){{{low + 1}-{high}}}" for low, high in pairwise(ends))
         lines = [
             r"% needs \usepackage{booktabs}",

@@ -108,13 +108,9 @@ def to_json(verification: Verification) -> dict[str, Any]:
         "sentence": verification.sentence,
         "checks": [asdict(check) for check in verification.checks],
         "diagnoses": [
-            {"solver": solver_diagnosis.solver, "problem_id": solver_diagnosis.problem_id}
-            | {
-                "runs": solver_diagnosis.runs,
-                "of": solver_diagnosis.of,
-                "diagnosis": solver_diagnosis.diagnosis.text,
-            }
-            for solver_diagnosis in verification.diagnosed
+            {"solver": entry.solver, "problem_id": entry.problem_id}
+            | {"runs": entry.runs, "of": entry.of, "diagnosis": entry.diagnosis.text}
+            for entry in verification.diagnosed
         ],
     }
 

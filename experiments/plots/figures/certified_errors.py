@@ -31,35 +31,29 @@ class CertifiedErrors(Drawing):
         """Yield one figure per problem with a path, for all its folds."""
         followed: dict[str, dict[str, dict[str, pd.DataFrame]]] = {}
         # errors do not depend on the host, and the folds may be spread over several hosts
-        models, fold_names = names_of(runs.table, {"fold", "host"}), names_of(runs.table, {"host"})
-        fold_counts = Counter(
-            {fold_names[problem]: models[problem] for problem in runs.problems}.values()
-        )
+        models, names = names_of(runs.table, {"fold", "host"}), names_of(runs.table, {"host"})
+        total = Counter({names[problem]: models[problem] for problem in runs.problems}.values())
         for problem in runs.problems:
             for run in runs.typical(problem):
                 answers = runs.paths[runs.paths["run_id"] == run["run_id"]]
                 if answers["error"].notna().any():
                     series = followed.setdefault(models[problem], {})
-                    series.setdefault(str(run["configuration"]), {})[fold_names[problem]] = answers
+                    series.setdefault(str(run["configuration"]), {})[names[problem]] = answers
         for model, series in followed.items():
             answers = next(iter(next(iter(series.values())).values()))
             parameter = str(answers["parameter"].iloc[0])
             tables = dict[str, pd.DataFrame]()
             for label, folds in series.items():
-                fold_note = f" ({len(folds)} of {fold_counts[model]} folds)" * (
-                    len(folds) < fold_counts[model]
-                )
-                tables[label + fold_note] = mean_errors([*folds.values()])
+                note = f" ({len(folds)} of {total[model]} folds)" * (len(folds) < total[model])
+                tables[label + note] = mean_errors([*folds.values()])
             yield file_name(self.name, model), certified_errors(tables, parameter, model)
 
 
 def mean_errors(folds: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the mean errors over folds, see `CrossValidation.table`."""
     bands = [
-        Bands(
-            np.append(answers["from"], answers["to"].iloc[-1]), answers[_COLUMNS].to_numpy(float).T
-        )
-        for answers in folds
+        Bands(np.append(fold["from"], fold["to"].iloc[-1]), fold[_COLUMNS].to_numpy(float).T)
+        for fold in folds
     ]
     return summed(bands, len(bands), rounded=True)
 
@@ -78,12 +72,9 @@ def certified_errors(tables: Mapping[str, pd.DataFrame], parameter: str, title: 
             table["most"], ends, baseline=table["least"], fill=True, color=line["color"], alpha=0.2
         )
         ax.step(ends, np.append(table["error"], table["error"].iloc[-1]), where="post", **line)
-        line_label = f"{label}: least error {table['error'].min():.4g}"
+        text = f"{label}: least error {table['error'].min():.4g}"
         band = Patch(color=line["color"], alpha=0.2)
-        entries += [
-            (key(**line), line_label),
-            (band, f"all optima: {table['least'].min():.4g} or more"),
-        ]
+        entries += [(key(**line), text), (band, f"all optima: {table['least'].min():.4g} or more")]
     ax.set(xlabel=parameter, ylim=(0, None), ylabel="error on held-out samples")
     if parameter != "epsilon":
         ax.set_xscale("log")

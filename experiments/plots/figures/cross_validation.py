@@ -56,22 +56,17 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
     A line connects models that differ only in the parameter. `scores` is the result of `mean_scores`.
     """
     choices = {
-        " ".join(map(str, choice)): models for choice, models in scores.groupby(CHOICE, sort=False)
+        " ".join(map(str, choice)): group for choice, group in scores.groupby(CHOICE, sort=False)
     }
     titles = list(choices)[:MAX_PANELS]
     lines: dict[str, dict[str, pd.DataFrame]] = {}  # by everything except the parameter
     for title in titles:
         selected, swept = choices[title], f"{_swept(choices[title])}="
         labels = pd.Series(
-            [
-                " ".join(w for w in models[2:] if not w.startswith(swept))
-                for models in selected["words"]
-            ],
+            [" ".join(w for w in ws[2:] if not w.startswith(swept)) for ws in selected["words"]],
             selected.index,
         )
-        lines[title] = {
-            str(label): models for label, models in selected.groupby(labels, sort=False)
-        }
+        lines[title] = {str(label): group for label, group in selected.groupby(labels, sort=False)}
     drawn = line_styles(label for by_label in lines.values() for label in by_label)
     new, axes = panels(titles, height=2.2)
     label_outside(axes, "", "score on the held-out fold")

@@ -27,13 +27,11 @@ class Differences(Drawing):
         rows = {str(solver): rows for solver, rows in checks.groupby("solver", sort=False)}
         new = figure(TEXT_WIDTH, 0.55 * len(rows) + 1.0)
         ax = new.add_subplot()
-        for row, row_checks in enumerate(rows.values()):
-            ordered = row_checks.dropna(subset=["difference"]).sort_values("difference")
-            heights = row + np.linspace(0.35, -0.35, len(ordered))
+        for row, group in enumerate(rows.values()):
+            ordered = group.dropna(subset=["difference"]).sort_values("difference")
+            y = row + np.linspace(0.35, -0.35, len(ordered))
             colours = np.where(ordered["passed"].astype(bool), BLUE, VERMILION)
-            ax.scatter(
-                ordered["difference"].clip(lower=zero), heights, s=7, c=colours, linewidths=0
-            )
+            ax.scatter(ordered["difference"].clip(lower=zero), y, s=7, c=colours, linewidths=0)
         ax.axvline(tolerance, color=VERMILION, linewidth=1)
         ax.text(tolerance, -0.55, "tolerance ", color=VERMILION, ha="right", va="bottom")
         ax.set_xscale("log")
@@ -41,14 +39,12 @@ class Differences(Drawing):
         ax.axvline(zero, color=GREY, linewidth=0.6)
         ax.text(zero, -0.55, " 0: the optimum itself", color=GREY, ha="left", va="bottom")
         names: list[str] = []  # with the number of problems without a mark, and why
-        for solver, row_checks in rows.items():
-            missing_checks = row_checks[row_checks["difference"].isna()]
-            why = missing_checks["status"].where(
-                missing_checks["status"] != "finished", missing_checks["verdict"]
-            )
+        for solver, group in rows.items():
+            missed = group[group["difference"].isna()]
+            why = missed["status"].where(missed["status"] != "finished", missed["verdict"])
             missing = ", ".join(f"{count} {word}" for word, count in why.value_counts().items())
             names.append(
-                f"{solver}\n{len(row_checks)} problems" + f",\nof these {missing}" * bool(missing)
+                f"{solver}\n{len(group)} problems" + f",\nof these {missing}" * bool(missing)
             )
         ax.set_yticks(range(len(rows)), names)
         ax.set_ylim(len(rows) - 0.4, -0.6)

@@ -32,7 +32,7 @@ from dualgap.experiments.plots.style import (
 from dualgap.problems import Vector
 
 _MAX_LEGEND_ENTRIES = 8  # solvers; more are named next to each panel
-_NAME_SPACING_INCHES = 0.115  # between names next to a panel
+_SPACING_INCHES = 0.115  # between names next to a panel
 
 _TARGET: dict[str, Any] = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 0.9}
 # 7: caret down
@@ -69,10 +69,8 @@ def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -
     curves = {problem: runs.curves(problem, unit) for problem in problems}
     drawn = [curve for problem_curves in curves.values() for curve in problem_curves]
     series = {curve.series for curve in drawn}
-    names_outside = len(series) > _MAX_LEGEND_ENTRIES
-    figure, axes = panels(
-        problems, 1.5 if names_outside else 2.0, shared_axes="y", named=names_outside
-    )
+    crowded = len(series) > _MAX_LEGEND_ENTRIES
+    figure, axes = panels(problems, 1.5 if crowded else 2.0, shared_axes="y", named=crowded)
     axes[0].set_yscale("log")
     # include all curves and targets, with space for the marks below
     targets = runs.table["target_gap"].dropna().to_numpy(dtype=np.float64)
@@ -81,13 +79,13 @@ def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -
     axes[0].set_ylim(low / 10, 4 * max(low, high))
     for ax, problem in zip(axes, problems, strict=True):
         _panel(ax, runs, problem, curves[problem], unit)
-        if names_outside and curves[problem]:
+        if crowded and curves[problem]:
             _add_names(ax, runs, curves[problem])
     spent = "solving time (s)" if unit == "time" else "rounds, each a pass over all samples"
     label_outside(axes, spent, "certified relative gap")
     lines = {curve.series for curve in drawn if len(curve.spent) > 1}
     keys: list[tuple[Artist, str]] = []
-    if not names_outside:
+    if not crowded:
         keys = solver_keys(runs.styles, lines)
         keys += solver_keys(runs.styles, series - lines, linestyle="none")
     keys.append((key(**_TARGET), "target gap"))
@@ -108,9 +106,8 @@ def _add_names(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
     space = ax.bbox.height / ax.figure.dpi
     low, high = np.log(ax.get_ylim())
     ends_at = [(np.log(c.gaps[-1]) - low) / (high - low) for c in ends.values()]
-    for curve, y in zip(
-        ends.values(), spread(np.array(ends_at), _NAME_SPACING_INCHES / space), strict=True
-    ):
+    heights = spread(np.array(ends_at), _SPACING_INCHES / space)
+    for curve, y in zip(ends.values(), heights, strict=True):
         line = runs.styles[curve.series]
         mark = line.arguments(linestyle="none", label="_key", clip_on=False, markersize=4)
         ax.plot([1.06], [y], transform=ax.transAxes, **mark)

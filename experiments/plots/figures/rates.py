@@ -37,16 +37,14 @@ class Rates(Drawing):
         yield from self.paged(rates, runs)
         rows: list[list[str]] = []
         for problem in runs.problems:
-            for run, measured in approaches(runs, problem):
-                rate = measured.rate
+            for run, result in approaches(runs, problem):
+                rate = result.rate
                 reached = f"{rate.reached:g}" if np.isfinite(rate.reached) else ""
                 row = [problem, str(run["configuration"]), rate.order, str(rate), reached, "", ""]
-                if measured.bounds is not None:
-                    ratio = measured.bounds / measured.distances
-                    row[-2:] = (
-                        f"{measured.bounds[-1]:.2g}",
-                        f"{ratio.min():.2g} to {ratio.max():.2g}",
-                    )
+                if result.bounds is not None:
+                    ratio = result.bounds / result.distances
+                    last = f"{result.bounds[-1]:.2g}"
+                    row[-2:] = last, f"{ratio.min():.2g} to {ratio.max():.2g}"
                 rows.append(row)
         yield f"{self.name}_table", Table.of(pd.DataFrame(rows, columns=_HEADS)).markdown()
 
@@ -65,20 +63,19 @@ def rates(runs: Runs, problems: Sequence[str]) -> Figure:
     figure, axes = panels(problems)
     drawn: set[str] = set()
     for ax, problem in zip(axes, problems, strict=True):
-        for run, measured in approaches(runs, problem):
-            series, rate = str(run["series"]), measured.rate
+        for run, result in approaches(runs, problem):
+            series, rate = str(run["series"]), result.rate
             line = runs.styles[series]
             drawn.add(series)
-            ax.loglog(
-                measured.steps, measured.distances, label=series, **line.arguments(markersize=3)
-            )
+            mark = line.arguments(markersize=3)
+            ax.loglog(result.steps, result.distances, label=series, **mark)
             k = rate.steps
             if k.size:  # the fitted line, through the mean of the logarithms
                 sublinear = rate.order == "sublinear"
                 x = rate.value * np.log(k) if sublinear else np.log(rate.value) * k
                 ax.plot(k, np.exp(x - x.mean() + np.log(rate.distances).mean()), **_FIT)
-            if measured.bounds is not None:
-                ax.plot(measured.steps, measured.bounds, label="_bound", **line.arguments(**_BOUND))
+            if result.bounds is not None:
+                ax.plot(result.steps, result.bounds, label="_bound", **line.arguments(**_BOUND))
         if ax.lines:
             decades(ax)
         else:

@@ -61,15 +61,11 @@ def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
         rows = points[points["target"] == target]
         solved = set(table[(table["target"] == target) & (table["ratio"] == 1)]["problem"])
         for solver, offset in zip(styles, offsets, strict=True):
-            solver_rows = rows[rows["solver"] == solver]
-            solver_rows = solver_rows.assign(
-                y=[problems.index(str(p)) + offset for p in solver_rows["problem"]]
-            )
+            group = rows[rows["solver"] == solver]
+            group = group.assign(y=[problems.index(str(p)) + offset for p in group["problem"]])
             line = styles[solver].arguments(linestyle="none")
-            ax.plot(solver_rows["ratio"].tolist(), solver_rows["y"].tolist(), **line)
-            missed = solver_rows[tried_in_vain(solver_rows) & solver_rows["problem"].isin(solved)][
-                "y"
-            ].tolist()
+            ax.plot(group["ratio"].tolist(), group["y"].tolist(), **line)
+            missed = group[tried_in_vain(group) & group["problem"].isin(solved)]["y"].tolist()
             if missed:  # unclipped lines enter the layout even without points
                 hollow: dict[str, Any] = {**line, **_HOLLOW, "clip_on": False}
                 ax.plot([limits[1]] * len(missed), missed, **hollow)

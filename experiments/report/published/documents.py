@@ -42,11 +42,7 @@ _PERFORMANCE = {
 }
 _PLAIN_COLUMNS = ["baseline", "ours"]  # columns of a table of baselines that are not Markdown
 _PERFORMANCE_GAPS = (1e-3, 1e-6)  # certified relative gaps of the performance table
-TABLES = (
-    "benchmark.md",
-    "verification.md",
-    "summary.md",
-)  # an index links to the first that exists
+TABLES = ("benchmark.md", "verification.md", "summary.md")  # the index links to the first one
 _TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 RATIOS = (
     "The time of the baseline relative to ours, the fastest of our solvers on each problem (with the "
@@ -68,7 +64,7 @@ def folders_in(results: Path) -> list[Path]:
 def rewrite_documents(root: Path = ROOT) -> None:
     """Rewrite the tables of the documents below `root` that have records."""
     for document in documents(root):
-        text, _ = update_tables((root / document).read_text(), root / "results")
+        text, _ = updated((root / document).read_text(), root / "results")
         disk.replace(root / document, text.encode())
 
 
@@ -77,7 +73,7 @@ def documents(root: Path) -> list[str]:
     return [name for name in _DOCUMENTS if (root / name).is_file()]
 
 
-def update_tables(text: str, results: Path) -> tuple[str, list[str]]:
+def updated(text: str, results: Path) -> tuple[str, list[str]]:
     """Return a document with tables updated from the records, and a sentence per table that differs."""
     faults: list[str] = []
 
@@ -267,9 +263,7 @@ def first_problem_table(summary: pd.DataFrame) -> str:
     """Return Markdown with one row per solver with an answer to the first problem, best first."""
     problem = summary["problem"].iloc[0]
     rows = summary[(summary["problem"] == problem) & summary["gap"].notna()]
-    head = markdown(problem).replace(
-        " ", "<br>", 2
-    )  # a narrower head, so that numbers are not wrapped
+    head = markdown(problem).replace(" ", "<br>", 2)  # narrow, so that numbers do not wrap
     cells = {
         head: rows["solver"].map(markdown),
         "time": rows["time"].map(precise_duration),

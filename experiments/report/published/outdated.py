@@ -21,12 +21,7 @@ from dualgap.experiments.analysis.means import Benchmark
 from dualgap.experiments.analysis.verify import compare
 from dualgap.experiments.report.benchmark import published_tables
 from dualgap.experiments.report.published.commits import PUBLISHED_IN, history, unknown_commits
-from dualgap.experiments.report.published.documents import (
-    ROOT,
-    documents,
-    folders_in,
-    update_tables,
-)
+from dualgap.experiments.report.published.documents import ROOT, documents, folders_in, updated
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import EXPERIMENT, NAME, StoreError
 from dualgap.experiments.store.reading import RunFolder
@@ -44,7 +39,7 @@ def outdated(root: Path = ROOT) -> list[str]:
         faults += [fault for folder in folders for fault in unknown_commits(folder, commits)]
     for document in documents(root):
         text = (root / document).read_text()
-        faults += [f"{document}: {fault}" for fault in update_tables(text, root / "results")[1]]
+        faults += [f"{document}: {fault}" for fault in updated(text, root / "results")[1]]
         links = re.findall(r"\]\(([^):#]+)\)", text)
         broken = [link for link in links if not (root / document).parent.joinpath(link).exists()]
         faults += [f"{document}: linked file {link} does not exist" for link in broken]
@@ -79,10 +74,8 @@ def seal(folder: Path) -> None:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    excluded = (DIGESTS, PUBLISHED_IN)
-    files = sorted(
-        path for path in folder.iterdir() if path.is_file() and path.name not in excluded
-    )
+    skipped = (DIGESTS, PUBLISHED_IN)
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name not in skipped)
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 

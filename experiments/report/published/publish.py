@@ -71,22 +71,16 @@ def publish(folder: Path | None, root: Path = ROOT) -> Iterator[Path]:
 def _write(run: RunFolder, results: Path) -> Path:
     """Write the records, figures and tables of a run to its folder in `results`; return it."""
     if n_missing := run.missing:
-        raise ValueError(
-            f"Folder {run.path} lacks {n_missing} of its planned runs; resume it first."
-        )
+        raise ValueError(f"{run.path} lacks {n_missing} of its planned runs; resume it first.")
     target = results / safe_name(run.manifest["name"])
     if target.resolve() == run.path.resolve():
-        raise ValueError(
-            f"Folder {run.path} is already published. Omit it to write all pages again."
-        )
+        raise ValueError(f"{run.path} is already published. Omit it to write all pages again.")
     files = run.csv_files()
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    experiment_file = next(CONFIGS.rglob(f"{run.manifest['name']}.yaml"), None)
-    experiment_folder = (
-        "" if experiment_file is None else relpath(experiment_file.parent, target)
-    )  # relative: on any machine
-    write_manifest(target, run.manifest | {"folder": experiment_folder})
+    source = next(CONFIGS.rglob(f"{run.manifest['name']}.yaml"), None)
+    source_folder = "" if source is None else relpath(source.parent, target)  # on any machine
+    write_manifest(target, run.manifest | {"folder": source_folder})
     for file, content in files.items():
         (target / file).write_bytes(content)
     if run.manifest["kind"] != "benchmark":

@@ -56,13 +56,9 @@ def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
     C, *other_bounds = np.unique(answer.problem.upper)
     if np.isfinite(C) and not other_bounds:
         multipliers.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
-        label_position: dict[str, Any] = {
-            "xytext": (2, 0),
-            "textcoords": "offset points",
-            "va": "center",
-        }
-        label_position |= {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        multipliers.annotate("C", (1, C), **label_position)
+        offset: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}
+        offset |= {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        multipliers.annotate("C", (1, C), **offset)
     _by_step(count, evaluations, "n_support", f"support vectors (of {len(y)})")
     if count.lines:
         count.set_ylim(0, 1.1 * count.dataLim.y1 + 1)

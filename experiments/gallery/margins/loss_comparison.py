@@ -2,8 +2,8 @@
 Losses of binary classification
 ===============================
 
-Every loss as a function of the margin y·f(x). The number of mistakes (0-1) is what should be small;
-the convex losses are what can be minimised. Hinge and squared hinge cost nothing beyond the margin 1,
+Every loss as a function of the margin y·f(x). The number of mistakes (0-1) should be small;
+the convex losses can be minimised. Hinge and squared hinge cost nothing beyond the margin 1,
 the perceptron's loss nothing beyond 0; the logistic loss is never zero; the squared error penalises
 samples that are far on the right side.
 

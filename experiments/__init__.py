@@ -1,6 +1,6 @@
-"""What is measured: experiment files, runs, records, tables, the command line.
+"""Measurements: experiment files, runs, records, tables, the command line.
 
-Importing this package imports nothing heavy: `dualgap --help` answers at once.
+Importing this package imports nothing heavy, so that `dualgap --help` is fast.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["RunFolder", "load_paths", "load_results", "load_traces", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what makes and reads a folder of runs when it is first asked for (PEP 562)."""
+    """Import a public name on first use (PEP 562)."""
     if name == "run":
         from dualgap.experiments.from_python import run  # noqa: PLC0415
 

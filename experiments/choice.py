@@ -1,11 +1,11 @@
-"""The choice that `solve` makes where no solver is named, as a solver of its own.
+"""The default choice of `solve` as a solver.
 
-An experiment that names it beside others shows which one is picked, and what they would have cost:
+An experiment that compares it with others shows which solver is chosen, and what the others cost:
 
     solvers:
-      - {name: "../choice.py:ByDefault"}      # beside experiments/configs
+      - {name: "../choice.py:ByDefault"}      # relative to experiments/configs
 
-Looking for the solver is on the clock, and its row has 1 as `picked_smo`, or after whatever was picked.
+The choice itself is timed. The row has the counter `picked_smo` = 1, named after the chosen solver.
 """
 
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ from dualgap.solvers.running.defaults import choose
 
 @dataclass(frozen=True)
 class ByDefault(Solver):
-    """The solver that is picked for a problem, whose answer is shown once it has ended.
+    """The default solver of a problem, whose answer is yielded once it has ended.
 
     Attributes
     ----------
-    tol : the relative gap that it is picked for.
+    tol : the relative gap for which the solver is chosen.
     """
 
     tol: float | None = None
@@ -34,18 +34,18 @@ class ByDefault(Solver):
     tol_share: ClassVar = 1.0
 
     def prepare(self, problem: Formulation) -> Formulation:
-        """Compile the one that will be picked."""
+        """Compile the solver that will be chosen."""
         solver, _, state, _ = choose(problem, self.tolerance)
         warm_up(solver, problem)
         solver.prepare(state)
         return problem
 
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
-        """Yield no answer until the last one, which is then taken back to the problem."""
+        """Yield empty points until the last one, which is mapped back to the problem."""
         solver, reduction, state, _ = choose(problem, self.tolerance)
         counters, point = {f"picked_{solver.name}": 1.0}, FormPoint(None)
         for point in solver.iterates(solver.prepare(state)):
             yield FormPoint(None, iterations=point.iterations, counters=counters)
-        found, counters = reduction.recover(point), {**point.counters, **counters}
-        of_last = point.iterations, point.claim, counters, point.note
-        yield FormPoint(found.alpha, None, None, None, *of_last, w=found.w)
+        answer, counters = reduction.recover(point), {**point.counters, **counters}
+        report = point.iterations, point.claim, counters, point.note
+        yield FormPoint(answer.alpha, None, None, None, *report, w=answer.w)

@@ -1,9 +1,9 @@
 """The command line: `dualgap run`, `verify`, `plot`, `report`, `compare`, `list`, `selftest`, ...
 
-It declares the commands; `commands` and the rooms below do what they say. Exit codes: 0 when everything
-succeeded; 1 when a row is wrong, crashed, diverged or out of memory, or a check failed; 2 for bad input;
-130 when interrupted. Everything heavy is imported inside the commands, so that `dualgap --help` answers
-at once.
+This module only declares the commands; the work is done in `commands` and the packages below it. Exit
+codes: 0 when everything succeeded; 1 when a row is wrong, crashed, diverged or out of memory, or a check
+failed; 2 for bad input; 130 when interrupted. Heavy modules are imported inside the commands, so that
+`dualgap --help` is fast.
 """
 
 import sys
@@ -27,13 +27,13 @@ from dualgap.experiments.commands.terminal import (
 )
 from dualgap.experiments.records import Refusal
 
-_EVERYTHING = (
+_KINDS = (
     *("solvers", "problems", "losses", "datasets", "kernels", "experiments"),
     *("keys", "columns", "outcomes", "properties"),
 )
 _PATH = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_READ = click.Path(exists=True, dir_okay=False, path_type=Path)
+_INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -41,35 +41,33 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.version_option(package_name="dualgap", prog_name="dualgap")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Compare solvers on support vector machine problems, and believe none of them."""
+    """Compare SVM solvers. Trust none of them."""
     prepare()
     if defaults_file().is_file():
-        from dualgap.experiments.commands.defaults import take_defaults  # noqa: PLC0415
+        from dualgap.experiments.commands.defaults import load_defaults  # noqa: PLC0415
 
-        context.default_map = take_defaults().by_command()
+        context.default_map = load_defaults().by_command()
 
 
 @main.command()
 @click.argument("experiment", metavar="FILE|NAME|DIR|ARCHIVE.zip")
-@click.option("--out", type=_PATH, help="Folder of the results [runs/<name>].")
-@click.option("--resume", is_flag=True, help="Run only what the folder does not have yet.")
+@click.option("--out", type=_PATH, help="Results folder [runs/<name>].")
+@click.option("--resume", is_flag=True, help="Run only what is not recorded in the folder yet.")
 @click.option("--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses.")
-@click.option(
-    "--force", is_flag=True, help="Resume although plan, code, libraries or data changed."
-)
-@click.option("--extend", is_flag=True, help="Keep what the folder has, run what is new.")
-@click.option("--rerun", metavar="SOLVER", multiple=True, help="Resume, and run it again.")
+@click.option("--force", is_flag=True, help="Resume even if plan, code, libraries or data changed.")
+@click.option("--extend", is_flag=True, help="Resume: keep all recorded runs, add the new ones.")
+@click.option("--rerun", metavar="SOLVER", multiple=True, help="Resume, and rerun this solver.")
 @change_options
-@click.option("--workers", type=click.IntRange(1), help="Processes [1].")
-@click.option("--executor", metavar="NAME|FILE:CLASS", help="local, dask, slurm ... [local]")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes [1].")
+@click.option("--executor", metavar="NAME|FILE:CLASS", help="local, dask, slurm, ... [local]")
 @click.option(
     "--scheduler",
     "address",
     metavar="TCP://HOST:PORT",
-    help="A running Dask scheduler [a new one].",
+    help="Use this running Dask scheduler [start one].",
 )
-@click.option("--dry-run", is_flag=True, help="Only show the plan, and how long it takes at most.")
-@click.option("--check", is_flag=True, help="Run an archive again, and say what differs.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan and its longest duration.")
+@click.option("--check", is_flag=True, help="Rerun an archive and report what differs.")
 @output_options
 def run(
     experiment: str,
@@ -88,24 +86,28 @@ def run(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Run an experiment: every problem with every solver, each answer certified.
+    """Run every solver on every problem and certify each answer.
 
-    A folder of experiment files, or its name (such as notes), stands for all of them. A folder of runs
-    is repeated from what it holds; an archive of one is repeated with --check.
+    Given a folder of experiment files, or its name (such as notes), all of them are run. A results
+    folder is rerun from the experiment it contains; an archive is rerun with --check.
     """
-    from dualgap.experiments.commands.defaults import take_defaults  # noqa: PLC0415
-    from dualgap.experiments.commands.run import RunOptions, retried, run_all  # noqa: PLC0415
+    from dualgap.experiments.commands.defaults import load_defaults  # noqa: PLC0415
+    from dualgap.experiments.commands.run import RunOptions, parse_retry, run_all  # noqa: PLC0415
 
     if force and extend:
-        raise Refusal("--extend: keeps runs, which --force may begin anew; give one of the two")
+        raise Refusal(
+            "--extend and --force exclude each other: --force may rerun what --extend keeps"
+        )
     resume = resume or force or extend or bool(rerun) or retry is not None
-    how = take_defaults().completed(workers, executor, address)
-    options = RunOptions(resume, retried(retry), force, extend, rerun, *how, quiet, as_json)
+    resources = load_defaults().completed(workers, executor, address)
+    options = RunOptions(
+        resume, parse_retry(retry), force, extend, rerun, *resources, quiet, as_json
+    )
     if check or Path(experiment).suffix == ".zip":
         if not (check and Path(experiment).suffix == ".zip") or changes or resume or dry_run:
             raise Refusal(
-                f"{experiment}: an archive (.zip) is run with --check, and that alone beside --out, "
-                "--workers, --executor, --scheduler, --quiet and --json"
+                f"Cannot run {experiment} with these options. Use --check with an archive (.zip), "
+                "together with only --out, --workers, --executor, --scheduler, --quiet and --json."
             )
         from dualgap.experiments.commands.archive import check_archive  # noqa: PLC0415
 
@@ -115,16 +117,16 @@ def run(
 
 @main.command()
 @click.argument("experiment", metavar="FILE|NAME")
-@click.option("--out", type=_PATH, help="Folder of the results, which all nodes see [runs/<name>].")
-@click.option("--resume", is_flag=True, help="Submit only what the folder does not have yet.")
+@click.option("--out", type=_PATH, help="Results folder, visible to all nodes [runs/<name>].")
+@click.option("--resume", is_flag=True, help="Submit only what is not recorded yet.")
 @change_options
-@click.option("--workers", type=click.IntRange(1), help="Jobs for each kind of resources [16].")
+@click.option("--workers", type=click.IntRange(1), help="Jobs per kind of resources [16].")
 @click.option(
     "--again",
     type=click.IntRange(0),
     default=2,
     show_default=True,
-    help="How often a run whose job was ended is begun again.",
+    help="How many times to rerun a run whose job was killed.",
 )
 def submit(
     experiment: str,
@@ -134,9 +136,9 @@ def submit(
     workers: int | None,
     again: int,
 ) -> None:
-    """Submit an experiment to SLURM, and return at once.
+    """Submit an experiment to SLURM and return at once.
 
-    Each entry of its solvers may say what its jobs ask for, as slurm: {cpus: 4, mem: 8GiB, time: 1h}.
+    A solver's entry may request resources for its jobs: slurm: {cpus: 4, mem: 8GiB, time: 1h}.
     """
     from dualgap.experiments.commands.run import RunOptions  # noqa: PLC0415
     from dualgap.experiments.commands.slurm import submit_all  # noqa: PLC0415
@@ -148,10 +150,10 @@ def submit(
 @main.command()
 @click.argument("folder", type=_FOLDER)
 def collect(folder: Path) -> None:
-    """Bring the runs that jobs of SLURM have recorded into a results FOLDER, at any time.
+    """Collect what SLURM jobs have recorded into a results FOLDER.
 
-    Jobs that have ended before their runs are submitted again. Exit 1 if a row is wrong or crashed, or
-    a job got no further.
+    This may be done at any time. Jobs that ended before all their runs are submitted again. Exit 1 if a
+    row is wrong or crashed, or a job makes no progress.
     """
     from dualgap.experiments.commands.slurm import collect_into  # noqa: PLC0415
 
@@ -160,7 +162,9 @@ def collect(folder: Path) -> None:
 
 @main.command()
 @click.argument("experiment", metavar="[FILE|NAME]", default="verify")
-@click.option("--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Check it too.")
+@click.option(
+    "--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Also check this one."
+)
 @click.option("--out", type=_PATH, help="Keep runs and tables in this folder.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option("--rigorous", is_flag=True, help="Prove every bound in ball arithmetic.")
@@ -180,10 +184,10 @@ def verify(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Check every solver against the optimum that two QP back ends agree on.
+    """Check every solver against the optimum of two QP solvers.
 
-    Exit 1 if any differs by more than the tolerance, or, with --rigorous, contradicts another; what is
-    wrong with it is then said once, with the step of SMO that it points to.
+    Exit 1 if any differs by more than the tolerance or, with --rigorous, contradicts another. Each such
+    solver is listed once, with a diagnosis that names the step of SMO at fault.
     """
     from dualgap.experiments.commands.run import RunOptions  # noqa: PLC0415
     from dualgap.experiments.commands.verify import verify_experiment  # noqa: PLC0415
@@ -194,7 +198,9 @@ def verify(
 
 @main.command()
 @click.argument("folder", type=_FOLDER)
-@click.option("--figure", "names", metavar="NAME|FILE:CLASS", multiple=True, help="Draw it [all].")
+@click.option(
+    "--figure", "names", metavar="NAME|FILE:CLASS", multiple=True, help="Draw only this one [all]."
+)
 def plot(folder: Path, names: tuple[str, ...]) -> None:
     """Draw the figures of a results FOLDER."""
     from dualgap.experiments.plots import plot_all  # noqa: PLC0415
@@ -208,7 +214,7 @@ def plot(folder: Path, names: tuple[str, ...]) -> None:
 
 @main.command()
 @click.argument("folder", type=_FOLDER)
-@click.option("--out", type=_FILE, help="[FOLDER/report.html]")
+@click.option("--out", type=_FILE, help="Output file [FOLDER/report.html].")
 def report(folder: Path, out: Path | None) -> None:
     """Write a report on a results FOLDER as one HTML file."""
     from dualgap.experiments.report import write_report  # noqa: PLC0415
@@ -224,9 +230,10 @@ def report(folder: Path, out: Path | None) -> None:
 @click.argument("second", type=_FOLDER)
 @output_options
 def compare_folders(first: Path, second: Path, quiet: bool, as_json: bool) -> None:
-    """Compare two results folders: which runs became faster, slower, right or wrong.
+    """Compare two results folders run by run.
 
-    Exit 1 if something became wrong, unsolved or broken in the SECOND, or bounds contradict each other.
+    List the runs that became faster, slower, right or wrong. Exit 1 if something became wrong, unsolved
+    or broken in the SECOND, or bounds contradict each other.
     """
     from dualgap.experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
     from dualgap.experiments.store.reading import RunFolder  # noqa: PLC0415
@@ -243,13 +250,14 @@ def compare_folders(first: Path, second: Path, quiet: bool, as_json: bool) -> No
 
 @main.command()
 @click.argument("names", metavar="[NAME|FILE]...", nargs=-1)
-@click.option("--out", type=_PATH, help="Their folder [build/gallery].")
-@click.option("--show", is_flag=True, help="Open each figure as soon as it is drawn.")
+@click.option("--out", type=_PATH, help="Folder of the figures [build/gallery].")
+@click.option("--show", is_flag=True, help="Open each figure once it is drawn.")
 def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
-    """Draw the figures of the lecture notes: all, by NAME, or from a script of your own.
+    """Draw the figures of the lecture notes.
 
-    Like those in experiments/gallery it has compute(), which returns the numbers, and draw(numbers),
-    which returns the figure.
+    Draw all of them, those given by NAME, or that of your own script. Like those in
+    experiments/gallery, a script defines compute(), which returns the numbers, and draw(numbers), which
+    returns the figure.
     """
     from dualgap.experiments.gallery import FOLDER, draw_figures  # noqa: PLC0415
 
@@ -257,18 +265,16 @@ def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
         for paths in draw_figures(out or FOLDER, names):
             say(f"{paths[-1]} (and .svg)")
             if show and click.launch(str(paths[-1])) != 0:
-                raise Refusal(
-                    "--show: nothing on this machine opens a picture; leave the option away"
-                )
+                raise Refusal("No program on this machine opens the figure. Leave out --show.")
 
 
 @main.command("list")
-@click.argument("kind", type=click.Choice(_EVERYTHING), required=False)
+@click.argument("kind", type=click.Choice(_KINDS), required=False)
 def list_names(kind: str | None) -> None:
-    """List the names that experiment files accept, with their settings, and what results say."""
+    """List names for experiment files and columns of results."""
     from dualgap.experiments.commands.listing import listing  # noqa: PLC0415
 
-    for chosen in [kind] if kind else _EVERYTHING:
+    for chosen in [kind] if kind else _KINDS:
         console().print(listing(chosen))
 
 
@@ -277,9 +283,9 @@ def list_names(kind: str | None) -> None:
 @click.option("--property", "only", metavar="NAME", multiple=True, help="Test only this one [all].")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
-    """Test a solver's behaviour and claims on small problems; this takes at most two minutes.
+    """Test a solver's behaviour and claims on small problems.
 
-    Exit 1 if a property fails.
+    This takes at most two minutes. Exit 1 if a property fails.
     """
     from dualgap.experiments.commands.progress import progress  # noqa: PLC0415
     from dualgap.experiments.selftest import properties, try_solver  # noqa: PLC0415
@@ -291,7 +297,7 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
             report = try_solver(
                 solver,
                 properties=chosen,
-                progress=lambda done: advance(f"{done.name}: {done.result}"),
+                progress=lambda outcome: advance(f"{outcome.name}: {outcome.result}"),
             )
     if as_json:
         print_json(to_json(report))
@@ -303,38 +309,41 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
 @main.command()
 @output_options
 def doctor(quiet: bool, as_json: bool) -> None:
-    """Examine this installation, and solve a small problem with it."""
+    """Check this installation and solve a small problem with it."""
     from dualgap.experiments.commands.doctor import examine, to_json, to_terminal  # noqa: PLC0415
 
-    found = examine()
-    healthy = all(row.fine for row in found)
+    rows = examine()
+    healthy = all(row.fine for row in rows)
     if as_json:
-        print_json(to_json(found))
+        print_json(to_json(rows))
     elif not quiet or not healthy:
-        console().print(to_terminal(found))
+        console().print(to_terminal(rows))
     sys.exit(0 if healthy else 1)
 
 
 @main.command()
 @click.argument("file", type=_PATH, default=Path("experiment.yaml"))
-@click.option("--schema", is_flag=True, help="Also write the JSON schema beside it, for editors.")
+@click.option("--schema", is_flag=True, help="Also write the JSON schema next to it, for editors.")
 def init(file: Path, schema: bool) -> None:
-    """Write a commented experiment FILE [experiment.yaml] that runs as it is."""
+    """Write a commented experiment FILE, ready to run.
+
+    The default FILE is experiment.yaml.
+    """
     from dualgap.experiments.files.template import write_template  # noqa: PLC0415
 
     with writing(file):
         try:
             written = write_template(file, schema)
         except FileExistsError:
-            raise Refusal(f"{file}: exists already; choose another name") from None
+            raise Refusal(f"File {file} already exists. Choose another name.") from None
     for path in written:
         say(path)
 
 
 @main.command()
-@click.option("--out", type=_FILE, help="A file [the terminal].")
+@click.option("--out", type=_FILE, help="Output file [the terminal].")
 def schema(out: Path | None) -> None:
-    """Print the JSON schema of experiment files, with which editors complete and check them."""
+    """Print the JSON schema of experiment files, for editors."""
     from dualgap.experiments.files.schema import schema_text  # noqa: PLC0415
 
     write(schema_text(), out)
@@ -361,15 +370,18 @@ def schema(out: Path | None) -> None:
 )
 @click.option("--digits", type=click.IntRange(1, 17), help="Significant digits.")
 @click.option(
-    "--by", type=click.Choice(["problem", "solver"]), default="problem", help="Rows [problem]."
+    "--by",
+    type=click.Choice(["problem", "solver"]),
+    default="problem",
+    help="One row per problem or per solver [problem].",
 )
 @click.option(
     "--target",
     type=float,
     metavar="GAP",
-    help="The cheapest setting of each solver that reaches it.",
+    help="Show each solver at its cheapest setting that reaches GAP.",
 )
-@click.option("--out", type=_FILE, help="A file [the terminal].")
+@click.option("--out", type=_FILE, help="Output file [the terminal].")
 def table(
     folder: Path,
     kind: str,
@@ -381,28 +393,27 @@ def table(
     target: float | None,
     out: Path | None,
 ) -> None:
-    """Make a table for a paper from a results FOLDER, with the fastest in bold where noise allows it.
+    """Make a table for a paper from a results FOLDER.
 
-    A PATTERN is a name or a piece of one, or has the wildcards * and ?.
+    The fastest is in bold if the timing noise permits. A PATTERN is a name, a part of one, or has
+    wildcards * and ?.
     """
     from dualgap.experiments.tables.chosen import paper_table  # noqa: PLC0415
 
     with refusing(ValueError):
-        made = paper_table(folder, rows, columns, values.split(","), digits, by, target)
-    write(made.to(kind, folder.name), out)
+        result = paper_table(folder, rows, columns, values.split(","), digits, by, target)
+    write(result.to(kind, folder.name), out)
 
 
 @main.command()
 @click.argument("problem", metavar="PROBLEM.yaml|DIR", type=click.Path(exists=True, path_type=Path))
-@click.argument("answer", metavar="[ANSWER]", type=_READ, required=False)
-@click.option(
-    "--answers", type=_FOLDER, help="Judge a folder of answers to what is exported in DIR."
-)
-@click.option("--out", type=_PATH, help="Folder of the results, with --answers [runs/<name>].")
+@click.argument("answer", metavar="[ANSWER]", type=_INPUT_FILE, required=False)
+@click.option("--answers", type=_FOLDER, help="Certify a folder of answers to the problems in DIR.")
+@click.option("--out", type=_PATH, help="Results folder, with --answers [runs/<name>].")
 @click.option(
     "--target-gap",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Largest relative gap of an answer that is 'solved' [1e-6, or the experiment's own].",
+    help="Largest relative gap of a solved problem [1e-6, or the experiment's target_gap].",
 )
 @click.option("--rigorous", is_flag=True, help="Prove both bounds in ball arithmetic.")
 @output_options
@@ -416,17 +427,23 @@ def certify(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Certify an ANSWER that any program found: bounds on the optimum, verdict and diagnosis.
+    """Certify an ANSWER from any program.
 
-    PROBLEM.yaml has the keys of a problem in an experiment file; ANSWER is a .npz, .mat or .csv file
-    with alpha, or coefs and index, or w, and b if it has one; a model file of LIBSVM or LIBLINEAR; or
-    scikit-learn's estimator, as skops writes it. Exit 1 if it is not solved to the target.
+    Print bounds on the optimum, the verdict and a diagnosis.
 
-    With --answers, DIR is what `dualgap export --all` wrote: each of its problems has a row for each
-    program that has answered any, in a results folder.
+    PROBLEM.yaml has the keys of a problem in an experiment file. ANSWER is a .npz, .mat or .csv file
+    with alpha, or coefs and index, or w, and optionally b; a model file of LIBSVM or LIBLINEAR; or a
+    scikit-learn estimator saved by skops. Exit 1 if it is not solved to the target gap.
+
+    With --answers, DIR is a folder written by `dualgap export --all`. The results folder gets one row
+    per problem and program.
     """
-    from dualgap.experiments.cases.judging import answered  # noqa: PLC0415
-    from dualgap.experiments.commands.exchange import judgement, posed, to_json  # noqa: PLC0415
+    from dualgap.experiments.cases.judging import load_solution  # noqa: PLC0415
+    from dualgap.experiments.commands.exchange import (  # noqa: PLC0415
+        read_formulation,
+        report_lines,
+        to_json,
+    )
 
     if answers is not None and answer is None and problem.is_dir():
         from dualgap.experiments.commands.outside import certify_all  # noqa: PLC0415
@@ -435,36 +452,36 @@ def certify(
         options = RunOptions(quiet=quiet, as_json=as_json)
         sys.exit(certify_all(problem, answers, out, options, target_gap, rigorous))
     if answer is None or answers is not None or out is not None or problem.is_dir():
-        raise Refusal("give PROBLEM.yaml and ANSWER, or DIR with --answers and perhaps --out")
-    given, own_target = posed(problem)
+        raise Refusal("Give PROBLEM.yaml and ANSWER, or DIR with --answers and optionally --out.")
+    formulation, file_target = read_formulation(problem)
     with refusing(ValueError, OSError):
-        found = answered(answer, given, target_gap or own_target, rigorous)
+        solution = load_solution(answer, formulation, target_gap or file_target, rigorous)
         if as_json:
-            print_json(to_json(found))
+            print_json(to_json(solution))
         elif not quiet:
-            say(*judgement(found))
-    sys.exit(0 if found.verdict == "solved" else 1)
+            say(*report_lines(solution))
+    sys.exit(0 if solution.verdict == "solved" else 1)
 
 
 @main.command()
-@click.argument("problem", metavar="PROBLEM.yaml", type=_READ)
-@click.option("--out", type=_FILE, help=".npz, else LIBSVM.")
-@click.option("--qp", is_flag=True, help="Write the dual's box QP (.npz, .mat or .qps).")
+@click.argument("problem", metavar="PROBLEM.yaml", type=_INPUT_FILE)
+@click.option("--out", type=_FILE, help="Output file: .npz, or any other name for LIBSVM.")
+@click.option("--qp", is_flag=True, help="Write the dual as a box QP (.npz, .mat or .qps).")
 @click.option(
-    "--all", "folder", type=_PATH, help="Write all problems of an experiment to a folder."
+    "--all", "folder", type=_PATH, help="Write all problems of an experiment to this folder."
 )
-@click.option("--format", "formats", multiple=True, help="With --all [libsvm].")
+@click.option("--format", "formats", multiple=True, help="File format, with --all [libsvm].")
 def export(
     problem: Path, out: Path | None, qp: bool, folder: Path | None, formats: tuple[str, ...]
 ) -> None:
-    """Write the samples of PROBLEM.yaml for other programs: a NumPy archive, or LIBSVM's text.
+    """Export the samples or the QP of PROBLEM.yaml to a file.
 
-    An archive has X (n, d) and y, C (n,); with --qp it has Q, p, A, b, lb and ub of
-    min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub, whose x `dualgap certify` takes. A convex QP is written as
-    it is, and its x, z and y taken.
+    The file is a NumPy archive (.npz) or LIBSVM text. An archive has X (n, d) and y, C (n,); with --qp
+    it has Q, p, A, b, lb and ub of min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub, and `dualgap certify`
+    accepts an x. A convex QP is written unchanged, and its x, z and y are accepted.
 
-    With --all, PROBLEM.yaml is an experiment; beside its problems stands problems.json, with checksums.
-    Formats are libsvm, npz, csv, mat, qp (npz), qp_mat and qps; the option may be repeated.
+    With --all, PROBLEM.yaml is an experiment, and problems.json lists its problems, with checksums.
+    --format is libsvm, npz, csv, mat, qp (npz), qp_mat or qps, and may be repeated.
     """
     from dualgap.experiments.commands.exchange import write_problem  # noqa: PLC0415
 
@@ -475,35 +492,40 @@ def export(
             say(path)
         return
     if folder is not None or out is None or formats:
-        raise Refusal("give --out FILE, perhaps with --qp; or --all DIR, perhaps with --format")
+        raise Refusal(
+            "Give --out FILE, optionally with --qp, or --all DIR, optionally with --format."
+        )
     write_problem(problem, out, qp)
     say(out)
 
 
 @main.command()
 @click.argument("folders", metavar="DIR...", type=_FOLDER, nargs=-1, required=True)
-@click.option("--out", type=_PATH, required=True, help="The new folder.")
-@click.option("--force", is_flag=True, help="Also if code, libraries or data differ.")
+@click.option("--out", type=_PATH, required=True, help="The new results folder.")
+@click.option("--force", is_flag=True, help="Merge even if code, libraries or data differ.")
 def merge(folders: tuple[Path, ...], out: Path, force: bool) -> None:
-    """Put the runs of several results folders into a new one; a run that several have is kept once.
+    """Merge several results folders into a new one.
 
-    It is refused where two folders say different things of one run.
+    A run that is in several of them is kept once; if its results differ, the merge is refused.
     """
     from dualgap.experiments.commands.run import write_all  # noqa: PLC0415
-    from dualgap.experiments.store.merging import merge as put_together  # noqa: PLC0415
+    from dualgap.experiments.store.merging import merge as merge_folders  # noqa: PLC0415
     from dualgap.experiments.tables.summary import summarise, to_markdown  # noqa: PLC0415
 
     with writing(out):
-        merged = put_together(folders, out, force)
+        merged = merge_folders(folders, out, force)
     summary = to_markdown(summarise(merged.results), merged.manifest["name"])
     sys.exit(0 if write_all(merged, summary) else 1)
 
 
 @main.command()
 @click.argument("folder", type=_FOLDER)
-@click.option("--out", type=_FILE, help="[DIR.zip]")
+@click.option("--out", type=_FILE, help="Output file [FOLDER.zip].")
 def archive(folder: Path, out: Path | None) -> None:
-    """Write a results FOLDER as one zip, which `dualgap run ARCHIVE.zip --check` runs again."""
+    """Archive a results FOLDER as one zip file for a paper.
+
+    `dualgap run ARCHIVE.zip --check` reruns it.
+    """
     from dualgap.experiments.commands.archive import write_archive  # noqa: PLC0415
 
     target = out or folder.resolve().with_name(f"{folder.resolve().name}.zip")
@@ -515,12 +537,15 @@ def archive(folder: Path, out: Path | None) -> None:
 @main.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion of `dualgap` for a SHELL, to be evaluated when it starts."""
+    """Print the completion script for a SHELL.
+
+    Evaluate its output in the start-up file of the shell.
+    """
     from click.shell_completion import get_completion_class  # noqa: PLC0415
 
-    made = get_completion_class(shell)
-    assert made is not None
-    click.echo(made(main, {}, "dualgap", "_DUALGAP_COMPLETE").source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    click.echo(completion_class(main, {}, "dualgap", "_DUALGAP_COMPLETE").source())
 
 
 if __name__ == "__main__":

@@ -1,11 +1,17 @@
-"""Experiments run from Python and notebooks, as `dualgap run` does."""
+"""Run experiments from Python and notebooks, as `dualgap run` does."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dualgap.experiments.commands.defaults import take_defaults
-from dualgap.experiments.commands.run import RunOptions, experiment_of, goes_on_in, place_of, record
+from dualgap.experiments.commands.defaults import load_defaults
+from dualgap.experiments.commands.run import (
+    RunOptions,
+    default_output_folder,
+    folder_to_resume,
+    load_experiment,
+    run_missing,
+)
 from dualgap.experiments.commands.terminal import INTERRUPTED
 from dualgap.experiments.files.experiment import described_experiment
 from dualgap.experiments.store.folder import write_tables
@@ -27,36 +33,33 @@ def run(
 ) -> RunFolder:
     """Run an experiment as `dualgap run` does, and return the folder of its results.
 
-    A notebook shows a bar of its progress. What a user's `dualgap.yaml` says stands for what is not
-    given.
+    A notebook shows a progress bar. The user's `dualgap.yaml` provides defaults.
 
     Parameters
     ----------
-    experiment : a file, the name of one that comes with the toolkit, a folder of runs that are to be
-        repeated, or a dict such as a file's YAML gives.
-    out : folder of the results; runs/<name> if it is not given.
-    resume : run only what the folder does not have yet.
-    extend : resume, keep what the folder has, and run what is new in the plan.
-    rerun : names or labels of solvers; resume, and run them again.
-    workers : processes. executor : local, dask, slurm or one from outside. address : of a Dask
-        scheduler.
+    experiment : a file, the name of a built-in experiment, a results folder to rerun, or a dict with the
+        keys of a file.
+    out : results folder; default runs/<name>.
+    resume : run only what is not recorded in the folder yet.
+    extend : resume: keep all recorded runs and add the new ones.
+    rerun : names or labels of solvers; resume, and rerun them.
+    workers : processes. executor : local, dask, slurm or a user's class. address : of a Dask scheduler.
     quiet : show no progress.
 
     Raises
     ------
     Refusal
-        With everything that is wrong with the experiment, or if the folder cannot be used, as a command
-        says it.
+        With all faults of the experiment, or if the folder cannot be used.
     RuntimeError
-        If not all runs could be made; those that were are recorded.
+        If not all runs could be made; the others are recorded.
     KeyboardInterrupt
-        If it was interrupted; `resume` goes on.
+        If interrupted; use `resume` to continue.
     """
     if isinstance(experiment, Mapping):
-        described, repeated = described_experiment(experiment), None
+        loaded, source = described_experiment(experiment), None
     else:
-        described, repeated = experiment_of(str(experiment))
-    workers, executor, address = take_defaults().completed(workers, executor, address)
+        loaded, source = load_experiment(str(experiment))
+    workers, executor, address = load_defaults().completed(workers, executor, address)
     options = RunOptions(
         resume=resume or extend or bool(rerun),
         extend=extend,
@@ -66,13 +69,15 @@ def run(
         address=address,
         quiet=quiet,
     )
-    known = None if isinstance(experiment, Mapping) else goes_on_in(str(experiment), options)
-    folder = Path(out or known or place_of(described.name))
-    recorded, early = record(described, folder, options, repeated)
-    summary = to_markdown(summarise(recorded.results), described.name)
+    resumed = (
+        None if isinstance(experiment, Mapping) else folder_to_resume(str(experiment), options)
+    )
+    folder = Path(out or resumed or default_output_folder(loaded.name))
+    recorded, stop_reason = run_missing(loaded, folder, options, source)
+    summary = to_markdown(summarise(recorded.results), loaded.name)
     write_tables(recorded, {"summary.md": summary})
-    if early == INTERRUPTED:
+    if stop_reason == INTERRUPTED:
         raise KeyboardInterrupt
-    if early:
-        raise RuntimeError(f"{early}; what is recorded is kept, and resume=True goes on")
+    if stop_reason:
+        raise RuntimeError(f"{stop_reason}. Recorded runs are kept; continue with resume=True.")
     return recorded

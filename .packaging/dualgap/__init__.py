@@ -1,8 +1,8 @@
 """All public names of dualgap in one place: `import dualgap`, or `from dualgap import SMO, solve`.
 
 The names are those of `dualgap.problems`, `dualgap.solvers` and `dualgap.experiments`, every solver
-class, and the modules `datasets` and `estimators`. A package is imported when one of its names is first
-asked for.
+class, and the modules `datasets` and `estimators`. A package is imported on the first use of one
+of its names.
 """
 
 from importlib import import_module
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __version__ = version("dualgap")
 
-_PACKAGES = ("experiments", "problems", "solvers")  # the quickest to import first
+_PACKAGES = ("experiments", "problems", "solvers")  # the fastest to import first
 _MODULES = {"datasets": "problems.datasets", "estimators": "solvers.estimators"}
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name of the three packages, importing them as far as needed (PEP 562)."""
+    """Return a public name of the three packages, importing only those that are needed (PEP 562)."""
     if name in _PACKAGES or name in _MODULES:
         return import_module(f"dualgap.{_MODULES.get(name, name)}")
     packages = (import_module(f"dualgap.{package}") for package in _PACKAGES)

@@ -1,1 +1,1 @@
-"""What one run is, and what is recorded of it."""
+"""Planning, solving, certifying and recording single runs."""

@@ -1,7 +1,7 @@
-"""What a solver gave, on its way from the process that solved to where it is certified; see `wire`.
+"""A solver's answer on its way from the solving process to the certifying one; see `workers.wire`.
 
-Nothing in it is believed: what a problem is, its target and its run are known where it is certified, and
-from the problem follows which arrays there may be.
+Nothing in it is trusted: the certifying process has its own problem, target and case,
+and the problem determines which arrays there may be.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dualgap.problems.validation import NoSuchProblem
 from dualgap.solvers import Solution, Status
 
 _PARTS = ("alpha", "w", "b", "rule")  # of a point
-_MOST_POINTS = 3000  # answers on a path and evaluations of a trace, of which there are fewer
-_MOST_HEADER = 2**24  # bytes
+_MAX_POINTS = 3000  # answers on a path plus evaluations of a trace; real answers have fewer
+_MAX_HEADER_BYTES = 2**24
 
 
 class Failure(NamedTuple):
-    """How a run ended that gave no answer: status, reason, and its traceback."""
+    """The end of a run without an answer: status, reason and traceback."""
 
     status: Status
     reason: str
@@ -34,21 +34,20 @@ class Failure(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Return the failure that an exception is; what cannot be posed is unsupported, no crash."""
+        """Return an exception as a failure; a problem that cannot be built is unsupported."""
         if isinstance(error, NoSuchProblem):
             return cls(Status.UNSUPPORTED, one_line(str(error)), "")
         try:
-            told = traceback.format_exc()
-        except BaseException as other:  # of an exception whose own methods fail
-            told = f"no traceback: {type(other).__name__}"
-        lacking = isinstance(error, MemoryError)
-        status = Status.OUT_OF_MEMORY if lacking else Status.CRASHED
-        return cls(status, error_text(error), told.encode(errors="backslashreplace").decode())
+            output = traceback.format_exc()
+        except BaseException as other:  # the exception's own methods raise
+            output = f"no traceback: {type(other).__name__}"
+        status = Status.OUT_OF_MEMORY if isinstance(error, MemoryError) else Status.CRASHED
+        return cls(status, error_text(error), output.encode(errors="backslashreplace").decode())
 
 
 @dataclass(frozen=True)
-class Found:
-    """Of one `Solution` what the solver's process says, without its point."""
+class SolverReport:
+    """The claims and costs of one `Solution`, without its point."""
 
     status: Status
     claimed: Claim
@@ -62,30 +61,30 @@ class Found:
     derived_tol: float | None
 
     @classmethod
-    def of(cls, solution: Solution) -> Found:
-        """Return what is kept of a solution."""
-        own: dict[str, Any] = {each.name: getattr(solution, each.name) for each in fields(cls)}
-        own["note"], own["counters"] = one_line(solution.note), dict(solution.counters)
-        own["version"] = one_line(solution.version)
-        return cls(**own)
+    def of(cls, solution: Solution) -> SolverReport:
+        """Return the report on a solution."""
+        values: dict[str, Any] = {each.name: getattr(solution, each.name) for each in fields(cls)}
+        values["note"], values["counters"] = one_line(solution.note), dict(solution.counters)
+        values["version"] = one_line(solution.version)
+        return cls(**values)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a solver gave, taken apart.
+class SolverAnswer:
+    """A solver's answer without its points.
 
     Attributes
     ----------
-    found : of the answer; of a path one for each answer on it. values : of the path's parameter there.
+    reports : on the answer, or on each answer of a path. values : of the path's parameter there.
     claims : of the answers to subproblems.
     trace : time and iterations of each evaluation.
-    threads : the most that a numerical library of the process may use.
+    threads : the largest number that a numerical library of the process may use.
     importing : seconds of importing the solver.
-    status, reason, gap : of a path that ended early; `gap` is that of the answer where it did.
-    failure : how the run ended, if it gave no answer.
+    status, reason, gap : of a path that ended early; `gap` is that of its last answer.
+    failure : the end of a run without an answer.
     """
 
-    found: list[Found] = field(default_factory=list[Found])
+    reports: list[SolverReport] = field(default_factory=list[SolverReport])
     values: list[float] = field(default_factory=list[float])
     claims: list[Claim] = field(default_factory=list[Claim])
     trace: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
@@ -98,15 +97,15 @@ class Answer:
 
     @property
     def points(self) -> int:
-        """How many points it comes with."""
-        return len(self.found) + len(self.trace)
+        """Number of points sent with it."""
+        return len(self.reports) + len(self.trace)
 
 
-_LAYOUT = Layout[Answer](Answer)
+_LAYOUT = Layout[SolverAnswer](SolverAnswer)
 
 
-def packed(answer: Answer, points: Iterable[Point] = ()) -> bytes:
-    """Return an answer as a message; the points are those of `found`, then those of `trace`."""
+def pack_answer(answer: SolverAnswer, points: Iterable[Point] = ()) -> bytes:
+    """Return an answer as a message; the points are those of `reports`, then those of `trace`."""
     arrays = {
         f"{part} {number}": value
         for number, point in enumerate(points)
@@ -116,34 +115,34 @@ def packed(answer: Answer, points: Iterable[Point] = ()) -> bytes:
     return pack(answer, arrays)
 
 
-def read(
+def unpack_answer(
     message: BinaryIO, problem: Formulation, on_path: bool = False
-) -> tuple[Answer, list[Point]]:
-    """Return an answer to a problem, with its points; `on_path` for any number of them on a path.
+) -> tuple[SolverAnswer, list[Point]]:
+    """Return an answer to a problem and its points, any number of them if `on_path`.
 
     Raises
     ------
     Malformed
-        If the message is no answer to this problem.
+        If the message is not an answer to this problem.
     """
     n, outputs, weights = problem.n, problem.outputs, problem.n_weights
-    each = {
+    part_shapes = {
         "alpha": ((n * outputs,), (n, outputs)),
         "w": ((weights,), (problem.d, outputs)),
         "b": ((), (outputs,)),
         "rule": ((None,),) if problem.in_blocks else (),
     }
 
-    def shapes(answer: Answer) -> Shapes:
-        return {f"{part} {i}": each[part] for i in range(answer.points) for part in _PARTS}
+    def shapes(answer: SolverAnswer) -> Shapes:
+        return {f"{part} {i}": part_shapes[part] for i in range(answer.points) for part in _PARTS}
 
-    most = _MOST_HEADER + 8 * _MOST_POINTS * (n * outputs + weights + outputs)
-    answer, arrays = _LAYOUT.read(message, shapes, most)
+    max_bytes = _MAX_HEADER_BYTES + 8 * _MAX_POINTS * (n * outputs + weights + outputs)
+    answer, arrays = _LAYOUT.read(message, shapes, max_bytes)
     expected = len(answer.values) if on_path else 1
-    if answer.failure is None and len(answer.found) != expected:
-        raise Malformed(f"found: has {len(answer.found)} answers, expected {expected}")
-    found = [[arrays.get(f"{part} {i}") for part in _PARTS] for i in range(answer.points)]
+    if answer.failure is None and len(answer.reports) != expected:
+        raise Malformed(f"reports: has {len(answer.reports)} answers, expected {expected}")
+    parts = [[arrays.get(f"{part} {i}") for part in _PARTS] for i in range(answer.points)]
     return answer, [
         Point(alpha, w, float(b) if b is not None and b.ndim == 0 else b, rule)
-        for alpha, w, b, rule in found
+        for alpha, w, b, rule in parts
     ]

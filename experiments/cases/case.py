@@ -1,10 +1,10 @@
 """One run, inside a worker process: solve the problem, certify and measure the answer.
 
-The solver runs in a copy of this process, which serves one run and ends with it. Its answer, plain
-arrays and numbers, is certified here, where samples and compiled code are loaded, but no solver has ever
-run; or in another copy, if the problem itself needs code from outside.
+The solver runs in a fork of this process that ends with the run. Its answer, plain arrays and numbers,
+is certified here, where samples and compiled code are loaded but no solver has ever run; or in another
+fork if the problem itself needs user code.
 
-This module imports nothing numerical: the number of threads must be in the environment first.
+This module imports nothing numerical: the environment must set the number of threads first.
 """
 
 from __future__ import annotations
@@ -28,30 +28,29 @@ def run(
     report: Callable[[str], object],
     case: Case,
     threads: int,
-    apart: Callable[..., Returned] = call_in_copy,
+    isolated: Callable[..., Returned] = call_in_copy,
 ) -> bytes:
-    """Run one case and return what is recorded of it as a message, whatever happens.
+    """Run one case and return its outcome as a message, whatever happens.
 
     Parameters
     ----------
     report : called as each phase begins.
-    case : what to run.
-    threads : how many the solver may use.
-    apart : calls a function with arguments, see `workers.isolation.call_in_copy`.
+    threads : number of threads that the solver may use.
+    isolated : calls a function in a fork, see `workers.isolation.call_in_copy`.
     """
-    from dualgap.experiments.cases.judging import judged  # noqa: PLC0415 - after the environment is set
-    from dualgap.experiments.cases.plan import code_from_outside  # noqa: PLC0415
-    from dualgap.experiments.cases.solving import load_shared, solved  # noqa: PLC0415
+    from dualgap.experiments.cases.judging import certify_run  # noqa: PLC0415 - after the environment is set
+    from dualgap.experiments.cases.plan import user_code  # noqa: PLC0415
+    from dualgap.experiments.cases.solving import load_shared, solve_case  # noqa: PLC0415
 
     report("loading")
-    with suppress(Exception):  # it is met again, and recorded, where the problem is solved
+    with suppress(Exception):  # raised again, and recorded, when the problem is solved
         load_shared(case, report)
     report(f"{SETTING_UP} {case.solver.name}")
-    given = apart(solved, case, solving=partial(report, "solving"))
+    answer = isolated(solve_case, case, solving=partial(report, "solving"))
     report("certifying")
-    with given.file:
-        if not code_from_outside(case, "problem"):
-            return judged(str, case, given, threads)
-        found = apart(judged, case, given, threads)
-    with found.file:
-        return found.file.read(MOST_BYTES)
+    with answer.file:
+        if not user_code(case, "problem"):
+            return certify_run(str, case, answer, threads)
+        outcome = isolated(certify_run, case, answer, threads)
+    with outcome.file:
+        return outcome.file.read(MOST_BYTES)

@@ -1,6 +1,6 @@
-"""Certifying what a solver gave, and measuring it: where no solver has run.
+"""Certify a solver's answer and measure it, in a process where no solver has run.
 
-The problem is built anew from the file and the data. `status` describes the process, `claimed` is what
+The problem is built again from the file and the data. `status` is how the process ended, `claimed` what
 the solver claims, `verdict` what the certificate shows.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, cast
 import numpy as np
 
 from dualgap.experiments.cases import paths
-from dualgap.experiments.cases.answer import Answer, Failure, read
-from dualgap.experiments.cases.description import described
-from dualgap.experiments.cases.plan import Case, code_from_outside
-from dualgap.experiments.cases.records import Outcome, blank_record, failed, packed, versions
-from dualgap.experiments.cases.solving import posed
+from dualgap.experiments.cases.answer import Failure, SolverAnswer, unpack_answer
+from dualgap.experiments.cases.description import describe_optimum
+from dualgap.experiments.cases.plan import Case, user_code
+from dualgap.experiments.cases.records import Outcome, blank_record, failed, pack_outcome, versions
+from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.files.specs import Loaded
 from dualgap.experiments.records.columns import COUNTED
 from dualgap.experiments.workers.isolation import Returned
@@ -36,76 +36,78 @@ _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
 dual_residual complementarity projection_distance
 """
-_TRACED = "primal_objective dual_objective gap kkt_violation"
-_TRACED_FOR = 300.0  # seconds, half of what certifying may take
-_LONG = 3.0  # seconds: importing and compiling take less
-_MUCH = 10.0  # times as long as solving is what changes a comparison
-_MEASURABLE = 0.05  # seconds of solving, below which CPU time is no measure of threads
-_UNCLAIMED = 0.05  # seconds that a process may take besides what its solver claims, and half of all
-_ROWS = 1000  # predicted at a time
-_MOST_DRAWN = 5000  # samples of a model that is kept for a picture
+_TRACE_COLUMNS = "primal_objective dual_objective gap kkt_violation"
+_TRACE_BUDGET_S = 300.0  # half of the time limit of certifying
+_MIN_REPORTED_S = 3.0  # set-up that is worth a remark: importing and compiling take less
+_MIN_REPORTED_RATIO = 10.0  # and so many times the time of solving
+_MIN_THREADS_TIME_S = 0.05  # a shorter solve has no reliable ratio of CPU time to wall time
+_MAX_UNCLAIMED_S = 0.05  # process time that no solver has to account for
+_ROWS_PER_PREDICTION = 1000  # test samples whose kernel values fit in memory
+_MAX_DRAWN_SAMPLES = 5000  # of a model that is recorded for a figure
 
 
-def judged(_: Callable[[], object], case: Case, given: Returned, threads: int) -> bytes:
-    """Return the outcome of a case as a message, for whatever its solver's process left.
+def certify_run(_: Callable[[], object], case: Case, call: Returned, threads: int) -> bytes:
+    """Return the outcome of a case as a message, whatever its solver's process returned.
 
-    `threads` is how many the solver may use.
+    `threads` is the number of threads that the solver may use.
     """
     try:
-        apart = compiled_apart(code_from_outside(case, "problem"))
-        with warnings.catch_warnings(), np.errstate(), apart:
-            outcome = _judged(case, given, threads)
+        cache = compiled_apart(user_code(case, "problem"))
+        with warnings.catch_warnings(), np.errstate(), cache:
+            outcome = _certify(case, call, threads)
     except BaseException as error:
         outcome = failed(case, *Failure.of(error))
-    return packed(outcome)
+    return pack_outcome(outcome)
 
 
-def answered(
+def load_solution(
     file: Path, problem: Formulation, target_gap: float, rigorous: bool = False
 ) -> Solution:
-    """Return the answer in a file as one that a solver claims to be optimal.
+    """Return the answer in a file as a solution that claims to be optimal.
 
     Raises
     ------
     ValueError, OSError
-        If it cannot be read, or is no answer to this problem.
+        If it cannot be read, or is not an answer to this problem.
     """
     point, unknown = read_answer(file, problem), cast("Solver", None)
     limits: Any = {"target_gap": target_gap, "rigorous": rigorous}
     return Solution(problem, unknown, point, Status.FINISHED, "optimal", **limits)
 
 
-def judged_file(case: Case, folder: Path, key: str, known: str) -> Outcome:
-    """Return the outcome of an answer that was found elsewhere: a file in a folder, named by a key.
+def certify_file(case: Case, folder: Path, key: str, problem_hash: str) -> Outcome:
+    """Return the outcome of an answer by another program, the file `key`.* in a folder.
 
-    `known` is the hash of the problem that it answers; the time of whatever found it is not known.
+    `problem_hash` is that of the exported problem. The time of solving is unknown.
     """
     try:
         files = sorted(path for path in folder.iterdir() if path.name.startswith(f"{key}."))
         if len(files) != 1:
-            found = ", ".join(path.name for path in files) or "none"
-            return failed(case, "crashed", f"expected one answer {key}.*, found {found}")
-        problem, data = posed(case)
-        if problem.hash != known:
-            return failed(
-                case, "crashed", "the problem's data are others than when it was exported"
-            )
-        solution = answered(files[0], problem, case.target_gap, case.proven)
-        record = blank_record(case) | _answer(solution, 0.0) | _quality(solution, data)
+            names = ", ".join(path.name for path in files) or "none"
+            return failed(case, "crashed", f"expected one answer {key}.*, found {names}")
+        problem, data = load_problem(case)
+        if problem.hash != problem_hash:
+            return failed(case, "crashed", "the problem's data have changed since it was exported")
+        solution = load_solution(files[0], problem, case.target_gap, case.proven)
+        record = (
+            blank_record(case) | _answer_columns(solution, 0.0) | _quality_columns(solution, data)
+        )
         sizes = {"n": problem.n, "d": problem.d, "iterations": None, "problem_hash": problem.hash}
         record |= sizes | {"family_hash": problem.family_hash}
         diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
-        return Outcome(record, model=_model(solution), diagnosis=diagnosis)
-    except Exception as error:  # of this answer: the others are judged all the same
+        return Outcome(record, model=_model_arrays(solution), diagnosis=diagnosis)
+    except Exception as error:  # the other answers are still certified
         return failed(case, *Failure.of(error))
 
 
-def _judged(case: Case, given: Returned, threads: int) -> Outcome:
-    problem, data = posed(case)
+def _certify(case: Case, call: Returned, threads: int) -> Outcome:
+    problem, data = load_problem(case)
     try:
-        answer, points = read(given.file, problem, on_path=bool(case.problem.path))
+        answer, points = unpack_answer(call.file, problem, on_path=bool(case.problem.path))
     except Malformed as error:
-        return failed(case, "crashed", f"its process left something that is no answer: {error}")
+        return failed(
+            case, "crashed", f"its process returned something that is not an answer: {error}"
+        )
     if answer.failure is not None:
         return failed(case, *answer.failure)
     record = blank_record(case) | {
@@ -113,14 +115,14 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
         "family_hash": problem.family_hash,
         "n": problem.n,
         "d": problem.d,
-        "peak_rss": given.peak_rss,
+        "peak_rss": call.peak_rss,
         "threads": answer.threads,
     }
     if case.problem.path:
-        begun = perf_counter()
-        columns, rows = paths.judged(problem, cast("Dataset", data), case, answer, points)
+        started = perf_counter()
+        columns, rows = paths.certify_path(problem, cast("Dataset", data), case, answer, points)
         record |= columns
-        record |= _timed(record, given, threads, 2 * (perf_counter() - begun))
+        record |= _time_columns(record, call, threads, 2 * (perf_counter() - started))
         return Outcome(record, path=rows)
     solution = _solution(problem, case, answer, points[0])
     evaluations = [
@@ -129,43 +131,45 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     ]
     evaluating = 0.0
     if evaluations and (problem.may_be_infeasible or len(problem.parts) > 1):
-        # the first and the last are made while solving; those between them take at most half of its
-        # time, see `dualgap.solvers.running.loop`
-        begun = perf_counter()
+        # `dualgap.solvers.running.loop` evaluates the first and the last while solving; those between
+        # take at most half of its time
+        started = perf_counter()
         _ = evaluations[-1].certificate
-        evaluating = 2 * (perf_counter() - begun)
-    record |= _answer(solution, answer.importing)
+        evaluating = 2 * (perf_counter() - started)
+    record |= _answer_columns(solution, answer.importing)
     record |= {
-        "claimed": str(answer.found[0].claimed),
+        "claimed": str(answer.reports[0].claimed),
         "tol": solution.derived_tol or record["tol"],
     }
     if _is_loose(case) and solution.verdict == "inaccurate":
         key = case.solver.searched
-        chosen = f"The search chose {key} {case.solver.settings[key]:g}, above the target gap."
-        record |= {"reason": "; ".join(filter(None, (str(record["reason"]), chosen)))}
-    record |= _timed(record, given, threads, evaluating)
+        note = f"The search chose {key} {case.solver.settings[key]:g}, above the target gap."
+        record |= {"reason": "; ".join(filter(None, (str(record["reason"]), note)))}
+    record |= _time_columns(record, call, threads, evaluating)
     if solution.version:
-        known = {case.solver.label or case.solver.name: solution.version}
-        record |= {"versions": json.dumps(versions() | known)}
-    record |= _quality(solution, data) | (described(solution) if case.described else {})
+        solver_version = {case.solver.label or case.solver.name: solution.version}
+        record |= {"versions": json.dumps(versions() | solver_version)}
+    record |= _quality_columns(solution, data) | (
+        describe_optimum(solution) if case.described else {}
+    )
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha
-    trace, model = _trace(case, evaluations), _model(solution)
+    trace, model = _trace_rows(case, evaluations), _model_arrays(solution)
     return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
 
 
-def _solution(problem: Formulation, case: Case, answer: Answer, point: Point) -> Solution:
-    """Return the answer with its claims: what is optimal to a loose accuracy claims no optimum."""
-    unknown, loose, found = cast("Solver", None), _is_loose(case), answer.found[0]
+def _solution(problem: Formulation, case: Case, answer: SolverAnswer, point: Point) -> Solution:
+    """Return the answer with its claims; "optimal" to a loose tolerance becomes "stopped"."""
+    unknown, loose, report = cast("Solver", None), _is_loose(case), answer.reports[0]
     claims: list[Claim] = [
         "stopped" if loose and claim == "optimal" else claim
-        for claim in (found.claimed, *answer.claims)
+        for claim in (report.claimed, *answer.claims)
     ]
     return Solution(
         problem,
         unknown,
         point,
-        **vars(replace(found, claimed=claims[0])),
+        **vars(replace(report, claimed=claims[0])),
         target_gap=case.target_gap,
         rigorous=case.proven,
         parts=tuple(
@@ -175,48 +179,46 @@ def _solution(problem: Formulation, case: Case, answer: Answer, point: Point) ->
 
 
 def _is_loose(case: Case) -> bool:
-    """Whether a search chose an accuracy that nobody expects to reach the target."""
+    """Whether a search chose a tolerance that is not expected to reach the target."""
     key = case.solver.searched
     return key in ("tol", "gap") and case.solver.settings[key] > case.target_gap
 
 
-def _timed(
-    record: Mapping[str, Any], given: Returned, threads: int, excused: float
+def _time_columns(
+    record: Mapping[str, Any], call: Returned, threads: int, excused: float
 ) -> dict[str, Any]:
-    """Return a row's times and reason, with what its process took and its time does not show.
+    """Return a row's times and reason, corrected by the time that its process took.
 
-    What the solver claims neither as set-up nor as solving is added to its time, if it is `_UNCLAIMED`
-    above what is excused or was waited for, and half of all.
+    Time that the solver reports neither as set-up nor as solving is added to its solving time, if it
+    exceeds both half of the process time and `excused`, the wait for a processor and `_MAX_UNCLAIMED_S`.
     """
     setup, solve, cpu = (record[name] or 0.0 for name in ("time_setup", "time_solve", "cpu_time"))
-    told, times = [record["reason"]], dict[str, float]()
-    unclaimed = given.seconds - setup - solve
-    if unclaimed > max(_UNCLAIMED + excused + given.delayed, given.seconds / 2):
-        solve, cpu = solve + unclaimed, max(cpu, given.cpu_seconds - setup)
+    remarks, times = [record["reason"]], dict[str, float]()
+    unclaimed = call.seconds - setup - solve
+    if unclaimed > max(_MAX_UNCLAIMED_S + excused + call.delayed, call.seconds / 2):
+        solve, cpu = solve + unclaimed, max(cpu, call.cpu_seconds - setup)
         times = {"time_solve": solve, "cpu_time": cpu}
-        told += [
-            f"took {unclaimed:.2g} s claimed neither as set-up nor as solving, which are added"
-        ]
-    if solve > _MEASURABLE and (busy := cpu / solve) > threads + 0.5:
-        told += [f"used {busy:.1f} threads, {threads} were allowed"]
-    if setup > max(_LONG, _MUCH * solve):
-        told += [f"set-up took {setup:.1f} s, solving {solve:.2g} s"]
-    elsewhere = given.cpu_seconds - setup - cpu
-    if elsewhere > max(_LONG, _MUCH * solve):
-        told += [f"its process computed for {elsewhere:.1f} s besides set-up and solving"]
-    return times | {"reason": "; ".join(filter(None, told))}
+        remarks += [f"{unclaimed:.2g} s claimed neither as set-up nor as solving were added"]
+    if solve > _MIN_THREADS_TIME_S and (busy := cpu / solve) > threads + 0.5:
+        remarks += [f"used {busy:.1f} threads, {threads} were allowed"]
+    if setup > max(_MIN_REPORTED_S, _MIN_REPORTED_RATIO * solve):
+        remarks += [f"set-up took {setup:.1f} s, solving {solve:.2g} s"]
+    elsewhere = call.cpu_seconds - setup - cpu
+    if elsewhere > max(_MIN_REPORTED_S, _MIN_REPORTED_RATIO * solve):
+        remarks += [f"its process computed for {elsewhere:.1f} s outside set-up and solving"]
+    return times | {"reason": "; ".join(filter(None, remarks))}
 
 
-def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
-    """Return a row for each evaluation, or as many as take half the time of solving, and the last.
+def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
+    """Return one row per evaluation, as many as take half the time of solving, and the last.
 
-    Rates are fitted to all of them, where problems are described.
+    If problems are described, all evaluations have a row, as rates are fitted to them.
     """
     rows, due, spent = list[dict[str, Any]](), 0.0, 0.0
     for evaluation in evaluations:
         if evaluation.time < due and evaluation is not evaluations[-1]:
             continue
-        begun, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
+        started, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
         unknown = c.point.alpha is None or not problem.has_samples
         row: dict[str, Any] = {
             "run_id": case.run_id,
@@ -225,16 +227,16 @@ def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
             "n_support": None if unknown else describe(problem, c).support.size,
             "objective": problem.objective(c.primal_objective, c.dual_objective),
         }
-        rows.append(row | {name: getattr(c, name) for name in _TRACED.split()})
-        cost = perf_counter() - begun
+        rows.append(row | {name: getattr(c, name) for name in _TRACE_COLUMNS.split()})
+        cost = perf_counter() - started
         spent += cost
         later = 0.0 if case.described else evaluation.time + 2.0 * cost
-        due = later if spent < _TRACED_FOR else np.inf
+        due = later if spent < _TRACE_BUDGET_S else np.inf
     return rows
 
 
-def _answer(solution: Solution, importing: float) -> dict[str, Any]:
-    """Return the columns that come from the solver and from the certificate."""
+def _answer_columns(solution: Solution, importing: float) -> dict[str, Any]:
+    """Return the columns of the solver and of the certificate."""
     c = solution.certificate
     has_point = solution.point.alpha is not None or solution.point.w is not None
     return {name: float(getattr(c, name)) for name in _MEASURES.split()} | {
@@ -250,15 +252,15 @@ def _answer(solution: Solution, importing: float) -> dict[str, Any]:
         "iterations": solution.iterations if has_point else None,
         "n_kernel_evals": solution.counters.get("kernel_evaluations"),
         **{
-            own.name: solution.counters[own.name]
-            for own in COUNTED
-            if own.name in solution.counters
+            column.name: solution.counters[column.name]
+            for column in COUNTED
+            if column.name in solution.counters
         },
     }
 
 
-def _quality(solution: Solution, data: Loaded) -> dict[str, Any]:
-    """Return what the answer means for the samples: support vectors, margin, accuracies."""
+def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
+    """Return support vectors, margin and accuracies of the answer."""
     if solution.alpha is None or not solution.problem.has_samples:
         return {}
     geometry, problem = solution.geometry, solution.problem
@@ -271,17 +273,21 @@ def _quality(solution: Solution, data: Loaded) -> dict[str, Any]:
         "train_accuracy": problem.task.score(geometry.decision, problem.expected),
     }
     if data.X_test is not None and data.y_test is not None:
-        X = data.X_test  # in blocks of rows, whose kernel values fit in memory
-        blocks = [X[i : i + _ROWS] for i in range(0, X.shape[0], _ROWS)]
+        X = data.X_test
+        blocks = [
+            X[i : i + _ROWS_PER_PREDICTION] for i in range(0, X.shape[0], _ROWS_PER_PREDICTION)
+        ]
         predicted = np.concatenate([geometry.decision_function(block) for block in blocks])
         quality["test_accuracy"] = problem.task.score(predicted, data.y_test)
     return quality
 
 
-def _model(solution: Solution) -> dict[str, Any]:
-    """Return the arrays that draw the decision function of samples in the plane."""
+def _model_arrays(solution: Solution) -> dict[str, Any]:
+    """Return the arrays that draw the decision function in the plane; {} if it is not drawn."""
     problem, point = solution.problem, solution.certificate.point
-    drawable = problem.d == 2 and problem.n <= _MOST_DRAWN and problem.outputs == len(problem.parts)
+    drawable = (
+        problem.d == 2 and problem.n <= _MAX_DRAWN_SAMPLES and problem.outputs == len(problem.parts)
+    )
     drawable = (
         drawable and problem.has_samples and (problem.has_margin or problem.task is not LABELS)
     )
@@ -292,4 +298,6 @@ def _model(solution: Solution) -> dict[str, Any]:
         "y": problem.y,
         "offsets": solution.certificate.offsets,
     }
-    return {name: np.asarray(own, np.float64) for name, own in arrays.items() if own is not None}
+    return {
+        name: np.asarray(array, np.float64) for name, array in arrays.items() if array is not None
+    }

@@ -1,8 +1,8 @@
-"""From an experiment to its list of cases: pure, and the same on every machine.
+"""Plan the cases of an experiment: a pure function with the same result on every machine.
 
-For each problem all solvers run once, then all again, in an order shuffled anew each time, so that
-neither a warm machine nor a busy hour favours one of them. Where noise is to be measured, the first
-configuration of each solver runs twice in every round, at two places of its order (see `noise`).
+Every repetition runs all solvers on a problem once, in a newly shuffled order, so that neither a warm
+machine nor a busy hour favours one of them. If noise is measured, the first configuration of each solver
+runs twice per repetition, at two positions of the order (see `noise`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dualgap.problems import FORMULATIONS
 from dualgap.problems.datasets import SOURCES
 from dualgap.solvers import SOLVERS
 
-if TYPE_CHECKING:  # a worker plans nothing: it reads no experiment files
+if TYPE_CHECKING:  # workers never plan, and need not import experiment files
     from dualgap.experiments.files.experiment import Experiment
 
 
@@ -31,17 +31,16 @@ class Case:
 
     Attributes
     ----------
-    run_id : hash of everything that decides what is run.
+    run_id : hash of everything that determines the run.
     problem_id : a readable name of the problem, unique in the plan.
-    seed : for a solver that draws random numbers; None where there is nothing to seed.
-    folder : where relative paths begin; not part of the identity.
-    proven : whether its bounds are to be theorems, see `dualgap.problems.certificates.proof`.
+    seed : for a solver that draws random numbers, else None.
+    folder : base of relative paths; not part of the identity.
+    proven : whether bounds are proven in ball arithmetic, see `dualgap.problems.certificates.proof`.
     described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
-    checkpoints : a folder of its own for what a solver goes on from if the run is killed.
-    after : the id of the run at whose answer it begins, empty for the first of a series; None where no
-        run begins at another's answer. before : the problem of that run. initial : its dual variables,
-        None until they are known, or if there are none.
+    checkpoints : folder from which a solver resumes if the run is killed.
+    after : id of the run whose answer is the starting point, "" for the first of a series; None without
+        warm starts. before : the problem of that run. initial : its dual variables, None if unknown.
     """
 
     run_id: str
@@ -65,21 +64,21 @@ class Case:
 
 
 def plan(experiment: Experiment) -> list[Case]:
-    """Return the cases of an experiment in the order in which they are started."""
+    """Return the cases of an experiment in the order in which they run."""
     names = problem_names(map(vars, experiment.problems))
     first = {solver.name: solver for solver in reversed(experiment.solvers)}
     repeats = first.values() if experiment.noise else ()
     entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in repeats)]
     cases, last = list[Case](), dict[Any, Case]()
     for problem, name in zip(experiment.problems, names, strict=True):
-        others = {k: v for k, v in problem.parameters.items() if k not in ("C", "lam", "epsilon")}
-        alike = str(replace(problem, parameters=others)) if experiment.warm_start else ""
+        fixed = {k: v for k, v in problem.parameters.items() if k not in ("C", "lam", "epsilon")}
+        series = str(replace(problem, parameters=fixed)) if experiment.warm_start else ""
         for repetition in range(experiment.repetitions):
             order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
             for index in order.tolist():
-                before = last.get((alike, index, repetition))
+                before = last.get((series, index, repetition))
                 case = _case(experiment, problem, name, entrants[index], repetition, before)
-                last[alike, index, repetition] = case
+                last[series, index, repetition] = case
                 cases.append(case)
     return cases
 
@@ -98,7 +97,7 @@ def _case(
     seed = solver.settings.get("seed")
     if solver.seeded:
         seed = int(_rng(experiment.seed, named, repetition).integers(2**31))
-    decides: dict[str, Any] = {
+    run_settings: dict[str, Any] = {
         "target_gap": problem.path.get("gap", experiment.target_gap),
         "time_limit": experiment.time_limit,
         "memory_limit": experiment.memory_limit,
@@ -107,12 +106,12 @@ def _case(
         "described": experiment.describe,
         "after": (last.run_id if last else "") if warm else None,
     }
-    known = [vars(problem), named, decides]
+    identity = [vars(problem), named, run_settings]
     if solver.searched:  # the first run of a search, see `cases.search`
-        follows = f".{repetition}{'a' * aa_repeat}" if repetition or aa_repeat else ""
-        run_id = f"{digest(known)[:16]}{follows}-00"
+        suffix = f".{repetition}{'a' * aa_repeat}" if repetition or aa_repeat else ""
+        run_id = f"{digest(identity)[:16]}{suffix}-00"
     else:
-        run_id = digest(known, repetition, seed, aa_repeat)[:16]
+        run_id = digest(identity, repetition, seed, aa_repeat)[:16]
     return Case(
         run_id,
         name,
@@ -122,30 +121,30 @@ def _case(
         seed,
         folder=experiment.folder,
         aa_repeat=aa_repeat,
-        before=last.problem if last and decides["after"] else None,
-        **decides,
+        before=last.problem if last and run_settings["after"] else None,
+        **run_settings,
     )
 
 
-def named_alike(cases: Sequence[Case], known: Mapping[str, Any]) -> list[Case]:
-    """Return the cases with the names that problems have in a folder, and new ones beside them.
+def keep_existing_names(cases: Sequence[Case], existing: Mapping[str, Any]) -> list[Case]:
+    """Return the cases with the problem names of a folder, and new names for other problems.
 
     Parameters
     ----------
-    known : the specifications of the folder's problems, by their names.
+    existing : the specifications of the folder's problems, by name.
     """
-    own = {id(case.problem): case.problem for case in cases}
-    keys = {key: digest(vars(problem)) for key, problem in own.items()}
-    old = {digest(spec): (name, spec) for name, spec in known.items()}
+    problems = {id(case.problem): case.problem for case in cases}
+    keys = {key: digest(vars(problem)) for key, problem in problems.items()}
+    old = {digest(spec): (name, spec) for name, spec in existing.items()}
     specs = {key: spec for key, (_, spec) in old.items()}
-    specs |= {keys[key]: vars(problem) for key, problem in own.items()}
+    specs |= {keys[key]: vars(problem) for key, problem in problems.items()}
     names = dict(zip(specs, problem_names(specs.values()), strict=True))
     names |= {key: name for key, (name, _) in old.items()}
     return [replace(case, problem_id=names[keys[id(case.problem)]]) for case in cases]
 
 
-def code_from_outside(case: Case, part: str = "solver") -> str:
-    """Return the names of the code from outside, a file's or a plug-in's, that a part of a case runs.
+def user_code(case: Case, part: str = "solver") -> str:
+    """Return the names of the user code, files and plug-ins, that a part of a case runs.
 
     `part` is "dataset", "problem" (with its data set) or "solver" (the whole run).
     """
@@ -155,16 +154,16 @@ def code_from_outside(case: Case, part: str = "solver") -> str:
         "problem": (list(vars(problem).values()), problem.formulation, FORMULATIONS),
         "solver": (list(vars(solver).values()), solver.name, SOLVERS),
     }
-    found = set[str]()
-    for name, (spec, class_name, registry) in parts.items():
-        found |= outside_names(spec) | ({class_name} & registry.plugins.keys())
-        if name == part:
+    names = set[str]()
+    for key, (spec, class_name, registry) in parts.items():
+        names |= outside_names(spec) | ({class_name} & registry.plugins.keys())
+        if key == part:
             break
-    return " ".join(sorted(found))
+    return " ".join(sorted(names))
 
 
 def search_of(run_id: str) -> str:
-    """Return what the ids of all runs of one search begin with; of other runs the id itself."""
+    """Return the common id prefix of the runs of a search; for other runs the id itself."""
     return run_id.partition("-")[0]
 
 

@@ -1,4 +1,4 @@
-"""What is recorded of a run: one row of results, rows of its trace, and perhaps a small model."""
+"""The record of a run: one row of results, the rows of its trace, and possibly a small model."""
 
 import json
 import platform
@@ -24,18 +24,18 @@ _PLUGINS = ("dualgap.solvers", "dualgap.formulations", "dualgap.datasets")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run gave.
+    """The result of one run.
 
     Attributes
     ----------
-    record : a value for every column; None where there is none.
-    trace : one row for each evaluation of the solver.
-    model : arrays that draw the decision function of samples in the plane, and once it is read the
-        kernel's description as JSON; empty for others.
-    output : the end of what the run printed.
-    diagnosis : the fields of the answer's `Diagnosis`, empty if it has none.
-    path : of a path one row for each answer on it, from the lowest value.
-    answer : the dual variables, if another run begins at them.
+    record : a value for every column, None if missing.
+    trace : one row per evaluation of the solver.
+    model : arrays that draw the decision function in the plane, and after reading the problem as JSON;
+        empty for other problems.
+    output : the end of the run's printed output.
+    diagnosis : the fields of the answer's `Diagnosis`, empty if there is none.
+    path : one row per answer on a path, from the lowest value.
+    answer : the dual variables, if another run starts from them.
     """
 
     record: dict[str, Any]
@@ -48,16 +48,16 @@ class Outcome:
 
     @property
     def run_id(self) -> str:
-        """Which case this is the outcome of."""
+        """Id of the case."""
         return self.record["run_id"]
 
 
 def blank_record(case: Case) -> dict[str, Any]:
-    """Return a record with what is known before the run, and None for everything else."""
+    """Return a record with the values known before the run, and None for all others."""
     parameters = case.problem.parameters
     settings = case.solver.settings | ({"seed": case.seed} if case.solver.seeded else {})
     search, _, step = case.run_id.partition("-")
-    known = {
+    columns = {
         "run_id": case.run_id,
         "problem_id": case.problem_id,
         "formulation": case.problem.formulation,
@@ -85,33 +85,33 @@ def blank_record(case: Case) -> dict[str, Any]:
         "search": search if step else "",
         "step": int(step) if step else None,
     }
-    return dict.fromkeys(COLUMNS) | known
+    return dict.fromkeys(COLUMNS) | columns
 
 
 def failed(
     case: Case, status: str, reason: str, output: str = "", signal: str | None = None
 ) -> Outcome:
-    """Return the outcome of a run that gave no answer."""
-    known = {"status": status, "reason": reason, "signal": signal}
-    return Outcome(blank_record(case) | known, output=output)
+    """Return the outcome of a run without an answer."""
+    columns = {"status": status, "reason": reason, "signal": signal}
+    return Outcome(blank_record(case) | columns, output=output)
 
 
 Cell = bool | int | float | str | None
 Row = dict[str, Cell]
-_Told = tuple[Row, list[Row], str, Row, list[Row]]  # an outcome without its arrays
-_LAYOUT = Layout[_Told](_Told)
+_Header = tuple[Row, list[Row], str, Row, list[Row]]  # an outcome without its arrays
+_LAYOUT = Layout[_Header](_Header)
 _ANSWER = "answer"
-_KNOWN = {own.name for own in FILES["runs.csv"]}
-# what decides is known where a run is planned, and what it ran on where it ran
-_OF_THE_RUN = {"claimed", "verdict", "bound_source", "host", "versions"}
+_COLUMN_NAMES = {column.name for column in FILES["runs.csv"]}
+# columns of `blank_record` that the worker decides; all others are as planned, whatever it sends
+_WORKER_COLUMNS = {"claimed", "verdict", "bound_source", "host", "versions"}
 
 
-def packed(outcome: Outcome) -> bytes:
+def pack_outcome(outcome: Outcome) -> bytes:
     """Return an outcome as a message, see `workers.wire`."""
     arrays = {name: array for name, array in outcome.model.items() if name != "problem"}
     arrays |= {} if outcome.answer is None else {_ANSWER: outcome.answer}
-    told = outcome.record, outcome.trace, outcome.output, outcome.diagnosis, outcome.path
-    return pack(told, arrays)
+    header = outcome.record, outcome.trace, outcome.output, outcome.diagnosis, outcome.path
+    return pack(header, arrays)
 
 
 def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
@@ -120,23 +120,23 @@ def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
     Raises
     ------
     Malformed
-        If the message is no outcome of this case.
+        If the message is not an outcome of this case.
     """
     (record, trace, output, diagnosis, path), arrays = _LAYOUT.read(message, _shapes)
-    if wrong := (set(COLUMNS) - record.keys()) | (record.keys() - _KNOWN):
+    if wrong := (set(COLUMNS) - record.keys()) | (record.keys() - _COLUMN_NAMES):
         raise Malformed(f"columns: {', '.join(sorted(wrong))[:200]}")
-    known = blank_record(case)
-    decided = {k: known[k] for k in COLUMNS if known[k] is not None and k not in _OF_THE_RUN}
+    blank = blank_record(case)
+    planned = {k: blank[k] for k in COLUMNS if blank[k] is not None and k not in _WORKER_COLUMNS}
     trace, path = ([row | {"run_id": case.run_id} for row in rows] for rows in (trace, path))
     model: dict[str, Any] = {name: a for name, a in arrays.items() if name != _ANSWER}
     if model:
         model["problem"] = np.str_(json.dumps([vars(case.problem), case.folder]))
-    return Outcome(record | decided, trace, model, output, diagnosis, path, arrays.get(_ANSWER))
+    return Outcome(record | planned, trace, model, output, diagnosis, path, arrays.get(_ANSWER))
 
 
-def _shapes(told: _Told) -> Shapes:
-    """Return which arrays an outcome has on so many samples: a picture's, and dual variables."""
-    n = told[0].get("n")
+def _shapes(header: _Header) -> Shapes:
+    """Return the shapes of the arrays that an outcome may have: of a model, and dual variables."""
+    n = header[0].get("n")
     if not isinstance(n, int):
         return {}
     alpha, weights = ((n,), (n, None)), ((2,), (2, None))
@@ -146,12 +146,12 @@ def _shapes(told: _Told) -> Shapes:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide numbers and times, plug-ins too."""
-    found = {"python": platform.python_version()}
+    """Return the versions of Python, plug-ins, and packages that affect numbers and times."""
+    installed = {"python": platform.python_version()}
     plugins = {e.dist.name for group in _PLUGINS for e in entry_points(group=group) if e.dist}
     for package in [*PACKAGES, *sorted(plugins)]:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed

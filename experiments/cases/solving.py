@@ -1,6 +1,6 @@
-"""Solving one case, in a process that the solver has to itself: the only module that runs one.
+"""Solve one case, in a process of its own: the only module that runs a solver.
 
-What the solver gave leaves as a message of plain arrays and numbers, see `answer`.
+The answer is returned as a message of plain arrays and numbers, see `answer`.
 """
 
 import json
@@ -15,8 +15,8 @@ from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_info
 
 from dualgap.experiments.cases import paths
-from dualgap.experiments.cases.answer import Answer, Failure, Found, packed
-from dualgap.experiments.cases.plan import Case, code_from_outside
+from dualgap.experiments.cases.answer import Failure, SolverAnswer, SolverReport, pack_answer
+from dualgap.experiments.cases.plan import Case, user_code
 from dualgap.experiments.files.specs import Loaded, build_problem, build_solver, build_source
 from dualgap.experiments.workers.start import COMPILING
 from dualgap.problems import Formulation, Point, reduce
@@ -25,42 +25,42 @@ from dualgap.solvers import Solution, Status, solve
 from dualgap.solvers.numerics.warm_up import warm_up
 
 _LOADED = dict[tuple[str, str], Loaded]()  # the data set of the last case
-_WAKING = 80  # rows of a product that OpenBLAS computes on all threads
+_THREADED_ROWS = 80  # of a matrix product that OpenBLAS computes on all threads
 
 
-def solved(begin: Callable[[], object], case: Case) -> bytes:
-    """Return the answer to a case as a message, or how it failed, whatever the solver raises.
+def solve_case(started: Callable[[], object], case: Case) -> bytes:
+    """Return the answer to a case, or its failure, as a message, whatever the solver raises.
 
-    `begin` is called when the problem is there, before the solver is imported, and again when the solver
-    is set up.
+    `started` is called once the problem is loaded, before the solver is imported, and again once the
+    solver is set up.
     """
     try:
-        with warnings.catch_warnings(), np.errstate(), compiled_apart(code_from_outside(case)):
-            return _solved(begin, case)
+        with warnings.catch_warnings(), np.errstate(), compiled_apart(user_code(case)):
+            return _solve_case(started, case)
     except BaseException as error:  # a solver may also call sys.exit
-        return packed(Answer(failure=Failure.of(error)))
+        return pack_answer(SolverAnswer(failure=Failure.of(error)))
 
 
-def _solved(begin: Callable[[], object], case: Case) -> bytes:
-    clock, (problem, _) = perf_counter, posed(case)
-    np.random.seed(case.repetition)  # noqa: NPY002 - for solvers from outside that draw from it
-    square = np.ones((_WAKING, _WAKING))
-    dgemm(1.0, square, square)  # starts the threads that a copy of a process begins without
-    begin()
-    begun = clock()
+def _solve_case(started: Callable[[], object], case: Case) -> bytes:
+    clock, (problem, _) = perf_counter, load_problem(case)
+    np.random.seed(case.repetition)  # noqa: NPY002 - user solvers may draw from it
+    square = np.ones((_THREADED_ROWS, _THREADED_ROWS))
+    dgemm(1.0, square, square)  # starts the threads of BLAS, which a fork does not inherit
+    started()
+    start = clock()
     solver = build_solver(case.solver, case.folder, case.seed)
-    # naming the file of samples in memory would hash them, on the clock
+    # checkpoints are named by a hash of the samples; in memory it would be computed on the clock
     if case.checkpoints and problem.in_blocks and getattr(solver, "checkpoints", "") is None:
         solver = replace(solver, checkpoints=case.checkpoints)
-    importing = clock() - begun
+    importing = clock() - start
     if case.problem.path:
-        begin()
-        ended, solutions = paths.traced(problem, solver, case)
-        answer = replace(ended, importing=importing, threads=_most_threads())
-        return packed(answer, [solution.point for solution in solutions])
+        started()
+        path, solutions = paths.follow_path(problem, solver, case)
+        answer = replace(path, importing=importing, threads=_max_threads())
+        return pack_answer(answer, [solution.point for solution in solutions])
     initial = None
     if case.initial is not None and case.before is not None:
-        other, _ = posed(replace(case, problem=case.before))
+        other, _ = load_problem(replace(case, problem=case.before))
         initial = Solution(other, solver, Point(alpha=case.initial), Status.FINISHED)
     solution = solve(
         problem,
@@ -68,21 +68,23 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
         target_gap=case.target_gap,
         time_limit=case.time_limit,
         initial=initial,
-        callback=(lambda _: None) if case.trace else None,  # evaluations are certified later on
-        started=cache(begin),
+        callback=(lambda _: None) if case.trace else None,  # evaluations are certified later
+        started=cache(started),
     )
-    answer = Answer(
-        found=[Found.of(solution)],
+    answer = SolverAnswer(
+        reports=[SolverReport.of(solution)],
         claims=[each.claimed for each in solution.parts],
         trace=[(evaluation.time, evaluation.iteration) for evaluation in solution.trace],
-        threads=_most_threads(),
+        threads=_max_threads(),
         importing=importing,
     )
-    return packed(answer, [solution.point, *(evaluation.point for evaluation in solution.trace)])
+    return pack_answer(
+        answer, [solution.point, *(evaluation.point for evaluation in solution.trace)]
+    )
 
 
-def posed(case: Case) -> tuple[Formulation, Loaded]:
-    """Return the problem of a case, built from the file and the data, and its samples."""
+def load_problem(case: Case) -> tuple[Formulation, Loaded]:
+    """Return the problem of a case, and the data that it is built from."""
     data = _load(json.dumps(case.problem.dataset), case.folder)
     return build_problem(case.problem, data, case.folder), data
 
@@ -90,7 +92,7 @@ def posed(case: Case) -> tuple[Formulation, Loaded]:
 def _load(dataset: str, folder: str) -> Loaded:
     """Return a data set; consecutive cases on the same data read it once.
 
-    The one before is let go first: a limit of memory, or the machine, might not have room for both.
+    The previous one is released first: both may not fit in memory.
     """
     if (dataset, folder) not in _LOADED:
         _LOADED.clear()
@@ -99,12 +101,12 @@ def _load(dataset: str, folder: str) -> Loaded:
 
 
 def load_shared(case: Case, report: Callable[[str], object]) -> None:
-    """Load samples and compiled code that later cases use too, but nothing from outside."""
-    if code_from_outside(case, "dataset"):
-        _LOADED.clear()  # a copy of this process would have it too
+    """Load samples and compiled code that later cases can share, but no user code."""
+    if user_code(case, "dataset"):
+        _LOADED.clear()  # a fork would inherit it
         return
     data = _load(json.dumps(case.problem.dataset), case.folder)
-    if code_from_outside(case):
+    if user_code(case):
         return
     solver = build_solver(case.solver, case.folder, case.seed)
     if not type(solver).__module__.startswith("dualgap.solvers.external."):
@@ -117,6 +119,6 @@ def load_shared(case: Case, report: Callable[[str], object]) -> None:
                 solver.prepare(reduce(part.problem, solver.form).form)
 
 
-def _most_threads() -> int | None:
-    """Return the most threads that a numerical library of this process may use."""
+def _max_threads() -> int | None:
+    """Return the largest number of threads that a numerical library of this process may use."""
     return max((int(pool["num_threads"]) for pool in threadpool_info()), default=None)

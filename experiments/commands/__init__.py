@@ -1,1 +1,1 @@
-"""What the commands of `dualgap` do."""
+"""The commands of `dualgap`."""

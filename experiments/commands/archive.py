@@ -1,9 +1,8 @@
-"""A folder of runs as one zip for a paper, and the check of such an archive: it is run again.
+"""Archive a results folder as one zip file for a paper, and check an archive by rerunning it.
 
-It holds what the folder holds, and beside it the tables as CSV, figures, the versions of all installed
-packages, in `inputs` the files that the experiment names by paths inside its folder, as its runs used
-them, a checksum of each file, and what describes it: `datapackage.json` (Frictionless) and
-`ro-crate-metadata.json` (RO-Crate 1.1).
+An archive holds the files of the folder, the tables as CSV, figures, the versions of all installed
+packages, the experiment's input files inside its folder (in `inputs`), a checksum of each file, and two
+descriptions: `datapackage.json` (Frictionless) and `ro-crate-metadata.json` (RO-Crate 1.1).
 """
 
 import hashlib
@@ -20,7 +19,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from dualgap.experiments.analysis.compare import set_side_by_side
-from dualgap.experiments.commands.run import RunOptions, planned_in, record
+from dualgap.experiments.commands.run import RunOptions, replan_from_folder, run_missing
 from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.plots import plot_all
@@ -35,36 +34,36 @@ from dualgap.experiments.tables.comparison import to_json, to_terminal
 from dualgap.experiments.tables.summary import summarise, to_markdown
 from dualgap.problems.validation import DAMAGE
 
-CRATE, CHECKSUMS, LOCK = "ro-crate-metadata.json", "checksums.sha256", "environment.txt"
+CRATE = "ro-crate-metadata.json"
+CHECKSUMS = "checksums.sha256"
+LOCK = "environment.txt"
 _CITATION = Path(__file__).resolve().parents[2] / "CITATION.cff"
-_INPUTS = "inputs"  # the folder of an archive where relative paths of its experiment begin
-_LARGEST = 2**34  # bytes of an archive's content
+_INPUTS = "inputs"  # base of the experiment's relative paths in an archive
+_MAX_CONTENT_BYTES = 2**34  # a larger one may be a zip bomb
 
 
 def write_archive(folder: Path, out: Path) -> None:
-    """Write a folder of runs as an archive, and print what of it is left out.
+    """Write a results folder as an archive, and print which files are left out.
 
     Raises
     ------
     StoreError
-        If the folder holds no results or is written to, some of its runs are missing, or a file that
-        they used has changed since.
+        If the folder holds no results or is being written to, runs are missing, or one of their input
+        files has changed since.
     """
     with unchanged(folder):
         recorded = RunFolder(folder)
-        if lacking := recorded.missing:
-            raise StoreError(
-                f"{folder}: {lacking} of its planned runs are missing; resume it first"
-            )
+        if missing := recorded.missing:
+            raise StoreError(f"{missing} planned runs of {folder} are missing. Resume it first.")
         inputs = _inputs_of(folder, recorded.manifest)
         paths = _files_in(folder, out) | inputs
         content = {name: path.read_bytes() for name, path in paths.items()}
         programs = {name for name, path in paths.items() if path.stat().st_mode & S_IXUSR}
-        with TemporaryDirectory() as scratch:  # a killed command may have left half of the figures
+        with TemporaryDirectory() as scratch:  # figures of a killed command may be incomplete
             for path in plot_all(folder, (), Path(scratch)):
                 content[f"figures/{path.name}"] = path.read_bytes()
     manifest = recorded.manifest | {"folder": _INPUTS if inputs else ""}
-    del manifest["experiment"]  # which is a file of its own
+    del manifest["experiment"]  # a separate file
     lock = sorted({f"{each.name}=={each.version}" for each in distributions()}, key=str.lower)
     content |= {
         **recorded.csv_files(),
@@ -74,26 +73,26 @@ def write_archive(folder: Path, out: Path) -> None:
     }
     if _CITATION.is_file():
         content[_CITATION.name] = _CITATION.read_bytes()
-    for name in (CRATE, CHECKSUMS):  # of an archive that was unpacked
+    for name in (CRATE, CHECKSUMS):  # of an unpacked archive
         content.pop(name, None)
     lines = [f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in content.items()]
-    content[CHECKSUMS] = "".join(lines).encode()  # as `sha256sum --check` reads it
-    # without a checksum, as an author and a licence are written there
+    content[CHECKSUMS] = "".join(lines).encode()  # in the format of `sha256sum --check`
+    # without a checksum, so that an author and a licence can be added
     content[CRATE] = json.dumps(_crate(manifest, content), indent=1).encode()
-    whole = BytesIO()
-    with ZipFile(whole, "w", ZIP_DEFLATED) as archive:
+    buffer = BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for name, each in content.items():
             member = ZipInfo(name, localtime()[:6])
             member.compress_type = ZIP_DEFLATED
             member.external_attr = (S_IFREG | (0o755 if name in programs else 0o644)) << 16
             archive.writestr(member, each)
-    disk.replace(out, whole.getvalue())  # an earlier archive stays until this one is written
+    disk.replace(out, buffer.getvalue())  # keeps an earlier archive until this one is complete
 
 
 def _files_in(folder: Path, out: Path) -> dict[str, Path]:
-    """Return the files of a folder by their names in its archive, without links and hidden files.
+    """Return the files of a folder by name in its archive, without links and hidden files.
 
-    Records of SLURM jobs in `slots` are left out too, as the log has them.
+    Records of SLURM jobs in `slots` are left out too; the log contains them.
     """
     files, left_out = dict[str, Path](), list[str]()
     for path in sorted(folder.rglob("*")):
@@ -104,19 +103,19 @@ def _files_in(folder: Path, out: Path) -> dict[str, Path]:
             files[relative.as_posix()] = path
     if left_out:
         names = ", ".join(map(repr, left_out))
-        say(f"{folder}: hidden files and links are left out: {names}", err=True)
+        say(f"Hidden files and links of {folder} are left out: {names}", err=True)
     return files
 
 
 def _inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
-    """Return the files that the runs of a folder use by their names in its archive.
+    """Return the input files of a folder's runs by name in its archive.
 
     Raises
     ------
     StoreError
-        If one has changed since the runs, by the checksums of the manifest.
+        If the checksum of one differs from that in the manifest.
     """
-    inputs, files = input_files(planned_in(folder)), dict[str, Path]()
+    inputs, files = input_files(replan_from_folder(folder)), dict[str, Path]()
     code = code_version({file.path for file in inputs.values() if file.is_code})
     data = manifest.get("data", {})
     for name, file in inputs.items():
@@ -126,28 +125,28 @@ def _inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
             unchanged_input = name in data and file.checksums(data[name]) == data[name]
         if not unchanged_input:
             raise StoreError(
-                f"{folder}: {name} has changed since its runs; restore the file that they used, or run "
-                f"them again with: dualgap run {folder} --out {folder} --force"
+                f"{name} has changed since the runs of {folder}. Restore the old file, or rerun them: "
+                f"dualgap run {folder} --out {folder} --force"
             )
         try:
             path = safe_path(name.rpartition(":")[0] if file.is_code else name)
             files[f"{_INPUTS}/{path}"] = file.path
         except ValueError:
-            say(f"{name}: is outside the experiment's folder, and left out", err=True)
+            say(f"{name} is outside the experiment's folder and is left out.", err=True)
     for name in sorted(data.keys() - inputs.keys()):
-        say(f"{name}: is no longer there, and left out", err=True)
+        say(f"{name} no longer exists and is left out.", err=True)
     return files
 
 
 def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the description of an archive as an RO-Crate has it.
+    """Return the RO-Crate metadata of an archive.
 
-    Its licence is that of the toolkit, until whoever publishes the archive gives it another.
+    Its licence is that of the toolkit; whoever publishes the archive may change it.
     """
     release = manifest["versions"].get("dualgap", "")
     about = (
         f"The {len(manifest['run_ids'])} runs of the dualgap experiment {manifest['name']}, with "
-        "certified bounds of each answer; `dualgap run ARCHIVE.zip --check` runs them again."
+        "certified bounds for each answer; `dualgap run ARCHIVE.zip --check` reruns them."
     )
     files = [
         {
@@ -192,7 +191,7 @@ def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[st
         "result": {"@id": "runs.csv"},
         "endTime": manifest["date"],
     }
-    described = {
+    descriptor = {
         "@id": CRATE,
         "@type": "CreativeWork",
         "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
@@ -200,40 +199,42 @@ def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[st
     }
     return {
         "@context": "https://w3id.org/ro/crate/1.1/context",
-        "@graph": [described, root, licence, software, action, *files],
+        "@graph": [descriptor, root, licence, software, action, *files],
     }
 
 
 def check_archive(file: Path, out: Path | None, options: RunOptions) -> int:
-    """Run an archive again and print what has changed; return the exit code."""
+    """Rerun an archive and print the differences; return the exit code."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "archive"
         _extract(file, folder)
         old = RunFolder(folder)
-        old_results = old.results  # a damaged one is refused before anything is run
-        described = read_experiment(folder / EXPERIMENT)
-        again, early = record(described, out or Path(scratch) / "again", options, folder)
+        old_results = old.results  # refuse a damaged archive before running anything
+        experiment = read_experiment(folder / EXPERIMENT)
+        again, stop_reason = run_missing(
+            experiment, out or Path(scratch) / "again", options, folder
+        )
         changes = set_side_by_side(old_results, again.results)
         manifests = old.manifest, again.manifest
     if options.as_json:
-        known = {"archive": str(file), "ended": early or None}
-        print_json(known | to_json(changes, *manifests))
+        header = {"archive": str(file), "ended": stop_reason or None}
+        print_json(header | to_json(changes, *manifests))
     elif not options.quiet:
         console().print(to_terminal(changes, *manifests))
-    if early:
-        say(f"{early}: not every run was checked", err=True)
-        return 130 if early == INTERRUPTED else 1
+    if stop_reason:
+        say(f"{stop_reason}: not every run was checked", err=True)
+        return 130 if stop_reason == INTERRUPTED else 1
     differing = ("contradictory", "other data")
-    return int(any(own.before != own.after or own.change in differing for own in changes))
+    return int(any(run.before != run.after or run.change in differing for run in changes))
 
 
 def _extract(file: Path, folder: Path) -> None:
-    """Unpack an archive; Refusal if it is none, or is damaged."""
+    """Unpack an archive; Refusal if it is damaged or not an archive."""
     try:
         with ZipFile(file) as archive:
-            if sum(each.file_size for each in archive.infolist()) > _LARGEST:
+            if sum(each.file_size for each in archive.infolist()) > _MAX_CONTENT_BYTES:
                 raise Refusal(
-                    f"{file}: holds more than {_LARGEST // 2**30} GiB; unpack it yourself"
+                    f"{file} holds more than {_MAX_CONTENT_BYTES // 2**30} GiB. Unpack it yourself."
                 )
             for member in archive.infolist():
                 safe_path(member.filename)
@@ -241,11 +242,13 @@ def _extract(file: Path, folder: Path) -> None:
                 if member.external_attr >> 16 & S_IXUSR:
                     path.chmod(0o755)
         lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-        known = {str(safe_path(line[66:])): line[:64] for line in lines}  # two spaces between
+        checksums = {str(safe_path(line[66:])): line[:64] for line in lines}  # two spaces between
     except (*DAMAGE, ValueError) as error:  # NotImplementedError is a RuntimeError
-        raise Refusal(f"{file}: is no archive of `dualgap archive`: {error}") from None
+        raise Refusal(f"{file} is not an archive of `dualgap archive`: {error}") from None
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    for name in sorted(({*known} | files) - {CHECKSUMS, CRATE}):
+    for name in sorted(({*checksums} | files) - {CHECKSUMS, CRATE}):
         path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != known.get(name):
-            raise Refusal(f"{file}: {name} is not what {CHECKSUMS} says; take an undamaged copy")
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != checksums.get(
+            name
+        ):
+            raise Refusal(f"{name} in {file} differs from {CHECKSUMS}. Use an undamaged copy.")

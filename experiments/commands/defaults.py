@@ -1,6 +1,6 @@
-"""What a user wants of every command: `dualgap.yaml` in the platform's folder of configurations.
+"""The user's default options: `dualgap.yaml` in the platform's configuration folder.
 
-On Linux that is ~/.config/dualgap.yaml. What the command line says counts more.
+On Linux that is ~/.config/dualgap.yaml. The command line overrides it.
 """
 
 import os
@@ -21,20 +21,20 @@ class Defaults(BaseModel, frozen=True):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     workers: int | None = Field(None, ge=1, description="processes of `run` and `verify`")
-    executor: str | None = Field(None, description="of `run`: local, dask, ...")
-    address: str | None = Field(None, description="of a Dask scheduler")
-    out: str = Field("runs", description="folder in which every run has one of its own")
-    data: str | None = Field(None, description="folder of data sets, in place of DUALGAP_DATA")
+    executor: str | None = Field(None, description="executor of `run`: local, dask, ...")
+    address: str | None = Field(None, description="address of a Dask scheduler")
+    out: str = Field("runs", description="parent of the results folders")
+    data: str | None = Field(None, description="folder of data sets, instead of DUALGAP_DATA")
 
     def by_command(self) -> dict[str, Any]:
-        """Return the defaults of options that go with any others, by the names of commands."""
+        """Return the defaults of options that combine with all others, by command."""
         return {} if self.workers is None else {"verify": {"workers": self.workers}}
 
     def completed(
         self, workers: int | None, executor: str | None, address: str | None
     ) -> tuple[int | None, str, str | None]:
-        """Return how cases are run: as is given, and else as the file says, where both go together."""
-        # a scheduler has workers of its own
+        """Fill in missing arguments from the file, where they go together with the given ones."""
+        # a scheduler has its own workers
         if address is None and workers is None and executor in (None, self.executor):
             address = self.address
         if workers is None and address is None:
@@ -42,13 +42,13 @@ class Defaults(BaseModel, frozen=True):
         return workers, executor or self.executor or "local", address
 
 
-def take_defaults() -> Defaults:
-    """Read the user's defaults, those of the toolkit where there is no file, and where data sets are.
+def load_defaults() -> Defaults:
+    """Read the user's defaults, if there is a file, and set DUALGAP_DATA from it.
 
     Raises
     ------
     ConfigError
-        With everything that is wrong with the file, line by line.
+        With all faults of the file, line by line.
     """
     path = defaults_file()
     if not path.is_file():
@@ -59,11 +59,11 @@ def take_defaults() -> Defaults:
         raise ConfigError(
             path, [Fault(1, f"must have keys such as {', '.join(Defaults.model_fields)}")]
         )
-    found = checked_keys(root, faults, Defaults)
-    if found is None:
+    defaults = checked_keys(root, faults, Defaults)
+    if defaults is None:
         raise ConfigError(path, faults)
-    folders = {"out": found.out, "data": found.data}
-    places = {key: str(Path(value).expanduser()) for key, value in folders.items() if value}
-    if "data" in places:
-        os.environ.setdefault("DUALGAP_DATA", places["data"])
-    return found.model_copy(update=places)
+    given = {"out": defaults.out, "data": defaults.data}
+    folders = {key: str(Path(value).expanduser()) for key, value in given.items() if value}
+    if "data" in folders:
+        os.environ.setdefault("DUALGAP_DATA", folders["data"])
+    return defaults.model_copy(update=folders)

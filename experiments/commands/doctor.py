@@ -1,4 +1,4 @@
-"""Whether an installation is complete: `dualgap doctor`."""
+"""Check that an installation is complete: `dualgap doctor`."""
 
 import platform
 import sys
@@ -14,19 +14,19 @@ from rich.table import Table
 from rich.text import Text
 
 
-class Row(NamedTuple):
-    """What was examined, what was found, and whether that is as it must be."""
+class Check(NamedTuple):
+    """The item that was checked, the finding, and whether it is as it must be."""
 
     what: str
     found: str
     fine: bool
 
 
-_Row = tuple[str, str, bool]
+_Item = tuple[str, str, bool]
 
 
-def examine() -> list[Row]:
-    """Return what was found; an installation is healthy if all of it is fine."""
+def examine() -> list[Check]:
+    """Check the installation; it is healthy if all checks are fine."""
     sections = {
         "machine": _machine,
         "packages": _packages,
@@ -34,45 +34,45 @@ def examine() -> list[Row]:
         "folders": _folders,
         "self-check": _solves,
     }
-    rows: list[_Row] = []
+    items: list[_Item] = []
     for name, section in sections.items():
         try:
-            rows.extend(section())
-        except Exception as error:  # a package that is missing or broken: the others are examined
-            rows.append((name, f"{type(error).__name__}: {error}", False))
-    return [Row(*row) for row in rows]
+            items.extend(section())
+        except Exception as error:  # a package may be missing or broken; check the other sections
+            items.append((name, f"{type(error).__name__}: {error}", False))
+    return [Check(*item) for item in items]
 
 
-def to_terminal(rows: Iterable[Row]) -> Table:
-    """Return what was found for the terminal."""
+def to_terminal(rows: Iterable[Check]) -> Table:
+    """Return the checks as a table for the terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     for row in rows:
         table.add_row(row.what, Text(row.found, style="" if row.fine else "red"))
     return table
 
 
-def to_json(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return what was found as plain values."""
+def to_json(rows: Sequence[Check]) -> dict[str, Any]:
+    """Return the checks as plain values."""
     return {
         "healthy": all(row.fine for row in rows),
         "found": [row._asdict() for row in rows],
     }
 
 
-def _machine() -> Iterator[_Row]:
-    import psutil  # noqa: PLC0415 - whatever is missing, the other sections are examined
+def _machine() -> Iterator[_Item]:
+    import psutil  # noqa: PLC0415 - if it is missing, the other sections are still checked
 
     from dualgap.experiments.workers.machine import cores  # noqa: PLC0415
 
     memory = psutil.virtual_memory()
     yield "python", f"{platform.python_version()} on {platform.platform()}", True
     yield "cores", str(cores()), True
-    gibibytes = f"{memory.total / 2**30:.1f} GiB, {memory.available / 2**30:.1f} GiB of it free"
-    yield "memory", gibibytes, True
+    sizes = f"{memory.total / 2**30:.1f} GiB, {memory.available / 2**30:.1f} GiB of it free"
+    yield "memory", sizes, True
 
 
-def _packages() -> Iterator[_Row]:
-    """Yield what is known of the packages that dualgap, or one of its extras, needs."""
+def _packages() -> Iterator[_Item]:
+    """Yield the versions of the packages that dualgap, or one of its extras, needs."""
     python = Path(sys.executable)
     if python.is_relative_to(Path.cwd()):
         python = python.relative_to(Path.cwd())
@@ -84,24 +84,24 @@ def _packages() -> Iterator[_Row]:
             yield name, version(name) + (" (optional)" if extra else ""), True
         except PackageNotFoundError:
             if extra:
-                yield name, f"absent (optional, of the extra {extra[1]}: {install})", True
+                yield name, f"not installed (optional, extra {extra[1]}: {install})", True
             else:
                 yield name, f"missing: {install}", False
 
 
-def _threads() -> Iterator[_Row]:
+def _threads() -> Iterator[_Item]:
     from threadpoolctl import threadpool_info  # noqa: PLC0415
 
-    import_module("scipy.linalg")  # so that its pools are there to be seen
+    import_module("scipy.linalg")  # starts its thread pools
     for pool in threadpool_info():
         library = f"{pool['prefix']} {pool['version'] or ''}".strip()
         yield f"threads of {pool['internal_api']}", f"{pool['num_threads']} ({library})", True
 
 
-def _folders() -> Iterator[_Row]:
+def _folders() -> Iterator[_Item]:
     from dualgap.problems import datasets  # noqa: PLC0415
 
-    yield "cache of data sets", str(datasets.cache_folder()), True
+    yield "data set cache", str(datasets.cache_folder()), True
     try:
         folder = datasets.data_folder()
     except NotADirectoryError as error:
@@ -110,7 +110,7 @@ def _folders() -> Iterator[_Row]:
         yield "DUALGAP_DATA", "not set" if folder is None else str(folder), True
 
 
-def _solves() -> Iterator[_Row]:
+def _solves() -> Iterator[_Item]:
     """Solve a small problem with the default solver, and show its certificate."""
     from dualgap.problems import RBF, SoftMarginDual, datasets  # noqa: PLC0415
     from dualgap.solvers import all_solvers, solve  # noqa: PLC0415

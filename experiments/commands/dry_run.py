@@ -1,7 +1,6 @@
-"""What `dualgap run` would do: the plan, the runs known to be impossible, and how long it takes at most.
+"""`dualgap run --dry-run`: the plan, runs that cannot work, and an upper bound of the solving time.
 
-The time is bounded by when a run that does not stop is killed. It is for solving alone: loading data and
-certifying come on top.
+The bound counts every run until it is killed. Loading data and certifying come on top.
 """
 
 from collections import Counter
@@ -15,7 +14,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dualgap.experiments.cases.plan import Case, code_from_outside, search_of
+from dualgap.experiments.cases.plan import Case, search_of, user_code
 from dualgap.experiments.cases.search import Record, next_of
 from dualgap.experiments.executors.base import limit_of
 from dualgap.experiments.files.experiment import Experiment
@@ -36,7 +35,7 @@ from dualgap.problems import FORMULATIONS, Dataset, Unsupported, reduce
 from dualgap.problems.datasets import GeneratedBlocks, WholeProblem
 from dualgap.solvers import SOLVERS
 
-_MOST = 20  # lines of a list
+_MAX_LISTED = 20  # names; a longer list fills the screen
 
 
 def preview(
@@ -47,50 +46,50 @@ def preview(
     resume: bool = False,
     retry: Sequence[str] = (),
 ) -> Group:
-    """Return the plan of an experiment for the terminal; nothing is run and nothing written.
+    """Return the plan of an experiment for the terminal, without running or writing anything.
 
     Parameters
     ----------
-    planned : the cases, and what the ids of those that begin anew begin with.
-    folder : where the runs would go. workers : processes. resume : whether recorded runs are left out,
-        but those whose status or verdict is in `retry`.
+    planned : the cases, and the search ids of those to rerun.
+    folder : the results folder. workers : processes. resume : whether recorded runs are skipped, except
+        those whose status or verdict is in `retry`.
     """
-    (cases, again), done = planned, dict[str, Record]()
+    (cases, restarted), recorded = planned, dict[str, Record]()
     with suppress(StoreError):
-        done = RunFolder(folder).records(retry)
-    kept = {run_id: own for run_id, own in done.items() if search_of(run_id) not in again}
+        recorded = RunFolder(folder).records(retry)
+    valid = {run_id: row for run_id, row in recorded.items() if search_of(run_id) not in restarted}
     refusals = impossible(cases)
-    left = [case for case in cases if not resume or next_of(case.run_id, kept) is not None]
-    possible = [case for case in left if _pair(case) not in refusals]
+    pending = [case for case in cases if not resume or next_of(case.run_id, valid) is not None]
+    possible = [case for case in pending if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
     reasons = Counter((solver, why) for (_, solver, _), why in refusals.items())
     runs = [
         str(len(cases)),
-        *[f"{len(cases) - len(left)} of them recorded"] * (len(left) < len(cases)),
-        *[f"{len(left) - len(possible)} of them impossible"] * (len(possible) < len(left)),
+        *[f"{len(cases) - len(pending)} of them recorded"] * (len(pending) < len(cases)),
+        *[f"{len(pending) - len(possible)} of them unsupported"] * (len(possible) < len(pending)),
     ]
-    searched = "; more where a tolerance is searched" * any(c.solver.searched for c in cases)
-    missing = "" if resume else "; add --resume to continue, or choose another --out"
+    searched = "; more if a tolerance is searched" * any(c.solver.searched for c in cases)
+    hint = "" if resume else "; add --resume to continue, or choose another --out"
     limits, memory = "no time limit", "no memory limit"
     if experiment.time_limit is not None:
-        ended = f"killed after {limit_of(cases[0], 'solving'):g} s if it does not stop by itself"
-        limits = f"{experiment.time_limit:g} s of solving a run ({ended})"
+        killed = f"killed after {limit_of(cases[0], 'solving'):g} s if it ignores the limit"
+        limits = f"{experiment.time_limit:g} s of solving per run ({killed})"
     if experiment.memory_limit is not None:
-        memory = f"{experiment.memory_limit / 2**30:.3g} GiB a worker"
+        memory = f"{experiment.memory_limit / 2**30:.3g} GiB per worker"
     facts = {
         "problems": _listed(dict.fromkeys(case.problem_id for case in cases)),
         "solvers": _listed([*map(_solver_text, experiment.solvers), *repeats]),
         "repetitions": str(experiment.repetitions),
         "limits": f"{limits}, {memory}",
         "target gap": f"{experiment.target_gap:g}, {experiment.target}",
-        "impossible": _listed(
+        "unsupported": _listed(
             f"{solver}: {why} ({count} {'pair' if count == 1 else 'pairs'})"
             for (solver, why), count in reasons.items()
         )
-        or "no pair, as far as can be found without the data",
+        or "none known before loading the data",
         "runs": ", ".join(runs) + searched,
         "solving time": f"{time_text(possible, workers)} ({workers} process{'es' * (workers > 1)})",
-        "folder": f"{folder} (has {len(done)} runs{missing})" if done else str(folder),
+        "folder": f"{folder} (has {len(recorded)} runs{hint})" if recorded else str(folder),
     }
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
@@ -101,23 +100,23 @@ def preview(
 
 
 def time_text(cases: Sequence[Case], workers: int) -> str:
-    """Return by when so many processes have ended these runs, where that is known."""
+    """Return an upper bound of the time of these runs in the given number of processes, if known."""
     if not cases:
         return "nothing to run"
     runs = f"{len(cases)} run{'s' * (len(cases) > 1)}"
-    limit = limit_of(cases[0], "solving")  # which all runs of an experiment share
+    limit = limit_of(cases[0], "solving")  # the same for all runs
     if limit == inf:
         return f"unknown for {runs}: no time limit"
     return f"at most {duration(limit * len(cases) / workers)} for {runs}, until killed"
 
 
 def impossible(cases: Iterable[Case]) -> dict[tuple[str, str, str], str]:
-    """Return why a problem and a solver do not go together, for the pairs that are known not to.
+    """Return why a solver does not support a problem, for the pairs known to be unsupported.
 
-    Each problem is built on two arbitrary samples, so that no data are read: refusals that depend on the
-    data are not found, nor those of classes from outside.
+    Each problem is built on two arbitrary samples, without reading data: refusals that depend on data,
+    and those of user classes, are not found.
     """
-    pairs = {_pair(case): case for case in cases if not code_from_outside(case)}
+    pairs = {_pair(case): case for case in cases if not user_code(case)}
     refusals = {pair: _refusal(case) for pair, case in pairs.items()}
     return {pair: reason for pair, reason in refusals.items() if reason}
 
@@ -139,7 +138,11 @@ def _refusal(case: Case) -> str | None:
         return solver.refuses(reduce(problem, solver.form, None).form)
     except Unsupported as refused:
         return str(refused)
-    except (ValueError, TypeError, ImportError):  # such samples are refused; a package is missing
+    except (
+        ValueError,
+        TypeError,
+        ImportError,
+    ):  # these samples are refused, or a package is missing
         return None
 
 
@@ -148,16 +151,16 @@ def _pair(case: Case) -> tuple[str, str, str]:
 
 
 def _solver_text(solver: SolverSpec) -> str:
-    """Return a solver with those of its settings that differ from their defaults, and its label."""
+    """Return a solver's label, name and the settings that differ from their defaults."""
     options = options_of(SOLVERS[solver.name]) if solver.name in SOLVERS else {}
-    usual = {key: plain(option.default) for key, option in options.items()}
-    chosen = {k: v for k, v in solver.settings.items() if k not in usual or v != usual[k]}
+    defaults = {key: plain(option.default) for key, option in options.items()}
+    chosen = {k: v for k, v in solver.settings.items() if k not in defaults or v != defaults[k]}
     text = settings_text(solver.name, chosen)
     return f"{solver.label}: {text}" if solver.label else text
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return names line by line; of many the first."""
+    """Return names, one per line; only the first if there are many."""
     every = list(names)
-    more = [f"... and {len(every) - _MOST} more"] if len(every) > _MOST else []
-    return "\n".join(every[:_MOST] + more)
+    more = [f"... and {len(every) - _MAX_LISTED} more"] if len(every) > _MAX_LISTED else []
+    return "\n".join(every[:_MAX_LISTED] + more)

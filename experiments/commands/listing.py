@@ -1,4 +1,4 @@
-"""What experiment files may name, and what is recorded of their runs: `dualgap list`."""
+"""The names that experiment files accept and results contain: `dualgap list`."""
 
 from collections.abc import Iterator, Mapping
 from inspect import getdoc
@@ -17,32 +17,32 @@ from dualgap.problems import datasets
 from dualgap.problems.formulations.softmax import Softmax
 from dualgap.solvers.running.defaults import SUCCESSORS
 
-_FEW = 2  # names that are listed one by one
+_MAX_PROBLEM_NAMES = 2  # more are counted
 _Row = tuple[str, ...]
 _HEADS = {
     "solvers": ("solver", "form", "settings", "successors", "source"),
-    "problems": ("formulation", "settings", "what it is", "source"),
-    "losses": ("loss", "settings", "what it is", "source"),
-    "datasets": ("data set", "settings", "what it is"),
-    "kernels": ("kernel", "settings", "what it is", "source"),
-    "experiments": ("experiment", "what it is"),
-    "keys": ("key of a file", "default", "what it is"),
-    "columns": ("column", "what it is"),
-    "outcomes": ("outcome", "what it is"),
-    "properties": ("property", "what must hold in a selftest", "tried on"),
+    "problems": ("formulation", "settings", "description", "source"),
+    "losses": ("loss", "settings", "description", "source"),
+    "datasets": ("data set", "settings", "description"),
+    "kernels": ("kernel", "settings", "description", "source"),
+    "experiments": ("experiment", "description"),
+    "keys": ("key of a file", "default", "meaning"),
+    "columns": ("column", "meaning"),
+    "outcomes": ("outcome", "meaning"),
+    "properties": ("property", "requirement of a selftest", "tried on"),
 }
 
 
 def listing(kind: str) -> Table:
     """Return the table of one kind of names."""
-    others = {
+    sources = {
         "experiments": _experiments,
         "keys": _keys,
         "columns": _columns,
-        "outcomes": lambda: ((name, known.meaning) for name, known in OUTCOMES.items()),
+        "outcomes": lambda: ((name, outcome.meaning) for name, outcome in OUTCOMES.items()),
         "properties": _properties,
     }
-    rows = others.get(kind, lambda: _named(kind))()
+    rows = sources.get(kind, lambda: _named(kind))()
     first, *more = _HEADS[kind]
     columns = {first: Column(first, side="left")} | {n: Column(n, side="words") for n in more}
     return Table.of((dict(zip(columns, row, strict=True)) for row in rows), columns)
@@ -51,18 +51,18 @@ def listing(kind: str) -> Table:
 def _named(kind: str) -> Iterator[_Row]:
     common = options_of(datasets.Source) if kind == "datasets" else {}
     for name, cls in classes(kind).items():
-        own = {k: option for k, option in options_of(cls).items() if option != common.get(k)}
+        specific = {k: v for k, v in options_of(cls).items() if v != common.get(k)}
         if kind == "solvers":
             successors = ", ".join(SUCCESSORS.get(name, ()))
-            yield name, cls.form.__name__, _settings(own), successors, cls.source
+            yield name, cls.form.__name__, _settings(specific), successors, cls.source
         elif kind == "datasets":
-            yield name, _settings(own), about(name, cls)
+            yield name, _settings(specific), about(name, cls)
         else:
-            yield name, _settings(own), about(name, cls), cls.source
+            yield name, _settings(specific), about(name, cls), cls.source
     if kind == "losses":
-        yield Softmax.name, "that of softmax_erm", about(Softmax.name, Softmax), Softmax.source
+        yield Softmax.name, "loss of softmax_erm", about(Softmax.name, Softmax), Softmax.source
     if kind == "datasets":
-        yield "all of these", _settings(common), "steps taken after reading"
+        yield "all data sets", _settings(common), "applied after reading"
 
 
 def _experiments() -> Iterator[_Row]:
@@ -71,7 +71,7 @@ def _experiments() -> Iterator[_Row]:
         if files[0].stem == name:
             yield name, purpose(files[0].read_text(encoding="utf-8"))
         else:
-            yield name, "all of these: " + ", ".join(file.stem for file in files)
+            yield name, "runs all of " + ", ".join(file.stem for file in files)
 
 
 def _keys() -> Iterator[_Row]:
@@ -81,11 +81,11 @@ def _keys() -> Iterator[_Row]:
 
 
 def _columns() -> Iterator[_Row]:
-    yield from ((own.name, own.meaning) for own in (*RESULTS, *DESCRIBED, *COUNTED))
-    yield "of traces:", "a row for each evaluation of a running solver"
-    yield from ((own.name, own.meaning) for own in TRACES)
-    yield "of paths:", "a row for each answer on a path"
-    yield from ((own.name, own.meaning) for own in PATHS)
+    yield from ((column.name, column.meaning) for column in (*RESULTS, *DESCRIBED, *COUNTED))
+    yield "of traces:", "one row per evaluation of a running solver"
+    yield from ((column.name, column.meaning) for column in TRACES)
+    yield "of paths:", "one row per answer on a path"
+    yield from ((column.name, column.meaning) for column in PATHS)
 
 
 def _properties() -> Iterator[_Row]:
@@ -93,16 +93,20 @@ def _properties() -> Iterator[_Row]:
 
     first: dict[object, str] = {}
     for item in PROPERTIES:
-        known = first.setdefault(item.check, item.name)
-        about = f"As {known}." if known != item.name else (getdoc(item.check) or "")
-        basic = " Without it nothing else can be judged." if item.basic else ""
+        same = first.setdefault(item.check, item.name)
+        about = f"As {same}." if same != item.name else (getdoc(item.check) or "")
+        basic = " All other properties depend on it." if item.basic else ""
         problems = list(dict.fromkeys(name.partition(": ")[0] for name in item.problems))
-        tried_on = ", ".join(problems) if len(problems) <= _FEW else f"{len(problems)} problems"
+        tried_on = (
+            ", ".join(problems)
+            if len(problems) <= _MAX_PROBLEM_NAMES
+            else f"{len(problems)} problems"
+        )
         yield item.name, " ".join(f"{about}{basic}".split()), tried_on
 
 
 def _settings(options: Mapping[str, Option]) -> str:
-    """Return "setting=default, ...", without the default where there is none."""
+    """Return "setting=default, ...", with the name alone if there is no default."""
     return ", ".join(
         key if option.required else f"{key}={_default(option.default)}"
         for key, option in options.items()
@@ -110,7 +114,7 @@ def _settings(options: Mapping[str, Option]) -> str:
 
 
 def _default(value: Any) -> str:
-    """Return a default as an experiment file has it; of a kernel or loss the name."""
+    """Return a default as in an experiment file; for a kernel or loss its name."""
     value = plain(value)
     if isinstance(value, dict) and "name" in value:
         return str(value["name"])

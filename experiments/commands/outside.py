@@ -1,8 +1,8 @@
-"""Whole experiments for programs of others: `export --all` writes problems, `certify --answers` judges.
+"""Experiments solved by other programs: `export --all` writes problems, `certify --answers` certifies.
 
-Problems are numbered p001, p002, ...; `problems.json` says what each is, with the problem's hash and
-the SHA-256 of each of its files. An answer to p001 is a file p001.csv, .npz, .mat, .model or .skops. A
-folder of answers holds them, or has a folder of them for each program.
+Problems are numbered p001, p002, ...; `problems.json` describes each, with its hash and the SHA-256 of
+its files. An answer to p001 is a file p001.csv, .npz, .mat, .model or .skops. A folder of answers has
+them directly, or in one subfolder per program.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from dualgap.experiments.cases.judging import judged_file
+from dualgap.experiments.cases.judging import certify_file
 from dualgap.experiments.cases.plan import Case, digest, plan
 from dualgap.experiments.cases.records import blank_record
-from dualgap.experiments.cases.solving import posed
-from dualgap.experiments.commands.run import RunOptions, conclude, place_of
+from dualgap.experiments.cases.solving import load_problem
+from dualgap.experiments.commands.run import RunOptions, conclude, default_output_folder
 from dualgap.experiments.commands.terminal import refusing
 from dualgap.experiments.files.experiment import find_experiments, read_experiment
 from dualgap.experiments.files.keys import ExperimentFile, checked_keys
@@ -36,8 +36,8 @@ INDEX = "problems.json"
 _KEY = re.compile("p[0-9]{3,}")
 
 
-class _Problem(BaseModel, strict=True, extra="forbid"):
-    """What the index says of one problem."""
+class _ExportedProblem(BaseModel, strict=True, extra="forbid"):
+    """The entry of one problem in the index."""
 
     name: str
     specification: ProblemSpec
@@ -53,7 +53,7 @@ class _Index(BaseModel, strict=True, extra="forbid"):
     experiment: str
     folder: str
     target_gap: float = Field(gt=0, lt=1)
-    problems: dict[Annotated[str, Field(pattern=f"^{_KEY.pattern}$")], _Problem] = Field(
+    problems: dict[Annotated[str, Field(pattern=f"^{_KEY.pattern}$")], _ExportedProblem] = Field(
         min_length=1
     )
 
@@ -71,9 +71,9 @@ def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
             raise Refusal(f"--format: {unknown('format', name, WRITERS)}")
     experiment = read_experiment(find_experiments(str(file))[0])
     if any(problem.path for problem in experiment.problems):
-        raise Refusal(f"{file}: poses a path; give one C, lam or epsilon instead")
+        raise Refusal(f"{file} contains a path. Give values of C, lam or epsilon instead.")
     if folder.exists() and any(folder.iterdir()):
-        raise Refusal(f"{folder}: is not empty; choose another --all")
+        raise Refusal(f"Output folder {folder} is not empty. Choose another --all.")
     folder.mkdir(parents=True, exist_ok=True)
     firsts = {case.problem_id: case for case in reversed(plan(experiment))}
     index: dict[str, Any] = {
@@ -86,17 +86,17 @@ def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
     for number, (name, case) in enumerate(reversed(firsts.items()), 1):
         key, sums = f"p{number:03d}", dict[str, str]()
         with refusing(Unsupported, MemoryError, ValueError, OSError, ImportError):
-            problem, _ = posed(case)
+            problem, _ = load_problem(case)
             for kind in formats:
                 path = folder / f"{key}{WRITERS[kind][0]}"
                 write(problem, kind, path)
                 sums[path.name] = _checksum(path)
                 written.append(path)
-        known = {"name": name, "specification": vars(case.problem), "hash": problem.hash}
-        index["problems"][key] = known | {"n": problem.n, "d": problem.d, "files": sums}
-    place = folder / INDEX
-    place.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
-    return [*written, place]
+        entry = {"name": name, "specification": vars(case.problem), "hash": problem.hash}
+        index["problems"][key] = entry | {"n": problem.n, "d": problem.d, "files": sums}
+    index_file = folder / INDEX
+    index_file.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    return [*written, index_file]
 
 
 def certify_all(
@@ -107,77 +107,79 @@ def certify_all(
     target_gap: float | None = None,
     rigorous: bool = False,
 ) -> int:
-    """Judge a folder of answers to exported problems, print the summary, and return the exit code.
+    """Certify a folder of answers to exported problems, print the summary, return the exit code.
 
     Parameters
     ----------
-    target_gap : in the place of the experiment's own. rigorous : whether bounds are to be theorems.
+    target_gap : overrides that of the experiment. rigorous : whether to prove bounds in ball arithmetic.
 
     Raises
     ------
     Refusal
-        If what was exported is not there, or not as it was written.
+        If the exported files are missing or have changed.
     """
-    inside = sorted(path for path in answers.iterdir() if path.is_dir())
-    programs = [path for path in inside if not path.name.startswith(".")] or [answers]
+    subfolders = sorted(path for path in answers.iterdir() if path.is_dir())
+    programs = [path for path in subfolders if not path.name.startswith(".")] or [answers]
     try:
         index = _Index.model_validate_json((folder / INDEX).read_bytes())
-        sums = {f: s for own in index.problems.values() for f, s in own.files.items()}
+        sums = {f: s for entry in index.problems.values() for f, s in entry.files.items()}
         changed = [f for f, s in sums.items() if _checksum(folder / f) != s]
         cases = [
-            (_case(index, own, place.name, target_gap, rigorous), key, own.hash, place)
-            for key, own in index.problems.items()
-            for place in programs
+            (_case(index, entry, program.name, target_gap, rigorous), key, entry.hash, program)
+            for key, entry in index.problems.items()
+            for program in programs
         ]
-        names = {own.name: vars(own.specification) for own in index.problems.values()}
+        names = {entry.name: vars(entry.specification) for entry in index.problems.values()}
         if len(names) < len(index.problems):
-            raise ValueError("has a name of a problem twice")
+            raise ValueError("two problems have the same name")
         if checked_keys(parse(index.experiment.encode()), faults := [], ExperimentFile) is None:
             raise faults[0]
         for case, *_ in cases:
             if not isinstance(blank_record(case)["dataset"], str):
                 raise ValueError(f"{case.problem_id}: the name of its data set must be text")
-        answered = {path.name.partition(".")[0] for place in programs for path in place.iterdir()}
-        if unknown_keys := {key for key in answered - index.problems.keys() if _KEY.fullmatch(key)}:
-            raise ValueError(f"has no problem {min(unknown_keys)}, of which there is an answer")
+        answer_keys = {
+            path.name.partition(".")[0] for program in programs for path in program.iterdir()
+        }
+        if unknown_keys := {k for k in answer_keys - index.problems.keys() if _KEY.fullmatch(k)}:
+            raise ValueError(f"there is an answer to {min(unknown_keys)}, but no such problem")
     except (OSError, ValueError, TypeError, LookupError, AttributeError, Fault) as error:
         fault = fault_text(error) if isinstance(error, ValidationError) else error
         raise Refusal(
-            f"{folder / INDEX}: is not what `dualgap export --all` wrote: {fault}"
+            f"{folder / INDEX} is not as written by `dualgap export --all`: {fault}"
         ) from None
     if changed:
-        raise Refusal(f"{folder / changed[0]}: was changed since it was exported; export again")
-    target = out or place_of(answers.absolute().name)
+        raise Refusal(f"{folder / changed[0]} has changed since it was exported. Export again.")
+    target = out or default_output_folder(answers.absolute().name)
     ids = [case.run_id for case, *_ in cases]
     store = Store.open(target, index.experiment, ids, problems=names)
     try:
-        for case, key, known, place in cases:
-            store.append(judged_file(case, place, key, known))
+        for case, key, problem_hash, program in cases:
+            store.append(certify_file(case, program, key, problem_hash))
     finally:
         store.close()
     recorded = RunFolder(target)
     failed = conclude(recorded, options)
     if recorded.missing:
         raise Refusal(
-            f"{folder / INDEX}: {recorded.missing} answers have no row, as what it says of their "
-            "problems is not accepted; export again"
+            f"{recorded.missing} answers could not be recorded, as their entries in {folder / INDEX} "
+            "are not accepted. Export again."
         )
     return int(failed)
 
 
 def _case(
     index: _Index,
-    own: _Problem,
+    entry: _ExportedProblem,
     program: str,
     target_gap: float | None,
     rigorous: bool,
 ) -> Case:
-    """Return the case that an answer stands for: nothing is run, and no time is known."""
+    """Return the case of an answer, which is not run and has no time."""
     solver = SolverSpec("program", {"answers": program}, label=program)
     target = index.target_gap if target_gap is None else target_gap
-    run_id = digest(vars(own.specification), program, target, rigorous)[:16]
-    known: Any = (0, None, target, None, None, False, index.folder, rigorous)
-    return Case(run_id, own.name, own.specification, solver, *known)
+    run_id = digest(vars(entry.specification), program, target, rigorous)[:16]
+    rest: Any = (0, None, target, None, None, False, index.folder, rigorous)
+    return Case(run_id, entry.name, entry.specification, solver, *rest)
 
 
 def _checksum(path: Path) -> str:

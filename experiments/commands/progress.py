@@ -14,36 +14,36 @@ from rich.table import Column
 from dualgap.experiments.commands.terminal import say
 from dualgap.problems.texts import html, printable
 
-_BAR = 16  # columns
-_EVERY = 5.0  # seconds between two lines
+_BAR_COLUMNS = 16
+_LINE_INTERVAL_S = 5.0  # a log file of an hour stays below a thousand lines
 
 
 class Advance:
-    """Counts outcomes, and shows how many there are.
+    """Counts outcomes and shows their number.
 
     Parameters
     ----------
-    total : outcomes that are to come.
-    show : is called with how many are done, how many there will be, and a text.
-    every : seconds between two calls, but for the last outcome and for phases.
+    total : number of outcomes.
+    show : called with the number of outcomes so far, their total number, and a text.
+    every : seconds between two calls, except for the last outcome and for phases.
     """
 
     def __init__(
         self, total: int, show: Callable[[int, int, str], object], every: float = 0.0
     ) -> None:
         self.total, self.show, self.every = total, show, every
-        self.done, self.shown, self.phase = 0, -every, ""
+        self.done, self.shown_at, self.phase = 0, -every, ""
 
     def __call__(self, line: str, more: int = 0) -> None:
-        """Count an outcome, of which a line is shown, and `more` that are to come than was said."""
+        """Count an outcome, described by a line, and add `more` outcomes to the total."""
         self.done, self.total = self.done + 1, self.total + more
         now = time.monotonic()
-        if self.done == self.total or now - self.shown >= self.every:
-            self.shown = now
+        if self.done == self.total or now - self.shown_at >= self.every:
+            self.shown_at = now
             self.show(self.done, self.total, line)
 
     def begin(self, phase: str) -> None:
-        """Show what a running case does now, such as "compiling smo"; once for each phase."""
+        """Show the phase of a running case, such as "compiling smo", once."""
         if phase != self.phase:
             self.show(self.done, self.total, phase)
         self.phase = phase
@@ -51,13 +51,13 @@ class Advance:
 
 @contextmanager
 def progress(total: int, quiet: bool = False) -> Generator[Advance]:
-    """Yield a function to call with a line for each of `total` outcomes; a `quiet` one shows nothing."""
+    """Yield a function to call with one line per outcome; if `quiet`, it shows nothing."""
     if Console().is_jupyter and not quiet:
         yield Advance(total, _in_notebook(total))
     elif quiet or sys.stderr.isatty():
-        # the description alone has a ratio, and so takes what the others leave: it is shortened first
+        # only the description has a ratio: it gets the remaining width, and is shortened first
         columns = (
-            BarColumn(_BAR),
+            BarColumn(_BAR_COLUMNS),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
             TextColumn(
@@ -75,24 +75,22 @@ def progress(total: int, quiet: bool = False) -> Generator[Advance]:
                 ),
             )
     else:
-        yield Advance(total, _as_a_line, _EVERY)
+        yield Advance(total, _print_line, _LINE_INTERVAL_S)
 
 
-def _as_a_line(done: int, of: int, text: str) -> None:
-    """Print a line, if anybody reads it still: the runs go on without."""
+def _print_line(done: int, of: int, text: str) -> None:
+    """Print a line; if standard error is closed, the runs continue without it."""
     with suppress(OSError):
         say(f"{done}/{of} {text}", err=True)
 
 
 def _in_notebook(total: int) -> Callable[[int, int, str], object]:
-    """Show a bar in a notebook, and return what moves it; unlike that of rich it needs no ipywidgets."""
-    display: Any = import_module(
-        "IPython.display"
-    )  # is there in a notebook, and nowhere needed else
+    """Show a bar in a notebook, and return its update; unlike that of rich it needs no ipywidgets."""
+    display: Any = import_module("IPython.display")  # only needed, and always there, in notebooks
 
     def bar(done: int, of: int, text: str) -> Any:
-        shown = f'<progress value="{done}" max="{of}"></progress> {done}/{of} {html(text)}'
-        return display.HTML(f"<div>{shown}</div>")
+        content = f'<progress value="{done}" max="{of}"></progress> {done}/{of} {html(text)}'
+        return display.HTML(f"<div>{content}</div>")
 
     handle = display.display(bar(0, total, ""), display_id=True)
     return lambda done, of, text: handle.update(bar(done, of, text))

@@ -1,4 +1,4 @@
-"""Experiments, each run into one folder: what `dualgap run` does, and `dualgap verify` first."""
+"""Run experiments, each into one folder, as `dualgap run` does."""
 
 import shlex
 import shutil
@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from dualgap.experiments.cases.plan import Case, named_alike, plan, search_of
-from dualgap.experiments.cases.search import Record, Waiting, is_followed
-from dualgap.experiments.commands.defaults import take_defaults
+from dualgap.experiments.cases.plan import Case, keep_existing_names, plan, search_of
+from dualgap.experiments.cases.search import PendingCases, Record, is_followed
+from dualgap.experiments.commands.defaults import load_defaults
 from dualgap.experiments.commands.progress import progress
 from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
@@ -39,23 +39,24 @@ from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, 
 from dualgap.solvers.base import Status
 from dualgap.solvers.running.solution import Verdict
 
-_TABLES_TRIES = 3  # a command that records runs for longer than that writes the tables at its end
+# Tables are rewritten if other commands record runs meanwhile; one that runs longer writes its own.
+_MAX_TABLE_WRITES = 3
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How an experiment is run.
+    """Options of running an experiment.
 
     Attributes
     ----------
-    resume : continue where the folder's runs end; what follows does so too.
-    retry : statuses and verdicts of runs that are run again.
-    force : resume although plan, code or libraries have changed.
-    extend : keep what the folder has, and run what is new in the plan.
-    rerun : names or labels of solvers whose runs are run again.
+    resume : run only what is not recorded yet; the next four options imply it.
+    retry : statuses and verdicts of runs to rerun.
+    force : resume even if plan, code or libraries have changed.
+    extend : keep all recorded runs and add those that are new in the plan.
+    rerun : names or labels of solvers to rerun.
     workers, executor, address : see `Executor`; the executor is a name.
-    quiet : print nothing but what has gone wrong.
-    as_json : print JSON alone to standard output.
+    quiet : print only warnings and errors.
+    as_json : print only JSON to standard output.
     """
 
     resume: bool = False
@@ -69,16 +70,16 @@ class RunOptions:
     quiet: bool = False
     as_json: bool = False
 
-    def going_on(self) -> list[str]:
-        """Return the options of a command that goes on where one with these has ended early."""
-        known = {
+    def resume_arguments(self) -> list[str]:
+        """Return the options of a command that resumes one with these options."""
+        options = {
             "--workers": self.workers,
             "--executor": self.executor if self.executor != RunOptions.executor else None,
             "--scheduler": self.address,
             "--retry": ",".join(self.retry) or None,
         }
-        given = {option: str(value) for option, value in known.items() if value is not None}
-        return [*chain.from_iterable(given.items()), "--extend" if self.extend else "--resume"]
+        texts = {option: str(value) for option, value in options.items() if value is not None}
+        return [*chain.from_iterable(texts.items()), "--extend" if self.extend else "--resume"]
 
 
 def run_all(
@@ -88,214 +89,217 @@ def run_all(
     changes: Sequence[tuple[str, str]] = (),
     dry_run: bool = False,
 ) -> int:
-    """Run the experiments of a name or file, or only show what that would do; return the exit code.
+    """Run the experiments of a name or file, or show their plans; return the exit code.
 
     Parameters
     ----------
-    changes : what the command line changes in each file, see `read_experiment`.
+    changes : changes of each file by the command line, see `read_experiment`.
     """
-    described, repeated = experiments_of(experiment, changes)
-    several = len(described) > 1
-    names = [one.name for one in described]
-    if twice := next((own for own in names if names.count(own) > 1), None):
+    experiments, source = load_experiments(experiment, changes)
+    several = len(experiments) > 1
+    names = [one.name for one in experiments]
+    if duplicate := next((name for name in names if names.count(name) > 1), None):
         raise Refusal(
-            f"{experiment}: several of its experiments are named {twice!r}, and so would be their "
-            "folders; give each a name of its own"
+            f"Several experiments of {experiment} are named {duplicate!r}, which is also the name of "
+            "their results folder. Rename all except one."
         )
     name = Path(experiment).name if several else names[0]
-    folder = out or goes_on_in(experiment, options) or place_of(name)
-    places = [folder / one.name if several else folder for one in described]
+    folder = out or folder_to_resume(experiment, options) or default_output_folder(name)
+    folders = [folder / one.name if several else folder for one in experiments]
     if options.rerun:  # before any of several is run
-        for one, place in zip(described, places, strict=True):
-            planned(one, place, options, repeated)
+        for one, target in zip(experiments, folders, strict=True):
+            plan_runs(one, target, options, source)
     code = 0
-    for one, place in zip(described, places, strict=True):
+    for one, target in zip(experiments, folders, strict=True):
         if dry_run:
             from dualgap.experiments.commands.dry_run import preview  # noqa: PLC0415
 
-            cases = planned(one, place, options, repeated)
-            how = options.workers or 1, options.resume, options.retry
-            console().print(preview(one, cases, place, *how))
+            cases = plan_runs(one, target, options, source)
+            settings = options.workers or 1, options.resume, options.retry
+            console().print(preview(one, cases, target, *settings))
             continue
-        recorded, early = record(one, place, options, repeated)
-        failed = conclude(recorded, options, early)
-        if early:
-            words = ["dualgap", "run", experiment, *chain.from_iterable(changes)]
-            again = shlex.join([*words, "--out", str(folder), *options.going_on()])
-            say(f"{early}; resume with: {again}", err=True)
-            return 130 if early == INTERRUPTED else 1
+        recorded, stop_reason = run_missing(one, target, options, source)
+        failed = conclude(recorded, options, stop_reason)
+        if stop_reason:
+            command = ["dualgap", "run", experiment, *chain.from_iterable(changes)]
+            command += ["--out", str(folder), *options.resume_arguments()]
+            say(f"{stop_reason}; resume with: {shlex.join(command)}", err=True)
+            return 130 if stop_reason == INTERRUPTED else 1
         code = max(code, int(failed))
     return code
 
 
-def experiments_of(
+def load_experiments(
     experiment: str, changes: Sequence[tuple[str, str]] = ()
 ) -> tuple[list[Experiment], Path | None]:
-    """Return the checked experiments of a file, a name or a folder; and a folder of runs to repeat.
+    """Return the validated experiments of a file, name or folder, and a results folder to rerun.
 
     Parameters
     ----------
-    changes : what the command line changes in each file, see `read_experiment`; the runs of a folder
-        that is changed are those that its experiment plans then.
+    changes : changes of each file by the command line, see `read_experiment`. With changes, a results
+        folder is not rerun as it is: its changed experiment is planned again.
     """
     folder = Path(experiment)
     if (folder / NAME).is_file():
-        read_manifest(folder)  # a damaged one is refused before its experiment is read
+        read_manifest(folder)  # refuse a damaged manifest before reading its experiment
         return [read_experiment(folder / COPY, changes)], None if changes else folder
     return [read_experiment(file, changes) for file in find_experiments(experiment)], None
 
 
-def experiment_of(
+def load_experiment(
     experiment: str, changes: Sequence[tuple[str, str]] = ()
 ) -> tuple[Experiment, Path | None]:
-    """Return what `experiments_of` does of one experiment; Refusal if there are several."""
-    described, repeated = experiments_of(experiment, changes)
-    if len(described) > 1:
-        names = ", ".join(each.name for each in described)
-        raise Refusal(f"{experiment}: is a folder of experiments; give one of {names}")
-    return described[0], repeated
+    """Return a single experiment as `load_experiments` does; Refusal if there are several."""
+    experiments, source = load_experiments(experiment, changes)
+    if len(experiments) > 1:
+        names = ", ".join(each.name for each in experiments)
+        raise Refusal(f"{experiment} is a folder of several experiments. Choose one of {names}.")
+    return experiments[0], source
 
 
-def goes_on_in(experiment: str, options: RunOptions) -> Path | None:
-    """Return the folder of runs that is gone on with, if an experiment is given by one."""
+def folder_to_resume(experiment: str, options: RunOptions) -> Path | None:
+    """Return the results folder to resume, if the experiment is given by one."""
     folder = Path(experiment)
     return folder if options.resume and (folder / NAME).is_file() else None
 
 
-def place_of(name: str) -> Path:
-    """Return the folder of an experiment's runs where none is given."""
-    return Path(take_defaults().out) / name
+def default_output_folder(name: str) -> Path:
+    """Return an experiment's results folder if --out is not given."""
+    return Path(load_defaults().out) / name
 
 
-def planned_in(folder: Path) -> list[Case]:
-    """Return the cases of a folder of runs, as what it holds alone plans them.
+def replan_from_folder(folder: Path) -> list[Case]:
+    """Return the cases of a results folder, planned from its own experiment files.
 
-    Those of a folder that has grown, or was merged, are of several experiment files.
+    An extended or merged folder has several of them.
 
     Raises
     ------
     Refusal
-        If it has runs that none of its files plans any more.
+        If some of its runs are no longer planned by any of these files.
     """
     manifest = read_manifest(folder)
-    wanted, cases = dict.fromkeys(manifest["run_ids"]), dict[str, Case]()
+    run_ids, cases = dict.fromkeys(manifest["run_ids"]), dict[str, Case]()
     for text in [manifest["experiment"], *manifest.get("plans", [])]:
         try:
             root = parse(text.encode())
         except Fault as fault:
             raise ConfigError(folder / COPY, [fault]) from None
-        made = plan(checked_experiment(folder / COPY, text, root))
-        cases = {case.run_id: case for case in made if case.run_id in wanted} | cases
-    if lacking := len(wanted) - len(cases):
+        replanned = plan(checked_experiment(folder / COPY, text, root))
+        cases = {case.run_id: case for case in replanned if case.run_id in run_ids} | cases
+    if missing := len(run_ids) - len(cases):
         raise Refusal(
-            f"{folder}: {lacking} of its runs are in no plan that it holds, and cannot be repeated"
+            f"{missing} runs of {folder} are not planned by its experiment files and cannot be rerun."
         )
-    return named_alike([cases[run_id] for run_id in wanted], manifest["problems"])
+    return keep_existing_names([cases[run_id] for run_id in run_ids], manifest["problems"])
 
 
-def conclude(recorded: RunFolder, options: RunOptions = RunOptions(), early: str = "") -> bool:
+def conclude(
+    recorded: RunFolder, options: RunOptions = RunOptions(), stop_reason: str = ""
+) -> bool:
     """Write the tables of a folder, print its summary, and return whether a run or a table failed.
 
-    `early` says why not all runs are recorded, if they are not.
+    `stop_reason` is why some runs are not recorded, empty if all are.
     """
-    tries = 0
+    writes = 0
     while True:
-        tries += 1
+        writes += 1
         results, name = recorded.results, recorded.manifest["name"]
         summary = summarise(results)
-        # before it is printed, which fails where nobody reads it
+        # written first, as printing fails if standard output is closed
         written = write_all(recorded, to_markdown(summary, name), None, options)
-        if recorded.is_current or tries == _TABLES_TRIES:
+        if recorded.is_current or writes == _MAX_TABLE_WRITES:
             break
         recorded = RunFolder(recorded.path)
     if options.as_json:
-        known = {"experiment": name, "folder": str(recorded.path), "ended": early or None}
-        print_json(known | {"missing": recorded.missing} | to_json(summary))
+        header = {"experiment": name, "folder": str(recorded.path), "ended": stop_reason or None}
+        print_json(header | {"missing": recorded.missing} | to_json(summary))
     elif not options.quiet:
         console().print(to_terminal(summary))
-    ended = results[~is_followed(results)]
-    broken = ended["status"].isin(FAILING) | ended["verdict"].isin(FAILING)
+    final = results[~is_followed(results)]
+    broken = final["status"].isin(FAILING) | final["verdict"].isin(FAILING)
     return bool(broken.any()) or not written
 
 
-def record(
-    described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
+def run_missing(
+    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
 ) -> tuple[RunFolder, str]:
-    """Run what a folder lacks; return what it has then, and why that is not all, or an empty string.
+    """Run the missing runs of a folder; return the folder, and why some are still missing, else "".
 
     Parameters
     ----------
-    repeated : a folder whose runs are repeated, in the place of those that the experiment plans.
+    source : a results folder whose runs are repeated, instead of planning the experiment.
     """
-    cases, executor, store = begin(described, folder, options, repeated)
+    cases, executor, store = open_run(experiment, folder, options, source)
     recorded = RunFolder(folder)
     try:
-        early = _run(cases, executor, store, recorded.records(options.retry), options.quiet)
+        stop_reason = _run(cases, executor, store, recorded.records(options.retry), options.quiet)
     finally:
         store.close()
     recorded = RunFolder(folder) if store.session.lines else recorded
     if recorded.lost:
-        early = early or f"{recorded.lost} of the runs were removed from {folder / LOG} by others"
-    return recorded, early
+        removed = f"another process removed {recorded.lost} runs from {folder / LOG}"
+        stop_reason = stop_reason or removed
+    return recorded, stop_reason
 
 
-def planned(
-    described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
+def plan_runs(
+    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
 ) -> tuple[list[Case], set[str]]:
-    """Return the cases of an experiment, and what the ids of those that begin anew begin with."""
-    cases = plan(described) if repeated is None else planned_in(repeated)
+    """Return the cases of an experiment, and the search ids of those to rerun."""
+    cases = plan(experiment) if source is None else replan_from_folder(source)
     if options.resume and (folder / NAME).is_file():
-        cases = named_alike(cases, read_manifest(folder)["problems"])
+        cases = keep_existing_names(cases, read_manifest(folder)["problems"])
     names = solver_names([case.solver for case in cases]) if options.rerun else []
-    again = set[str]()
+    restarted = set[str]()
     for text in options.rerun:
         if not any(chosen := selected(text, names)):
             raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
         pairs = zip(cases, chosen, strict=True)
-        again |= {search_of(case.run_id) for case, is_chosen in pairs if is_chosen}
-    return cases, again
+        restarted |= {search_of(case.run_id) for case, is_chosen in pairs if is_chosen}
+    return cases, restarted
 
 
-def folder_plan(cases: list[Case], folder: Path) -> list[Case]:
-    """Return all cases that a folder of runs has planned, if `cases` are some of them, else `cases`."""
+def all_planned_cases(cases: list[Case], folder: Path) -> list[Case]:
+    """Return all planned cases of a folder if `cases` are a subset of them, else `cases`."""
     if (folder / NAME).is_file():
         planned_ids = {*read_manifest(folder)["run_ids"]}
         if {case.run_id for case in cases} < planned_ids:
-            return planned_in(folder)
+            return replan_from_folder(folder)
     return cases
 
 
-def begin(
-    described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
+def open_run(
+    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
 ) -> tuple[list[Case], Executor, Store]:
-    """Return the cases of an experiment, the executor that can run them, and the folder, open."""
-    cases, again = planned(described, folder, options, repeated)
-    whole = folder_plan(cases, folder) if options.rerun else cases
-    plans = [] if repeated is None else read_manifest(repeated).get("plans", [])
+    """Return the cases of an experiment, an executor that can run them, and the open store."""
+    cases, restarted = plan_runs(experiment, folder, options, source)
+    all_cases = all_planned_cases(cases, folder) if options.rerun else cases
+    plans = [] if source is None else read_manifest(source).get("plans", [])
     try:
         chosen = EXECUTORS.find(options.executor)
     except ValueError as error:
         raise Refusal(f"--executor: {error}") from None
     executor = chosen(options.workers, options.address, folder=folder)
     executor.check()
-    inputs = input_files(whole)
+    inputs = input_files(all_cases)
     store = Store.open(
         folder,
-        described.text,
-        [case.run_id for case in whole],
+        experiment.text,
+        [case.run_id for case in all_cases],
         options.resume,
-        Growth(options.force, options.extend, again),
+        Growth(options.force, options.extend, restarted),
         inputs=inputs,
-        problems={case.problem_id: vars(case.problem) for case in whole},
+        problems={case.problem_id: vars(case.problem) for case in all_cases},
         begun_by={
-            "options": described.options,
-            "folder": described.folder if inputs else "",
+            "options": experiment.options,
+            "folder": experiment.folder if inputs else "",
             "plans": plans,
         },
     )
-    for run in store.session.restarted:  # what it had left is not gone on from
-        for left in (folder / CHECKPOINTS).glob(f"{escape(run)}*"):
-            shutil.rmtree(left, ignore_errors=True)
+    for run in store.session.restarted:  # a run that starts again ignores its old checkpoints
+        for checkpoint in (folder / CHECKPOINTS).glob(f"{escape(run)}*"):
+            shutil.rmtree(checkpoint, ignore_errors=True)
     return cases, executor, store
 
 
@@ -306,52 +310,52 @@ def _run(
     recorded: Mapping[str, Record],
     quiet: bool,
 ) -> str:
-    """Run the cases that are not recorded; return why not all of them, or an empty string."""
-    waiting = Waiting(cases, recorded, partial(load_answer, store.folder))
+    """Run the cases that are not recorded; return why it stopped early, or an empty string."""
+    pending = PendingCases(cases, recorded, partial(load_answer, store.folder))
     try:
-        while total := len(waiting):
+        while total := len(pending):
             with progress(total, quiet) as advance:
-                telling = replace(executor, told=advance.begin)
-                with closing(telling.run(waiting)) as outcomes:
+                reporting = replace(executor, on_status=advance.begin)
+                with closing(reporting.run(pending)) as outcomes:
                     for outcome in outcomes:
                         store.append(outcome)
-                        own = outcome.record
-                        ended = own["verdict"] if own["status"] == "finished" else own["status"]
-                        line = f"{ended}: {own['label'] or own['solver']} on {own['problem_id']}"
-                        advance(line, waiting.follow(own))
+                        row = outcome.record
+                        ending = row["verdict"] if row["status"] == "finished" else row["status"]
+                        line = f"{ending}: {row['label'] or row['solver']} on {row['problem_id']}"
+                        advance(line, pending.follow(row))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ExecutorError as error:
         return f"stopped: {error}"
     except OSError as error:
-        return f"stopped, as a run could not be recorded: {error.strerror or error}"
+        return f"stopped: a run could not be recorded: {error.strerror or error}"
     return ""
 
 
 def write_all(
     folder: RunFolder,
     summary: str,
-    others: Mapping[str, str] | None = None,
+    more_texts: Mapping[str, str] | None = None,
     options: RunOptions = RunOptions(),
 ) -> bool:
-    """Write all tables of a run and print their paths, or why not; return whether they are written."""
+    """Write all tables of a folder and print their paths or the error; return whether that worked."""
     try:
-        paths = write_tables(folder, {"summary.md": summary} | dict(others or {}))
+        paths = write_tables(folder, {"summary.md": summary} | dict(more_texts or {}))
     except OSError as error:  # the runs themselves are recorded
-        say(f"{folder.path}: the tables cannot be written: {error.strerror}", err=True)
+        say(f"Cannot write the tables of {folder.path}: {error.strerror}", err=True)
         return False
     for path in () if options.quiet else paths:
         say(path, err=options.as_json)
     return True
 
 
-def retried(names: str | None) -> tuple[str, ...]:
-    """Return the statuses and verdicts of a list; Refusal if it has anything else."""
+def parse_retry(names: str | None) -> tuple[str, ...]:
+    """Return the statuses and verdicts in a comma-separated list; Refusal for other names."""
     accepted = list(dict.fromkeys([*map(str, Status), *get_args(Verdict)]))
     chosen = [] if names is None else [name.strip() for name in names.split(",")]
     for name in chosen:
         if name not in accepted:
             raise Refusal(
-                f"--retry: must be a comma-separated list of {', '.join(accepted)}; got {name!r}"
+                f"--retry must be a comma-separated list of {', '.join(accepted)}; got {name!r}"
             )
     return tuple(chosen)

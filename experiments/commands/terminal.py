@@ -1,4 +1,4 @@
-"""What all commands share: refusing bad input, printing."""
+"""Shared by all commands: refusing bad input, printing."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
-WIDTH = 100  # columns, where the output is not a terminal
+WIDTH = 100  # columns, if the output is not a terminal
 INTERRUPTED = "interrupted"
-_OUTPUT = {  # what ends printing, whatever is printed
-    errno.EPIPE: "its reader has ended",
+_OUTPUT_ERRORS = {  # errors after which nothing more can be printed
+    errno.EPIPE: "its reader has closed it",
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk is full",
     errno.EFBIG: "the file has become too large",
@@ -37,16 +37,16 @@ _DEFAULT_SIGINT = signal.default_int_handler
 
 
 def _interrupt(number: int) -> None:
-    """End the command in order at the first interrupt, and at once at the third."""
+    """End the command cleanly at the first interrupt, and immediately at the third."""
     if number == 1:
         raise KeyboardInterrupt
     if number > 2:
         os._exit(130)
-    os.write(2, b"The command is ending; interrupt it again to end it at once.\n")
+    os.write(2, b"The command is ending. Interrupt it again to end it immediately.\n")
 
 
 class Commands(click.Group):
-    """Commands that say in a sentence, and by their exit code, what is refused, failed or ended."""
+    """Commands that report refusals, failures and interrupts in one sentence and by exit code."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run the command line of this process, or a list of arguments."""
@@ -64,38 +64,38 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except Refusal as error:
-            told, code = str(error).split("\n") if error.has_lines else [str(error)], 2
+            lines, code = str(error).split("\n") if error.has_lines else [str(error)], 2
         except KeyboardInterrupt:
-            told, code = [INTERRUPTED], 130
+            lines, code = [INTERRUPTED], 130
         except OSError as error:
-            with suppress(OSError, ValueError):  # what is left to print would fail again at the end
+            with suppress(OSError, ValueError):  # flushing buffered output at exit would fail again
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            told, code, why = [str(error)], 1, _OUTPUT.get(error.errno or 0)
+            lines, code, cause = [str(error)], 1, _OUTPUT_ERRORS.get(error.errno or 0)
             if error.filename is not None:
-                told = [f"{error.filename}: {error.strerror}"]
-            elif why is not None:
-                told = [f"the output cannot be written: {why}"]
+                lines = [f"{error.filename}: {error.strerror}"]
+            elif cause is not None:
+                lines = [f"Cannot write the output: {cause}."]
         with suppress(OSError):
-            say(*told, err=True)
+            say(*lines, err=True)
         sys.exit(code)
 
 
 def prepare() -> None:
-    """Make printing safe, wherever it goes; Refusal where the current folder is gone."""
+    """Make printing safe for any output; Refusal if the current folder is gone."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal has a ×
     try:
         os.getcwd()
     except OSError:
-        raise Refusal("the current folder has been removed; change to another one") from None
+        raise Refusal("The current folder has been removed. Change to another one.") from None
 
 
 def defaults_file() -> Path:
-    """Return where a user's defaults are, if there are any; see `commands.defaults`."""
+    """Return the path of the user's defaults, which may not exist; see `commands.defaults`."""
     from platformdirs import user_config_path  # noqa: PLC0415
 
     return user_config_path() / "dualgap.yaml"
@@ -103,7 +103,7 @@ def defaults_file() -> Path:
 
 @contextmanager
 def refusing(*errors: type[Exception]) -> Generator[None]:
-    """Refuse the input with the message of such an error."""
+    """Turn errors of these classes into a `Refusal` with the same message."""
     try:
         yield
     except errors as error:
@@ -111,11 +111,11 @@ def refusing(*errors: type[Exception]) -> Generator[None]:
 
 
 def say(*lines: object, err: bool = False) -> None:
-    """Print each as one line, to standard error if asked for; nothing in it steers a terminal."""
+    """Print each as one line, to standard error if `err`; terminal escapes are neutralised."""
     for line in lines:
         text = str(line)
         if not text.isprintable():
-            from dualgap.problems.texts import printable  # noqa: PLC0415 - takes a second, and is rare
+            from dualgap.problems.texts import printable  # noqa: PLC0415 - slow to import, and rarely needed
 
             text = printable(text)
         click.echo(text, err=err)
@@ -123,17 +123,17 @@ def say(*lines: object, err: bool = False) -> None:
 
 @contextmanager
 def writing(target: Path) -> Generator[None]:
-    """Say that a file or folder cannot be written; exit with 1 if the disk is full, else with 2."""
+    """Report that a file or folder cannot be written; exit 1 if the disk is full, else 2."""
     try:
         yield
     except OSError as error:
-        say(f"{target}: cannot be written: {error.strerror or error}", err=True)
-        sys.exit(1 if error.errno in _OUTPUT else 2)
+        say(f"Cannot write {target}: {error.strerror or error}", err=True)
+        sys.exit(1 if error.errno in _OUTPUT_ERRORS else 2)
 
 
 def write(text: str, out: Path | None) -> None:
-    """Write text to a file, or print it where there is none."""
-    from dualgap.problems.texts import printable  # noqa: PLC0415 - whoever has made the text has loaded it
+    """Write text to a file, or print it if `out` is None."""
+    from dualgap.problems.texts import printable  # noqa: PLC0415 - already imported by the caller
 
     if out is None:
         click.echo(printable(text, keep="\n\t"), nl=False)
@@ -144,41 +144,41 @@ def write(text: str, out: Path | None) -> None:
 
 
 def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --set, --solver and --problem, as `changes`: pairs of an option and its value."""
+    """Give a command --set, --solver and --problem, as `changes`: pairs of option and value."""
     options = {
         "--set": (
             "KEY=VALUE[,VALUE...]",
-            "For the file's, as C=1,10 or problems.0.kernel.gamma=0.1.",
+            "Override the file: C=1,10 or problems.0.kernel.gamma=0.1.",
         ),
-        "--solver": ("NAME", "Only this one, by its name or as tables print it [all]."),
+        "--solver": ("NAME", "Run only this one, by name or label [all]."),
         "--problem": (
             "NAME|REGEX",
-            "Only this one, as tables print it, or those that match [all].",
+            "Run only this one, as in tables, or all that match [all].",
         ),
     }
 
     @wraps(command)
-    def changing(**given: Any) -> Any:
-        pairs = [(name, value) for name in options for value in given.pop(name[2:])]
-        return command(**given, changes=pairs)
+    def changing(**arguments: Any) -> Any:
+        pairs = [(name, value) for name in options for value in arguments.pop(name[2:])]
+        return command(**arguments, changes=pairs)
 
     changed: Callable[..., Any] = changing
-    for name, (metavar, told) in reversed(options.items()):
-        changed = click.option(name, name[2:], metavar=metavar, multiple=True, help=told)(changed)
+    for name, (metavar, text) in reversed(options.items()):
+        changed = click.option(name, name[2:], metavar=metavar, multiple=True, help=text)(changed)
     return changed
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options --quiet and --json."""
-    quiet = click.option("--quiet", is_flag=True, help="Print nothing but what has gone wrong.")
+    quiet = click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
     as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
     return quiet(as_json(command))
 
 
 def print_json(content: Mapping[str, Any]) -> None:
-    """Print what a command found as JSON, which has null for a number that is not finite.
+    """Print a command's result as JSON, with null for numbers that are not finite.
 
-    What would steer a terminal is written as the escapes that JSON has for characters.
+    Unprintable characters are written as JSON escapes.
     """
     from pydantic_core import to_json  # noqa: PLC0415
 
@@ -188,7 +188,7 @@ def print_json(content: Mapping[str, Any]) -> None:
 
 
 def console() -> Console:
-    """Return the terminal, or where the output goes elsewhere a plain one of `COLUMNS`, else 100."""
+    """Return the terminal, or for other output a plain one of `COLUMNS` or else 100 columns."""
     from rich.console import Console  # noqa: PLC0415
     from rich.segment import Segment  # noqa: PLC0415
 
@@ -202,7 +202,7 @@ def console() -> Console:
                 yield Segment(text if control else printable(text, keep="\n"), style, control)
 
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError(errno.EPIPE, "") from None  # rich would end without a word
+            raise BrokenPipeError(errno.EPIPE, "") from None  # rich would exit silently
 
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
-    return Terminal(width=None if known else WIDTH, highlight=False)
+    has_width = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Terminal(width=None if has_width else WIDTH, highlight=False)

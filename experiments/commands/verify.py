@@ -1,4 +1,4 @@
-"""What `dualgap verify` does: an experiment is run, and every run compared with the QP optimum."""
+"""`dualgap verify`: run an experiment and compare every run with the QP optimum."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dualgap.experiments.analysis.verify import compare
-from dualgap.experiments.commands.run import RunOptions, experiment_of, record, write_all
+from dualgap.experiments.commands.run import RunOptions, load_experiment, run_missing, write_all
 from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
 from dualgap.experiments.files.entries import Describer
 from dualgap.experiments.files.experiment import ConfigError, Experiment
@@ -28,46 +28,44 @@ def verify_experiment(
 
     Parameters
     ----------
-    more : solvers that are checked too. out : where runs and tables are kept, if they are.
-    tolerance : the largest difference from the QP optimum with which a run passes, see `compare`; None
-        for the target gap of the experiment.
+    more : additional solvers to check. out : folder that keeps runs and tables, if any.
+    tolerance : the largest difference from the QP optimum that passes, see `compare`; None for the
+        target gap of the experiment.
     """
     changes = [("--set", "target=proven")] if rigorous else []
-    described = with_solvers(experiment_of(experiment, changes)[0], more)
+    loaded = with_solvers(load_experiment(experiment, changes)[0], more)
     with TemporaryDirectory() as scratch:
-        recorded, early = record(described, out or Path(scratch), options)
+        recorded, stop_reason = run_missing(loaded, out or Path(scratch), options)
         results = recorded.results
-        proven = described.target == "proven"
+        proven = loaded.target == "proven"
         verification = compare(results, tolerance, proven, recorded.diagnoses)
         if options.as_json:
-            ended = {"experiment": described.name, "ended": early or None}
-            print_json(ended | to_json(verification))
+            header = {"experiment": loaded.name, "ended": stop_reason or None}
+            print_json(header | to_json(verification))
         elif not options.quiet:
             console().print(to_terminal(verification))
         if out:
-            summary = tables.to_markdown(tables.summarise(results), described.name)
-            texts = verification_texts(verification, described.name)
+            summary = tables.to_markdown(tables.summarise(results), loaded.name)
+            texts = verification_texts(verification, loaded.name)
             if not write_all(recorded, summary, texts, options):
                 return 1
-    if early:
-        say(f"{early}: not every problem was checked", err=True)
-        return 130 if early == INTERRUPTED else 1
+    if stop_reason:
+        say(f"{stop_reason}: not every problem was checked", err=True)
+        return 130 if stop_reason == INTERRUPTED else 1
     return int(not verification.passed)
 
 
 def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
-    """Return the experiment with more solvers, each a name or `path/to/file.py:ClassName`.
+    """Return the experiment with additional solvers, each a name or `path/to/file.py:ClassName`.
 
     Raises
     ------
     ConfigError
-        If there is no such solver, or the experiment follows a path.
+        If there is no such solver, or the experiment contains a path.
     """
     if any(problem.path for problem in experiment.problems):
-        fault = (
-            "path: has an answer for each interval, and `verify` compares one with a QP optimum; "
-        )
-        remedy = "list values in its place, as C: [0.1, 1], or follow it with `dualgap run`"
+        fault = "path: `verify` compares single answers with the QP optimum, not whole paths. "
+        remedy = "List values instead, as C: [0.1, 1], or use `dualgap run`."
         raise ConfigError(experiment.name, [Fault(0, fault + remedy)])
     try:
         with closing(Describer(experiment.folder)) as describer:

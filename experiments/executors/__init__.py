@@ -1,1 +1,1 @@
-"""Where cases are run."""
+"""Executors: where cases are run."""

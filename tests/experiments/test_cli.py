@@ -184,7 +184,7 @@ def test_tables_that_cannot_be_written_fail_the_run(command, write, tmp_path):
     (tmp_path / "x/runs.csv").unlink()
     (tmp_path / "x/runs.csv").mkdir()
     result = command("run", tmp_path / "small.yaml", "--resume", "--out", "x", code=1)
-    assert "x: the tables cannot be written: Is a directory" in result.output
+    assert "Cannot write the tables of x: Is a directory" in result.output
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_doctor_names_the_extra_that_brings_a_package(command, monkeypatch):
     monkeypatch.setattr("dualgap.experiments.commands.doctor.version", version)
     told = " ".join(command("doctor").output.split())
     for name, extra in (("clarabel", "qp"), ("snapml", "peers")):
-        absent = rf"{name} absent \(optional, of the extra {extra}: \S+ -m pip install {name}\)"
+        absent = rf"{name} not installed \(optional, extra {extra}: \S+ -m pip install {name}\)"
         assert re.search(absent, told)
 
 

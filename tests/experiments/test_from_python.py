@@ -71,13 +71,13 @@ def test_what_is_wrong_with_a_dict_is_told_by_its_place(command, change, told):
 
 
 def test_runs_that_could_not_be_made_are_an_error_and_an_interrupt_is_one(command, monkeypatch):
-    really = from_python.record
+    really = from_python.run_missing
     for why, error in (("stopped: no disk", RuntimeError), ("interrupted", KeyboardInterrupt)):
-        monkeypatch.setattr(from_python, "record", lambda *given, why=why: (really(*given)[0], why))
+        monkeypatch.setattr(from_python, "run_missing", lambda *a, why=why: (really(*a)[0], why))
         with pytest.raises(error):
             experiments.run(GRID, "x", resume=True)
 
 
 def test_a_name_of_several_experiments_is_refused(command):
-    with pytest.raises(Refusal, match="notes: is a folder of experiments; give one of"):
+    with pytest.raises(Refusal, match="notes is a folder of several experiments. Choose one of"):
         experiments.run("notes")

@@ -16,7 +16,7 @@ from distributed.comm.addressing import get_address_host
 from tornado.ioloop import PeriodicCallback
 
 from dualgap.experiments.cases.plan import Case
-from dualgap.experiments.cases.records import Outcome, packed
+from dualgap.experiments.cases.records import Outcome, pack_outcome
 from dualgap.experiments.executors.slot import WorkerSlot
 from dualgap.experiments.workers.machine import cores
 
@@ -30,7 +30,7 @@ def run_beside(case: Case, name: str) -> bytes:
     This is the task, in a thread of a Dask worker that has the plugin `name`.
     """
     plugin: Any = get_worker().plugins[name]
-    return packed(plugin.run(case))
+    return pack_outcome(plugin.run(case))
 
 
 class Isolation(WorkerPlugin):

@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.search import Waiting
+from dualgap.experiments.cases.search import PendingCases
 from dualgap.experiments.executors.base import Executor, ExecutorError
 from dualgap.experiments.executors.slurm import queue
 from dualgap.experiments.executors.slurm.slots import Slots
@@ -67,7 +67,7 @@ class SlurmExecutor(Executor):
         slots = Slots(self.folder)
         slots.end()
         yield from slots.arrived()
-        waiting = cases if isinstance(cases, Waiting) else Waiting(cases, {})
+        waiting = cases if isinstance(cases, PendingCases) else PendingCases(cases, {})
         slots.submit(waiting, self.workers or SLOTS, AGAIN)
         due, states = 0.0, dict[str, str]()
         try:

@@ -16,7 +16,7 @@ from typing import Any
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Row, failed
-from dualgap.experiments.cases.search import Record, Waiting
+from dualgap.experiments.cases.search import Record, PendingCases
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store import disk
@@ -37,7 +37,7 @@ class Slot:
 
     path: Path
 
-    def write(self, manifest: Mapping[str, Any], cases: list[Case], waiting: Waiting) -> None:
+    def write(self, manifest: Mapping[str, Any], cases: list[Case], waiting: PendingCases) -> None:
         """Make the folder, for cases of a run with this manifest; the job refuses other code or data."""
         known, answers = waiting.needed(cases)
         disk.make_folder(self.path)
@@ -55,14 +55,14 @@ class Slot:
         (cases, known), answers = _LAYOUT.read((self.path / _CASES).read_bytes(), shapes)
         return cases, known, answers
 
-    def waiting(self, records: Mapping[str, Record]) -> Waiting:
+    def waiting(self, records: Mapping[str, Record]) -> PendingCases:
         """Return the cases that are not among its records."""
         cases, known, answers = self._told
 
         def answer(run_id: str) -> Any:
             return answers.get(run_id, load_answer(self.path, run_id))
 
-        return Waiting(cases, {**known, **records}, answer)
+        return PendingCases(cases, {**known, **records}, answer)
 
     def begun(self) -> Counter[str]:
         """Return how often each run was begun."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from dualgap.experiments.cases.plan import Case, search_of
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.search import Waiting
+from dualgap.experiments.cases.search import PendingCases
 from dualgap.experiments.executors.base import ExecutorError
 from dualgap.experiments.executors.slurm import queue
 from dualgap.experiments.executors.slurm.slot import Slot
@@ -71,7 +71,7 @@ class Slots:
         recorded = RunFolder(folder)
         self._taken, self._restarted = set(recorded.lines), recorded.restarted
 
-    def submit(self, waiting: Waiting, slots: int, again: int) -> None:
+    def submit(self, waiting: PendingCases, slots: int, again: int) -> None:
         """Submit all cases: an array of at most `slots` slots for each kind of resources.
 
         Raises

@@ -9,7 +9,7 @@ from tests.experiments.functions import posing
 from dualgap.experiments.analysis.labels import kind_of, solver_labels
 from dualgap.experiments.analysis.noise import is_repeat, without_repeats
 from dualgap.experiments.cases.records import COLUMNS, blank_record
-from dualgap.experiments.cases.search import step
+from dualgap.experiments.cases.search import case_at_step
 from dualgap.experiments.records.names import AA_REPEAT
 
 
@@ -47,7 +47,7 @@ def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_diff
     searched = {"name": "smo", "tol": "auto", "label": "searched"}
     cases = planned(posing(solvers=[SMO | {"label": "Ours"}, searched, "platt_smo"], **NOISY))
     searched = next(case for case in cases if case.solver.searched)
-    results = pd.DataFrame([blank_record(case) for case in [*cases, step(searched, 3)]])
+    results = pd.DataFrame([blank_record(case) for case in [*cases, case_at_step(searched, 3)]])
     assert set(solver_labels(without_repeats(results))) >= {
         "Ours (tol=0.001)",
         "Ours (tol=1e-06)",

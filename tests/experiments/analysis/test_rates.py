@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dualgap.experiments.analysis.rates import approach, fitted
-from dualgap.experiments.cases.description import described
+from dualgap.experiments.cases.description import describe_optimum
 from dualgap.problems import HingeERM
 from dualgap.problems.datasets import TwoGaussians
 from dualgap.solvers import SMO, ProjectedGradient, solve
@@ -53,7 +53,7 @@ def test_a_published_bound_is_above_every_distance(variant):
         "dual_objective": best.certificate.dual_objective,
         "relative_gap": best.certificate.relative_gap,
     }
-    results = pd.DataFrame([known | described(best)])
+    results = pd.DataFrame([known | describe_optimum(best)])
     found = approach(results.iloc[0], pd.DataFrame(rows), results)
     assert found.steps.size > 10
     assert (found.bounds > found.distances).all()

@@ -12,7 +12,7 @@ import pytest
 from scipy.io import savemat
 from tests.experiments.functions import run_case
 
-from dualgap.experiments.cases.solving import posed
+from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files.specs import SolverSpec
 from dualgap.experiments.records.columns import COLUMNS
@@ -37,7 +37,7 @@ def folder(tmp_path, case):
     """A folder of good answers, and of what are no programs."""
     folder = tmp_path / "given"
     folder.mkdir()
-    problem, _ = posed(case)
+    problem, _ = load_problem(case)
     alpha = solve(problem, SMO(tol=1e-9)).alpha
     np.savetxt(folder / "good.csv", alpha, header="alpha", comments="")
     np.savez(folder / "good.npz", alpha=alpha)

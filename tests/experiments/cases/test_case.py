@@ -209,7 +209,7 @@ def test_what_its_time_does_not_show_is_in_the_reason(case_of, monkeypatch):
     assert timed(time_solve=1.0, cpu_time=3.9) == "used 3.9 threads, 2 were allowed"
     assert timed(time_solve=0.01, time_setup=4.0).startswith("set-up took 4.0 s, solving 0.01 s")
     assert timed(time_solve=1.0, time_setup=4.0) == ""
-    told = "its process computed for 4.0 s besides set-up and solving"
+    told = "its process computed for 4.0 s outside set-up and solving"
     assert timed(used=4.6, time_solve=0.1, cpu_time=0.1, time_setup=0.5) == told
     assert timed(used=5.0, time_solve=4.8, cpu_time=4.5, time_setup=0.1) == ""
 

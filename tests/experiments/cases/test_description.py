@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dualgap.experiments.cases.description import at_optimum, described, distinct, spectrum
+from dualgap.experiments.cases.description import at_optimum, describe_optimum, distinct, spectrum
 from dualgap.problems import RBF, Precomputed, SoftMarginDual
 from dualgap.problems.datasets import TwoGaussians
 from dualgap.solvers import SMO, solve
@@ -15,7 +15,7 @@ def test_the_optimum_of_a_small_problem_is_described_as_matrices_say():
     X, y = np.vstack([data.X, data.X[:15]]), np.append(data.y, data.y[:15])
     problem = SoftMarginDual(X, y, C=1.0, kernel=RBF(0.5))
     solution = solve(problem, SMO(tol=1e-10))
-    found, alpha = described(solution), solution.alpha
+    found, alpha = describe_optimum(solution), solution.alpha
     K = problem.kernel.bind(X).block(slice(None), slice(None))
     Q = y[:, None] * K * y
     assert found["duplicates"] == pytest.approx(0.2)
@@ -32,7 +32,7 @@ def test_free_variables_are_conditioned_within_the_equality():
     K = np.diag([1.0, 2.0, 10.0, 10.0])
     y = np.array([1.0, -1.0, 1.0, -1.0])
     problem = SoftMarginDual(K, y, C=100.0, kernel=Precomputed())
-    found = described(solve(problem, SMO(tol=1e-12)))
+    found = describe_optimum(solve(problem, SMO(tol=1e-12)))
     keeping = np.eye(4) - np.outer(y, y) / 4
     values = np.linalg.eigvalsh(keeping @ (y[:, None] * K * y) @ keeping)[
         1:

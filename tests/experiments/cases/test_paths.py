@@ -38,13 +38,13 @@ def test_a_row_is_of_the_whole_path(outcome_of, case_of):
 
 
 def test_answers_that_do_not_cover_the_interval_are_no_path(outcome_of, monkeypatch):
-    traced = paths.traced
+    follow_path = paths.follow_path
 
     def without_the_first(*arguments):
-        answer, solutions = traced(*arguments)
-        return replace(answer, found=answer.found[1:], values=answer.values[1:]), solutions[1:]
+        answer, solutions = follow_path(*arguments)
+        return replace(answer, reports=answer.reports[1:], values=answer.values[1:]), solutions[1:]
 
-    monkeypatch.setattr(paths, "traced", without_the_first)
+    monkeypatch.setattr(paths, "follow_path", without_the_first)
     outcome = outcome_of()
     assert outcome.record["verdict"] == "uncertified"
     assert "do not cover C from 0.1 to 10" in outcome.record["reason"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.experiments.functions import posing, run_case
 
 from dualgap.experiments.cases.plan import search_of
-from dualgap.experiments.cases.search import Waiting, is_followed, is_over, next_of, step
+from dualgap.experiments.cases.search import PendingCases, is_followed, is_over, next_of, case_at_step
 from dualgap.experiments.files.experiment import ConfigError
 from dualgap.experiments.files.schema import experiment_schema
 from dualgap.experiments.store.reading import RunFolder, load_results
@@ -155,28 +155,28 @@ def test_a_search_without_its_first_run_begins_with_it():
 def test_each_step_is_a_half_decade_tighter_and_of_one_search(planned):
     cases = {case.solver.name: case for case in planned(searched_by())}
     first, epochs = cases["smo"], cases["pegasos"]
-    steps = [step(first, i) for i in range(5)]
+    steps = [case_at_step(first, i) for i in range(5)]
     assert [case.solver.settings["tol"] for case in steps] == [1.0, 0.32, 0.1, 0.032, 0.01]
     assert steps[0] == first
     assert len({case.run_id for case in steps}) == 5
     assert {search_of(case.run_id) for case in steps} == {search_of(first.run_id)}
-    assert [step(epochs, i).solver.settings["epochs"] for i in range(4)] == [1, 3, 10, 32]
+    assert [case_at_step(epochs, i).solver.settings["epochs"] for i in range(4)] == [1, 3, 10, 32]
 
 
 def test_what_remains_follows_from_the_records_alone(planned):
     cases = planned(searched_by())
     first = [case for case in cases if "." not in case.run_id]
-    assert list(Waiting(cases, {})) == first, "repetitions wait until the first search is over"
+    assert list(PendingCases(cases, {})) == first, "repetitions wait until the first search is over"
     known = {case.run_id: record(1e-1) for case in first}
-    second = list(Waiting(cases, known))
+    second = list(PendingCases(cases, known))
     assert [case.run_id[-3:] for case in second] == ["-04"] * len(first)
     known |= {f"{search_of(second[0].run_id)}-01": record(1e-9)}
-    assert [case.run_id[-5:] for case in Waiting(cases, known)][-1] == ".1-01"
+    assert [case.run_id[-5:] for case in PendingCases(cases, known)][-1] == ".1-01"
 
 
 def test_what_follows_a_run_comes_next(planned):
     cases = planned(searched_by())
-    waiting = Waiting(cases, {})
+    waiting = PendingCases(cases, {})
     begun = next(waiting)
     assert len(waiting) == len(cases) - 1
     assert waiting.follow(record(1e-1) | {"run_id": begun.run_id}) == 1
@@ -230,7 +230,7 @@ def test_repetitions_and_aa_repeats_follow_the_first_search(planned):
 def test_listed_tolerances_are_planned_as_they_were(planned):
     listed = [case for case in planned(searched_by("1e-3")) if case.solver.name == "smo"]
     assert all("-" not in case.run_id and not case.solver.searched for case in listed)
-    assert len(Waiting(listed, {case.run_id: {} for case in listed})) == 0
+    assert len(PendingCases(listed, {case.run_id: {} for case in listed})) == 0
 
 
 def test_auto_is_accepted_for_accuracies_alone(planned):
@@ -246,7 +246,7 @@ def test_an_accuracy_that_the_search_chose_too_loose_is_not_called_wrong(planned
     kernel, data = "{name: rbf, gamma: 0.5}", "{name: two_moons, n: 60, noise: 0.2}"
     libsvm = f"{{name: libsvm, tol: {tol}}}"
     (case,) = planned(posing(dataset=data, kernel=kernel, C=1000, solvers=[libsvm]))
-    record = run_case(step(case, 0) if case.solver.searched else case).record
+    record = run_case(case_at_step(case, 0) if case.solver.searched else case).record
     assert record["relative_gap"] > 1e-2
     assert (record["claimed"], record["verdict"], record["tol"]) == ("optimal", verdict, 1.0)
     chosen = "The search chose tol 1, above the target gap." in record["reason"]
@@ -256,8 +256,8 @@ def test_an_accuracy_that_the_search_chose_too_loose_is_not_called_wrong(planned
 def test_a_false_claim_is_wrong_though_a_search_chose_the_accuracy(planned, strange):
     name = strange("yield FormPoint(x, claim='optimal')")
     (case,) = planned(posing(C=1, solvers=[f'{{name: "{name}", tol: auto}}']))
-    assert run_case(step(case, 0)).record["verdict"] == "inaccurate"
-    assert run_case(step(case, 12)).record["verdict"] == "wrong"  # tol 1e-6
+    assert run_case(case_at_step(case, 0)).record["verdict"] == "inaccurate"
+    assert run_case(case_at_step(case, 12)).record["verdict"] == "wrong"  # tol 1e-6
 
 
 @pytest.mark.usefixtures("in_process")
@@ -290,12 +290,12 @@ def _first_searches(results):
 
 def test_a_run_waits_for_the_one_at_whose_answer_it_begins(planned):
     cases = planned(searched_by("1e-3", 3, C=[1, 2], warm_start=True))
-    waiting = Waiting(cases, {}, answer=lambda run_id: f"alpha of {run_id}")
+    waiting = PendingCases(cases, {}, answer=lambda run_id: f"alpha of {run_id}")
     first = list(waiting)
     assert [case.after for case in first] == [""] * 4  # 2 solvers, 2 repetitions
     assert len(waiting) == 4
     waiting.follow({"run_id": first[2].run_id})
     (second,) = waiting
     assert (second.after, second.initial) == (first[2].run_id, f"alpha of {first[2].run_id}")
-    resumed = Waiting(cases, {case.run_id: {} for case in [*first, second]})
+    resumed = PendingCases(cases, {case.run_id: {} for case in [*first, second]})
     assert len(list(resumed)) == 3

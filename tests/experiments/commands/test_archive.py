@@ -86,10 +86,10 @@ def test_a_damaged_archive_and_what_is_none_are_refused(command, archived, tmp_p
     with ZipFile(tmp_path / "bad.zip", "w") as packed:
         for name, each in (content | {"inputs/mine.csv": b"a,b,label\n"}).items():
             packed.writestr(name, each)
-    assert "mine.csv is not what" in command("run", "bad.zip", "--check", code=2).output
+    assert "inputs/mine.csv in bad.zip differs from" in command("run", "bad.zip", "--check", code=2).output
     (tmp_path / "none.zip").write_text("none")
-    assert "is no archive" in command("run", "none.zip", "--check", code=2).output
-    assert "is run with --check" in command("run", archived, code=2).output
+    assert "is not an archive" in command("run", "none.zip", "--check", code=2).output
+    assert "Use --check with an archive" in command("run", archived, code=2).output
 
 
 def test_a_full_disk_leaves_the_archive_that_was_there(command, archived, monkeypatch):
@@ -114,7 +114,7 @@ def test_an_archive_holds_what_the_runs_used_and_says_what_it_leaves_out(
     (tmp_path / "x/program").write_text("#!/bin/sh\n")
     (tmp_path / "x/program").chmod(0o755)
     told = command("archive", "x").output
-    assert "hidden files and links are left out: '.hidden/token', 'linked', 'linked_folder'" in told
+    assert "Hidden files and links of x are left out: '.hidden/token', 'linked', 'linked_folder'" in told
     with ZipFile("x.zip") as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
         assert packed.getinfo("program").external_attr >> 16 & 0o777 == 0o755
@@ -140,11 +140,11 @@ def test_files_that_changed_after_the_runs_are_not_archived(
     before = (tmp_path / "x.zip").read_bytes()
     strange("yield FormPoint(x + 0)")
     refused = command("archive", "x", "--out", "x.zip", code=2).output
-    assert "./strange.py:Strange has changed since its runs" in refused
+    assert "./strange.py:Strange has changed since the runs of" in refused
     strange()
     (tmp_path / "mine.csv").write_text(TABLE.replace("1.5", "1.6"))
     refused = command("archive", "x", "--out", "x.zip", code=2).output
-    assert "./mine.csv has changed since its runs" in refused
+    assert "./mine.csv has changed since the runs of" in refused
     assert (tmp_path / "x.zip").read_bytes() == before
 
 

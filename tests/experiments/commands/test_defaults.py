@@ -4,7 +4,7 @@ import pytest
 from tests.experiments.functions import posing
 
 from dualgap.experiments import load_results
-from dualgap.experiments.commands.defaults import Defaults, take_defaults
+from dualgap.experiments.commands.defaults import Defaults, load_defaults
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def user(tmp_path, monkeypatch):
 
 
 def test_without_a_file_there_are_those_of_the_toolkit(user):
-    assert take_defaults() == Defaults()
+    assert load_defaults() == Defaults()
 
 
 @pytest.mark.usefixtures("in_process")

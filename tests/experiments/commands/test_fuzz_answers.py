@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dualgap.experiments.cases.judging import answered
-from dualgap.experiments.commands.exchange import judgement
+from dualgap.experiments.cases.judging import load_solution
+from dualgap.experiments.commands.exchange import report_lines
 from dualgap.problems import (
     RBF,
     ChainMargin,
@@ -225,8 +225,8 @@ def file_damaged(seed, answers):
 def outcome(problem, path):
     """The verdict on an answer, or how it was refused: in one sentence that begins with the file."""
     try:
-        found, refusal = answered(path, problem, 1e-6), None
-        assert sum(map(len, judgement(found))) < 5000
+        found, refusal = load_solution(path, problem, 1e-6), None
+        assert sum(map(len, report_lines(found))) < 5000
     except (ValueError, OSError) as error:
         found, refusal = None, error
     if found is not None:

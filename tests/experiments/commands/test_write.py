@@ -28,7 +28,7 @@ def test_the_file_that_init_writes_runs(command, tmp_path):
 
 def test_init_does_not_overwrite(command, tmp_path):
     (tmp_path / "experiment.yaml").write_text("mine")
-    assert "experiment.yaml: exists already" in command("init", code=2).output
+    assert "experiment.yaml already exists" in command("init", code=2).output
     assert (tmp_path / "experiment.yaml").read_text() == "mine"
 
 

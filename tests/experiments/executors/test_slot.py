@@ -152,12 +152,13 @@ def test_a_solver_that_closes_its_streams_does_not_harm_the_next(slot, case_of, 
 
 
 FORGES = """
-from dualgap.experiments.cases.answer import Answer, Found
+from dualgap.experiments.cases.answer import SolverAnswer
 from dualgap.experiments.workers.wire import pack
 time.sleep({seconds})
 x = np.zeros(form.n)
 found = dict(status="finished", claimed="optimal", note="", time_solve=1e-9, time_setup=0.0)
-answer = Answer([found | dict(cpu_time=0.0, iterations=1, counters={{}}, version="", derived_tol=None)])
+found |= dict(cpu_time=0.0, iterations=1, counters={{}}, version="", derived_tol=None)
+answer = SolverAnswer([found])
 for file in range(3, 50):
     try:
         if "deleted" in os.readlink(f"/proc/self/fd/{{file}}"):
@@ -170,7 +171,7 @@ yield
 FORGED = [  # what a solver writes in the place of its answer, and what its row says of that
     ("b'cos\\nsystem\\n(S\\'touch {mark}\\'\\ntR.'", "truncated"),
     ("bytes(64)", "its header"),
-    ("pack({'run': 'me'})", "found: has 0 answers, expected 1"),
+    ("pack({'run': 'me'})", "reports: has 0 answers, expected 1"),
     ("pack(answer, {'k': x})", "an unexpected array 'k'"),
     ("pack(answer, {'alpha 0': x[:3]})", "alpha 0: has shape (3,)"),
     ("pack(answer, {'alpha 0': x})[:-8]", "alpha 0: is truncated"),

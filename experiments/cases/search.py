@@ -239,7 +239,7 @@ class PendingCases(Iterator[Case]):
                 chains.setdefault(first[case.run_id], []).append(case)
         return list(chains.values())
 
-    def needed(self, cases: Iterable[Case]) -> tuple[dict[str, Record], dict[str, Any]]:
+    def dependencies(self, cases: Iterable[Case]) -> tuple[dict[str, Record], dict[str, Any]]:
         """Return the records that chains depend on, and the answers that they start from, by run id."""
         searches = {search_of(case.run_id).partition(".")[0] for case in cases}
         before = {case.after for case in cases}

@@ -1,7 +1,7 @@
-"""What every executor is: it runs cases somewhere, each within its limits.
+"""The interface of executors, which run cases within their limits.
 
-An executor is one file that defines a subclass of `Executor`: in this folder, where it is found by its
-`name`, or from outside, named `path/to/file.py:ClassName`.
+An executor is one file with a subclass of `Executor`: in this folder, found by its `name`, or the
+user's, given as `path/to/file.py:ClassName`.
 """
 
 from abc import ABC, abstractmethod
@@ -16,27 +16,28 @@ from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.records import Refusal
 from dualgap.problems.registry import Registry
 
-GRACE = 10.0  # seconds beyond what the time limit explains, for an iteration that takes long
-_LOADING = _SETTING_UP = _CERTIFYING = (
-    600.0  # seconds; compiling with Numba may take a minute or two
+GRACE_PERIOD_S = 10.0  # beyond the time limit, for a long iteration
+_PHASE_LIMIT_S = (
+    600.0  # of loading, set-up and certifying; compiling with Numba takes up to two minutes
 )
-_INSPECTED = 1.5  # solving with the evaluations of its trace, over solving alone
+_MAX_TRACE_OVERHEAD = (
+    1.5  # time of solving with the evaluations of a trace, relative to solving alone
+)
 
 
 class ExecutorError(Refusal):
-    """Cases cannot be run, or not any more, with what to do; those recorded so far are kept."""
+    """Cases cannot be run, or no longer; those recorded so far are kept."""
 
 
-def limit_of(case: Case, phase: str, grace: float = GRACE) -> float:
-    """Return after how many seconds of a phase the worker that runs a case is killed."""
+def limit_of(case: Case, phase: str, grace_period_s: float = GRACE_PERIOD_S) -> float:
+    """Return the seconds of a phase after which the worker of a case is killed."""
     if phase != "solving":
-        other = {"certifying": _CERTIFYING, "loading": _LOADING}
-        return other.get(phase, _SETTING_UP)
+        return _PHASE_LIMIT_S
     if case.time_limit is None:
         return inf
-    # answers on a path are certified as they are found, which its time limit does not count
-    certifying = _CERTIFYING if case.problem.path else 0.0
-    return _INSPECTED * case.time_limit + grace + certifying
+    # answers on a path are certified while solving, outside the time limit
+    certifying = _PHASE_LIMIT_S if case.problem.path else 0.0
+    return _MAX_TRACE_OVERHEAD * case.time_limit + grace_period_s + certifying
 
 
 @dataclass(frozen=True)
@@ -45,47 +46,47 @@ class Executor(ABC):
 
     Attributes
     ----------
-    name : how `--executor` calls it.
-    workers : processes that run cases at the same time; None for the executor's own number.
-    address : of a service that runs already; None where there is none.
-    told : called with what a run waits for besides its solver, such as "compiling smo".
-    grace : seconds beyond 1.5 times its time limit after which a solver that does not stop is killed.
-    folder : where the runs are recorded; None if they are not.
+    name : its name for `--executor`.
+    workers : number of processes that run cases in parallel; None for the executor's default.
+    address : of a running service, if any.
+    on_status : called with what a run waits for besides its solver, such as "compiling smo".
+    grace_period_s : seconds beyond 1.5 times its time limit after which a solver is killed.
+    folder : results folder; None if runs are not recorded.
     """
 
     name: ClassVar[str] = ""
     workers: int | None = None
     address: str | None = None
-    told: Callable[[str], object] = str
-    grace: float = GRACE
+    on_status: Callable[[str], object] = str
+    grace_period_s: float = GRACE_PERIOD_S
     folder: Path | None = None
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
-            raise ValueError(f"workers: must be 1 or more, got {self.workers}")
+            raise ValueError(f"workers must be at least 1, got {self.workers}")
 
     @abstractmethod
     def check(self) -> None:
-        """Find out whether cases can be run, before the first one is.
+        """Check that cases can be run, before the first one is.
 
         Raises
         ------
         ExecutorError
-            If not; the message names the option of the command line that is at fault.
+            If not; the message names the command-line option at fault.
         """
         ...
 
     @abstractmethod
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
-        """Yield the outcome of every case, as they complete; all processes end with the iterator.
+        """Yield the outcomes of cases as they complete; all processes end with the iterator.
 
-        Whoever takes an outcome may add a case before taking the next one: `cases`, at its end, has
-        another one then. An executor need not ask again: it is run once more for what was added.
+        The consumer of an outcome may add a case before requesting the next one: an exhausted `cases`
+        then has another element. An executor need not check for it; it is run again for added cases.
 
         Raises
         ------
         ExecutorError
-            If cases are left that cannot be run.
+            If some cases cannot be run.
         """
         ...
 

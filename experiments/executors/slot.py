@@ -1,18 +1,18 @@
-"""One case at a time in a process of its own, with limits that are enforced from outside.
+"""Run one case at a time in a worker process, with limits that are enforced from outside.
 
-A solver has a copy of the process to itself (see `cases.case`). The process is used again until it is
-killed, or a process or a file is left behind. Limits of a phase, beyond which it is ended:
+A solver runs in a fork of the worker (see `cases.case`). The worker is reused until it is killed, or a
+case leaves a process or a file behind. It is killed if a phase exceeds its limit:
 
 - loading the data: ten minutes;
-- compiling the solver, and setting it up (importing, and compiling what comes from outside): ten minutes
-  each, after which the row says `crashed`, as no limit of solving was reached;
-- solving: 1.5·time_limit + `grace`, which is 10 s (solvers stop by themselves at their next yield; where
-  iterates are evaluated in between, that takes up to half of their time);
+- compiling the solver, and setting it up (importing and compiling user code): ten minutes each; the row
+  is then `crashed`, as solving had not begun;
+- solving: 1.5·time_limit + `grace_period_s`, which is 10 s (solvers stop at their next yield;
+  evaluating iterates in between takes up to half of their time);
 - certifying and measuring the answer: ten minutes.
 
-It is ended by SIGTERM to its process group, and a second later by SIGKILL to the group and to all
-that it started, in whatever group; at once if it takes too much memory. The `signal` of the record
-is the one that ended it. Nothing that it prints or does moves a limit.
+It gets SIGTERM, to its process group, and a second later SIGKILL, to the group and to all processes
+that it started; if it exceeds the memory limit, SIGKILL immediately. The `signal` of the record is the
+one that ended it. No output or action of the worker extends a limit.
 """
 
 import time
@@ -22,7 +22,7 @@ from dataclasses import replace
 from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome, failed, read_outcome
-from dualgap.experiments.executors.base import GRACE, limit_of
+from dualgap.experiments.executors.base import GRACE_PERIOD_S, limit_of
 from dualgap.experiments.workers.capture import last_words
 from dualgap.experiments.workers.machine import bytes_text
 from dualgap.experiments.workers.processes import oom_kills
@@ -30,60 +30,62 @@ from dualgap.experiments.workers.start import COMPILING, SETTING_UP
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Malformed, WorkerError, WorkerExit
 
-_OUTPUT = 4000  # characters kept of what a run prints
-_INSPECTION = 1.0  # seconds between two looks at what a worker has started, without a memory limit
+_MAX_OUTPUT_CHARS = 4000  # the end of the output is recorded
+_INSPECTION_INTERVAL_S = 1.0  # of the processes that a worker has started, without a memory limit
 
 
 class WorkerSlot:
-    """A worker process that runs one case after the other.
+    """A worker process that runs cases one by one.
 
     Parameters
     ----------
-    threads : how many its numerical libraries use.
-    grace : see `Executor`.
+    threads : number of threads of its numerical libraries.
+    grace_period_s : see `Executor`.
     """
 
-    def __init__(self, threads: int, grace: float = GRACE) -> None:
-        self.grace, self.worker = grace, Worker(threads)
+    def __init__(self, threads: int, grace_period_s: float = GRACE_PERIOD_S) -> None:
+        self.grace_period_s, self.worker = grace_period_s, Worker(threads)
         self._oom_kills, self._inspected = 0, 0.0
 
     def run(
         self,
         case: Case,
-        given_up: Callable[[], bool] = lambda: False,
-        told: Callable[[str], object] = str,
+        cancelled: Callable[[], bool] = lambda: False,
+        on_status: Callable[[str], object] = str,
     ) -> Outcome:
-        """Return the outcome of a case, which ends by itself or by a limit.
+        """Return the outcome of a case, which ends normally or at a limit.
 
         Parameters
         ----------
-        given_up : whether nobody waits for the outcome any more.
-        told : see `Executor`.
+        cancelled : whether the outcome is no longer needed.
+        on_status : see `Executor`.
 
         Raises
         ------
         RuntimeError
-            If it was given up.
+            If it was cancelled.
         """
-        self._oom_kills, ended, outcome = oom_kills(), False, None
+        self._oom_kills, has_ended, outcome = oom_kills(), False, None
         self.worker.call(run, case, self.worker.threads, reporting=True)
         while outcome is None:
-            if given_up():
+            if cancelled():
                 self.worker.stop()
-                raise RuntimeError("the run was given up: its command has ended")
+                raise RuntimeError("the run was cancelled: its command has ended")
             if (phase := self.worker.phase()[0]).startswith(COMPILING):
-                told(phase)
+                on_status(phase)
             self.worker.wait()
-            ended = self.worker.ended()
-            outcome = self._finished(case) if ended else self._limited(case)
+            has_ended = self.worker.ended()
+            outcome = self._result(case) if has_ended else self._limit_exceeded(case)
         printed, record = self.worker.printed(), outcome.record
         if record["signal"] and (line := last_words(printed)):
-            record = record | {"reason": f"{record['reason']}; its output: {line}"}
-        if not (ended and self.worker.can_go_on()):
+            record = record | {"reason": f"{record['reason']}; last output: {line}"}
+        if not (has_ended and self.worker.can_go_on()):
             self.worker.stop()
-        return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])
+        return replace(
+            outcome, record=record, output=(printed + outcome.output)[-_MAX_OUTPUT_CHARS:]
+        )
 
-    def _finished(self, case: Case) -> Outcome:
+    def _result(self, case: Case) -> Outcome:
         try:
             return read_outcome(self.worker.result(), case)
         except (WorkerError, Malformed) as error:
@@ -92,25 +94,25 @@ class WorkerSlot:
             status, reason, sign = "crashed", str(death), death.signal or f"exit {death.code}"
             if sign == "SIGKILL" and oom_kills() > self._oom_kills:
                 status = "out_of_memory"
-                reason += ", by the kernel: the memory was full"
+                reason += " by the kernel: the memory was full"
             elif sign == "SIGKILL":
-                reason += ", not by dualgap: perhaps by the kernel, for want of memory"
+                reason += ", not by dualgap: possibly by the kernel, for lack of memory"
             return failed(case, status, reason, signal=sign)
 
-    def _limited(self, case: Case) -> Outcome | None:
+    def _limit_exceeded(self, case: Case) -> Outcome | None:
         allowed, now = case.memory_limit, time.monotonic()
-        if allowed is not None or now > self._inspected + _INSPECTION:
-            # what the worker has started is noted as well: once it is dead, nothing else tells
+        if allowed is not None or now > self._inspected + _INSPECTION_INTERVAL_S:
+            # also records the processes that it has started, unknown once it is dead
             self._inspected, used = now, self.worker.resident()
-            if allowed is not None and used > allowed:  # no time is given, to take more
+            if allowed is not None and used > allowed:  # kill it before it takes more
                 reason = f"used {bytes_text(used)} of memory, memory_limit is {bytes_text(allowed)}"
                 return failed(case, "out_of_memory", reason, signal="SIGKILL")
         phase, seconds = self.worker.phase()
-        if seconds <= limit_of(case, phase, self.grace):
+        if seconds <= limit_of(case, phase, self.grace_period_s):
             return None
-        status, reason = "time_limit", f"killed after {seconds:.0f} s of {phase} without an end"
+        status, reason = "time_limit", f"killed after {seconds:.0f} s of {phase}"
         if phase == "solving":
-            reason += f", as it did not yield within time_limit = {case.time_limit:g} s"
+            reason += f": it ignored its time limit of {case.time_limit:g} s"
         elif phase.startswith((COMPILING, SETTING_UP)):
-            status, reason = "crashed", f"{reason}: it had not begun to solve"
+            status, reason = "crashed", f"{reason}, before solving"
         return failed(case, status, reason, signal=self.worker.terminate())

@@ -167,7 +167,7 @@ def test_an_output_that_is_no_regular_file_is_written_to_and_stays(command, writ
     (tmp_path / "link").symlink_to("page.html")
     for arguments in (["report", "x"], ["table", "x"], ["schema"]):
         refused = command(*arguments, "--out", "full", code=1)
-        assert "full: cannot be written: No space left on device" in refused.output
+        assert "Cannot write full: No space left on device" in refused.output
         assert (tmp_path / "full").is_symlink()
         command(*arguments, "--out", "link")
         assert (tmp_path / "link").is_symlink()
@@ -191,7 +191,7 @@ def test_tables_that_cannot_be_written_fail_the_run(command, write, tmp_path):
     ("output", "words"),
     [
         ("/dev/full", "the disk is full"),
-        pytest.param(None, "its reader has ended", marks=pytest.mark.exhaustive),
+        pytest.param(None, "its reader has closed it", marks=pytest.mark.exhaustive),
     ],
 )
 def test_output_that_cannot_be_printed_is_told_in_a_sentence(output, words):
@@ -203,7 +203,7 @@ def test_output_that_cannot_be_printed_is_told_in_a_sentence(output, words):
     done = subprocess.run(line, stdout=written, stderr=subprocess.PIPE, text=True, check=False)
     os.close(written)
     assert done.returncode == 1
-    assert done.stderr == f"the output cannot be written: {words}\n"
+    assert done.stderr == f"Cannot write the output: {words}.\n"
 
 
 @pytest.mark.usefixtures("in_process")
@@ -340,7 +340,7 @@ def test_a_folder_that_was_removed_is_told_in_a_line(tmp_path, write):
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.strip() == "the current folder has been removed; change to another one"
+    assert done.stderr.strip() == "The current folder has been removed. Change to another one."
 
 
 @pytest.mark.usefixtures("in_process")

@@ -79,5 +79,5 @@ def test_runs_that_could_not_be_made_are_an_error_and_an_interrupt_is_one(comman
 
 
 def test_a_name_of_several_experiments_is_refused(command):
-    with pytest.raises(Refusal, match="notes is a folder of several experiments. Choose one of"):
+    with pytest.raises(Refusal, match="notes is a folder of several experiments"):
         experiments.run("notes")

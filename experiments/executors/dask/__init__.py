@@ -1,17 +1,17 @@
-"""Cases are run with Dask: each as a task that has an isolated process beside its Dask worker.
+"""Run cases with Dask: each is a task with an isolated process next to its Dask worker.
 
-What a run may take and how it ends are the same as on this machine alone (see `slot`): a crash, a hang
-or too much memory costs the run in which it happened, and no Dask worker. What else may happen:
+The limits and ends of a run are the same as on this machine (see `slot`): a crash, a hang or too much
+memory costs only that run, not the Dask worker. In addition:
 
-- a Dask worker is lost: its runs are begun again elsewhere. Dask suspects every run that was waiting
-  there, so those it gives up on run again at the end, one at a time: only one that takes its workers
-  with it even then is a row `crashed`;
-- the scheduler is lost: `ExecutorError`; the runs in progress are ended;
-- the command is interrupted, or killed: the runs in progress are ended.
+- a Dask worker is lost: its runs start again elsewhere. Dask suspects every run that was queued there,
+  so those it abandons run again at the end, one at a time: only a run that kills its workers even then
+  is a `crashed` row;
+- the scheduler is lost: `ExecutorError`; the runs in progress are killed;
+- the command is interrupted or killed: the runs in progress are killed.
 
-The scheduler and the workers import this package: they need the same version of it, and the files that
-an experiment names at the same paths; a run that does not find its file says so. A run has its share
-of the cores of its host: the cores, divided by the threads of all Dask workers there.
+The scheduler and the workers need the same version of this package, and the experiment's files at the
+same paths; a missing file is reported in the row. A run may use the cores of its host divided by the
+number of threads of all Dask workers there.
 """
 
 from collections.abc import Generator, Iterable
@@ -29,15 +29,14 @@ class DaskExecutor(Executor):
 
     Attributes
     ----------
-    workers : Dask workers of a cluster on this machine, which is started and ended with each `run`
-        (1 by default).
-    address : that of a scheduler that runs already, `tcp://host:port`, whose own workers are used then.
+    workers : number of Dask workers in a cluster on this machine, started for each `run` (default 1).
+    address : of a running scheduler, `tcp://host:port`, whose workers are used instead.
     """
 
     name: ClassVar[str] = "dask"
 
     def check(self) -> None:
-        """Find Dask, and reach the scheduler, if there is an address.
+        """Find Dask, and connect to the scheduler if there is an address.
 
         Raises
         ------
@@ -48,23 +47,23 @@ class DaskExecutor(Executor):
             from dualgap.experiments.executors.dask.tasks import check_address  # noqa: PLC0415 - optional
         except ModuleNotFoundError as error:
             raise ExecutorError(
-                f"--executor dask: {error}; install it with: pip install 'dualgap[dask]'"
+                f"--executor dask: {error}. Install it with: pip install 'dualgap[dask]'"
             ) from None
         if self.address is not None and self.workers is not None:
             raise ExecutorError(
-                "--workers: the one at --scheduler has its own workers; leave out one of the two"
+                "--workers and --scheduler exclude each other: a running scheduler has its own workers."
             )
         if self.address is not None:
             check_address(self.address)
 
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
-        """Yield the outcome of every case, as they complete; all processes end with the iterator.
+        """Yield the outcomes of cases as they complete; all processes end with the iterator.
 
         Raises
         ------
         ExecutorError
-            If the scheduler cannot be reached or is lost; cases without an outcome are not run.
+            If the scheduler cannot be reached or is lost; the remaining cases are not run.
         """
         from dualgap.experiments.executors.dask.tasks import run_tasks  # noqa: PLC0415 - optional
 
-        yield from run_tasks(cases, self.grace, self.workers or 1, self.address)
+        yield from run_tasks(cases, self.grace_period_s, self.workers or 1, self.address)

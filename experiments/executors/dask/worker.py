@@ -1,4 +1,4 @@
-"""Isolated processes beside a Dask worker: what happens where a task of Dask is run."""
+"""Isolated processes next to a Dask worker: the worker's side of a task."""
 
 import asyncio
 import multiprocessing
@@ -20,84 +20,83 @@ from dualgap.experiments.cases.records import Outcome, pack_outcome
 from dualgap.experiments.executors.slot import WorkerSlot
 from dualgap.experiments.workers.machine import cores
 
-_IDLE = 60.0  # seconds after which a process without a case is ended
-_POLL = 0.05  # seconds
+_IDLE_TIMEOUT_S = 60.0  # an idle process outlives its command by at most twice this time
+_POLL_INTERVAL_S = 0.05
 
 
 def run_beside(case: Case, name: str) -> bytes:
-    """Run one case, whose outcome is returned as a message.
+    """Run one case and return its outcome as a message.
 
-    This is the task, in a thread of a Dask worker that has the plugin `name`.
+    This is the task, in a thread of a Dask worker with the plugin `name`.
     """
     plugin: Any = get_worker().plugins[name]
     return pack_outcome(plugin.run(case))
 
 
 class Isolation(WorkerPlugin):
-    """Keeps isolated processes beside a Dask worker, for the cases of one command.
+    """Keeps isolated processes next to a Dask worker, for the cases of one command.
 
-    They end with the worker, with the command, and after a while without a case, as when the command
-    was killed.
+    They end with the worker, with the command, or after an idle time if the command was killed.
     """
 
-    def __init__(self, grace: float) -> None:
-        self.name, self.grace = f"dualgap-{uuid4().hex}", grace
+    def __init__(self, grace_period_s: float) -> None:
+        self.name, self.grace_period_s = f"dualgap-{uuid4().hex}", grace_period_s
 
     def setup(self, worker: Worker) -> None:
-        """Begin on a Dask worker."""
-        # a nanny makes its worker a daemon, and a daemon may not start processes
+        """Start on a Dask worker."""
+        # the worker of a nanny is a daemon, and daemons may not start processes
         multiprocessing.current_process().daemon = False
-        if worker.nanny is not None:  # which ends it in good order; Ctrl-C reaches both
+        if worker.nanny is not None:  # Ctrl-C reaches both; the nanny ends its worker cleanly
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.worker = worker
-        self.free: deque[tuple[WorkerSlot, float]] = deque()  # and since when
+        self.free: deque[tuple[WorkerSlot, float]] = deque()  # with the time when it became idle
         self.running: dict[Any, Event] = {}
-        self.cleaning = PeriodicCallback(self._end_idle, 1000 * _IDLE)
+        self.cleaning = PeriodicCallback(self._end_idle, 1000 * _IDLE_TIMEOUT_S)
         self.cleaning.start()
 
     async def teardown(self, worker: Worker) -> None:
-        """End all processes, and what runs in them."""
+        """Kill all processes and their runs."""
         self.cleaning.stop()
-        for given_up in list(self.running.values()):
-            given_up.set()
+        for cancelled in list(self.running.values()):
+            cancelled.set()
         while self.running:
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(_POLL_INTERVAL_S)
         for slot, _ in self.free:
             slot.worker.stop()
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """End a run that nobody waits for any more."""
+        """Cancel a run whose result is no longer needed."""
         if finish == "released" and key in self.running:
             self.running[key].set()
 
     def run(self, case: Case) -> Outcome:
-        """Run a case in a process that is free, or in a new one."""
-        key, given_up = self.worker.get_current_task(), Event()
+        """Run a case in an idle process, or in a new one."""
+        key, cancelled = self.worker.get_current_task(), Event()
         try:
             slot, _ = self.free.pop()
         except IndexError:
-            slot = WorkerSlot(_threads(self.worker), self.grace)
-        self.running[key] = given_up
+            slot = WorkerSlot(_threads(self.worker), self.grace_period_s)
+        self.running[key] = cancelled
         try:
-            return slot.run(case, given_up.is_set)
+            return slot.run(case, cancelled.is_set)
         finally:
             self.free.append((slot, time.monotonic()))
             del self.running[key]
 
     def _end_idle(self) -> None:
-        with suppress(IndexError):  # a run has taken the last one
+        with suppress(IndexError):  # a run has just taken the last one
             for _ in range(len(self.free)):
                 slot, since = self.free.popleft()
-                if time.monotonic() - since > _IDLE:
+                if time.monotonic() - since > _IDLE_TIMEOUT_S:
                     slot.worker.stop()
                 else:
                     self.free.append((slot, since))
 
 
 def _threads(worker: Worker) -> int:
-    """Return how many of its host's cores belong to one run of a Dask worker."""
+    """Return the number of cores per run of a Dask worker."""
     scheduler: Callable[..., Any] = worker.scheduler.identity
-    here = get_address_host(worker.address)
-    known = sync(worker.loop, scheduler)["workers"].values()
-    at_once = sum(other["nthreads"] for other in known if other["host"] == here)
-    return max(1, cores() // max(1, at_once))
+    host = get_address_host(worker.address)
+    workers = sync(worker.loop, scheduler)["workers"].values()
+    parallel = sum(other["nthreads"] for other in workers if other["host"] == host)
+    return max(1, cores() // max(1, parallel))

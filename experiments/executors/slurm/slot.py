@@ -1,8 +1,8 @@
-"""A slot: a folder of records, and the job that fills it.
+"""A slot: a results folder, and the job that fills it.
 
-Beside the files of any folder of runs it has `cases`, a message as `workers.wire` lays it out, with what
-it runs and what it has to know of other runs, and `begun`, with the id of each run that was begun.
-A job runs the cases as `LocalExecutor` does; begun again, it goes on where the records end.
+It has two additional files: `cases`, a message (see `workers.wire`) with its cases and the records of
+other runs that they depend on, and `begun`, with the id of each run that was started. A job runs the
+cases as `LocalExecutor` does; submitted again, it resumes after the last record.
 """
 
 import sys
@@ -16,7 +16,7 @@ from typing import Any
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Row, failed
-from dualgap.experiments.cases.search import Record, PendingCases
+from dualgap.experiments.cases.search import PendingCases, Record
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store import disk
@@ -26,55 +26,56 @@ from dualgap.experiments.store.manifest import read_manifest, write_manifest
 from dualgap.experiments.store.reading import RunFolder, load_answer
 from dualgap.experiments.workers.wire import Layout, pack
 
-_Told = tuple[list[Case], dict[str, Row]]
-_LAYOUT = Layout[_Told](_Told)
-_CASES, _BEGUN = "cases", "begun"
+_Header = tuple[list[Case], dict[str, Row]]
+_LAYOUT = Layout[_Header](_Header)
+_CASES = "cases"
+_STARTS = "begun"  # one line per start of a run
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A folder of records that one job fills."""
+    """A results folder that one job fills."""
 
     path: Path
 
-    def write(self, manifest: Mapping[str, Any], cases: list[Case], waiting: PendingCases) -> None:
-        """Make the folder, for cases of a run with this manifest; the job refuses other code or data."""
-        known, answers = waiting.needed(cases)
+    def write(self, manifest: Mapping[str, Any], cases: list[Case], pending: PendingCases) -> None:
+        """Create the folder for cases of a run with this manifest, which the job checks."""
+        records, answers = pending.dependencies(cases)
         disk.make_folder(self.path)
-        disk.replace(self.path / _CASES, pack((cases, known), answers))
-        own = {file.path.name for file in input_files(cases).values() if file.is_code}
-        code = {k: v for k, v in manifest["code"].items() if k in own or not k.endswith(".py")}
+        disk.replace(self.path / _CASES, pack((cases, records), answers))
+        used = {file.path.name for file in input_files(cases).values() if file.is_code}
+        code = {k: v for k, v in manifest["code"].items() if k in used or not k.endswith(".py")}
         changed = {"run_ids": [case.run_id for case in cases], "code": code, "sessions": []}
         write_manifest(self.path, {**manifest, **changed})
 
     @cached_property
-    def _told(self) -> tuple[list[Case], Mapping[str, Row], Mapping[str, Any]]:
-        def shapes(told: _Told) -> dict[str, Any]:
-            return {case.after: ((None,),) for case in told[0] if case.after}
+    def _content(self) -> tuple[list[Case], Mapping[str, Row], Mapping[str, Any]]:
+        def shapes(header: _Header) -> dict[str, Any]:
+            return {case.after: ((None,),) for case in header[0] if case.after}
 
-        (cases, known), answers = _LAYOUT.read((self.path / _CASES).read_bytes(), shapes)
-        return cases, known, answers
+        (cases, records), answers = _LAYOUT.read((self.path / _CASES).read_bytes(), shapes)
+        return cases, records, answers
 
-    def waiting(self, records: Mapping[str, Record]) -> PendingCases:
-        """Return the cases that are not among its records."""
-        cases, known, answers = self._told
+    def pending_cases(self, records: Mapping[str, Record]) -> PendingCases:
+        """Return the cases that are not recorded in it."""
+        cases, dependencies, answers = self._content
 
         def answer(run_id: str) -> Any:
             return answers.get(run_id, load_answer(self.path, run_id))
 
-        return PendingCases(cases, {**known, **records}, answer)
+        return PendingCases(cases, {**dependencies, **records}, answer)
 
-    def begun(self) -> Counter[str]:
-        """Return how often each run was begun."""
-        path = self.path / _BEGUN
+    def start_counts(self) -> Counter[str]:
+        """Return how often each run was started."""
+        path = self.path / _STARTS
         return Counter(path.read_text().split() if path.exists() else ())
 
-    def run(self, again: int, words: str) -> None:
-        """Run what is not recorded, but for what has ended `again` jobs and one more.
+    def run(self, max_requeues: int, last_end: str) -> None:
+        """Run the missing cases; those that have ended more than `max_requeues` jobs have crashed.
 
-        `words` are what is known of the end of the last job.
+        `last_end` describes how the last job ended.
         """
-        cases = self._told[0]
+        cases = self._content[0]
         store = Store.open(
             self.path,
             read_manifest(self.path)["experiment"],
@@ -83,29 +84,29 @@ class Slot:
             inputs=input_files(cases),
             problems={case.problem_id: vars(case.problem) for case in cases},
         )
-        begun = self.begun()
-        with closing(store), (self.path / _BEGUN).open("a", buffering=1) as noted:
-            for case in self.waiting(RunFolder(self.path).records()):
-                if (times := begun[case.run_id]) > again:
+        start_counts = self.start_counts()
+        with closing(store), (self.path / _STARTS).open("a", buffering=1) as starts:
+            for case in self.pending_cases(RunFolder(self.path).records()):
+                if (times := start_counts[case.run_id]) > max_requeues:
                     reason = f"its SLURM job was ended {times} times while it ran"
-                    store.append(failed(case, "crashed", f"{reason}{words and f'; {words}'}"))
-            waiting = self.waiting(RunFolder(self.path).records())
+                    store.append(failed(case, "crashed", f"{reason}{last_end and f'; {last_end}'}"))
+            pending = self.pending_cases(RunFolder(self.path).records())
 
-            def note(case: Case) -> Case:
-                noted.write(f"{case.run_id}\n")
+            def log_start(case: Case) -> Case:
+                starts.write(f"{case.run_id}\n")
                 return case
 
             executor = LocalExecutor(workers=1, folder=self.path)
-            while len(waiting):
-                with closing(executor.run(map(note, waiting))) as outcomes:
+            while len(pending):
+                with closing(executor.run(map(log_start, pending))) as outcomes:
                     for outcome in outcomes:
                         store.append(outcome)
-                        waiting.follow(outcome.record)
+                        pending.follow(outcome.record)
 
 
-def fill(path: str, again: str, words: str) -> None:
-    """Run a slot, see `Slot.run`; what a job does."""
+def fill(path: str, max_requeues: str, last_end: str) -> None:
+    """Run a slot, see `Slot.run`; the command of a job."""
     try:
-        Slot(Path(path)).run(int(again), words)
+        Slot(Path(path)).run(int(max_requeues), last_end)
     except Refusal as error:
         sys.exit(str(error))

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from tests.experiments.functions import posing, run_case
 
 from dualgap.experiments.cases.plan import search_of
-from dualgap.experiments.cases.search import PendingCases, is_followed, is_over, next_of, case_at_step
+from dualgap.experiments.cases.search import (
+    PendingCases,
+    case_at_step,
+    is_followed,
+    is_over,
+    next_of,
+)
 from dualgap.experiments.files.experiment import ConfigError
 from dualgap.experiments.files.schema import experiment_schema
 from dualgap.experiments.store.reading import RunFolder, load_results

@@ -86,7 +86,8 @@ def test_a_damaged_archive_and_what_is_none_are_refused(command, archived, tmp_p
     with ZipFile(tmp_path / "bad.zip", "w") as packed:
         for name, each in (content | {"inputs/mine.csv": b"a,b,label\n"}).items():
             packed.writestr(name, each)
-    assert "inputs/mine.csv in bad.zip differs from" in command("run", "bad.zip", "--check", code=2).output
+    refused = command("run", "bad.zip", "--check", code=2).output
+    assert "inputs/mine.csv in bad.zip differs from" in refused
     (tmp_path / "none.zip").write_text("none")
     assert "is not an archive" in command("run", "none.zip", "--check", code=2).output
     assert "Use --check with an archive" in command("run", archived, code=2).output
@@ -96,7 +97,7 @@ def test_a_full_disk_leaves_the_archive_that_was_there(command, archived, monkey
     shutil.unpack_archive(archived, "unpacked")
     before = archived.read_bytes()
     monkeypatch.setattr(disk, "os", Failing("write", errno.ENOSPC))
-    assert "cannot be written" in command("archive", "unpacked", "--out", archived, code=1).output
+    assert "Cannot write" in command("archive", "unpacked", "--out", archived, code=1).output
     assert archived.read_bytes() == before
 
 

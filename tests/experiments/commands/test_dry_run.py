@@ -22,7 +22,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
     before = sorted(tmp_path.iterdir())
     shown = command("run", path, "--dry-run")
     words = " ".join(shown.output.split())
-    assert "runs 8, 4 of them impossible" in words
+    assert "runs 8, 4 of them unsupported" in words
     assert "pegasos: Pegasos has no unregularised intercept (2 pairs)" in words
     assert "unknown for 4 runs: no time limit" in words
     assert sorted(tmp_path.iterdir()) == before
@@ -37,7 +37,7 @@ def test_a_search_that_has_begun_is_not_recorded_before_it_is_over(
     outcomes = [Outcome(blank_record(case) | known) for case in planned(text)]
     recorded(tmp_path / "out", outcomes)
     shown = command("run", write(text), "--out", tmp_path / "out", "--resume", "--dry-run")
-    assert "2, 1 of them recorded; more where a tolerance" in " ".join(shown.output.split())
+    assert "2, 1 of them recorded; more if a tolerance" in " ".join(shown.output.split())
 
 
 def test_a_dry_run_counts_what_is_retried_and_rerun(command, write, planned, tmp_path):

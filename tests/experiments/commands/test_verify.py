@@ -170,7 +170,7 @@ def test_the_selftest_finds_nothing_wrong_with_a_right_student():
 @pytest.mark.parametrize(
     ("line", "option", "told"),
     [
-        ("path: {C: [1, 100], gap: 1e-2}", [], "path: has an answer for each interval"),
+        ("path: {C: [1, 100], gap: 1e-2}", [], "path: `verify` compares single answers"),
         ("C: 1", ["--solver", "smoo"], "did you mean 'smo'"),
     ],
 )

@@ -147,7 +147,7 @@ REFUSED = [
         ["--executor", "dask", "--scheduler", "no://127.0.0.1:8786"],
         "no Dask scheduler answers there",
     ),
-    (["--scheduler", DEAD], "add --executor dask"),
+    (["--scheduler", DEAD], "Add --executor dask"),
     (["--executor", "dask", "--workers", "2", "--scheduler", "x"], "has its own workers"),
     pytest.param(["--executor", "dask", "--scheduler", DEAD], DEAD, marks=pytest.mark.exhaustive),
 ]

@@ -15,7 +15,7 @@ THREAD = (
 )
 IGNORES = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)\nyield"
 GREEDY = "x = [np.ones(2**22) for _ in range(40)]; time.sleep(60)\nyield"
-NEVER = "without an end, as it did not yield within time_limit = 0.5 s"
+NEVER = "of solving: it ignored its time limit of 0.5 s"
 # what a solver does, and the status, signal and reason that its row must have
 DEATHS = {
     "exits": ("os._exit(7)\nyield", "crashed", "exit 7", "exit code 7"),
@@ -70,7 +70,7 @@ def strange_cases(case_of, strange, tmp_path, kinds):
 def test_a_process_that_dies_costs_its_own_row(strange_cases, kinds, executor):
     if executor == "dask":
         pytest.importorskip("distributed", reason="dask is not installed")
-    chosen = EXECUTORS[executor](workers=2, grace=6)
+    chosen = EXECUTORS[executor](workers=2, grace_period_s=6)
     outcomes = {outcome.run_id: outcome.record for outcome in chosen.run(strange_cases)}
     assert set(outcomes) == {case.run_id for case in strange_cases}
     for name in ("fine before", "fine after"):

@@ -94,7 +94,7 @@ def test_slots_give_the_rows_of_a_run_on_one_machine(line, command, write, kind)
     assert rows("out") == rows("alone")
     (line.folder / "alone" / "runs.jsonl").write_bytes(b"".join(log[: len(log) // 2]))
     result = command("submit", file, "--out", "alone", "--resume")
-    assert "submitted" in result.output
+    assert "Submitted" in result.output
     line.run()
     command("collect", "alone")
     assert rows("out") == rows("alone")
@@ -190,11 +190,13 @@ def test_a_queue_that_refuses_says_so_and_keeps_nothing(line, command, write):
 def test_what_is_not_there_is_told(line, command, write, monkeypatch):
     file = write(GRID)
     told = command("run", file, "--executor", "slurm", "--scheduler", "x", code=2).output
-    assert "add --executor dask" in told
+    assert "Add --executor dask" in told
     command("run", file, "--out", "alone")
-    assert "begin with: dualgap submit FILE --out" in command("collect", "alone", code=2).output
+    assert (
+        "Submit some with: dualgap submit FILE --out" in command("collect", "alone", code=2).output
+    )
     monkeypatch.setattr("dualgap.experiments.executors.slurm.which", lambda _: None)
-    assert "there is no sbatch on PATH" in command("submit", file, code=2).output
+    assert "sbatch not found on PATH" in command("submit", file, code=2).output
     monkeypatch.setattr("dualgap.experiments.executors.slurm.find_spec", lambda _: None)
     assert "pip install 'dualgap[slurm]'" in command("submit", file, code=2).output
 
@@ -239,13 +241,13 @@ def test_a_job_and_a_node_that_are_killed_lose_no_run(cluster, command, write, t
     out = tmp_path / "out"
     command("submit", file, "--out", out, "--workers", "4")
     first, slot = next(iter(Slots(out).jobs.values())).id, Slot(out / "slots/0")
-    wait_for(lambda: slot.begun().total())
+    wait_for(lambda: slot.start_counts().total())
     cluster.ask("scancel", "--signal=KILL", "--full", first)
     wait_for(lambda: not queue.is_alive(queue.states()[first]))
     assert "submitted again" in command("collect", out).output
     again = next(iter(Slots(out).jobs.values())).id
-    begun = slot.begun().total()
-    wait_for(lambda: slot.begun().total() > begun)
+    begun = slot.start_counts().total()
+    wait_for(lambda: slot.start_counts().total() > begun)
     cluster.lose_node()
     wait_for(lambda: cluster.state().startswith("down"))
     assert queue.states()[again].startswith("PENDING")  # as SLURM has put it there again

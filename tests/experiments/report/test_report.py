@@ -106,7 +106,7 @@ def test_the_report_command_writes_beside_the_results_or_where_it_is_told(comman
     command("report", "x")
     assert "0 of 0 planned runs" in (tmp_path / "x" / "report.html").read_text()
     refused = command("report", "x", "--out", "none/x.html", code=2)
-    assert "cannot be written" in refused.output
+    assert "Cannot write" in refused.output
 
 
 def test_a_solver_whose_seeds_ran_on_several_hosts_is_one_in_all_charts(tmp_path):

@@ -140,7 +140,7 @@ def test_the_properties_are_explained():
     result = CliRunner().invoke(main, ["list", "properties"])
     assert result.exit_code == 0, result.output
     assert all(item.name in result.output for item in PROPERTIES)
-    assert "Without it nothing else can be judged." in " ".join(result.output.split())
+    assert "All other properties depend on it." in " ".join(result.output.split())
 
 
 def test_a_family_that_a_solver_does_not_support_is_one_fault_with_what_to_do():

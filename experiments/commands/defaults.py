@@ -62,8 +62,8 @@ def load_defaults() -> Defaults:
     defaults = checked_keys(root, faults, Defaults)
     if defaults is None:
         raise ConfigError(path, faults)
-    given = {"out": defaults.out, "data": defaults.data}
-    folders = {key: str(Path(value).expanduser()) for key, value in given.items() if value}
+    folders_by_key = {"out": defaults.out, "data": defaults.data}
+    folders = {key: str(Path(value).expanduser()) for key, value in folders_by_key.items() if value}
     if "data" in folders:
         os.environ.setdefault("DUALGAP_DATA", folders["data"])
     return defaults.model_copy(update=folders)

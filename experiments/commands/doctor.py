@@ -17,8 +17,8 @@ from rich.text import Text
 class Check(NamedTuple):
     """The item that was checked, the finding, and whether it is as it must be."""
 
-    what: str
-    found: str
+    item: str
+    finding: str
     fine: bool
 
 
@@ -47,7 +47,7 @@ def to_terminal(rows: Iterable[Check]) -> Table:
     """Return the checks as a table for the terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     for row in rows:
-        table.add_row(row.what, Text(row.found, style="" if row.fine else "red"))
+        table.add_row(row.item, Text(row.finding, style="" if row.fine else "red"))
     return table
 
 
@@ -55,7 +55,7 @@ def to_json(rows: Sequence[Check]) -> dict[str, Any]:
     """Return the checks as plain values."""
     return {
         "healthy": all(row.fine for row in rows),
-        "found": [row._asdict() for row in rows],
+        "found": [{"what": row.item, "found": row.finding, "fine": row.fine} for row in rows],
     }
 
 

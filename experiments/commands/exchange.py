@@ -40,11 +40,11 @@ def report_lines(solution: Solution) -> list[str]:
     intercept = ""
     if solution.problem.intercept and solution.b is not None:
         intercepts = [b for b in (solution.b, solution.point.b) if b is not None]
-        best, *given = (
+        best, *solver_values = (
             ", ".join(f"{value:.10g}" for value in ([b] if isinstance(b, (int, float)) else b))
             for b in intercepts
         )
-        intercept = "; the answer has ".join([f"{best} is best", *given])
+        intercept = "; the answer has ".join([f"{best} is best", *solver_values])
     lines = {
         "verdict": solution.verdict,
         "optimum ≤": f"{c.primal_objective:.15g}",

@@ -178,8 +178,8 @@ def _case(
     solver = SolverSpec("program", {"answers": program}, label=program)
     target = index.target_gap if target_gap is None else target_gap
     run_id = digest(vars(entry.specification), program, target, rigorous)[:16]
-    rest: Any = (0, None, target, None, None, False, index.folder, rigorous)
-    return Case(run_id, entry.name, entry.specification, solver, *rest)
+    plan_fields: Any = (0, None, target, None, None, False, index.folder, rigorous)
+    return Case(run_id, entry.name, entry.specification, solver, *plan_fields)
 
 
 def _checksum(path: Path) -> str:

@@ -32,20 +32,20 @@ class Advance:
         self, total: int, show: Callable[[int, int, str], object], every: float = 0.0
     ) -> None:
         self.total, self.show, self.every = total, show, every
-        self.done, self.shown_at, self.phase = 0, -every, ""
+        self.count, self.shown_at, self.phase = 0, -every, ""
 
     def __call__(self, line: str, more: int = 0) -> None:
         """Count an outcome, described by a line, and add `more` outcomes to the total."""
-        self.done, self.total = self.done + 1, self.total + more
+        self.count, self.total = self.count + 1, self.total + more
         now = time.monotonic()
-        if self.done == self.total or now - self.shown_at >= self.every:
+        if self.count == self.total or now - self.shown_at >= self.every:
             self.shown_at = now
-            self.show(self.done, self.total, line)
+            self.show(self.count, self.total, line)
 
-    def begin(self, phase: str) -> None:
+    def begin_phase(self, phase: str) -> None:
         """Show the phase of a running case, such as "compiling smo", once."""
         if phase != self.phase:
-            self.show(self.done, self.total, phase)
+            self.show(self.count, self.total, phase)
         self.phase = phase
 
 
@@ -70,27 +70,27 @@ def progress(total: int, quiet: bool = False) -> Generator[Advance]:
             task = bar.add_task("", total=total)
             yield Advance(
                 total,
-                lambda done, of, text: bar.update(
-                    task, completed=done, total=of, description=printable(text)
+                lambda count, of, text: bar.update(
+                    task, completed=count, total=of, description=printable(text)
                 ),
             )
     else:
         yield Advance(total, _print_line, _LINE_INTERVAL_S)
 
 
-def _print_line(done: int, of: int, text: str) -> None:
+def _print_line(count: int, of: int, text: str) -> None:
     """Print a line; if standard error is closed, the runs continue without it."""
     with suppress(OSError):
-        say(f"{done}/{of} {text}", err=True)
+        say(f"{count}/{of} {text}", err=True)
 
 
 def _in_notebook(total: int) -> Callable[[int, int, str], object]:
     """Show a bar in a notebook, and return its update; unlike that of rich it needs no ipywidgets."""
     display: Any = import_module("IPython.display")  # only needed, and always there, in notebooks
 
-    def bar(done: int, of: int, text: str) -> Any:
-        content = f'<progress value="{done}" max="{of}"></progress> {done}/{of} {html(text)}'
+    def bar(count: int, of: int, text: str) -> Any:
+        content = f'<progress value="{count}" max="{of}"></progress> {count}/{of} {html(text)}'
         return display.HTML(f"<div>{content}</div>")
 
     handle = display.display(bar(0, total, ""), display_id=True)
-    return lambda done, of, text: handle.update(bar(done, of, text))
+    return lambda count, of, text: handle.update(bar(count, of, text))

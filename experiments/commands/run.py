@@ -315,7 +315,7 @@ def _run(
     try:
         while total := len(pending):
             with progress(total, quiet) as advance:
-                reporting = replace(executor, on_status=advance.begin)
+                reporting = replace(executor, on_status=advance.begin_phase)
                 with closing(reporting.run(pending)) as outcomes:
                     for outcome in outcomes:
                         store.append(outcome)

@@ -1,11 +1,11 @@
-"""Whether a solver can be trusted: `dualgap selftest NAME|FILE:CLASS`.
+"""Test whether a solver can be trusted: `dualgap selftest NAME|FILE:CLASS`.
 
-This is the plan, in its order: which properties are tried on which problems. A solver is
-tried at its own default settings, in a process of its own, and judged by certificates; what it
-refuses is listed, not held against it, unless it refuses everything. The gravest fault comes first,
-and without the basics nothing else is tried. Every property begins with the simplest problem. A family
-of problems that the solver evidently does not support, though it does not say so, is one fault, and is
-left out of the properties that follow.
+This is the plan: which properties are tried on which problems, in this order. A solver is tried at its
+default settings, in a separate process, and judged by certificates. Refused problems are listed, but
+only count as a fault if it refuses everything. The gravest faults come first; if a basic property
+fails, nothing else is tried. Every property begins with the simplest problem. A family of problems that
+the solver evidently does not support, without refusing it, is one fault, and is skipped by later
+properties.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from pathlib import Path
 from dualgap.experiments.selftest import behaviour, claims, clock, theory
 from dualgap.experiments.selftest.families import with_unsupported, without_families
 from dualgap.experiments.selftest.limits import Limits
-from dualgap.experiments.selftest.outcome import Outcome, Property, Report
+from dualgap.experiments.selftest.outcome import Property, PropertyOutcome, Report
 from dualgap.experiments.selftest.problems import (
     ALL,
     DEGENERATE,
@@ -32,14 +32,14 @@ from dualgap.experiments.selftest.workers import Workers, compile_references
 from dualgap.problems.registry import class_names, is_outside
 from dualgap.solvers import find_solver
 
-# in the order of gravity: without the first ones nothing else can be judged, the next make every time
-# or answer worthless, then come answers to another problem, claims where data are degenerate, manners
+# in the order of gravity: first basic properties, then faults that make every time or answer worthless,
+# answers to another problem, false claims on degenerate data, and minor ones
 PROPERTIES = (
     Property("answers", behaviour.answers, (*ALL,), basic=True, decides=True),
-    Property("ends by itself", behaviour.ends_by_itself, (*ALL,), basic=True, decides=True),
+    Property("terminates", behaviour.terminates, (*ALL,), basic=True, decides=True),
     Property("claims", claims.claims, (*ALL,), decides=True),
     Property("inputs unchanged", behaviour.inputs_unchanged, (*ALL,)),
-    Property("nothing beforehand", clock.nothing_beforehand, (*SOFT,)),
+    Property("no untimed work", clock.no_untimed_work, (*SOFT,)),
     Property("other data", clock.other_data, (*SOFT, "regression rbf C=1")),
     Property(
         "global state",
@@ -49,7 +49,7 @@ PROPERTIES = (
     ),
     Property("infeasibility", claims.infeasibility, (*INFEASIBLE,)),
     Property("C", theory.slack_weight, (*SOFT, *REGRESSION)),
-    Property("C of each sample", theory.slack_weights, (*SOFT,)),
+    Property("C per sample", theory.slack_weights, (*SOFT,)),
     Property("sum, not mean", theory.sum_not_mean, (*SOFT,)),
     Property("intercept", theory.intercept, (*OFF_CENTRE,)),
     Property("nu", theory.nu_property, (*NU,), decides=True),
@@ -69,11 +69,11 @@ PROPERTIES = (
 
 
 def properties(names: Sequence[str] = ()) -> tuple[Property, ...]:
-    """Return the properties of these names, all if there are none; ValueError for an unknown one."""
+    """Return the properties with these names, or all; ValueError for an unknown name."""
     unknown = set(names) - {item.name for item in PROPERTIES}
     if unknown:
-        known = ", ".join(item.name for item in PROPERTIES)
-        raise ValueError(f"unknown property {', '.join(sorted(unknown))}; there are {known}")
+        names_text = ", ".join(item.name for item in PROPERTIES)
+        raise ValueError(f"unknown property {', '.join(sorted(unknown))}; there are {names_text}")
     return tuple(item for item in PROPERTIES if not names or item.name in names)
 
 
@@ -81,16 +81,16 @@ def try_solver(
     solver: str,
     limits: Limits | None = None,
     properties: Sequence[Property] = PROPERTIES,
-    progress: Callable[[Outcome], object] | None = None,
+    progress: Callable[[PropertyOutcome], object] | None = None,
 ) -> Report:
-    """Try `solver` on `properties`, each in a process that it may ruin, and return the outcomes.
+    """Try `solver` on `properties`, in worker processes that it may ruin, and return the outcomes.
 
     Parameters
     ----------
     solver : a name, or `path/to/file.py:ClassName`.
     limits : seconds of CPU time, for solvers that hang.
-    properties : of `PROPERTIES`, those to try; "deterministic" compares with what "answers" found.
-    progress : called with each outcome in turn.
+    properties : those of `PROPERTIES` to try; "deterministic" needs "answers" before it.
+    progress : called with each outcome.
 
     Raises
     ------
@@ -99,22 +99,24 @@ def try_solver(
     """
     check_name(solver)
     limits = limits or Limits()
-    done, digests, hung, stopped = list[Outcome](), dict[str, str](), list[str](), ""
+    outcomes, digests, hung, stopped = list[PropertyOutcome](), dict[str, str](), list[str](), ""
     passed, unsupported, compiled = set[str](), set[str](), False
     with closing(Workers(solver, limits)) as workers:
         for item in properties:
-            if not stopped and workers.left <= 0:
-                stopped = f"the {limits.total:.0f} s of a selftest were over"
+            if not stopped and workers.remaining_s <= 0:
+                stopped = f"the {limits.total:.0f} s of a selftest were used up"
             if stopped:
-                outcome = Outcome(item.name, "not run", reason=stopped)
+                outcome = PropertyOutcome(item.name, "not run", reason=stopped)
             else:
                 if not (item.basic or compiled):
                     compile_references()
                     compiled = True
                 supported = without_families(item, unsupported)
-                outcome = workers.check(supported, digests, limits.each if done else limits.first)
+                outcome = workers.check(
+                    supported, digests, limits.each if outcomes else limits.first
+                )
                 if item.decides:
-                    passed |= set(outcome.tried) - outcome.failures.keys()
+                    passed |= set(outcome.attempted) - outcome.failures.keys()
                     outcome = with_unsupported(outcome, passed)
                     unsupported |= outcome.families.keys()
                 digests |= outcome.digests
@@ -125,10 +127,10 @@ def try_solver(
                     stopped = f"nothing can be judged without {item.name!r}"
                 elif len(hung) >= limits.hangs:
                     stopped = f"the solver hung in {', '.join(hung)}"
-            done.append(outcome)
+            outcomes.append(outcome)
             if progress is not None:
                 progress(outcome)
-    return Report(solver, tuple(done))
+    return Report(solver, tuple(outcomes))
 
 
 def check_name(solver: str) -> None:
@@ -138,6 +140,6 @@ def check_name(solver: str) -> None:
         find_solver(solver)
     elif not Path(path).is_file():
         raise ValueError(f"solver {solver!r}: there is no file {Path(path).resolve()}")
-    elif class_name not in (found := class_names(Path(path))):
-        names = ", ".join(found) or "no class"
+    elif class_name not in (classes := class_names(Path(path))):
+        names = ", ".join(classes) or "no class"
         raise ValueError(f"solver {solver!r}: {Path(path).name} has {names}, not {class_name!r}")

@@ -1,4 +1,4 @@
-"""How a solver behaves, whatever it answers: shapes, repetition, side effects, limits."""
+"""Properties of a solver's behaviour: shapes, repetition, side effects, limits."""
 
 import gc
 import hashlib
@@ -26,18 +26,18 @@ from dualgap.problems.forms import Form, Sharded
 from dualgap.solvers import Status
 from dualgap.solvers.running.loop import taken_apart
 
-_RELIED_ON = ("time", "dualgap", "numpy", "scipy")
-MOST_POINTS = 10_000  # of one run: some yield after every step
+_PROTECTED_MODULES = ("time", "dualgap", "numpy", "scipy")
+MAX_POINTS = 10_000  # of one run: some solvers yield after every step
 
 
 def answers(bench: Bench, problem: Formulation) -> str:
-    """It yields points of the form, in floats, finite and of the right shape.
+    """It yields finite floating-point points of the right shape.
 
-    The last α is within its box and keeps to the equalities, as far as tolerances explain.
+    The last α satisfies its bounds and equalities up to tolerances.
     """
     reduction, form = reduce(problem, bench.solver.form), form_of(bench, problem)
     point = None
-    for point in islice(bench.solver.iterates(bench.solver.prepare(form)), MOST_POINTS):
+    for point in islice(bench.solver.iterates(bench.solver.prepare(form)), MAX_POINTS):
         wrong = _objection_to(point, form)
         if wrong:
             return wrong
@@ -63,62 +63,62 @@ def deterministic(bench: Bench, problem: Formulation) -> str:
 
 
 def stateless(bench: Bench, problem: Formulation) -> str:
-    """An answer does not depend on what was solved before."""
+    """An answer does not depend on problems solved before."""
     first, again = bench.solve(problem), bench.solve(problem)
-    order = np.random.default_rng(1).permutation(problem.n)  # of the same kind, with other labels
+    order = np.random.default_rng(1).permutation(problem.n)  # a similar problem with other labels
     bench.solve(changed(problem, X=problem.X[order], y=-problem.y[order][::-1]))
-    found = {"again": again, "after another problem": bench.solve(problem)}
+    answers = {"again": again, "after another problem": bench.solve(problem)}
     expected = _digest(first.point.alpha, first.point.w)
-    for when, other in found.items():
+    for when, other in answers.items():
         if _digest(other.point.alpha, other.point.w) != expected:
             change = other.objective - first.objective
-            return f"solved {when}, the answer differs (objective by {change:.2g})"
+            return f"when solved {when}, the answer differs (the objective by {change:.2g})"
     return ""
 
 
 def inputs_unchanged(bench: Bench, problem: Formulation) -> str:
-    """The data and the form stay as they were."""
+    """The data and the form are not modified."""
     form = form_of(bench, problem)
     arrays = {**_arrays(problem, "problem"), **_arrays(form, "form")}
     before = {where: array.copy() for where, array in arrays.items()}
-    identity = changed(problem).hash  # anew: that of a problem is remembered
-    for _ in islice(bench.solver.iterates(bench.solver.prepare(form)), MOST_POINTS):
+    identity = changed(problem).hash  # of a new object: a problem caches its hash
+    for _ in islice(bench.solver.iterates(bench.solver.prepare(form)), MAX_POINTS):
         pass
-    touched = [where for where, old in before.items() if not _equal(old, arrays[where])]
+    modified = [where for where, old in before.items() if not _equal(old, arrays[where])]
     gram = form.gram
     if isinstance(gram, Gram) and not _equal(gram.dense(), problem.gram().dense()):
-        touched.append("the Gram matrix")
-    if not touched and changed(problem).hash != identity:
-        touched.append("the problem's parameters")
-    return f"it changes {', '.join(touched)} in place" if touched else ""
+        modified.append("the Gram matrix")
+    if not modified and changed(problem).hash != identity:
+        modified.append("the problem's parameters")
+    return f"it changes {', '.join(modified)} in place" if modified else ""
 
 
 def global_state(bench: Bench, problem: Formulation) -> str:
-    """Nothing outside the solver changes: neither by a whole run nor by one that is cut short.
+    """Neither a complete nor an interrupted run changes anything outside the solver.
 
-    Importing a library may add environment variables, pools of threads and warnings filters, and draw
-    random numbers; it may not change what else is there.
+    Importing a library may add environment variables, thread pools and warnings filters, and draw
+    random numbers, but not change existing state.
     """
     before = _process_state() | _functions()
     bench.solve(problem, max_iter=1)  # imports
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        random.random()  # else seeding twice does not show
+        random.random()  # otherwise seeding twice has no effect
         np.random.random()  # noqa: NPY002
         before |= _after_imports()
         bench.solve(problem)
         bench.solve(problem, max_iter=1)
         after = _process_state() | _functions() | _after_imports()
-    touched = [what for what, old in before.items() if after.get(what) != old]
-    return f"it changes {', '.join(touched)}" if touched else ""
+    modified = [name for name, old in before.items() if after.get(name) != old]
+    return f"it changes {', '.join(modified)}" if modified else ""
 
 
-def ends_by_itself(bench: Bench, problem: Formulation) -> str:
-    """At its default settings it ends by itself on a small problem."""
+def terminates(bench: Bench, problem: Formulation) -> str:
+    """At its default settings it stops on its own on a small problem."""
     limit = bench.limits.grace
     solution = bench.solve(problem, time_limit=limit)
     if solution.status is Status.TIME_LIMIT:
-        return f"no end by itself: still running after {limit:g} s and {solution.iterations} iterations"
+        return f"it did not stop on its own within {limit:g} s ({solution.iterations} iterations)"
     if solution.status is Status.DIVERGED:
         return "it diverged: its point has NaN or infinite entries"
     return ""
@@ -131,13 +131,13 @@ def time_limit(bench: Bench, problem: Formulation) -> str:
     if solution.time_solve <= limit + grace:
         return bench.objection(solution)
     return (
-        f"with time_limit={limit:g} it solved for {solution.time_solve:.1f} s "
+        f"with time_limit={limit:g} it ran for {solution.time_solve:.1f} s "
         f"and claims {solution.claimed!r}: yield more often"
     )
 
 
 def max_iter(bench: Bench, problem: Formulation) -> str:
-    """A setting `max_iter` is obeyed, and what is cut short claims nothing that is wrong."""
+    """A setting `max_iter` is obeyed, and an interrupted run makes no false claim."""
     if all(field.name != "max_iter" for field in fields(bench.solver)):
         raise NotJudged("it has no setting max_iter")
     for limit in (1, 3):
@@ -159,7 +159,7 @@ def form_of(bench: Bench, problem: Formulation) -> Form | Formulation:
 
 
 def _objection_to(point: Any, form: Form | Formulation) -> str:
-    """Return what is wrong with a point that the solver yielded, or nothing."""
+    """Return what is wrong with a point that the solver yielded, or an empty string."""
     try:
         plain = taken_apart(point)
     except (TypeError, ValueError) as error:
@@ -173,10 +173,10 @@ def _objection_to(point: Any, form: Form | Formulation) -> str:
         shapes = {"x": (form.blocks.d,)}
     else:
         shapes = {"x": (form.n,)}
-    given = {name: value for name in shapes if (value := getattr(point, name)) is not None}
-    if not given and plain.inequality is None and plain.claim in ("optimal", "none"):
+    arrays = {name: value for name in shapes if (value := getattr(point, name)) is not None}
+    if not arrays and plain.inequality is None and plain.claim in ("optimal", "none"):
         return f"it yields a point without {' or '.join(shapes)}"
-    for name, value in given.items():
+    for name, value in arrays.items():
         if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
             kind = getattr(value, "dtype", type(value).__name__)
             return f"{name} must be an array of floats, got {kind}"
@@ -195,14 +195,14 @@ def _digest(*arrays: Any) -> str:
 
 
 def _arrays(owner: Any, whose: str) -> dict[str, Any]:
-    """Return every array of a problem or form by the name to show; of a sparse one its values."""
-    found: dict[str, Any] = {}
+    """Return every array of a problem or form, or the values of a sparse one, by display name."""
+    arrays: dict[str, Any] = {}
     for field in fields(owner):
         value = getattr(owner, field.name)
         value = value.data if sp.issparse(value) else value
         if isinstance(value, np.ndarray):
-            found[f"the {whose}'s {field.name}"] = value
-    return found
+            arrays[f"the {whose}'s {field.name}"] = value
+    return arrays
 
 
 def _equal(first: Any, second: Any) -> bool:
@@ -210,7 +210,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _process_state() -> dict[str, Any]:
-    """Return what belongs to the whole process, by the name to show."""
+    """Return the state of the whole process, by display name."""
     pools = {f"the number of threads of {p['prefix']}": p["num_threads"] for p in threadpool_info()}
     return {
         "NumPy's error handling": np.geterr(),
@@ -229,12 +229,14 @@ def _process_state() -> dict[str, Any]:
 
 
 def _functions() -> dict[str, Any]:
-    """Return the functions of the modules that a run relies on, and the methods of their classes."""
-    modules = {n: m for n, m in list(sys.modules.items()) if n.partition(".")[0] in _RELIED_ON}
-    found = {f"{name}.{key}": v for name, m in modules.items() for key, v in vars(m).items()}
-    classes = {name: value for name, value in found.items() if isinstance(value, type)}
+    """Return the functions, and the methods of classes, of the protected modules."""
+    modules = {
+        n: m for n, m in list(sys.modules.items()) if n.partition(".")[0] in _PROTECTED_MODULES
+    }
+    members = {f"{name}.{key}": v for name, m in modules.items() for key, v in vars(m).items()}
+    classes = {name: value for name, value in members.items() if isinstance(value, type)}
     methods = {f"{name}.{key}": v for name, c in classes.items() for key, v in vars(c).items()}
-    return {name: value for name, value in (found | methods).items() if callable(value)}
+    return {name: value for name, value in (members | methods).items() if callable(value)}
 
 
 def _after_imports() -> dict[str, Any]:
@@ -243,6 +245,6 @@ def _after_imports() -> dict[str, Any]:
         "Python's random state": random.getstate(),
         "the warnings filter": list(warnings.filters),
         "running threads": threading.enumerate(),
-        # libraries built with -ffast-math make the processor flush them to 0 once they are imported
+        # importing a library built with -ffast-math makes the processor flush them to 0
         "subnormal numbers": sys.float_info.min / 2 > 0,
     }

@@ -1,8 +1,7 @@
-"""Families of problems: how each differs from the simplest one, the soft margin with an intercept.
+"""Families of problems, by how they differ from the simplest one, the soft margin with an intercept.
 
-A solver that is right on all problems outside a family, and wrong on every one inside it, was not
-written for that family. This is one sentence, which says what its `refuses` has to test, and no fault
-of any step of its algorithm.
+A solver that is right on all problems outside a family, and wrong on every one inside it, does not
+support that family. The report is then one sentence about its `refuses`, not a fault in its algorithm.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -11,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from dualgap.experiments.selftest.outcome import Outcome, Property, not_supported
+from dualgap.experiments.selftest.outcome import Property, PropertyOutcome, not_supported
 from dualgap.experiments.selftest.problems import PROBLEMS
 from dualgap.problems import Formulation
 
@@ -23,8 +22,8 @@ class Family:
     Attributes
     ----------
     name : as in "it does not support regression".
-    contains : whether a problem is in it.
-    conditions : Python expressions for `refuses`, by the name of the form's class.
+    contains : whether a problem belongs to it.
+    conditions : Python expressions for `refuses`, by class name of the form.
     """
 
     name: str
@@ -69,7 +68,7 @@ def families_of(problem: str) -> frozenset[Family]:
 
 
 def without_families(item: Property, names: Set[str]) -> Property:
-    """Return the property on those of its problems that are in no family of these names."""
+    """Return the property restricted to problems outside these families."""
     problems = [
         problem
         for problem in item.problems
@@ -78,26 +77,26 @@ def without_families(item: Property, names: Set[str]) -> Property:
     return replace(item, problems=tuple(problems))
 
 
-def with_unsupported(outcome: Outcome, passed: Set[str]) -> Outcome:
+def with_unsupported(outcome: PropertyOutcome, passed: Set[str]) -> PropertyOutcome:
     """Return the outcome with one sentence per family that the solver evidently does not support.
 
-    There are none if the solver fails on a problem that is in no family: then that comes first.
+    There is none if the solver fails on a problem outside all families, which is more serious.
 
     Parameters
     ----------
-    passed : names of the problems that the solver was right on, in this and in earlier properties.
+    passed : names of the problems that passed, in this and in earlier properties.
     """
     unsupported: dict[Family, str] = {}
     if passed and all(families_of(name) for name in outcome.failures if name in PROBLEMS):
         for family in FAMILIES:
-            others = {*FAMILIES} - {family, *unsupported}
-            alone = [
+            other_families = {*FAMILIES} - {family, *unsupported}
+            exclusive = [
                 name
-                for name in outcome.tried
-                if family in families_of(name) and others.isdisjoint(families_of(name))
+                for name in outcome.attempted
+                if family in families_of(name) and other_families.isdisjoint(families_of(name))
             ]
-            if alone and outcome.failures.keys() >= set(alone):
-                unsupported[family] = _sentence(family, outcome, alone[0])
+            if exclusive and outcome.failures.keys() >= set(exclusive):
+                unsupported[family] = _sentence(family, outcome, exclusive[0])
     refusals = {
         name: not_supported(family.name)
         for family in unsupported
@@ -106,7 +105,7 @@ def with_unsupported(outcome: Outcome, passed: Set[str]) -> Outcome:
     }
     return replace(
         outcome,
-        tried=tuple(name for name in outcome.tried if name not in refusals),
+        attempted=tuple(name for name in outcome.attempted if name not in refusals),
         failures={k: wrong for k, wrong in outcome.failures.items() if k not in refusals},
         unsupported={**outcome.unsupported, **refusals},
         families={family.name: sentence for family, sentence in unsupported.items()},
@@ -114,11 +113,11 @@ def with_unsupported(outcome: Outcome, passed: Set[str]) -> Outcome:
     )
 
 
-def _sentence(family: Family, outcome: Outcome, problem: str) -> str:
+def _sentence(family: Family, outcome: PropertyOutcome, problem: str) -> str:
     refusal = f'return "{outcome.solver_class} does not support {family.name}"'
     condition = family.conditions.get(outcome.form)
     code = f"if {condition}: {refusal}" if condition else refusal
     return (
         f"It does not support {family.name}. {outcome.name} on {problem}: {outcome.failures[problem]}. "
-        f"State it in `refuses(self, form)`, as in `{code}`, or mend the solver for them."
+        f"State it in `refuses(self, form)`, as in `{code}`, or fix the solver for them."
     )

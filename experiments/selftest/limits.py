@@ -1,25 +1,25 @@
-"""How long a solver may take, and the clock that counts it."""
+"""Time limits of a solver, and the clock that measures them."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-PATIENCE = 4.0  # seconds of waiting that count as one: a solver that sleeps is given up too
+WAITS_PER_CPU_SECOND = 4.0  # seconds of waiting that count as one: a sleeping solver times out too
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of CPU time after which a solver is given up, or `PATIENCE` times as many of waiting.
+    """Limits in CPU seconds, or `WAITS_PER_CPU_SECOND` times as many seconds of waiting.
 
-    A machine that is busy with other work thus fails no solver.
+    A busy machine thus fails no solver.
 
     Attributes
     ----------
-    loading : to start a process and import the solver in it.
-    first : for the first property, in which compiled solvers compile. each : for each other one.
-    total : for all of them. hangs : properties it may hang in before the remaining ones are skipped.
-    solving : the time limit that the solver itself is given for each problem.
-    grace : by which it may exceed a time limit, since it stops at its next yield.
+    loading : of starting a process and importing the solver.
+    first : of the first property, which includes compilation. each : of every other property.
+    total : of all properties. hangs : number of hangs after which the remaining properties are skipped.
+    solving : the solver's time limit per problem.
+    grace : by which it may exceed a time limit, as it stops at its next yield.
     """
 
     loading: float = 30.0
@@ -32,11 +32,11 @@ class Limits:
 
 
 class WorkClock:
-    """Counts CPU time, and between two readings at least a `PATIENCE`-th of the time that passed.
+    """Counts CPU time, and at least 1/`WAITS_PER_CPU_SECOND` of the wall time between two readings.
 
     Parameters
     ----------
-    cpu, wall : the clocks that it reads, in seconds.
+    cpu, wall : the underlying clocks, in seconds.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class WorkClock:
         self._cpu, self._wall, self._seconds = cpu(), wall(), 0.0
 
     def __call__(self) -> float:
-        """Return the seconds that count since this clock was made."""
-        cpu, wall = max(self._cpu, self.cpu()), self.wall()  # less once a child has died
-        self._seconds += max(cpu - self._cpu, (wall - self._wall) / PATIENCE)
+        """Return the seconds counted since this clock was created."""
+        cpu, wall = max(self._cpu, self.cpu()), self.wall()  # CPU time may drop when a child ends
+        self._seconds += max(cpu - self._cpu, (wall - self._wall) / WAITS_PER_CPU_SECOND)
         self._cpu, self._wall = cpu, wall
         return self._seconds

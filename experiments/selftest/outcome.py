@@ -1,4 +1,4 @@
-"""Questions and answers of a selftest."""
+"""Properties of a selftest, and their outcomes."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,15 +13,15 @@ Result = Literal["passed", "failed", "unsupported", "not run"]
 
 @dataclass(frozen=True)
 class Property:
-    """Something that must hold of every solver.
+    """A property that every solver must have.
 
     Attributes
     ----------
-    check : called with the bench and each problem, returns what is wrong; it explains itself.
+    check : called with the bench and each problem, returns an objection or ""; its docstring is shown.
     problems : names in `problems.PROBLEMS`.
-    fresh : whether it needs a process in which the solver has done nothing yet.
-    basic : whether nothing else can be judged without it; it ends at its first failure.
-    decides : whether a failure on all problems of a family says that the solver does not support it.
+    fresh : whether it needs a process in which the solver has not run yet.
+    basic : whether all other properties depend on it; it ends at its first failure.
+    decides : whether failing on all problems of a family means that the solver does not support it.
     """
 
     name: str
@@ -33,25 +33,25 @@ class Property:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one property.
+class PropertyOutcome:
+    """The outcome of one property.
 
     Attributes
     ----------
-    tried, unsupported : names of problems; the latter with the solver's sentence.
-    failures : what is wrong, by problem.
-    families : by families of problems that the solver does not support, a sentence with what to do.
+    attempted, unsupported : names of problems; the latter with the solver's message.
+    failures : objections, by problem.
+    families : by unsupported family of problems, a sentence with advice.
     reason : why it was not run.
     digests : of the answers, by problem, to compare with those of another process.
-    hung : whether the process had to be killed for time.
+    hung : whether the process was killed for exceeding its time.
     loaded : whether the solver could be imported and built.
-    diagnoses : of the answers that were wrong, each with the name of the problem.
-    form, solver_class : the names of the classes of the solver and of what it solves.
+    diagnoses : of wrong answers, each with the name of the problem.
+    form, solver_class : class names of the solver and its form.
     """
 
     name: str
     result: Result
-    tried: tuple[str, ...] = ()
+    attempted: tuple[str, ...] = ()
     unsupported: Mapping[str, str] = field(default_factory=dict[str, str])
     failures: Mapping[str, str] = field(default_factory=dict[str, str])
     families: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -65,8 +65,8 @@ class Outcome:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What went wrong, one sentence per unsupported family and per failure."""
-        failures = (f"{self.name} on {place}: {wrong}" for place, wrong in self.failures.items())
+        """Faults, one sentence per unsupported family and per failure."""
+        failures = (f"{self.name} on {problem}: {text}" for problem, text in self.failures.items())
         return (*self.families.values(), *failures)
 
 
@@ -80,12 +80,12 @@ class Report:
     """All outcomes for one solver."""
 
     solver: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PropertyOutcome, ...]
 
     @property
     def solved_something(self) -> bool:
-        """Whether any problem was tried at all."""
-        return any(outcome.tried for outcome in self.outcomes)
+        """Whether any problem was tried."""
+        return any(outcome.attempted for outcome in self.outcomes)
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -94,12 +94,12 @@ class Report:
 
     @property
     def diagnoses(self) -> tuple[tuple[str, Diagnosis], ...]:
-        """What was wrong with answers, in the properties that failed, each with its problem."""
+        """Diagnoses of wrong answers in the failed properties, each with its problem."""
         return tuple(d for o in self.outcomes if o.result == "failed" for d in o.diagnoses)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What went wrong, a sentence each; empty for a solver that conforms."""
+        """Faults, one sentence each; empty for a solver that conforms."""
         if not self.solved_something and not self.failed:
             refusals = [text for o in self.outcomes for text in o.unsupported.values()]
             reason = refusals[0] if refusals else "no problem was tried"
@@ -109,11 +109,11 @@ class Report:
 
     @property
     def not_tried(self) -> tuple[str, ...]:
-        """How many properties were not tried, one phrase per reason."""
+        """Numbers of properties that were not tried, one phrase per reason."""
         reasons = Counter(o.reason for o in self.outcomes if o.result == "not run")
         return tuple(f"{count} were not tried, as {why}" for why, count in reasons.items())
 
     @property
     def passed(self) -> bool:
-        """Whether the solver conforms: it solved something, and nothing failed or was left out."""
+        """Whether the solver conforms: it solved something, and no property failed or was skipped."""
         return not self.sentences

@@ -1,7 +1,7 @@
-"""The problems of a selftest, by the names that its report shows: small, and drawn from seeds.
+"""The problems of a selftest, by display name: small, and generated from seeds.
 
-They are in groups, of which a property is tried on some.
-Each is built anew whenever it is asked for, so that a solver that writes to its data spoils no other.
+A property is tried on some of the groups. Each problem is built again for every use, so that a solver
+that modifies its data spoils no other problem.
 """
 
 from collections.abc import Callable
@@ -33,11 +33,12 @@ from dualgap.problems.kernels import Block
 
 _Data = Callable[[], tuple[Matrix, Vector]]
 _Problems = dict[str, Callable[[], Formulation]]
-_LINEAR, _GAMMA = Linear(), 0.05  # for clouds some five apart
+_LINEAR = Linear()
+_GAMMA = 0.05  # suits clouds at a distance of five
 
 
 def _drawn(source: datasets.Source) -> _Data:
-    """Return what reads a source anew."""
+    """Return a function that loads a source again."""
 
     def draw() -> tuple[Matrix, Vector]:
         data = source.load()
@@ -50,13 +51,15 @@ def _clouds(n: int, distance: float = 2.0, imbalance: float = 2.0) -> _Data:
     return _drawn(datasets.TwoGaussians(n=n, d=3, distance=distance, imbalance=imbalance))
 
 
-_TWO, _FOUR = _clouds(60), _drawn(datasets.FourGaussians(n=80))
-_THIRTY, _APART = _clouds(30), _clouds(60, 8.0)
+_TWO_CLOUDS = _clouds(60)
+_FOUR_CLOUDS = _drawn(datasets.FourGaussians(n=80))
+_THIRTY_SAMPLES = _clouds(30)
+_SEPARABLE = _clouds(60, 8.0)
 _LINE = _drawn(datasets.Regression(n=50, d=3, noise=0.3))
 
 
 def _hardest_first() -> tuple[Matrix, Vector]:
-    """Samples that are support vectors come first: a subset of the data has the same optimum."""
+    """Support vectors come first: a subset of the samples has the same optimum."""
     X, y = _clouds(80, 6.0)()
     order = np.argsort(y * X.sum(axis=1), kind="stable")
     return X[order], y[order]
@@ -73,8 +76,8 @@ def _crossed() -> tuple[Matrix, Vector]:
     return np.array([[1.0, 1], [-1, -1], [1, -1], [-1, 1]]), np.array([1.0, 1, -1, -1])
 
 
-def _changed(change: Callable[[Block], Block], data: _Data = _THIRTY) -> _Data:
-    """Return what makes two clouds with changed features."""
+def _changed(change: Callable[[Block], Block], data: _Data = _THIRTY_SAMPLES) -> _Data:
+    """Return a function that makes two clouds with changed features."""
 
     def make() -> tuple[Matrix, Vector]:
         X, y = data()
@@ -83,8 +86,8 @@ def _changed(change: Callable[[Block], Block], data: _Data = _THIRTY) -> _Data:
     return make
 
 
-def _few(*labels: float) -> tuple[Matrix, Vector]:
-    return _THIRTY()[0][: len(labels)], np.array(labels)
+def _labelled(*labels: float) -> tuple[Matrix, Vector]:
+    return _THIRTY_SAMPLES()[0][: len(labels)], np.array(labels)
 
 
 def _soft(data: _Data, kernel: Kernel, intercept: bool = True, C: float = 1.0) -> Formulation:
@@ -105,16 +108,16 @@ def _both(name: str, data: _Data, kernel: Kernel = _LINEAR) -> _Problems:
 
 
 def _degenerate(name: str, data: _Data, C: float = 1.0) -> _Problems:
-    kinds = {
+    kernels = {
         "linear": (_LINEAR, True),
         "linear, no intercept": (_LINEAR, False),
         "rbf": (RBF(_GAMMA), True),
     }
-    return {f"{name}: {kind}": partial(_soft, data, *how, C) for kind, how in kinds.items()}
+    return {f"{name}: {kind}": partial(_soft, data, *kernel, C) for kind, kernel in kernels.items()}
 
 
-LINEAR = _both("two_gaussians linear C=1", _TWO)
-KERNEL = _both("four_gaussians rbf C=1", _FOUR, RBF(_GAMMA))
+LINEAR = _both("two_gaussians linear C=1", _TWO_CLOUDS)
+KERNEL = _both("four_gaussians rbf C=1", _FOUR_CLOUDS, RBF(_GAMMA))
 SPARSE = _both("sparse linear C=1", _drawn(datasets.SparseClassification(n=80)))
 SOFT = LINEAR | KERNEL
 REGRESSION: _Problems = {
@@ -125,14 +128,14 @@ PLAIN: _Problems = {
     **SOFT,
     **SPARSE,
     **REGRESSION,
-    "two_gaussians primal C=1": lambda: SoftMarginPrimal(*_TWO()),
-    "two_gaussians risk lam=0.02": lambda: HingeERM(*_TWO(), 0.02),
+    "two_gaussians primal C=1": lambda: SoftMarginPrimal(*_TWO_CLOUDS()),
+    "two_gaussians risk lam=0.02": lambda: HingeERM(*_TWO_CLOUDS(), 0.02),
 }
 ALL: _Problems = {
     **PLAIN,
-    "separable hard margin": lambda: HardMarginDual(*_APART()),
-    "logistic risk lam=0.02": lambda: RegularizedERM(*_TWO(), 0.02, "logistic"),
-    "squared hinge risk lam=0.02": lambda: RegularizedERM(*_TWO(), 0.02, "squared_hinge"),
+    "separable hard margin": lambda: HardMarginDual(*_SEPARABLE()),
+    "logistic risk lam=0.02": lambda: RegularizedERM(*_TWO_CLOUDS(), 0.02, "logistic"),
+    "squared hinge risk lam=0.02": lambda: RegularizedERM(*_TWO_CLOUDS(), 0.02, "squared_hinge"),
     "chains C=0.1": lambda: ChainMargin(
         *_drawn(datasets.HiddenMarkov(n=8, length=5, labels=3))(), length=5, C=0.1
     ),
@@ -142,20 +145,20 @@ INFEASIBLE: _Problems = {
     "crossed hard margin": lambda: HardMarginDual(*_crossed()),
 }
 NU: _Problems = {
-    "nu-SVC rbf nu=0.4": lambda: NuSVC(*_FOUR(), 0.4, RBF(_GAMMA)),
+    "nu-SVC rbf nu=0.4": lambda: NuSVC(*_FOUR_CLOUDS(), 0.4, RBF(_GAMMA)),
     "nu-SVR rbf nu=0.4": lambda: NuSVR(*_LINE(), 0.4, 1.0, RBF(0.2)),
     "one class rbf nu=0.2": lambda: OneClassSVM(_LINE()[0], 0.2, RBF(0.2)),
     "one class linear nu=0.2": lambda: OneClassSVM(_LINE()[0] + 2.0, 0.2),
 }
-# both classes far on one side of the origin: an intercept makes a large difference
-OFF_CENTRE = _both("off centre", _changed(lambda X: X + 4.0, _TWO))
+# both classes far from the origin, on one side: the intercept makes a large difference
+OFF_CENTRE = _both("off centre", _changed(lambda X: X + 4.0, _TWO_CLOUDS))
 HARDEST_FIRST = _both("hardest first", _hardest_first)
-# by the property that is tried on them
+# by property
 DEGENERATE: dict[str, _Problems] = {
     "few samples": {
-        **_degenerate("one class", partial(_few, *[1.0] * 10)),
-        **_degenerate("one sample", partial(_few, -1.0)),
-        **_degenerate("two samples", partial(_few, 1.0, -1.0)),
+        **_degenerate("one class", partial(_labelled, *[1.0] * 10)),
+        **_degenerate("one sample", partial(_labelled, -1.0)),
+        **_degenerate("two samples", partial(_labelled, 1.0, -1.0)),
     },
     "equal samples": {
         **_degenerate("twins", _twins),
@@ -171,12 +174,12 @@ DEGENERATE: dict[str, _Problems] = {
     "small features": _degenerate("times 1e-8", _changed(lambda X: 1e-8 * X)),
     "mixed features": _degenerate("mixed scales", _changed(lambda X: X * [1e-8, 1.0, 1e8])),
     "imbalance": _both("1:1000: linear", _clouds(1001, imbalance=1000.0)),
-    "small C": _degenerate("C=1e-12", _THIRTY, 1e-12),
-    "large C": _degenerate("C=1e12", _THIRTY, 1e12),
+    "small C": _degenerate("C=1e-12", _THIRTY_SAMPLES, 1e-12),
+    "large C": _degenerate("C=1e12", _THIRTY_SAMPLES, 1e12),
     "extreme kernels": {
-        "rbf gamma=1e-9": partial(_soft, _THIRTY, RBF(1e-9)),
-        "rbf gamma=1e9": partial(_soft, _THIRTY, RBF(1e9)),
-        "sigmoid kernel": partial(_soft, _THIRTY, Sigmoid(0.5, -1.0)),
+        "rbf gamma=1e-9": partial(_soft, _THIRTY_SAMPLES, RBF(1e-9)),
+        "rbf gamma=1e9": partial(_soft, _THIRTY_SAMPLES, RBF(1e9)),
+        "sigmoid kernel": partial(_soft, _THIRTY_SAMPLES, Sigmoid(0.5, -1.0)),
     },
     "extreme targets": {
         "constant target": partial(_targets, lambda x: np.full(x.size, 3.0), 0.1),

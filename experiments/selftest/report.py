@@ -1,4 +1,4 @@
-"""The table of a selftest, and a sentence for each failure."""
+"""The table of a selftest, and one sentence per failure."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ _COLUMNS = {
 
 
 def to_terminal(report: Report) -> Group:
-    """Return property | problems | outcome of what was tried, then the failures, then the verdict."""
+    """Return the table of properties, then the failures, then the verdict."""
     table = Table.of(
         (
             {
                 "property": outcome.name,
-                "problems": len(outcome.tried),
+                "problems": len(outcome.attempted),
                 "not judged": str(len(outcome.unsupported) or ""),
                 "outcome": Cell(outcome.result, style=_COLOURS[outcome.result]),
             }
@@ -39,17 +39,17 @@ def to_terminal(report: Report) -> Group:
     sentences = [Text(f"✗ {text}") for text in report.sentences if text not in report.not_tried]
     diagnosis = [Text(text)] if (text := _diagnosis(report)) else []
     failed = f"{len(report.failed)} of {len(report.outcomes)} properties failed"
-    why = ", and ".join((failed, *report.not_tried))
+    summary = ", and ".join((failed, *report.not_tried))
     if not report.failed and not report.solved_something:
-        why = "it solved nothing"
-    outcome = Text(f"{report.solver} does not conform: {why}", style="bold red")
+        summary = "it solved nothing"
+    outcome = Text(f"{report.solver} does not conform: {summary}", style="bold red")
     if report.passed:
         outcome = Text(f"{report.solver} conforms", style="bold green")
     return Group(table, *refusals, *sentences, *diagnosis, outcome)
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return the same as plain values, which `dualgap selftest --json` prints."""
+    """Return the report as plain values, for `dualgap selftest --json`."""
     return {
         "solver": report.solver,
         "passed": report.passed,
@@ -57,7 +57,7 @@ def to_json(report: Report) -> dict[str, Any]:
             {
                 "name": outcome.name,
                 "result": outcome.result,
-                "problems": outcome.tried,
+                "problems": outcome.attempted,
                 "unsupported": dict(outcome.unsupported),
                 "sentences": outcome.sentences,
                 "reason": outcome.reason,
@@ -71,9 +71,9 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def _diagnosis(report: Report) -> str:
-    """Return the most frequent diagnosis of wrong answers with its first problem; empty without any."""
-    if not (most := most_frequent(report.diagnoses)):
+    """Return the most frequent diagnosis with its first problem, or an empty string."""
+    if not (result := most_frequent(report.diagnoses)):
         return ""
-    count, problem, diagnosis = most
+    count, problem, diagnosis = result
     answers = f"{count} answers" if count > 1 else "one answer"
     return f"Diagnosis, from {answers}: on {problem}, {diagnosis.text}."

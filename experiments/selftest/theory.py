@@ -1,12 +1,12 @@
-"""Whether answers have the properties that theory gives the optimum.
+"""Properties of the optimum that theory predicts.
 
-There are two ways to test it, both by certified bounds and without believing any solver:
+They are tested in two ways, both by certified bounds and without trusting any solver:
 
-- the *impostor*, a nearby wrong problem (C ignored, no intercept, a mean for the sum): an answer must
-  be clearly better than the impostor's own optimum is on the problem that was asked;
-- the *variant*, the same problem in another form (permuted, flipped, duplicated, scaled, shifted),
-  whose optimum is known to be `ratio` times the first: the certified intervals must overlap, claims must
-  hold on it too, and it must be answered about as well as the first.
+- the *impostor*, a similar but wrong problem (C ignored, no intercept, a mean for the sum): on the
+  given problem an answer must be clearly better than the impostor's optimum;
+- the *variant*, an equivalent problem (permuted, flipped, duplicated, scaled, shifted) whose optimum is
+  `ratio` times the first: the certified intervals must overlap, claims must hold, and it must be solved
+  about as accurately as the first.
 """
 
 from typing import Any
@@ -17,14 +17,15 @@ import scipy.sparse as sp
 from dualgap.experiments.selftest.bench import Bench, NotJudged, changed, primal_at
 from dualgap.problems import RBF, Certificate, Formulation, Point, certify
 
-_WORSE, _SLACK = 10.0, 0.05  # a variant's excess: at most so many times the first's, and a bit
-_ROUNDING = 1e-9
-_AT_BOUND = 1e-4  # of C: interior points never touch a bound
-_SCALE = 8.0  # exact in floating point
+_MAX_EXCESS_RATIO = 10.0  # of a variant to the first problem
+_EXCESS_SLACK = 0.05
+_ROUNDING_RTOL = 1e-9
+_BOUND_RTOL = 1e-4  # of C: interior points never touch a bound
+_SCALE_FACTOR = 8.0  # exact in floating point
 
 
 def slack_weight(bench: Bench, problem: Formulation) -> str:
-    """The answer for one C is better on it than the answer for another C."""
+    """For each C, its answer is better than that for another C."""
     answers = {C: bench.solve(changed(problem, C=C)) for C in (0.01, 10.0)}
     for C, other in ((0.01, 10.0), (10.0, 0.01)):
         elsewhere = primal_at(answers[C].problem, answers[other])
@@ -35,7 +36,7 @@ def slack_weight(bench: Bench, problem: Formulation) -> str:
 
 
 def slack_weights(bench: Bench, problem: Formulation) -> str:
-    """Each sample's own C counts: the impostor has the mean for all."""
+    """The C of every sample is used: the impostor has the mean for all."""
     C = np.where(problem.y > 0, 2.0, 0.02) * np.random.default_rng(2).uniform(0.5, 1.5, problem.n)
     mean = changed(problem, C=float(C.mean()))
     return _impostor(bench, changed(problem, C=C), mean, "one C for all samples")
@@ -44,35 +45,35 @@ def slack_weights(bench: Bench, problem: Formulation) -> str:
 def sum_not_mean(bench: Bench, problem: Formulation) -> str:
     """The losses are summed: the impostor takes their mean, which is C/n."""
     mean = changed(problem, C=problem.C / problem.n)
-    return _impostor(bench, problem, mean, "the mean of the losses in place of their sum")
+    return _impostor(bench, problem, mean, "the mean of the losses instead of their sum")
 
 
 def intercept(bench: Bench, problem: Formulation) -> str:
-    """An intercept is there if and only if the problem has one."""
+    """The answer has an intercept if and only if the problem has one."""
     other = changed(problem, intercept=not problem.intercept)
-    what = "a machine without the intercept" if problem.intercept else "a machine with an intercept"
-    return _impostor(bench, problem, other, what)
+    name = "a machine without the intercept" if problem.intercept else "a machine with an intercept"
+    return _impostor(bench, problem, other, name)
 
 
 def nu_property(bench: Bench, problem: Formulation) -> str:
-    """A share of at most ν has the largest multiplier, as all margin errors have; at least ν has any.
+    """At most a fraction ν of the samples are at the upper bound, and at least ν are support vectors.
 
-    Of the answer as it is given: once it is projected, every answer has the right sums.
+    The answer is tested as returned: after projection every answer has the right sums.
     """
     alpha = bench.solve(problem).point.alpha
     if alpha is None:
-        return "it gives no multipliers"
+        return "it returns no multipliers"
     nu, size = float(problem.nu), np.abs(alpha) / problem.upper  # type: ignore[attr-defined]
-    at_most, any_at_all = np.mean(size >= 1 - _AT_BOUND), np.mean(size > _AT_BOUND)
-    if at_most > nu + 1 / problem.n:
-        return f"a share {at_most:.2g} of the samples is at the largest multiplier, nu is {nu:g}"
-    if any_at_all < nu - 1 / problem.n:
-        return f"a share {any_at_all:.2g} of the samples are support vectors, nu is {nu:g}"
+    bounded, support = np.mean(size >= 1 - _BOUND_RTOL), np.mean(size > _BOUND_RTOL)
+    if bounded > nu + 1 / problem.n:
+        return f"a fraction {bounded:.2g} of the samples are at the upper bound, nu is {nu:g}"
+    if support < nu - 1 / problem.n:
+        return f"a fraction {support:.2g} of the samples are support vectors, nu is {nu:g}"
     return ""
 
 
 def sign(bench: Bench, problem: Formulation) -> str:
-    """An answer is better than none: a wrong sign leads uphill from w = 0."""
+    """The answer is better than w = 0: a wrong sign leads uphill."""
     at_zero = certify(problem, Point(alpha=np.zeros(problem.n))).primal_objective
     return _no_better(bench, bench.solve(problem), at_zero, "w = 0")
 
@@ -85,19 +86,19 @@ def permutation(bench: Bench, problem: Formulation) -> str:
         "shuffled": np.random.default_rng(3).permutation(problem.n),
     }
     variants = {
-        what: changed(problem, X=problem.X[order], y=problem.y[order])
-        for what, order in orders.items()
+        name: changed(problem, X=problem.X[order], y=problem.y[order])
+        for name, order in orders.items()
     }
     return _variants(bench, problem, variants)
 
 
 def label_flip(bench: Bench, problem: Formulation) -> str:
-    """With the other sign of y the optimum is the same, as −w."""
+    """Flipping the sign of y gives −w and the same optimal value."""
     return _variants(bench, problem, {"with flipped labels": changed(problem, y=-problem.y)})
 
 
 def duplication(bench: Bench, problem: Formulation) -> str:
-    """Every sample twice is C doubled."""
+    """Duplicating every sample is equivalent to doubling C."""
     doubled = changed(problem, C=2.0 * problem.C)
     twice = changed(problem, X=np.vstack([problem.X] * 2), y=np.tile(problem.y, 2))
     return _variants(bench, doubled, {"with every sample twice instead of 2C": twice})
@@ -105,7 +106,7 @@ def duplication(bench: Bench, problem: Formulation) -> str:
 
 def scaling(bench: Bench, problem: Formulation) -> str:
     """X → sX with C → C/s² divides the optimum by s²; with an RBF kernel gamma → gamma/s² keeps it."""
-    for s in (_SCALE, 1.0 / _SCALE):
+    for s in (_SCALE_FACTOR, 1.0 / _SCALE_FACTOR):
         if isinstance(problem.kernel, RBF):
             kernel = RBF(problem.kernel.gamma / s**2)
             variant, ratio = changed(problem, X=s * problem.X, kernel=kernel), 1.0
@@ -118,55 +119,55 @@ def scaling(bench: Bench, problem: Formulation) -> str:
 
 
 def shift(bench: Bench, problem: Formulation) -> str:
-    """X → X + v leaves the optimum: the intercept, or the RBF kernel, takes it up."""
+    """X → X + v does not change the optimum: the intercept, or the RBF kernel, absorbs v."""
     moved = changed(problem, X=problem.X + np.linspace(-3.0, 3.0, problem.d))
     return _variants(bench, problem, {"with shifted samples": moved})
 
 
 def storage(bench: Bench, problem: Formulation) -> str:
-    """Sparse samples are the same samples."""
+    """Sparse storage of the samples does not change the answer."""
     return _variants(bench, problem, {"with sparse X": changed(problem, X=sp.csr_array(problem.X))})
 
 
-def _no_better(bench: Bench, answer: Any, other: float, what: str) -> str:
-    """Return an objection if an answer is not nearer to the optimum than to the value `other`."""
+def _no_better(bench: Bench, answer: Any, other: float, source: str) -> str:
+    """Return an objection if an answer is closer to `other`, the value of `source`, than to the optimum."""
     best = bench.reference(answer.problem).certificate.primal_objective
     value = answer.certificate.primal_objective
     if value <= 0.5 * (best + other):
         return ""
     return (
-        f"its primal value {value:.6g} is no better than {what} gives ({other:.6g}); "
+        f"its primal value {value:.6g} is not clearly better than that of {source} ({other:.6g}); "
         f"the optimum is {best:.6g}"
     )
 
 
-def _impostor(bench: Bench, problem: Formulation, impostor: Formulation, what: str) -> str:
+def _impostor(bench: Bench, problem: Formulation, impostor: Formulation, name: str) -> str:
     answer = bench.solve(problem)
-    return _no_better(bench, answer, primal_at(problem, bench.reference(impostor)), what)
+    return _no_better(bench, answer, primal_at(problem, bench.reference(impostor)), name)
 
 
 def _variants(
     bench: Bench, problem: Formulation, variants: dict[str, Formulation], ratio: float = 1.0
 ) -> str:
-    """Return which variant is not answered as the problem itself is."""
+    """Return an objection to the first variant that is solved worse than the problem itself."""
     first = bench.solve(problem)
     if bench.objection(first):
-        raise NotJudged("its answer to the problem itself is wrong already")
-    for what, variant in variants.items():
+        raise NotJudged("its answer to the original problem is already wrong")
+    for name, variant in variants.items():
         second = bench.solve(variant)
         wrong = bench.objection(second) or disjoint(first.certificate, second.certificate, ratio)
         if wrong:
-            return f"{what} it {wrong}"
+            return f"{name} it {wrong}"
         before, after = bench.excess(first), bench.excess(second)
-        if not after <= _WORSE * before + _SLACK:
-            return f"{what} its answer is {after:.2g} above the optimum, before {before:.2g}"
+        if not after <= _MAX_EXCESS_RATIO * before + _EXCESS_SLACK:
+            return f"{name} its answer is {after:.2g} above the optimum, originally {before:.2g}"
     return ""
 
 
 def disjoint(first: Certificate, second: Certificate, ratio: float) -> str:
-    """Return an objection if `ratio` times the first interval [dual, primal] misses the second one."""
+    """Return an objection if `ratio` times the first interval does not overlap the second."""
     lower, upper = ratio * first.dual_objective, ratio * first.primal_objective
-    slack = _ROUNDING * max(abs(lower), abs(upper))
+    slack = _ROUNDING_RTOL * max(abs(lower), abs(upper))
     if lower - slack <= second.primal_objective and second.dual_objective <= upper + slack:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""The process in which a solver is tried, replaced when it dies or does not return in time."""
+"""The worker process that tries a solver, replaced if it dies or exceeds its time."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from functools import cache
 
 from dualgap.experiments.selftest.bench import Bench, load
 from dualgap.experiments.selftest.limits import Limits, WorkClock
-from dualgap.experiments.selftest.outcome import Outcome, Property
+from dualgap.experiments.selftest.outcome import Property, PropertyOutcome
 from dualgap.experiments.selftest.problems import PROBLEMS, REGRESSION, SOFT
 from dualgap.experiments.workers.errors import error_text
 from dualgap.experiments.workers.start import STARTING
@@ -17,64 +17,67 @@ from dualgap.problems.registry import is_outside
 from dualgap.solvers.base import NoSolver
 
 LOADING = "loading the solver"
-_THREADS = 2  # enough for a race to show
+_THREADS = 2  # enough to expose a race
 
 
 class Workers:
-    """One process at a time that checks properties of `solver`."""
+    """A process that checks properties of `solver`, replaced as needed."""
 
     def __init__(self, solver: str, limits: Limits) -> None:
         self.solver, self.limits, self.worker = solver, limits, Worker(_THREADS)
-        self.left = limits.total
+        self.remaining_s = limits.total
 
-    def check(self, item: Property, digests: Mapping[str, str], deadline: float) -> Outcome:
-        """Return the outcome of a property, also where the process hangs or dies in it.
+    def check(self, item: Property, digests: Mapping[str, str], deadline: float) -> PropertyOutcome:
+        """Return the outcome of a property, even if the process hangs or dies.
 
-        `deadline` counts from its first problem; `self.left` are the seconds left for everything.
+        `deadline` counts from its first problem; `self.remaining_s` is the time left for all
+        properties.
         """
         if item.fresh:
             self.worker.stop()
-        given = item, dict(digests), self.solver, self.limits
-        self.worker.call(_check, *given, reporting=True)
-        clock, at, begun, last = WorkClock(self.worker.cpu_seconds), LOADING, 0.0, self.left
+        arguments = item, dict(digests), self.solver, self.limits
+        self.worker.call(_check, *arguments, reporting=True)
+        clock, at, start, end = WorkClock(self.worker.cpu_seconds), LOADING, 0.0, self.remaining_s
         while not self.worker.ended():
             now = clock()
-            self.left = last - now
-            if at == LOADING != (at := self._place()):
-                begun = now
-            allowed = min(self.limits.loading if at == LOADING else deadline, last - begun)
-            if now - begun >= allowed:
+            self.remaining_s = end - now
+            if at == LOADING != (at := self._phase()):
+                start = now
+            allowed = min(self.limits.loading if at == LOADING else deadline, end - start)
+            if now - start >= allowed:
                 self.worker.stop()
-                return _failed(item, at, f"no end after {allowed:.0f} s, killed", hung=True)
+                return _failed(item, at, f"killed after {allowed:.0f} s", hung=True)
             self.worker.wait()
         try:
-            found, _ = Layout(Outcome).read(self.worker.result())
-            return replace(found, name=item.name)
+            outcome, _ = Layout(PropertyOutcome).read(self.worker.result())
+            return replace(outcome, name=item.name)
         except (WorkerExit, WorkerError, Malformed) as death:
-            at = self._place()
+            at = self._phase()
             self.worker.stop()
             return _failed(item, at, str(death))
 
     def close(self) -> None:
-        """Kill the process and all that it started."""
+        """Kill the process and all processes that it started."""
         self.worker.stop()
 
-    def _place(self) -> str:
+    def _phase(self) -> str:
         phase, _ = self.worker.phase()
         return LOADING if phase == STARTING else phase
 
 
-def _failed(item: Property, at: str, what: str, hung: bool = False) -> Outcome:
+def _failed(item: Property, at: str, message: str, hung: bool = False) -> PropertyOutcome:
     loaded = at != LOADING
-    tried = (at,) if loaded else ()
-    return Outcome(item.name, "failed", tried, failures={at: what}, hung=hung, loaded=loaded)
+    attempted = (at,) if loaded else ()
+    return PropertyOutcome(
+        item.name, "failed", attempted, failures={at: message}, hung=hung, loaded=loaded
+    )
 
 
 def compile_references() -> None:
-    """Compile the toolkit's own solvers, so that this is not counted as time of the solver under test.
+    """Compile the toolkit's solvers, so that this does not count as time of the solver under test.
 
-    This is in a process of its own, as where user code has run nothing is compiled for later processes.
-    What goes wrong here goes wrong again in the properties that need their answers, and is said there.
+    This needs a separate process: after user code has run, compiled code is not cached for later
+    processes. Errors are ignored here; the properties that need the reference answers report them.
     """
     worker = Worker(_THREADS)
     worker.call(_solve_references)
@@ -84,7 +87,7 @@ def compile_references() -> None:
 
 
 def _solve_references() -> bytes:
-    """Solve problems of each kind that answers are compared on."""
+    """Solve one problem of each kind that has reference answers."""
     references = Bench(NoSolver(), Limits())
     for problem in (*SOFT, *REGRESSION):
         references.reference(PROBLEMS[problem]())
@@ -98,14 +101,14 @@ def _check(
     solver: str,
     limits: Limits,
 ) -> bytes:
-    """Check a property, and return the outcome as a message; this runs in the process."""
+    """Check a property in the worker process, and return the outcome as a message."""
     report(LOADING)
     with compiled_apart(solver if is_outside(solver) else ""):
         try:
             bench = _bench(solver, limits)
-        except BaseException as error:  # whatever importing and building it does
+        except BaseException as error:  # importing and building it may raise anything
             failures = {LOADING: f"raised {error_text(error, with_source=True)}"}
-            return pack(Outcome(item.name, "failed", failures=failures, loaded=False))
+            return pack(PropertyOutcome(item.name, "failed", failures=failures, loaded=False))
         return pack(bench.check(item, digests, report))
 
 

@@ -128,7 +128,7 @@ class NoYield(_Faulty, words="without yielding"):
         yield
 
 
-class NeverStops(_Faulty, expected="ends by itself", words="still running after"):
+class NeverStops(_Faulty, expected="terminates", words="did not stop on its own"):
     """It goes on after the optimum, for ever."""
 
     def iterates(self, state):

@@ -25,7 +25,7 @@ class _Cheat(SMO):
 
 
 class SolvesBeforehand(
-    _Cheat, expected="nothing beforehand", words="it solves in prepare, which is not timed"
+    _Cheat, expected="no untimed work", words="it solves in prepare, which is not timed"
 ):
     """It solves in prepare, which is not timed."""
 
@@ -40,9 +40,7 @@ class SolvesBeforehand(
         yield state
 
 
-class ComputesGramBeforehand(
-    _Cheat, expected="nothing beforehand", words="kernel values in prepare"
-):
+class ComputesGramBeforehand(_Cheat, expected="no untimed work", words="kernel values in prepare"):
     """It computes the Gram matrix in prepare, which is not timed."""
 
     def prepare(self, form):
@@ -101,7 +99,7 @@ class KeepsRunning(_Cheat, expected="global state", words="running threads"):
 
 class CountsBackwards(
     _Cheat,
-    expected="ends by itself",
+    expected="terminates",
     words="iterations: must be a whole number from 0 to 2**63 − 1, got -1",
 ):
     """Its iterations are below zero, which no limit on them reaches."""

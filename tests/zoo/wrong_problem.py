@@ -39,7 +39,7 @@ class IgnoresC(_Other, expected="C", words="the answer for C="):
         return replace(form, ub=_bounds(form, 1.0))
 
 
-class IgnoresSampleWeights(_Other, expected="C of each sample", words="one C for all samples"):
+class IgnoresSampleWeights(_Other, expected="C per sample", words="one C for all samples"):
     """It solves with one C for all samples, their mean."""
 
     def other(self, form):

@@ -115,7 +115,10 @@ def test_an_archive_holds_what_the_runs_used_and_says_what_it_leaves_out(
     (tmp_path / "x/program").write_text("#!/bin/sh\n")
     (tmp_path / "x/program").chmod(0o755)
     told = command("archive", "x").output
-    assert "Hidden files and links of x are left out: '.hidden/token', 'linked', 'linked_folder'" in told
+    assert (
+        "Hidden files and links of x are left out: '.hidden/token', 'linked', 'linked_folder'"
+        in told
+    )
     with ZipFile("x.zip") as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
         assert packed.getinfo("program").external_attr >> 16 & 0o777 == 0o755

@@ -33,13 +33,13 @@ def test_the_description_is_shortened_and_count_and_time_left_are_not(monkeypatc
 def test_a_phase_that_takes_long_is_said_once_and_replaced_by_the_next_outcome(monkeypatch, capsys):
     with progress(3) as advance:
         for _ in range(3):
-            advance.begin("compiling smo")
+            advance.begin_phase("compiling smo")
         advance("solved")
     assert capsys.readouterr().err.splitlines() == ["0/3 compiling smo", "1/3 solved"]
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     with progress(3) as advance:
-        advance.begin("compiling smo")
+        advance.begin_phase("compiling smo")
     assert "compiling smo" in sys.stderr.getvalue()
 
 
@@ -68,7 +68,7 @@ def test_a_run_goes_on_when_the_reader_of_its_progress_has_ended(monkeypatch):
 
     monkeypatch.setattr("dualgap.experiments.commands.progress.say", ended)
     with progress(2) as advance:
-        advance.begin("compiling smo")
+        advance.begin_phase("compiling smo")
         advance("solved")
         advance("solved")
-    assert advance.done == 2
+    assert advance.count == 2

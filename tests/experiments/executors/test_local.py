@@ -20,7 +20,7 @@ NEVER = "of solving: it ignored its time limit of 0.5 s"
 DEATHS = {
     "exits": ("os._exit(7)\nyield", "crashed", "exit 7", "exit code 7"),
     "exits with 0": ("os._exit(0)\nyield", "crashed", "exit 0", "exit code 0"),
-    "is killed": ("os.kill(os.getpid(), 9)\nyield", "crashed", "SIGKILL", "not by dualgap: perhaps by"),
+    "is killed": ("os.kill(os.getpid(), 9)\nyield", "crashed", "SIGKILL", "not by dualgap: possibly by"),
     "faults": ("import ctypes; ctypes.string_at(0)\nyield", "crashed", "SIGSEGV", "by SIGSEGV"),
     "aborts": ("os.abort()\nyield", "crashed", "SIGABRT", "SIGABRT"),
     "dies at import": ("yield", "crashed", "exit 5", "exit code 5"),

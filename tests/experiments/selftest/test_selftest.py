@@ -23,8 +23,8 @@ from dualgap.experiments.cli import main
 from dualgap.experiments.selftest import PROPERTIES, Limits, check_name, try_solver
 from dualgap.experiments.selftest.bench import Bench, load
 from dualgap.experiments.selftest.families import with_unsupported, without_families
-from dualgap.experiments.selftest.limits import PATIENCE, WorkClock
-from dualgap.experiments.selftest.outcome import Outcome, Report
+from dualgap.experiments.selftest.limits import WAITS_PER_CPU_SECOND, WorkClock
+from dualgap.experiments.selftest.outcome import PropertyOutcome, Report
 from dualgap.experiments.selftest.problems import PROBLEMS
 from dualgap.experiments.selftest.theory import disjoint
 from dualgap.problems import Certificate
@@ -76,7 +76,7 @@ def tidy(monkeypatch, tmp_path):
 
 def _try(
     solver: str, *names: str, few: int | None = None, on: tuple[str, ...] = (), limits=SHORT
-) -> list[Outcome]:
+) -> list[PropertyOutcome]:
     """Try some properties in this process, on their first few problems or on those given."""
     bench, digests = Bench(load(solver), limits), dict[str, str]()
     outcomes = []
@@ -129,7 +129,7 @@ def test_after_some_hangs_the_rest_is_not_run():
     chosen = [item for item in PROPERTIES if not item.basic][:4]
     report = try_solver(f"{ZOO / 'processes.py'}:HangsEverywhere", limits, chosen)
     assert [o.result for o in report.outcomes] == ["failed", "failed", "not run", "not run"]
-    assert report.sentences[0].endswith(f"claims on {ONE}: no end after 0 s, killed")
+    assert report.sentences[0].endswith(f"claims on {ONE}: killed after 0 s")
     assert (
         report.sentences[-1] == "2 were not tried, as the solver hung in claims, inputs unchanged"
     )
@@ -146,7 +146,7 @@ def test_the_properties_are_explained():
 def test_a_family_that_a_solver_does_not_support_is_one_fault_with_what_to_do():
     (claims,) = _try(f"{ZOO / 'student_smo.py'}:SoftMarginOnly", "claims", limits=Limits())
     assert set(claims.failures) == {"regression rbf C=1"}
-    outcome = with_unsupported(claims, set(claims.tried) - claims.failures.keys())
+    outcome = with_unsupported(claims, set(claims.attempted) - claims.failures.keys())
     (sentence,) = outcome.sentences
     assert outcome.result == "failed"
     assert sentence.startswith("It does not support regression. claims on regression rbf C=1: ")
@@ -160,14 +160,20 @@ def test_a_family_that_a_solver_does_not_support_is_one_fault_with_what_to_do():
 
 def test_a_fault_on_the_simplest_problem_is_not_taken_for_a_family_that_is_missing():
     failures = {ONE: "wrong", "regression rbf C=1": "wrong"}
-    outcome = Outcome("claims", "failed", (*failures, "sparse linear C=1"), failures=failures)
+    outcome = PropertyOutcome(
+        "claims", "failed", (*failures, "sparse linear C=1"), failures=failures
+    )
     assert with_unsupported(outcome, {"sparse linear C=1"}) == outcome
 
 
 def test_a_problem_of_two_families_is_blamed_on_neither_if_both_are_supported():
-    tried = ("regression rbf C=1", f"{ONE}, no intercept", "regression linear C=1, no intercept")
-    outcome = Outcome("claims", "failed", tried, failures={tried[-1]: "wrong"})
-    assert with_unsupported(outcome, set(tried[:-1])) == outcome
+    attempted = (
+        "regression rbf C=1",
+        f"{ONE}, no intercept",
+        "regression linear C=1, no intercept",
+    )
+    outcome = PropertyOutcome("claims", "failed", attempted, failures={attempted[-1]: "wrong"})
+    assert with_unsupported(outcome, set(attempted[:-1])) == outcome
 
 
 def test_a_crash_names_the_line_of_the_solver_once():
@@ -208,11 +214,11 @@ def shown(request, tmp_path):
 
 @pytest.mark.usefixtures("tidy")
 def test_every_solver_that_is_shown_as_right_takes_degenerate_data(shown):
-    outcomes = _try(shown, "answers", "claims", "C of each sample", few=1, limits=Limits())
+    outcomes = _try(shown, "answers", "claims", "C per sample", few=1, limits=Limits())
     for name, data in DEGENERATE.items():
         outcomes += _try(shown, name, on=(f"{data}: linear", f"{data}: rbf"), limits=Limits())
     assert [outcome.sentences for outcome in outcomes] == [()] * 6
-    assert all(outcome.tried for outcome in outcomes)
+    assert all(outcome.attempted for outcome in outcomes)
 
 
 @pytest.mark.exhaustive
@@ -241,7 +247,7 @@ def test_a_solver_that_refuses_everything_does_not_conform():
 def test_our_own_solvers_conform(name):
     names = [item.name for item in PROPERTIES if item.name not in SLOW]
     outcomes = _try(name, *names, limits=Limits())
-    assert any(outcome.tried for outcome in outcomes)
+    assert any(outcome.attempted for outcome in outcomes)
     assert [text for outcome in outcomes for text in outcome.sentences] == []
 
 
@@ -326,9 +332,9 @@ def test_certified_intervals_that_theory_joins_must_meet():
 
 
 def test_a_report_without_failures_passes_and_one_left_out_does_not():
-    passed = Outcome("claims", "passed", tried=("x",))
+    passed = PropertyOutcome("claims", "passed", attempted=("x",))
     assert Report("s", (passed,)).passed
-    assert not Report("s", (passed, Outcome("sign", "not run", reason="no time"))).passed
+    assert not Report("s", (passed, PropertyOutcome("sign", "not run", reason="no time"))).passed
 
 
 def test_only_work_and_a_share_of_the_time_that_passes_count():
@@ -339,7 +345,7 @@ def test_only_work_and_a_share_of_the_time_that_passes_count():
         (1.0, 1.0),
         (2.0, 1.0),
         (0.5, 1.0),
-        (0.0, PATIENCE),
+        (0.0, WAITS_PER_CPU_SECOND),
         (-1.0, 0.0),
         (1.0, 0.0),
     ):
@@ -350,8 +356,8 @@ def test_only_work_and_a_share_of_the_time_that_passes_count():
 
 
 def test_a_solver_that_gets_no_processor_is_within_its_limits():
-    ends, limited = (BY_NAME[name].check for name in ("ends by itself", "time limit"))
+    ends, limited = (BY_NAME[name].check for name in ("terminates", "time limit"))
     starved = Bench(load("smo"), Limits(solving=1e-9, grace=1e-9), clock=lambda: 0.0)
     assert [check(starved, PROBLEMS[ONE]()) for check in (ends, limited)] == ["", ""]
     ticking = Bench(load("projected_gradient"), Limits(grace=5.0), clock=count().__next__)
-    assert "no end by itself: still running after 5 s" in ends(ticking, PROBLEMS[ONE]())
+    assert "did not stop on its own within 5 s" in ends(ticking, PROBLEMS[ONE]())

@@ -66,7 +66,7 @@ def main(context: click.Context) -> None:
     metavar="TCP://HOST:PORT",
     help="Use this running Dask scheduler [start one].",
 )
-@click.option("--dry-run", is_flag=True, help="Only show the plan and its longest duration.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan and a bound on its time.")
 @click.option("--check", is_flag=True, help="Rerun an archive and report what differs.")
 @output_options
 def run(
@@ -95,14 +95,10 @@ def run(
     from dualgap.experiments.commands.run import RunOptions, parse_retry, run_all  # noqa: PLC0415
 
     if force and extend:
-        raise Refusal(
-            "--extend and --force exclude each other: --force may rerun what --extend keeps"
-        )
+        raise Refusal("--extend and --force exclude each other. Give only one of them.")
     resume = resume or force or extend or bool(rerun) or retry is not None
-    resources = load_defaults().completed(workers, executor, address)
-    options = RunOptions(
-        resume, parse_retry(retry), force, extend, rerun, *resources, quiet, as_json
-    )
+    pool = load_defaults().completed(workers, executor, address)
+    options = RunOptions(resume, parse_retry(retry), force, extend, rerun, *pool, quiet, as_json)
     if check or Path(experiment).suffix == ".zip":
         if not (check and Path(experiment).suffix == ".zip") or changes or resume or dry_run:
             raise Refusal(
@@ -162,9 +158,7 @@ def collect(folder: Path) -> None:
 
 @main.command()
 @click.argument("experiment", metavar="[FILE|NAME]", default="verify")
-@click.option(
-    "--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Also check this one."
-)
+@click.option("--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Also check it.")
 @click.option("--out", type=_PATH, help="Keep runs and tables in this folder.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option("--rigorous", is_flag=True, help="Prove every bound in ball arithmetic.")
@@ -255,9 +249,8 @@ def compare_folders(first: Path, second: Path, quiet: bool, as_json: bool) -> No
 def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
     """Draw the figures of the lecture notes.
 
-    Draw all of them, those given by NAME, or that of your own script. Like those in
-    experiments/gallery, a script defines compute(), which returns the numbers, and draw(numbers), which
-    returns the figure.
+    Draw all of them, those given by NAME, or one from your own script. Like those in
+    experiments/gallery, it defines compute() -> numbers and draw(numbers) -> figure.
     """
     from dualgap.experiments.gallery import FOLDER, draw_figures  # noqa: PLC0415
 
@@ -325,10 +318,7 @@ def doctor(quiet: bool, as_json: bool) -> None:
 @click.argument("file", type=_PATH, default=Path("experiment.yaml"))
 @click.option("--schema", is_flag=True, help="Also write the JSON schema next to it, for editors.")
 def init(file: Path, schema: bool) -> None:
-    """Write a commented experiment FILE, ready to run.
-
-    The default FILE is experiment.yaml.
-    """
+    """Write a commented FILE [experiment.yaml], ready to run."""
     from dualgap.experiments.files.template import write_template  # noqa: PLC0415
 
     with writing(file):
@@ -366,7 +356,7 @@ def schema(out: Path | None) -> None:
     "--values",
     metavar="NAME[:DIGITS],...",
     default="time",
-    help="time, ratio, gap, objective, suboptimality, kkt, support, memory, ... [time]",
+    help="Of time, ratio, gap, objective, suboptimality, kkt, support, memory, ... [time]",
 )
 @click.option("--digits", type=click.IntRange(1, 17), help="Significant digits.")
 @click.option(
@@ -492,9 +482,7 @@ def export(
             say(path)
         return
     if folder is not None or out is None or formats:
-        raise Refusal(
-            "Give --out FILE, optionally with --qp, or --all DIR, optionally with --format."
-        )
+        raise Refusal("Give --out FILE, possibly with --qp, or --all DIR, possibly with --format.")
     write_problem(problem, out, qp)
     say(out)
 
@@ -537,10 +525,7 @@ def archive(folder: Path, out: Path | None) -> None:
 @main.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script for a SHELL.
-
-    Evaluate its output in the start-up file of the shell.
-    """
+    """Print a completion script for the start-up file of a SHELL."""
     from click.shell_completion import get_completion_class  # noqa: PLC0415
 
     completion_class = get_completion_class(shell)

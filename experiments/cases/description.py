@@ -77,16 +77,14 @@ def spectrum(blocks: Sequence[Block], n: int) -> dict[str, float]:
 def at_optimum(box: BoxQP, x: Vector) -> dict[str, float]:
     """Describe the optimum `x` of a box QP with finite bounds."""
     width = box.ub - box.lb
-    distance = np.minimum(x - box.lb, box.ub - x) / width
-    free = np.flatnonzero(distance > _BOUND_RTOL)
+    slack = np.minimum(x - box.lb, box.ub - x) / width
+    free = np.flatnonzero(slack > _BOUND_RTOL)
     r = box.lagrangian_gradient(box.Q.matvec(x) + box.p)
     columns = {
         "share_free": free.size / x.size,
         # interior-point methods leave zero variables slightly positive
-        "share_bounded": float(
-            np.mean((distance <= _BOUND_RTOL) & (np.abs(x) > _BOUND_RTOL * width))
-        ),
-        "strict_complementarity": float(np.maximum(distance, np.abs(r)).min()),
+        "share_bounded": float(np.mean((slack <= _BOUND_RTOL) & (np.abs(x) > _BOUND_RTOL * width))),
+        "strict_complementarity": float(np.maximum(slack, np.abs(r)).min()),
         "start_distance": float(np.linalg.norm(x - box.first_point())),
     }
     if 0 < free.size <= _MAX_FREE:

@@ -42,8 +42,8 @@ _MIN_REPORTED_S = 3.0  # set-up that is worth a remark: importing and compiling 
 _MIN_REPORTED_RATIO = 10.0  # and so many times the time of solving
 _MIN_THREADS_TIME_S = 0.05  # a shorter solve has no reliable ratio of CPU time to wall time
 _MAX_UNCLAIMED_S = 0.05  # process time that no solver has to account for
-_ROWS_PER_PREDICTION = 1000  # test samples whose kernel values fit in memory
-_MAX_DRAWN_SAMPLES = 5000  # of a model that is recorded for a figure
+_BATCH_ROWS = 1000  # test samples whose kernel values fit in memory
+_MAX_DRAWN = 5000  # samples of a model that is recorded for a figure
 
 
 def certify_run(_: Callable[[], object], case: Case, call: Returned, threads: int) -> bytes:
@@ -89,9 +89,8 @@ def certify_file(case: Case, folder: Path, key: str, problem_hash: str) -> Outco
         if problem.hash != problem_hash:
             return failed(case, "crashed", "the problem's data have changed since it was exported")
         solution = load_solution(files[0], problem, case.target_gap, case.proven)
-        record = (
-            blank_record(case) | _answer_columns(solution, 0.0) | _quality_columns(solution, data)
-        )
+        record = blank_record(case) | _answer_columns(solution, 0.0)
+        record |= _quality_columns(solution, data)
         sizes = {"n": problem.n, "d": problem.d, "iterations": None, "problem_hash": problem.hash}
         record |= sizes | {"family_hash": problem.family_hash}
         diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
@@ -105,9 +104,7 @@ def _certify(case: Case, call: Returned, threads: int) -> Outcome:
     try:
         answer, points = unpack_answer(call.file, problem, on_path=bool(case.problem.path))
     except Malformed as error:
-        return failed(
-            case, "crashed", f"its process returned something that is not an answer: {error}"
-        )
+        return failed(case, "crashed", f"its process returned no valid answer: {error}")
     if answer.failure is not None:
         return failed(case, *answer.failure)
     record = blank_record(case) | {
@@ -149,9 +146,8 @@ def _certify(case: Case, call: Returned, threads: int) -> Outcome:
     if solution.version:
         solver_version = {case.solver.label or case.solver.name: solution.version}
         record |= {"versions": json.dumps(versions() | solver_version)}
-    record |= _quality_columns(solution, data) | (
-        describe_optimum(solution) if case.described else {}
-    )
+    record |= _quality_columns(solution, data)
+    record |= describe_optimum(solution) if case.described else {}
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha
     trace, model = _trace_rows(case, evaluations), _model_arrays(solution)
@@ -274,9 +270,7 @@ def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
     }
     if data.X_test is not None and data.y_test is not None:
         X = data.X_test
-        blocks = [
-            X[i : i + _ROWS_PER_PREDICTION] for i in range(0, X.shape[0], _ROWS_PER_PREDICTION)
-        ]
+        blocks = [X[i : i + _BATCH_ROWS] for i in range(0, X.shape[0], _BATCH_ROWS)]
         predicted = np.concatenate([geometry.decision_function(block) for block in blocks])
         quality["test_accuracy"] = problem.task.score(predicted, data.y_test)
     return quality
@@ -285,9 +279,7 @@ def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
 def _model_arrays(solution: Solution) -> dict[str, Any]:
     """Return the arrays that draw the decision function in the plane; {} if it is not drawn."""
     problem, point = solution.problem, solution.certificate.point
-    drawable = (
-        problem.d == 2 and problem.n <= _MAX_DRAWN_SAMPLES and problem.outputs == len(problem.parts)
-    )
+    drawable = problem.d == 2 and problem.n <= _MAX_DRAWN and problem.outputs == len(problem.parts)
     drawable = (
         drawable and problem.has_samples and (problem.has_margin or problem.task is not LABELS)
     )
@@ -298,6 +290,4 @@ def _model_arrays(solution: Solution) -> dict[str, Any]:
         "y": problem.y,
         "offsets": solution.certificate.offsets,
     }
-    return {
-        name: np.asarray(array, np.float64) for name, array in arrays.items() if array is not None
-    }
+    return {name: np.asarray(a, np.float64) for name, a in arrays.items() if a is not None}

@@ -211,11 +211,10 @@ def check_archive(file: Path, out: Path | None, options: RunOptions) -> int:
         old = RunFolder(folder)
         old_results = old.results  # refuse a damaged archive before running anything
         experiment = read_experiment(folder / EXPERIMENT)
-        again, stop_reason = run_missing(
-            experiment, out or Path(scratch) / "again", options, folder
-        )
-        changes = set_side_by_side(old_results, again.results)
-        manifests = old.manifest, again.manifest
+        target = out or Path(scratch) / "again"
+        rerun, stop_reason = run_missing(experiment, target, options, folder)
+        changes = set_side_by_side(old_results, rerun.results)
+        manifests = old.manifest, rerun.manifest
     if options.as_json:
         header = {"archive": str(file), "ended": stop_reason or None}
         print_json(header | to_json(changes, *manifests))

@@ -138,11 +138,7 @@ def _refusal(case: Case) -> str | None:
         return solver.refuses(reduce(problem, solver.form, None).form)
     except Unsupported as refused:
         return str(refused)
-    except (
-        ValueError,
-        TypeError,
-        ImportError,
-    ):  # these samples are refused, or a package is missing
+    except (ValueError, TypeError, ImportError):  # samples refused, or a package is missing
         return None
 
 

@@ -17,7 +17,6 @@ from dualgap.problems import datasets
 from dualgap.problems.formulations.softmax import Softmax
 from dualgap.solvers.running.defaults import SUCCESSORS
 
-_MAX_PROBLEM_NAMES = 2  # more are counted
 _Row = tuple[str, ...]
 _HEADS = {
     "solvers": ("solver", "form", "settings", "successors", "source"),
@@ -97,11 +96,7 @@ def _properties() -> Iterator[_Row]:
         about = f"As {same}." if same != item.name else (getdoc(item.check) or "")
         basic = " All other properties depend on it." if item.basic else ""
         problems = list(dict.fromkeys(name.partition(": ")[0] for name in item.problems))
-        tried_on = (
-            ", ".join(problems)
-            if len(problems) <= _MAX_PROBLEM_NAMES
-            else f"{len(problems)} problems"
-        )
+        tried_on = ", ".join(problems) if len(problems) <= 2 else f"{len(problems)} problems"
         yield item.name, " ".join(f"{about}{basic}".split()), tried_on
 
 

@@ -4,8 +4,7 @@ This is the plan: which properties are tried on which problems, in this order. A
 default settings, in a separate process, and judged by certificates. Refused problems are listed, but
 only count as a fault if it refuses everything. The gravest faults come first; if a basic property
 fails, nothing else is tried. Every property begins with the simplest problem. A family of problems that
-the solver evidently does not support, without refusing it, is one fault, and is skipped by later
-properties.
+the solver evidently does not support, without refusing it, is one fault, and is then skipped.
 """
 
 from collections.abc import Callable, Sequence
@@ -112,9 +111,8 @@ def try_solver(
                     compile_references()
                     compiled = True
                 supported = without_families(item, unsupported)
-                outcome = workers.check(
-                    supported, digests, limits.each if outcomes else limits.first
-                )
+                deadline = limits.each if outcomes else limits.first
+                outcome = workers.check(supported, digests, deadline)
                 if item.decides:
                     passed |= set(outcome.attempted) - outcome.failures.keys()
                     outcome = with_unsupported(outcome, passed)

@@ -26,7 +26,7 @@ from dualgap.problems.forms import Form, Sharded
 from dualgap.solvers import Status
 from dualgap.solvers.running.loop import taken_apart
 
-_PROTECTED_MODULES = ("time", "dualgap", "numpy", "scipy")
+_PROTECTED = ("time", "dualgap", "numpy", "scipy")
 MAX_POINTS = 10_000  # of one run: some solvers yield after every step
 
 
@@ -230,9 +230,7 @@ def _process_state() -> dict[str, Any]:
 
 def _functions() -> dict[str, Any]:
     """Return the functions, and the methods of classes, of the protected modules."""
-    modules = {
-        n: m for n, m in list(sys.modules.items()) if n.partition(".")[0] in _PROTECTED_MODULES
-    }
+    modules = {n: m for n, m in list(sys.modules.items()) if n.partition(".")[0] in _PROTECTED}
     members = {f"{name}.{key}": v for name, m in modules.items() for key, v in vars(m).items()}
     classes = {name: value for name, value in members.items() if isinstance(value, type)}
     methods = {f"{name}.{key}": v for name, c in classes.items() for key, v in vars(c).items()}

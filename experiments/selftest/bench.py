@@ -2,8 +2,7 @@
 
 The *excess* of an answer is (primal value − certified lower bound of the optimum) / the larger of the
 two in magnitude. The bound is the better one of the answer's and the toolkit's default solver's, so
-that no solver is trusted, and one that returns only weights is judged as precisely as one that returns
-α.
+that no solver is trusted, and an answer without α is judged as precisely as one with α.
 """
 
 from collections.abc import Callable, Mapping

@@ -16,8 +16,7 @@ def claims(bench: Bench, problem: Formulation) -> str:
             "claim optimal or stopped"
         )
     diagnosis = solution.diagnosis
-    is_intercept = diagnosis is not None and diagnosis.condition == "intercept"
-    wrong_b = diagnosis.finding if diagnosis and is_intercept else ""
+    wrong_b = diagnosis.finding if diagnosis and diagnosis.condition == "intercept" else ""
     return bench.objection(solution) or wrong_b
 
 

@@ -130,7 +130,7 @@ def storage(bench: Bench, problem: Formulation) -> str:
 
 
 def _no_better(bench: Bench, answer: Any, other: float, source: str) -> str:
-    """Return an objection if an answer is closer to `other`, the value of `source`, than to the optimum."""
+    """Return an objection if an answer is closer to the value `other`, of `source`, than optimal."""
     best = bench.reference(answer.problem).certificate.primal_objective
     value = answer.certificate.primal_objective
     if value <= 0.5 * (best + other):

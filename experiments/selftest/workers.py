@@ -30,8 +30,7 @@ class Workers:
     def check(self, item: Property, digests: Mapping[str, str], deadline: float) -> PropertyOutcome:
         """Return the outcome of a property, even if the process hangs or dies.
 
-        `deadline` counts from its first problem; `self.remaining_s` is the time left for all
-        properties.
+        `deadline` counts from its first problem; `self.remaining_s` is left for all properties.
         """
         if item.fresh:
             self.worker.stop()
@@ -67,9 +66,9 @@ class Workers:
 
 def _failed(item: Property, at: str, message: str, hung: bool = False) -> PropertyOutcome:
     loaded = at != LOADING
-    attempted = (at,) if loaded else ()
+    attempted, failures = (at,) if loaded else (), {at: message}
     return PropertyOutcome(
-        item.name, "failed", attempted, failures={at: message}, hung=hung, loaded=loaded
+        item.name, "failed", attempted, failures=failures, hung=hung, loaded=loaded
     )
 
 

@@ -15,16 +15,8 @@ from typing import Any
 from dualgap.experiments.executors.base import ExecutorError
 
 _COLUMNS = "%F|%K|%T|%r"  # of squeue: array, index, state, reason
-_END_STATES = (
-    "BOOT_FAIL",
-    "CANCELLED",
-    "COMPLETED",
-    "DEADLINE",
-    "FAILED",
-    "NODE_FAIL",
-    "OUT_OF_MEMORY",
-)
-_END_STATES += ("PREEMPTED", "TIMEOUT")
+_ENDED = ("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY")
+_ENDED += ("PREEMPTED", "TIMEOUT")
 _QUERY_TIMEOUT_S = 60.0
 
 
@@ -92,7 +84,7 @@ def states() -> dict[str, str]:
 
 def is_alive(state: str) -> bool:
     """Whether a job in this state, see `states`, waits or runs; "" is an unknown job."""
-    return state.partition(",")[0] not in ("", *_END_STATES)
+    return state.partition(",")[0] not in ("", *_ENDED)
 
 
 def cancel(jobs: Sequence[str]) -> None:

@@ -88,13 +88,13 @@ class Slots:
             resources = json.dumps(chain[0].solver.slurm, sort_keys=True)
             chains_by_resources.setdefault(resources, []).append(chain)
         try:
-            for resources, chains in chains_by_resources.items():
+            for request, chains in chains_by_resources.items():
                 jobs = dict[str, Job]()
                 for i in range(min(slots, len(chains))):
                     cases = [case for chain in chains[i::slots] for case in chain]
                     Slot(self.path / str(number)).write(manifest, cases, pending)
                     jobs[str(number)] = Job(
-                        slurm=json.loads(resources), again=again, sessions=sessions
+                        slurm=json.loads(request), again=again, sessions=sessions
                     )
                     number += 1
                 self._submit(jobs)

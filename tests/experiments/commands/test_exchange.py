@@ -203,7 +203,7 @@ def test_zeros_of_a_gram_matrix_are_written_as_libsvm_reads_them(tmp_path):
 
 def test_formats_are_of_all_problems_and_blocks_of_none(command, tmp_path):
     told = command("export", "p.yaml", "--format", "csv", "--out", "p.csv", code=2).output
-    assert "--all DIR, optionally with --format" in told
+    assert "--all DIR, possibly with --format" in told
     dataset = "{name: generated_blocks, n: 100, d: 3}"
     (tmp_path / "b.yaml").write_text(
         f"{{formulation: soft_margin_primal, dataset: {dataset}, C: 1}}"

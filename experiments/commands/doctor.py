@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 
-class Check(NamedTuple):
+class HealthCheck(NamedTuple):
     """The item that was checked, the finding, and whether it is as it must be."""
 
     item: str
@@ -25,7 +25,7 @@ class Check(NamedTuple):
 _Item = tuple[str, str, bool]
 
 
-def examine() -> list[Check]:
+def examine() -> list[HealthCheck]:
     """Check the installation; it is healthy if all checks are fine."""
     sections = {
         "machine": _machine,
@@ -40,10 +40,10 @@ def examine() -> list[Check]:
             items.extend(section())
         except Exception as error:  # a package may be missing or broken; check the other sections
             items.append((name, f"{type(error).__name__}: {error}", False))
-    return [Check(*item) for item in items]
+    return [HealthCheck(*item) for item in items]
 
 
-def to_terminal(rows: Iterable[Check]) -> Table:
+def to_terminal(rows: Iterable[HealthCheck]) -> Table:
     """Return the checks as a table for the terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     for row in rows:
@@ -51,7 +51,7 @@ def to_terminal(rows: Iterable[Check]) -> Table:
     return table
 
 
-def to_json(rows: Sequence[Check]) -> dict[str, Any]:
+def to_json(rows: Sequence[HealthCheck]) -> dict[str, Any]:
     """Return the checks as plain values."""
     return {
         "healthy": all(row.fine for row in rows),

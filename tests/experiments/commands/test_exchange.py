@@ -103,7 +103,7 @@ def r_table(coefs, support, rho):
 def test_an_answer_is_judged_whichever_program_wrote_it(command, tmp_path, name, text):
     (tmp_path / name).write_text(text)
     result = command("certify", "p.yaml", name, "--target-gap", "1e-5")
-    assert "verdict:             solved" in result.output
+    assert "verdict:              solved" in result.output
     known = certify(PROBLEM, Point(alpha=DATA.y * BETA))
     assert f"{known.primal_objective:.8g}"[:8] in result.output
     assert "diagnosis" not in result.output
@@ -126,7 +126,7 @@ def test_weights_alone_are_judged(command):
 def test_a_wrong_answer_is_named_with_a_diagnosis(command):
     np.savez("half.npz", coefs=0.5 * BETA, b=-RHO)
     result = command("certify", "p.yaml", "half.npz", code=1)
-    assert "verdict:             wrong" in result.output
+    assert "verdict:              wrong" in result.output
     assert "as if that were C = 10. Look at C" in result.output
 
 

@@ -233,7 +233,7 @@ def test_a_convex_qp_is_written_as_one_and_its_answers_judged(command, tmp_path)
         assert read_qp(name).hash == known
     for name, text in (("xz.csv", "x,z\n0,1\n0.5,\n"), ("x.csv", "x\n0\n0.5\n")):
         (tmp_path / name).write_text(text)
-        assert "verdict:             solved" in command("certify", "one.yaml", name).output
+        assert "verdict:              solved" in command("certify", "one.yaml", name).output
     command("export", "all.yaml", "--all", "given", "--format", "qp", "--format", "qp_mat")
     assert read_qp("given/p001_qp.npz").hash == read_qp("given/p001_qp.mat").hash == known
     for program in ("exact", "none"):

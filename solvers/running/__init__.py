@@ -1,1 +1,1 @@
-"""`solve`: the loop with the clock, what it is given, and what it returns."""
+"""`solve`: the timed loop, its arguments, and what it returns."""

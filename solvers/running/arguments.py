@@ -1,4 +1,4 @@
-"""What `solve` is given: checked, with what to write where it is of no use."""
+"""Checks of the arguments of `solve`; their messages say what to write instead."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dualgap.solvers.running.solution import Solution
 
 
 def check_pair(problem: Any, solver: Any) -> None:
-    """Raise ValueError, saying what to write, if these are no formulation and no solver."""
-    given = problem if isinstance(problem, type) else type(problem)
-    if issubclass(given, Solver):
+    """Raise ValueError unless these are a formulation and a solver, or None for the default one."""
+    got = problem if isinstance(problem, type) else type(problem)
+    if issubclass(got, Solver):
         raise ValueError(
-            f"problem: got the solver {given.__name__}; the problem comes first: "
-            f"solve(problem, {given.__name__}())"
+            f"problem: got the solver {got.__name__}; the problem comes first: "
+            f"solve(problem, {got.__name__}())"
         )
     if not isinstance(problem, Formulation):
         raise ValueError(
@@ -38,47 +38,49 @@ def check_pair(problem: Any, solver: Any) -> None:
 
 
 def check_gram(problem: Formulation, gram: Gram | None) -> None:
-    """Raise ValueError if a Gram matrix that is given is not that of the problem."""
+    """Raise ValueError if `gram` is not the Gram matrix of the problem."""
     if gram is None:
         return
     if not isinstance(gram, Gram):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"gram: must be a Gram of `problems`, got {shown(gram)}")
+        raise ValueError(f"gram: must be a dualgap.problems.Gram, got {shown(gram)}")
     if len(problem.parts) > 1:
-        raise ValueError("gram: several binary problems have a Gram matrix each; leave it out")
+        raise ValueError(
+            "gram: leave it out; each of several binary problems has its own Gram matrix"
+        )
     if gram.n != problem.n or gram.kernel != problem.kernel:
         raise ValueError(
             f"gram: must be that of the problem's {problem.n} samples and {problem.kernel!r}, got one "
-            f"of {gram.n} samples and {gram.kernel!r}; Gram(problem.X, problem.kernel, keep=True) is"
+            f"of {gram.n} samples and {gram.kernel!r}; use Gram(problem.X, problem.kernel, keep=True)"
         )
 
 
 def starting_points(problem: Formulation, initial: Any) -> list[Point | None]:
-    """Return where each part begins: at what is given, grown with its box; None for no idea.
+    """Return the starting point of each part, scaled to its box; None without an initial answer.
 
-    An answer to a kernel problem with another C is multiplied by C/C': what is at C stays there. On
-    ijcnn1 that halves the time of the next of twenty values of C. Linear solvers go by w, which changes
-    less without it.
+    The answer to a kernel problem with another C′ is multiplied by C/C′, so that variables at the bound
+    stay there: along twenty values of C on ijcnn1 this halves the time per value. Linear problems are
+    not scaled, as that would change w more.
 
     Raises
     ------
     ValueError
-        If it has no finite dual variables of this problem.
+        If `initial` has no finite dual variables of the problem's shape.
     """
     if initial is None:
         return [None] * len(problem.parts)
-    # certifying an answer takes longer than beginning at it
-    known = isinstance(initial, Solution) and initial.point.alpha is not None
-    answer = initial.point if known else initial
-    alpha = answer if isinstance(answer, np.ndarray) else getattr(answer, "alpha", None)
+    # `Solution.alpha` would certify the answer, which takes longer than starting from it
+    is_answer = isinstance(initial, Solution) and initial.point.alpha is not None
+    start = initial.point if is_answer else initial
+    alpha = start if isinstance(start, np.ndarray) else getattr(start, "alpha", None)
     shape = (problem.n, problem.outputs) if problem.outputs > 1 else (problem.n,)
-    given = None if alpha is None else np.shape(alpha)
-    if alpha is None or given != shape or not np.isfinite(alpha).all():
+    got = None if alpha is None else np.shape(alpha)
+    if alpha is None or got != shape or not np.isfinite(alpha).all():
         raise ValueError(
-            f"initial: needs finite dual variables alpha of shape {shape} (a Solution, Point or "
-            f"array), got {type(initial).__name__} with alpha of shape {given}"
+            f"initial: must have finite dual variables alpha of shape {shape} (a Solution, Point or "
+            f"array), got {type(initial).__name__} with alpha of shape {got}"
         )
     if isinstance(initial, Solution) and not problem.is_linear:
         old, new = initial.problem.upper, problem.upper
         if np.isfinite(old).all() and np.isfinite(new).all():
-            alpha = (alpha.T * (new / old)).T  # of each output
+            alpha = (alpha.T * (new / old)).T  # of every output
     return [*problem.split(Point(alpha))]

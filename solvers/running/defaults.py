@@ -1,4 +1,4 @@
-"""Which solver `solve` picks where none is named, and which ones continue where that falls short."""
+"""The solver that `solve` picks if none is named, and those that continue if it misses the target."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dualgap.problems.dual_problem.units import reduce_in_units
 from dualgap.problems.forms import Reduction
 from dualgap.solvers.base import SOLVERS, Solver
 
-# Solvers that continue, in this order, where one that `solve` picked ends short of the target, if they
-# take the problem and are installed.
+# Solvers that continue, in this order, if the one that `solve` picked misses the target; those that are
+# not installed or do not support the problem are skipped.
 SUCCESSORS: dict[str, tuple[str, ...]] = {
     "smo": ("interior_point", "dual_coordinate_descent"),
     "semismooth_newton": ("smo", "interior_point"),
@@ -26,47 +26,50 @@ SUCCESSORS: dict[str, tuple[str, ...]] = {
     "lbfgs": ("newton_cg",),
     "cvxopt_qp": ("qpsolvers_qp",),
 }
-# Order of the matrix up to which an interior-point method continues: n, or d for a linear kernel.
+# Matrix order up to which an interior-point method continues: n, or min(n, d) for a linear kernel.
 LARGEST_FACTOR = 5000
-# Samples and C·mean‖x‖² from which, and features up to which, near rows are quicker than coordinate
-# descent in memory: 2,000,000 × 50 took 10.0 for 17.9 s at C = 1, but 9.1 for 4.75 s at C = 0.01.
-_MANY, _FEW_FEATURES, _LARGE = 1_000_000, 100, 10.0
+# Near rows are faster than coordinate descent in memory for at least this n and C·mean‖x‖², and at most
+# this d: 2,000,000 × 50 took 10.0 s against 17.9 s at C = 1, but 9.1 s against 4.75 s at C = 0.01.
+_NEAR_ROWS_MIN_SAMPLES = 1_000_000
+_NEAR_ROWS_MAX_FEATURES = 100
+_NEAR_ROWS_MIN_WEIGHT = 10.0
 
 
 def default_solver(
     problem: Formulation, target_gap: float = 1e-6, from_start: bool = False
 ) -> Solver:
-    """Return the solver that `solve` picks, aimed at the target, see `Solver.aimed_at`.
+    """Return the solver that `solve` picks, with its tolerance set for the target gap.
 
-    `from_start` is whether it has to go on from another answer, which near rows cannot.
+    With `from_start` it must be able to continue from another answer, which near rows cannot.
 
-    The first of these that takes the problem. Near rows for a linear kernel, a million samples of few
-    features and a large C; dual coordinate descent for others with one offset at most; semismooth
-    Newton where some rows of a large K say that it is nearly its diagonal; SMO for all others: they
-    stop at their own duality gap. A hard margin has none to go by: a small violation has to do. What
-    SMO cannot take, a general QP solver. Other risks: L-BFGS where the loss is smooth and w has
-    coordinates, else dual coordinate ascent, a cone program for what that cannot take, and for a loss
-    that neither knows L-BFGS on a factor of K. Several binary problems get that of each of them; the
-    margin of sequences, cutting planes; a convex QP, CVXOPT. Samples in blocks have near rows alone.
-
-    `SUCCESSORS` has the solvers that `solve` tries next where this one falls short of the target.
+    The first of these that supports the problem is picked:
+    - a convex QP: CVXOPT; samples in blocks: near rows; the margin of sequences: cutting planes;
+    - a support vector machine with a linear kernel: near rows for a million samples with few features
+      and a large C, else dual coordinate descent, if it has at most one offset;
+    - one with another kernel: semismooth Newton if a few rows of a large K show it to be nearly
+      diagonal, else SMO; CVXOPT for what SMO does not support;
+    - other risks: L-BFGS if the loss is smooth and w has coordinates, else dual coordinate ascent, a
+      cone program, or L-BFGS on a factor of K.
+    All stop at their own duality gap; with a hard margin, which has none, at a small violation. Several
+    binary problems get the solver of one of them. If it misses the target, `solve` continues with its
+    `SUCCESSORS`.
 
     Raises
     ------
     Unsupported
-        If no solver takes the problem; the message says why each does not.
+        If no solver supports the problem; the message gives the reason of each.
     """
     from dualgap.solvers.smo import SMO  # noqa: PLC0415
 
     solver = default_solvers(problem, target_gap, from_start)[0]
-    # the limit of steps after which a successor would be quicker
+    # without the step limit after which a successor would be faster
     return replace(solver, max_iter=SMO.max_iter) if isinstance(solver, SMO) else solver
 
 
 def default_solvers(
     problem: Formulation, target_gap: float = 1e-6, from_start: bool = False
 ) -> list[Solver]:
-    """Return the default solver and its successors, as `solve` takes them; see `default_solver`."""
+    """Return the default solver and its successors, as a list for `solve`; see `default_solver`."""
     first = choose(problem.parts[0].problem, target_gap, Point() if from_start else None)[0]
     return [first, *successors_of(first, problem.parts[0].problem)]
 
@@ -78,9 +81,9 @@ def choose(
     gram: Gram | None = None,
     clock: Callable[[], float] = perf_counter,
 ) -> tuple[Solver, Reduction[Any], Any, float]:
-    """Return the default solver of one problem, its reduction, and what `Solver.suits` found.
+    """Return the default solver of one problem, its reduction, the result of `Solver.suits`.
 
-    And the seconds that all looks at the form took, on one thread. Unsupported as above.
+    Last come the seconds that the selection took, on one thread. Raises Unsupported as above.
     """
     declined, seconds = list[tuple[Solver, Any]](), 0.0
     for candidate in _candidates(problem, start is not None):
@@ -91,10 +94,10 @@ def choose(
             declined.append((solver, missing))
             continue
         with pausing(clock) as pauses:
-            (watch,) = pauses.clocks
-            begun = watch()
+            (now,) = pauses.clocks
+            started_at = now()
             state = solver.suits(reduction.form)
-            seconds += watch() - begun
+            seconds += now() - started_at
         if state is not None:
             return solver, reduction, state, seconds
         declined.append((solver, reduction.form))
@@ -103,11 +106,11 @@ def choose(
         reason = str(form if isinstance(form, Unsupported) else solver.refuses(form))
         refused_by.setdefault(reason, []).append(solver.name)
     refusals = "; ".join(f"{', '.join(names)}: {why}" for why, names in refused_by.items())
-    raise Unsupported(f"no solver here takes this problem ({refusals}): name one that does")
+    raise Unsupported(f"No default solver supports this problem ({refusals}). Name one that does.")
 
 
 def successors_of(solver: Solver, problem: Formulation) -> list[Solver]:
-    """Return the solvers that continue where a default one falls short, by `SUCCESSORS`."""
+    """Return the `SUCCESSORS` that continue if a default solver misses the target."""
     order = min(problem.n, problem.d) if problem.has_samples and problem.is_linear else problem.n
     names = SUCCESSORS.get(solver.name, ())
     return [
@@ -118,12 +121,12 @@ def successors_of(solver: Solver, problem: Formulation) -> list[Solver]:
 
 
 def most_pair_steps(n: int) -> int:
-    """Return the steps of SMO that take as long as an interior-point method's factors, 2.5 µs each."""
+    """Return the number of SMO steps (2.5 µs each) that take as long as an interior-point solve."""
     return int(1e5 + 1e-4 * n**3) if n <= LARGEST_FACTOR else 10_000_000
 
 
 def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
-    """Yield the solvers that may take a problem, the best first; they are slow to import."""
+    """Yield the candidates for a problem, the best first; they are slow to import."""
     if not problem.has_samples:
         from dualgap.solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
 
@@ -140,8 +143,8 @@ def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
         from dualgap.solvers.sdca import SDCA  # noqa: PLC0415
         from dualgap.solvers.smooth_primal import LBFGS  # noqa: PLC0415
 
-        of_risks = [LBFGS(), SDCA(), CvxpyERM()]
-        yield from of_risks if problem.is_linear else [*of_risks[1:], of_risks[0]]
+        risk_solvers = [LBFGS(), SDCA(), CvxpyERM()]
+        yield from risk_solvers if problem.is_linear else [*risk_solvers[1:], risk_solvers[0]]
         yield CuttingPlane()
         return
     from dualgap.solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
@@ -150,7 +153,7 @@ def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
     from dualgap.solvers.smo import SMO  # noqa: PLC0415
 
     if problem.is_bounded:
-        if not from_start and _has_many(problem):
+        if not from_start and _near_rows_pay(problem):
             from dualgap.solvers.near_rows import NearRows  # noqa: PLC0415
 
             yield NearRows()
@@ -159,11 +162,12 @@ def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
     yield CvxoptQP()
 
 
-def _has_many(problem: Formulation) -> bool:
-    """Return whether near rows are quicker than coordinate descent, by every thousandth sample."""
+def _near_rows_pay(problem: Formulation) -> bool:
+    """Whether near rows are faster than coordinate descent, judging by every thousandth sample."""
     X = problem.X
-    few = problem.d <= _FEW_FEATURES and isinstance(X, np.ndarray)
-    if not (few and problem.is_linear and problem.n >= _MANY):
+    is_narrow = problem.d <= _NEAR_ROWS_MAX_FEATURES and isinstance(X, np.ndarray)
+    if not (is_narrow and problem.is_linear and problem.n >= _NEAR_ROWS_MIN_SAMPLES):
         return False
-    some = X[::1000]
-    return float(problem.weight.mean() * np.einsum("ij,ij->", some, some) / len(some)) >= _LARGE
+    sample = X[::1000]
+    weight = problem.weight.mean() * np.einsum("ij,ij->", sample, sample)
+    return float(weight / len(sample)) >= _NEAR_ROWS_MIN_WEIGHT

@@ -1,4 +1,4 @@
-"""What `solve` returns: the answer, what the solver says of it, and what it is worth."""
+"""The result of `solve`: the answer, the solver's claim, and the certificate."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from dualgap.problems.forms import Claim
 from dualgap.problems.html_table import html_table, shown
 from dualgap.solvers.base import Solver, Status
 
-BACKWARD_ERROR = 1e-12  # rounding of sides that are products of some thousand numbers
+BACKWARD_ERROR = 1e-12  # relative rounding of a sum of a few thousand products
 
 Verdict = Literal["wrong", "uncertified", "inaccurate", "infeasible", "solved"]  # worst first
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a running solver had reached: seconds and iterations so far, and its point.
+    """A point of a running solver, with the seconds and iterations so far.
 
     Attributes
     ----------
-    known : the certificate of the point, where it is known already.
+    precomputed : the certificate of the point, if already computed.
     certificate : computed at first access.
     """
 
@@ -45,13 +45,13 @@ class Evaluation:
     iteration: int
     problem: Formulation
     point: Point
-    known: Certificate | None = None
+    precomputed: Certificate | None = None
 
     @cached_property
     def certificate(self) -> Certificate:
         """Bounds on the optimum from this point and the data alone, in float64."""
-        if self.known is not None:
-            return self.known
+        if self.precomputed is not None:
+            return self.precomputed
         return certify(self.problem, self.point, target_gap=np.inf)
 
 
@@ -61,21 +61,21 @@ class Solution:
 
     Attributes
     ----------
-    point : the answer as the solver gave it, unprojected.
-    status : how the process ended. claimed : what the solver says of its answer.
+    point : the answer as the solver returned it, unprojected.
+    status : how the process ended. claimed : the solver's claim about its answer.
     time_solve, time_setup : seconds inside the algorithm; seconds preparing (imports, compilation).
-    cpu_time : seconds of all threads inside the algorithm, of this process and of children that were
+    cpu_time : CPU seconds inside the algorithm, of all threads of this process and of children that were
         waited for.
-    iterations : the solver's own count. trace : the evaluations made while it ran.
-    counters : kernel evaluations and whatever else the solver counts.
+    iterations : as the solver counts them. trace : the evaluations made while it ran.
+    counters : kernel evaluations and other counts of the solver.
     rigorous : whether `certificate` proves its bounds, see `certify`.
-    parts : of several binary problems the answer to each.
-    known : the certificate, where it is known already.
-    version : of a program, what it says of its version.
-    backward_error : of a convex QP, the most that sides are moved by, relative to the terms of their
-        rows, for the answer to count as one: where its exact constraints have no point near it.
-    derived_tol : the solver's `tol` where it was given none, which followed from `target_gap`.
-    alpha, w, b : the point that is certified, see `Certificate.point`.
+    parts : the answer to each of several binary problems.
+    precomputed : the certificate, if already computed.
+    version : of an external program, as it reports it.
+    backward_error : for a convex QP, the largest change of the right-hand sides, relative to the terms
+        of their rows, for which an optimum of the changed problem counts as solved.
+    derived_tol : the solver's `tol` if it was derived from `target_gap`.
+    alpha, w, b : the certified point, see `Certificate.point`.
     certificate, verdict : computed at first access, never on the solver's time.
     """
 
@@ -94,7 +94,7 @@ class Solution:
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     rigorous: bool = False
     parts: tuple[Solution, ...] = ()
-    known: Certificate | None = None
+    precomputed: Certificate | None = None
     version: str = ""
     backward_error: float = BACKWARD_ERROR
     derived_tol: float | None = None
@@ -102,66 +102,66 @@ class Solution:
     @cached_property
     def certificate(self) -> Certificate:
         """Bounds on the optimum from this answer and the data alone."""
-        if self.known is not None:
-            return self.known
+        if self.precomputed is not None:
+            return self.precomputed
         return certify(self.problem, self.point, self.rigorous, self.target_gap)
 
     @property
     def alpha(self) -> Vector | None:
-        """Dual variables that are certified, shape (n,)."""
+        """The certified dual variables, shape (n,)."""
         return self.certificate.point.alpha
 
     @property
     def x(self) -> Vector | None:
-        """The variables of a `ConvexQP` that are certified, shape (n,): what `alpha` is there."""
+        """The certified variables of a `ConvexQP`, shape (n,); the same as `alpha`."""
         return self.alpha
 
     @property
     def w(self) -> Vector | None:
-        """Weights that are certified, shape (d,); None with a kernel."""
+        """The certified weights, shape (d,); None with a kernel."""
         return self.certificate.point.w
 
     @property
     def b(self) -> float | Vector | None:
-        """The best intercept for these weights; the middle where all of an interval are."""
+        """The best intercept for these weights; the middle if a whole interval is optimal."""
         return self.certificate.point.b
 
     @property
     def objective(self) -> float:
-        """The value in the formulation's own sign and scale; that of the nearby problem if it counts."""
-        near = self.certificate.nearby if self._solves_nearby else None
-        c = near or self.certificate
+        """The value in the formulation's sign and scale; of the nearby problem if that is solved."""
+        nearby_certificate = self.certificate.nearby if self._solves_nearby else None
+        c = nearby_certificate or self.certificate
         return self.problem.objective(c.primal_objective, c.dual_objective)
 
     @property
     def verdict(self) -> Verdict:
-        """What the certificate says: solved, inaccurate, wrong, infeasible or uncertified.
+        """The verdict of the certificate: solved, inaccurate, wrong, infeasible or uncertified.
 
-        Of several binary problems the worst: that of the sum, or of a subproblem that is small in it. A
-        wide gap of a convex QP may be due to multipliers that are far from any that are proven to be
-        feasible: no claim of an optimum is called wrong for that.
+        For several binary problems the worst one, of their sum or of any subproblem. A convex QP claimed
+        to be optimal is never "wrong", only "inaccurate": its gap may be wide for lack of multipliers
+        that are proven to be feasible.
         """
         c = self.certificate
         if self._solves_nearby:
             return "solved"
-        found = {_verdict(c, self.claimed, self.target_gap)}
-        for part, own in zip(c.parts, self.parts, strict=False):  # none without a point
-            found.add(_verdict(part, own.claimed, self.target_gap))
+        verdicts = {_verdict(c, self.claimed, self.target_gap)}
+        for part, solution in zip(c.parts, self.parts, strict=False):  # none without a point
+            verdicts.add(_verdict(part, solution.claimed, self.target_gap))
         if not self.problem.has_samples and self.claimed == "optimal":
-            found = {"inaccurate" if own == "wrong" else own for own in found}
-        return next(verdict for verdict in get_args(Verdict) if verdict in found)
+            verdicts = {"inaccurate" if verdict == "wrong" else verdict for verdict in verdicts}
+        return next(verdict for verdict in get_args(Verdict) if verdict in verdicts)
 
     @property
     def _solves_nearby(self) -> bool:
-        """Whether the point is optimal where sides are moved by a backward error that is allowed."""
-        near = self.certificate.nearby
-        if near is None or self.claimed in ("infeasible", "unbounded"):
+        """Whether the point is optimal for right-hand sides within the allowed backward error."""
+        c = self.certificate.nearby
+        if c is None or self.claimed in ("infeasible", "unbounded"):
             return False
-        return near.relative_gap <= self.target_gap and near.backward_error <= self.backward_error
+        return c.relative_gap <= self.target_gap and c.backward_error <= self.backward_error
 
     @property
     def reason(self) -> str:
-        """What was tried, why a bound is missing, what is wrong, what to set; empty if all went well."""
+        """Solvers tried, missing bounds, faults and remedies, as one text; empty if all went well."""
         if self.note and self.point.alpha is None and self.point.w is None:
             return self.note
         reasons = [self.note, self._finding(), self.certificate.reason]
@@ -170,52 +170,54 @@ class Solution:
             worst = int(np.argmax(gaps))  # NaN counts as the largest
             name = self.problem.parts[worst].name
             reasons.append(f"worst subproblem: {name}, relative gap {gaps[worst]:.2g}")
-        reasons.append(self._what_to_set())
+        reasons.append(self._remedy())
         if self.verdict not in ("solved", "infeasible") and not any(reasons):
             reasons = [f"No bound on the optimum is known for this answer ({self.status})."]
         return "; ".join(filter(None, reasons))
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:
-        """The first condition that the answer does not meet, None if it meets all but for tolerances.
+        """The first condition that the answer violates beyond tolerances, else None.
 
-        Of several binary problems that of the first which has one.
+        For several binary problems, that of the first subproblem with one.
         """
         if not self.problem.has_samples:
             return None
         parts, points = self.problem.parts, self.problem.split(self.point)
-        claims: list[Claim] = [own.claimed for own in self.parts] or [self.claimed] * len(parts)
-        known = self.certificate.parts or (self.certificate,)
-        for part, point, c, claimed in zip(parts, points, known, claims, strict=False):
-            if found := diagnose(part.problem, point, c, claimed):
-                place = f"in the subproblem {part.name}: " if part.name else ""
-                return found._replace(finding=place + found.finding)
+        claims: list[Claim] = [answer.claimed for answer in self.parts] or [self.claimed] * len(
+            parts
+        )
+        certificates = self.certificate.parts or (self.certificate,)
+        for part, point, c, claimed in zip(parts, points, certificates, claims, strict=False):
+            if first := diagnose(part.problem, point, c, claimed):
+                prefix = f"in the subproblem {part.name}: " if part.name else ""
+                return first._replace(finding=prefix + first.finding)
         return None
 
     def _finding(self) -> str:
-        """Return what is wrong, if it is wrong, or that the answer keeps to no constraints."""
+        """Return the diagnosis if the answer is wrong or violates its constraints, else ""."""
         if self.verdict in ("solved", "infeasible") or self.diagnosis is None:
             return ""
         violated = self.diagnosis.condition in ("box", "equality")
         return self.diagnosis.finding if violated or self.verdict == "wrong" else ""
 
-    def _what_to_set(self) -> str:
-        """Return what to set where the target is missed; else ""."""
+    def _remedy(self) -> str:
+        """Return what to change if the target is missed, else ""."""
         gap, target, tol = self.certificate.relative_gap, self.target_gap, self.derived_tol
         if self.verdict not in ("inaccurate", "wrong") or not gap > target:
             return ""
-        remedy = "scale the features, name another solver"
+        remedy = "scale the features, choose another solver"
         if self.status is Status.TIME_LIMIT:
-            where, remedy = " at the time limit", "raise time_limit"
+            cause, remedy = " at the time limit", "raise time_limit"
         elif self.status is Status.MAX_ITER:
-            where, remedy = " at the limit of iterations", "raise max_iter"
+            cause, remedy = " at the iteration limit", "raise max_iter"
         else:
-            where = f" although the tolerance, {tol:.2g}, followed it" if tol else ""
+            cause = f" although the tolerance, {tol:.2g}, was derived from it" if tol else ""
             if self.claimed == "optimal":
                 remedy = f"set tol below {tol * target / gap:.1g}" if tol else "set a smaller tol"
             elif tol:
                 remedy = "raise the solver's limit (max_iter or epochs)"
-        return f"The gap {gap:.2g} is above the target {target:g}{where}; {remedy}, or raise target_gap."
+        return f"The gap {gap:.2g} is above the target {target:g}{cause}; {remedy}, or raise target_gap."
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -225,21 +227,21 @@ class Solution:
     def decision_function(self, X: Matrix) -> Vector:
         """Return f(x) = wᵀφ(x) + b for the rows of `X` (m, d); ValueError if there is no answer.
 
-        Of K classes the scores, shape (m, K).
+        For K classes it returns their scores, shape (m, K).
         """
         return self.geometry.decision_function(X)
 
     def predict(self, X: Matrix) -> Vector:
-        """Return the label, target or class that is predicted for each row of `X` (m, d)."""
+        """Return the predicted label, target or class for each row of `X` (m, d)."""
         return self.problem.task.predict(self.decision_function(X))
 
     def ambiguous(self, X: Matrix) -> NDArray[np.bool_]:
-        """Return for each row of `X` (m, d) whether the vote on its class is tied.
+        """Return whether the vote on the class is tied, for each row of `X` (m, d).
 
         Raises
         ------
         ValueError
-            If nothing is voted on, or there is no answer.
+            If the problem has no vote, or there is no answer.
         """
         return self.problem.ambiguous(self.geometry.outputs(X))
 
@@ -269,7 +271,7 @@ class Solution:
 def _verdict(c: Certificate, claimed: Claim, target_gap: float) -> Verdict:
     if c.infeasible:
         return "infeasible"
-    # a feasible point refutes that there is none, a bound below that the objective has none
+    # a feasible point refutes "infeasible", a lower bound refutes "unbounded"
     refuting = {"infeasible": c.primal_objective, "unbounded": c.dual_objective}
     if np.isfinite(refuting.get(claimed, np.nan)):
         return "wrong"
@@ -279,7 +281,7 @@ def _verdict(c: Certificate, claimed: Claim, target_gap: float) -> Verdict:
         return "solved"
     if c.is_undecided(target_gap):
         return "uncertified"
-    # weights alone may be optimal though no good dual point was found for them
-    shown = claimed == "optimal" and not c.bound_source.endswith("recovered from w")
+    # weights may be optimal although no good dual point was recovered from them
+    is_shown = claimed == "optimal" and not c.bound_source.endswith("recovered from w")
     proven = c.relative_gap > WRONG_GAP and not c.is_undecided(WRONG_GAP)
-    return "wrong" if shown and proven else "inaccurate"
+    return "wrong" if is_shown and proven else "inaccurate"

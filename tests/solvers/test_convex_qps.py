@@ -93,7 +93,7 @@ def test_a_cvxpy_problem_is_certified_from_the_values_of_its_variables():
 def test_a_cvxpy_problem_that_is_no_qp_is_refused():
     x = cp.Variable()
     x.value = 0.0
-    with pytest.raises(ValueError, match="CVXPY does not see it as a QP"):
+    with pytest.raises(ValueError, match="problem: must be a QP, and CVXPY reports"):
         certify_cvxpy(cp.Problem(cp.Minimize(cp.exp(x))))
 
 

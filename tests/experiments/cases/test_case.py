@@ -60,7 +60,7 @@ def test_a_row_that_misses_its_target_by_no_fault_of_the_file_says_what_to_set(c
     text = posing(dataset=data, kernel=kernel, C=1e4, solvers="[libsvm]", target_gap="1e-9")
     record = _row(case_of(text=text))
     assert record["verdict"] == "inaccurate"
-    assert "although the tolerance, 1e-09, followed it; set tol below" in record["reason"]
+    assert "although the tolerance, 1e-09, was derived from it; set tol below" in record["reason"]
 
 
 def test_the_row_repeats_exactly_what_the_certificate_says(case_of):

@@ -109,7 +109,10 @@ def test_a_target_that_the_tolerance_did_not_reach_is_explained_with_what_to_set
     X, y = rng.standard_normal((80, 3)), np.where(rng.random(80) < 0.5, 1.0, -1.0)
     solution = solve(SoftMarginDual(X, y, 1e4, RBF(0.05)), LibSVM(), target_gap=1e-9)
     assert solution.verdict == "inaccurate"
-    assert "is above the target 1e-09 although the tolerance, 1e-09, followed it" in solution.reason
+    assert (
+        "is above the target 1e-09 although the tolerance, 1e-09, was derived from it"
+        in solution.reason
+    )
     assert "set tol below" in solution.reason
     assert solution.reason.endswith("or raise target_gap.")
     asked = solve(KERNEL, LibSVM(tol=1e-3), target_gap=1e-9)

@@ -152,7 +152,7 @@ def test_a_million_samples_with_a_large_C_have_near_rows_unless_they_go_on_from_
 ):
     problem = SoftMarginPrimal(X, LABELS, C=100.0)
     assert default_solver(problem).name == "dual_coordinate_descent"
-    monkeypatch.setattr(defaults, "_MANY", N)
+    monkeypatch.setattr(defaults, "_NEAR_ROWS_MIN_SAMPLES", N)
     solution = solve(problem)
     assert solution.solver.name == "near_rows"
     assert solution.verdict == "solved"
@@ -197,7 +197,7 @@ def test_where_no_solver_takes_a_problem_each_says_why(problem, reasons):
     assert solution.status is Status.UNSUPPORTED
     assert all(reason in solution.reason for reason in reasons), solution.reason
     assert "no_solver" in repr(solution)
-    with pytest.raises(Unsupported, match="no solver here takes this problem"):
+    with pytest.raises(Unsupported, match="No default solver supports this problem"):
         default_solver(problem)
 
 

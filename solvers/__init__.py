@@ -1,4 +1,4 @@
-"""How it is solved: every solver in this folder is found here, by class and by name."""
+"""Solvers: import any solver in this folder from here, or find it by name."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ __all__ = [
 
 _NAMES = __all__
 if not TYPE_CHECKING:
-    del __all__  # `__getattr__` adds every solver class, when it is asked for
+    del __all__  # `__getattr__` adds every solver class on access
 
 all_solvers = SOLVERS.all
 find_solver = SOLVERS.find
 
 
 def __getattr__(name: str) -> Any:
-    """Let `from dualgap.solvers import SMO` find every solver class, without a list of them here."""
+    """Return a solver class, so that `from dualgap.solvers import SMO` needs no list of them."""
     if name == "__all__" or not name.startswith("_"):
-        # those of plug-ins may be what is just being imported
+        # built-in ones only: a plug-in may be the module that is being imported
         classes = {cls.__name__: cls for cls in SOLVERS.own.values()}
         if name == "__all__":
             return [*_NAMES, *classes]

@@ -1,9 +1,9 @@
-"""What a solver is.
+"""The base class of solvers.
 
 A solver is one file with one frozen dataclass: its fields are its settings, `form` is the class of
-problem it takes, `iterates` is the algorithm. It yields a `FormPoint` whenever its iterate may be
-inspected; a compiled or external method yields once for each block of work, or once at the end. The
-clock, the limits, the evaluations and the certificate belong to `dualgap.solvers.running.loop.solve`.
+problem it solves, `iterates` is the algorithm. It yields a `FormPoint` whenever its iterate may be
+inspected; a compiled or external method yields once per block of work, or once at the end. The clock,
+limits, evaluations and certificate are the business of `dualgap.solvers.running.loop.solve`.
 """
 
 import importlib
@@ -21,7 +21,7 @@ from dualgap.problems.validation import check_choice, check_positive, check_whol
 
 
 class Status(StrEnum):
-    """How the process ended; what the answer is worth is the certificate's to say."""
+    """How the process ended; the certificate judges the answer."""
 
     FINISHED = "finished"
     MAX_ITER = "max_iter"
@@ -38,15 +38,15 @@ class NotInstalled(Exception):
     """An optional package is missing; the message says how to get it."""
 
 
-def optional(module: str, what: str, package: str) -> Any:
-    """Import and return a module; NotInstalled, saying that `what` needs `package`, without it."""
+def import_optional(module: str, user: str, package: str) -> Any:
+    """Import and return a module; NotInstalled, saying that `user` needs `package`, if missing."""
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise NotInstalled(f"{what} needs {package}: pip install {package}") from None
+        raise NotInstalled(f"{user} needs {package}: pip install {package}") from None
 
 
-Precision = Literal["float64", "float32"]  # of the samples that a library is given
+Precision = Literal["float64", "float32"]  # of the samples passed to a library
 _NO_SETTING = object()
 _CHECKS: dict[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("tol", "gap", "cache_size"), check_positive),
@@ -55,11 +55,11 @@ _CHECKS: dict[str, Callable[[Any, str], object]] = {
     "dtype": partial(check_choice, choices=get_args(Precision)),
 }
 _MAY_BE_NONE = ("tol", "gap", "max_iter", "seed")
-TARGET_GAP = 1e-6  # relative gap of `solve` where none is named
-# Share of the target that a solver's own relative gap may take: rounding, of the solver and of the
-# certificate, has the rest.
+TARGET_GAP = 1e-6  # default relative gap of `solve`
+# fraction of the target gap at which a solver stops; the rest is for rounding, its own and the
+# certificate's
 SHARE_OF_GAP = 0.5
-SHARE_OF_MARGIN = 0.1  # of the target, as a violation of a hard margin
+MARGIN_FRACTION = 0.1  # violation of a hard margin, relative to the target gap
 
 
 @dataclass(frozen=True)
@@ -68,27 +68,27 @@ class Solver(ABC):
 
     Attributes
     ----------
-    form : BoxQP, QP or ERM: what it solves; Formulation for the problem as it is posed, AsPosed if it
+    form : the form it solves: BoxQP, QP or ERM; Formulation for the problem as stated, AsPosed if that
         need not have samples.
-    source : where the algorithm is published.
-    name : how experiment files call it; by default the class name in snake case.
-    warm_up_size : samples from which on it works in one way, whatever their number: it is run on so many
-        of the problem's own, or all, before the clock starts; 0 where it is not, as it compiles and
-        loads nothing, or its first call is timed.
-    warm_up_settings : settings of its own that it is run with then, to end soon or to call all loops.
-    needs : modules that `prepare` imports, each with the package that brings it.
-    single_threaded : whether it is known to use one thread, however many it may use; tables mark it.
-    copies_samples : whether `prepare` copies the samples into arrays of a library, which a program that
-        is written for the library would read its file into.
-    tol_share, finest_tol : where `tol` is None it is `tol_share` times the target gap, but not below
-        `finest_tol`, which the solver no longer resolves; see `aimed_at`.
+    source : publication of the algorithm.
+    name : its name in experiment files; by default the class name in snake case.
+    warm_up_size : number of samples that exercises the same code as any larger number; the solver is run
+        on that many of the problem's samples before the clock starts. 0 for no such run: it compiles
+        and loads nothing, or its first call is timed.
+    warm_up_settings : settings for that run, so that it ends soon or calls all loops.
+    needs : modules that `prepare` imports, each with the package that provides it.
+    single_threaded : whether it uses one thread even if allowed more; tables mark it.
+    copies_samples : whether `prepare` copies the samples into arrays of a library, which a program
+        written for the library would fill from its file.
+    tol_share, finest_tol : if `tol` is None it is `tol_share` times the target gap, but at least
+        `finest_tol`, the smallest that the solver resolves; see `aimed_at`.
 
-    Tolerances are in the units in which `solve` poses a problem, where targets, or scores without a
-    margin of one, are of the size of one: see `dualgap.problems.dual_problem.units`.
+    Tolerances are in the units in which `solve` states a problem: targets, or scores without a margin of
+    one, have size one, see `dualgap.problems.dual_problem.units`.
 
     Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
-    numbers, `dtype` a `Precision`. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an
-    experiment's own.
+    numbers, `dtype` a `Precision`. `solve(max_iter=...)` overrides `max_iter`, an experiment's seed
+    overrides `seed`.
     """
 
     form: ClassVar[Any]
@@ -110,7 +110,7 @@ class Solver(ABC):
     def __post_init__(self) -> None:
         if not hasattr(self, "form"):
             raise ValueError(
-                f"{type(self).__name__}: needs the class attribute `form`, the problems it takes: "
+                f"{type(self).__name__}: needs the class attribute `form`, the form it solves: "
                 "write `form: ClassVar = BoxQP` (or QP, ERM) with BoxQP from dualgap.problems.forms"
             )
         for name, check in _CHECKS.items():
@@ -118,70 +118,72 @@ class Solver(ABC):
             may_be_none = name in _MAY_BE_NONE or getattr(type(self), name, _NO_SETTING) is None
             if value is not _NO_SETTING and not (value is None and may_be_none):
                 checked = check(value, name)
-                if isinstance(checked, int) and isinstance(value, float):  # 1e3 is whole too
+                if isinstance(checked, int) and isinstance(
+                    value, float
+                ):  # a whole float, such as 1e3
                     object.__setattr__(self, name, checked)
 
     def aimed_at(self, target_gap: float, bounded: bool = True) -> Self:
-        """Return the solver with the accuracy that a relative gap needs, where it was given none.
+        """Return the solver with its tolerance set for a relative gap, unless it has one.
 
-        A `tol` of None becomes `tol_for(target_gap)`, and a `gap` of None beside it half the target. A
-        `tol` that was given is kept, with the `gap` as it is. `solve` calls this before it prepares.
-        A hard margin is not `bounded`, so a solver has no gap of its own there: one with a `gap` gets a
-        tenth of the target as its `tol`, a violation relative to the margin, and `solve` ends any solver
-        once its point is certified to the target.
+        A `tol` of None becomes `tol_for(target_gap)`, and a `gap` of None half the target. If `tol` is a
+        number, both are kept. `solve` calls this before `prepare`.
+        A hard margin is not `bounded` and offers a solver no gap of its own: the `tol` of a solver with
+        a `gap` becomes a tenth of the target, as a violation relative to the margin, and `solve` stops
+        any solver once its point is certified to the target.
         """
         if getattr(self, "tol", _NO_SETTING) is not None:
             return self
         accuracy = {"tol": self.tol_for(target_gap)}
         if getattr(self, "gap", _NO_SETTING) is None:
-            of_gap = {"gap": SHARE_OF_GAP * target_gap}
-            accuracy |= of_gap if bounded else {"tol": SHARE_OF_MARGIN * target_gap}
+            gap = {"gap": SHARE_OF_GAP * target_gap}
+            accuracy |= gap if bounded else {"tol": MARGIN_FRACTION * target_gap}
         return replace(self, **accuracy)
 
     def tol_for(self, target_gap: float) -> float:
-        """Return the `tol` with which answers usually have at most this relative gap."""
+        """Return the `tol` at which answers usually have at most this relative gap."""
         tol = float(f"{self.tol_share * target_gap:.3g}")  # 1e-07, where 1e-3·1e-4 is not
         return max(tol, self.finest_tol)
 
     @property
     def tolerance(self) -> float:
-        """The `tol` to stop at: where it is None, as outside of `solve`, what a gap of 1e-6 needs."""
+        """The `tol` to stop at; if None, as outside of `solve`, the one for a gap of 1e-6."""
         tol: float | None = getattr(self, "tol", None)
         return self.tol_for(TARGET_GAP) if tol is None else tol
 
     def refuses(self, form: Any, /) -> str | None:
-        """Return a sentence saying why this form cannot be solved, or None if it can."""
+        """Return why this form is unsupported, as a sentence, or None."""
         return None
 
     def suits(self, form: Any, /) -> Any:
-        """Return what to prepare if it may be picked by default: it takes the form, and pays there.
+        """Return the argument of `prepare` if this is a good default solver for the form, else None.
 
-        That is the form, or what a look at it has found, which counts as solving; None if it may not.
+        That is the form, or the result of an inspection of it, whose time counts as solving.
         """
         return form if self.refuses(form) is None else None
 
     def prepare(self, form: Any, /) -> Any:
-        """Return the state that `iterates` starts from; imports go here, untimed."""
+        """Return the state that `iterates` starts from; imports belong here, as they are not timed."""
         for module, package in self.needs:
-            optional(module, type(self).__name__, package)
+            import_optional(module, type(self).__name__, package)
         return form
 
     def worst_case(self, k: Vector, problem: Mapping[str, float], /) -> Vector | None:
-        """Return the published bound on the distance to the optimum after `k` > 0 iterations; or None.
+        """Return the published bound on the distance to the optimum after `k` > 0 iterations, or None.
 
-        Of the published method: in what a solver departs from it its docstring says. None where nothing
-        was published for these settings whose constants are known.
+        It applies to the method as published; a solver's docstring states where it departs from that.
+        None if no bound with known constants is published for these settings.
 
         Parameters
         ----------
-        k : (m,) the solver's own counts.
+        k : (m,) iterations, as the solver counts them.
         problem : the columns that `describe: true` records.
 
         Returns
         -------
         ndarray or None
-            (m,) in the scale ½‖w‖² + Σ Cᵢ·lossᵢ: of the dual objective for a solver of box QPs, of the
-            primal one for a solver of risks.
+            (m,) in the scale ½‖w‖² + Σ Cᵢ·lossᵢ: for the dual objective if the solver solves box QPs,
+            for the primal one if it solves risks.
         """
         return None
 
@@ -190,13 +192,13 @@ class Solver(ABC):
         """Run the algorithm, yielding a `FormPoint` whenever its iterate may be inspected."""
 
     def finish(self, state: Any, point: FormPoint, /) -> FormPoint:
-        """Return the last point, with what has to be read from a file; this counts as set-up."""
+        """Return the last point, with values still to be read from a file; this counts as set-up."""
         return point
 
 
 @dataclass(frozen=True)
 class NoSolver(Solver):
-    """What a solution names as its solver where none was given and no default takes the problem."""
+    """The solver of a solution if none was named and no default supports the problem."""
 
     form: ClassVar = None
     listed: ClassVar[bool] = False
@@ -206,5 +208,5 @@ class NoSolver(Solver):
         yield from ()
 
 
-# the estimators are no solvers, and import scikit-learn
+# the estimators are not solvers, and import scikit-learn
 SOLVERS = Registry("dualgap.solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")

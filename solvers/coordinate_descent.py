@@ -1,13 +1,13 @@
-"""Coordinate descent as it is taught: minimise over one variable at a time, the others held fixed.
+"""Textbook coordinate descent: minimise over one variable at a time, with the others fixed.
 
     loop until convergence
         for i in 1, ..., n:   xᵢ ← argmin over xᵢ of f(x₁, ..., xₙ)
 
-The general loop of M. Straka, NPFL129 lecture 7 (2020), from which SMO follows: the equality of a
-support vector machine with an intercept holds every single variable fast, so SMO moves two. Without
-an intercept one is free to move, and the argmin of ½xᵀQx + pᵀx in its box is known,
+The general loop of M. Straka, NPFL129 lecture 7 (2020), which leads to SMO: with an intercept, the
+equality constraint of a support vector machine fixes each variable given the others, so SMO changes
+two. Without an intercept one variable can change, and the argmin of ½xᵀQx + pᵀx in its box is known,
     xᵢ ← clip(xᵢ − gᵢ/Qᵢᵢ, lbᵢ, ubᵢ),   g = Qx + p
-(Hsieh et al. 2008, with the whole Q in place of their w, so that any kernel will do).
+(Hsieh et al. 2008, with all of Q instead of w, so that it works for any kernel).
 """
 
 from collections.abc import Callable, Iterator
@@ -32,15 +32,15 @@ def minimise(
 ) -> Block:
     """Minimise a smooth, strictly convex function along its coordinates in turn.
 
-    Where f has kinks it may end at one, and not at the minimum.
+    If f has kinks it may stop at one that is not the minimum.
 
     Parameters
     ----------
-    f : the function of a vector (d,).
-    x : where to begin, shape (d,).
-    sweeps : times that every coordinate has its turn, at most.
-    tol : end after a sweep in which no coordinate moved farther. A line search by values alone finds
-        an argmin to about √(machine epsilon), so less than 1e-8 is never reached.
+    f : function of a vector (d,).
+    x : starting point, shape (d,).
+    sweeps : limit on the sweeps over all coordinates.
+    tol : stop after a sweep that changed no coordinate by more. A line search by values alone finds an
+        argmin to about √(machine epsilon), so changes below 1e-8 are never reached.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def minimise(
     Raises
     ------
     ValueError
-        If `x` is no vector of finite numbers.
+        If `x` is not a vector of finite numbers.
     """
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 - slow to import
 
@@ -64,8 +64,8 @@ def minimise(
     path = [x]
     for _ in range(sweeps):
         for unit in np.eye(x.size):
-            along: Any = minimize_scalar(on_line, args=(path[-1], unit))
-            path.append(path[-1] + float(along.x) * unit)
+            line_minimum: Any = minimize_scalar(on_line, args=(path[-1], unit))
+            path.append(path[-1] + float(line_minimum.x) * unit)
         if np.abs(path[-1] - path[-1 - x.size]).max(initial=0.0) <= tol:
             break
     return np.array(path)
@@ -73,13 +73,12 @@ def minimise(
 
 @dataclass(frozen=True)
 class CoordinateDescent(Solver):
-    """Exact steps on one dual variable after another, for any kernel but without an intercept.
+    """Exact steps on one dual variable after another, for any kernel, without an intercept.
 
     Attributes
     ----------
-    tol : stop when the projected gradient's largest entry minus its smallest, 0 among both, is at or
-        below it (LIBLINEAR's meaning), and without a claim if the relative duality gap is still
-        above 1e-2.
+    tol : the projected gradient's largest entry minus its smallest, with 0 among the entries, at which
+        it stops (as in LIBLINEAR); without a claim if the relative duality gap is above 1e-2.
     max_iter : sweeps over all variables after which it stops without a claim.
     """
 
@@ -91,14 +90,11 @@ class CoordinateDescent(Solver):
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020); Hsieh et al. 2008"
 
     def refuses(self, form: BoxQP) -> str | None:
-        """One variable must be free to move, and its step reads a row of Q."""
+        """Return why the form is unsupported, or None."""
         if form.a is not None:
-            return (
-                "an intercept's equality holds every single variable fast: leave the intercept out, or "
-                "take SMO"
-            )
+            return "an intercept's equality fixes each variable given the others; use SMO instead"
         if not form.Q.fits:
-            return f"it works on the whole matrix Q, which for {form.n} variables does not fit"
+            return f"it needs all of Q, which for {form.n} variables does not fit in memory"
         return None
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
@@ -107,7 +103,7 @@ class CoordinateDescent(Solver):
         x = np.clip(0.0, form.lb, form.ub) if form.start is None else form.start.copy()
         block = max(1, _BLOCK_ENTRIES // form.n**2)
         while True:
-            g = Q @ x + form.p  # afresh: rounding adds up over sweeps
+            g = Q @ x + form.p  # from scratch: rounding accumulates over sweeps
             violation = violating_pair(g, None, x - form.lb, form.ub - x)
             if violation <= self.tolerance or sweeps >= self.max_iter:
                 break
@@ -121,13 +117,13 @@ class CoordinateDescent(Solver):
 
 @numba.njit(cache=True)
 def _sweep(Q: Block, x: Vector, g: Vector, lb: Vector, ub: Vector) -> None:
-    """Give each variable its turn, changing x and its gradient g in place."""
+    """Minimise over each variable in turn, changing x and its gradient g in place."""
     for i in range(x.size):
         row, low, high = Q[i], lb[i], ub[i]
         if row[i] > 0.0:
             new = x[i] - g[i] / row[i]
             new = low if new < low else high if new > high else new
-        else:  # linear or concave in xᵢ: downhill as far as there is a bound
+        else:  # linear or concave in xᵢ: downhill to the bound, if finite
             end = low if g[i] > 0.0 else high
             new = end if g[i] != 0.0 and np.isfinite(end) else x[i]
         change = new - x[i]

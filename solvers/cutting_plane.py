@@ -2,12 +2,12 @@
 
     min ½‖w‖² + C·R(w),   R(w) = max over labellings ŷ of all sequences of c(ŷ) − g(ŷ)ᵀw
 
-R is a maximum of planes. Keep some of them, solve the small dual over their weights α
+R is a maximum of planes. Each iteration solves the small dual over the weights α of some of them
     min ½‖Σ αⱼgⱼ‖² − Σ αⱼcⱼ  s.t. α ≥ 0, Σ αⱼ = C,   w = Σ αⱼgⱼ
-with the QP reference solver, add the plane that is highest at this w (loss-augmented Viterbi), and so on
-until the objective at w is no more than `tol` above the dual's value. The number of planes needed does
-not depend on the number of sequences (Joachims, Finley & Yu 2009). The best w so far is the answer: the
-objective does not fall in every iteration, the dual's value rises.
+with the QP reference solver, and adds the plane that is highest at this w (loss-augmented Viterbi),
+until the objective at w exceeds the dual's value by at most `tol`. The number of planes needed does not
+depend on the number of sequences (Joachims, Finley & Yu 2009). The best w so far is the answer: the
+dual's value rises, but the objective does not fall in every iteration.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ from dualgap.problems.kernels import Block
 from dualgap.solvers.base import SHARE_OF_GAP, Solver
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 
-_IDLE = 50  # iterations without weight, after which a plane is forgotten
+_MAX_IDLE_ITERATIONS = 50  # iterations with weight 0 after which a plane is dropped
 
 
 @dataclass(frozen=True)
 class CuttingPlane(Solver):
-    """One plane an iteration, from every sequence's most violating labelling.
+    """One plane per iteration, from the most violating labelling of every sequence.
 
     Attributes
     ----------
@@ -48,19 +48,19 @@ class CuttingPlane(Solver):
         """Yield after each plane."""
         planes = _Planes(chains)
         planes.add(chains.y)  # R ≥ 0
-        best, least, w = np.zeros(chains.size), np.inf, np.zeros(chains.size)
+        best_w, upper_bound, w = np.zeros(chains.size), np.inf, np.zeros(chains.size)
         claim: Claim = "none"
         for count in range(1, self.max_iter + 1):
             violating = chains.most_violating(w)
             g, c = chains.plane(violating)
             value = 0.5 * float(w @ w) + chains.C * (c - float(g @ w))
-            if value < least:
-                best, least = w, value
-            if least - planes.value <= self.tolerance * abs(least):
+            if value < upper_bound:
+                best_w, upper_bound = w, value
+            if upper_bound - planes.value <= self.tolerance * abs(upper_bound):
                 claim = "optimal"
             elif count == self.max_iter:
                 claim = "stopped"
-            yield FormPoint(best.copy(), beta=planes.marginals(), iterations=count, claim=claim)
+            yield FormPoint(best_w.copy(), beta=planes.marginals(), iterations=count, claim=claim)
             if claim != "none":
                 return
             planes.add(violating)
@@ -68,7 +68,7 @@ class CuttingPlane(Solver):
 
 
 class _Planes:
-    """The planes kept, the weights αⱼ, and the dual's value."""
+    """The current planes, their weights αⱼ, and the dual's value."""
 
     def __init__(self, chains: Chains) -> None:
         self.chains = chains
@@ -86,9 +86,9 @@ class _Planes:
         self.idle = np.append(self.idle, 0.0)
 
     def solve(self) -> Vector:
-        """Solve the dual over the planes, forget those without weight for long; return w = Σ αⱼgⱼ."""
+        """Solve the dual over the planes, drop the idle ones, and return w = Σ αⱼgⱼ."""
         C, count = self.chains.C, self.c.size
-        # in units of C: weights that sum to one, whatever the scale of the problem
+        # in units of C the weights sum to one at any scale of the problem
         form = QP(
             P=scipy.sparse.csc_array(C * (self.g @ self.g.T)),
             q=-self.c,
@@ -102,12 +102,12 @@ class _Planes:
         solver = CvxoptQP(tol=1e-10)
         *_, last = solver.iterates(solver.prepare(form))
         assert last.x is not None
-        share = np.maximum(last.x, 0.0)
-        self.alpha = C * share / share.sum()
+        weights = np.maximum(last.x, 0.0)
+        self.alpha = C * weights / weights.sum()
         self.idle = np.where(self.alpha > 1e-12 * C, 0.0, self.idle + 1.0)
-        keep = self.idle < _IDLE
-        keep[0] = True  # of the labels as they are, so that R ≥ 0
-        self.labels = [labels for labels, kept in zip(self.labels, keep, strict=True) if kept]
+        keep = self.idle < _MAX_IDLE_ITERATIONS
+        keep[0] = True  # the plane of the true labels, so that R ≥ 0
+        self.labels = [labels for labels, is_kept in zip(self.labels, keep, strict=True) if is_kept]
         self.g, self.c, self.idle = self.g[keep], self.c[keep], self.idle[keep]
         self.alpha = self.alpha[keep] * (C / self.alpha[keep].sum())
         w = self.alpha @ self.g

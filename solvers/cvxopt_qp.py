@@ -1,10 +1,10 @@
-"""CVXOPT's primal-dual interior-point method for convex quadratic programs, as its authors ship it.
+"""CVXOPT's primal-dual interior-point method for convex quadratic programs, as distributed.
 
     min ½xᵀPx + qᵀx  s.t. Gx + s = h, s ≥ 0, A x = b_eq
 
-The plain reference: matrices are handed over as they stand, finite bounds as rows of G, and CVXOPT
-factors its own Newton systems. `dualgap.solvers.interior_point` is a method of our own for duals, whose
-Newton systems know the structure of a support vector machine.
+The plain reference: matrices are passed unchanged, finite bounds as rows of G, and CVXOPT factorises its
+Newton systems. `dualgap.solvers.interior_point` is our own method for duals, whose Newton systems
+exploit the structure of a support vector machine.
 
 Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers".
 """
@@ -22,20 +22,18 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import QP, FormPoint
 from dualgap.solvers.numerics.quadratic import COARSEST, ConvexQPSolver, ScaledQP, scaled
 
-# Its share of `tol` is the absolute gap allowed, which matters for optima of exactly 0.
-_ABSOLUTE = 1e-6
+_ABSTOL_PER_TOL = 1e-6  # absolute gap allowed, which matters only for optima of exactly 0
 
 
 @dataclass(frozen=True)
 class CvxoptQP(ConvexQPSolver):
     """CVXOPT on any convex QP.
 
-    It finds out by itself that a problem is optimal, but not that it has no optimum: then it ends
-    without a claim.
+    It detects optimality, but not that a problem has no optimum: then it stops without a claim.
 
     Attributes
     ----------
-    tol : stop when the residuals and the relative duality gap are at or below it.
+    tol : residuals and relative duality gap at which it stops.
     max_iter : interior-point iterations after which it stops without a claim.
     """
 
@@ -55,18 +53,18 @@ class CvxoptQP(ConvexQPSolver):
         options = {
             "show_progress": False,
             "maxiters": int(self.max_iter),
-            "abstol": _ABSOLUTE * self.tolerance,
+            "abstol": _ABSTOL_PER_TOL * self.tolerance,
             "reltol": self.tolerance,
             "feastol": self.tolerance,
             "refinement": 1,  # without it the last digits are lost where P is singular
         }
         try:
             answer = solvers.qp(*arguments, options=options)
-        except (ArithmeticError, ValueError):  # of a singular matrix, or numbers that overflow
+        except (ArithmeticError, ValueError):  # singular matrix or overflow
             yield FormPoint(None, claim="stopped")
             return
         x, z, y = (np.asarray(answer[name]).ravel() for name in "xzy")
-        # along a ray x grows until P x is all rounding, and CVXOPT finds every residual small beside it
+        # along a ray x grows until P x is only rounding, and every residual is small relative to it
         optimal = answer["status"] == "optimal" and qp.rounding(x) <= COARSEST
         yield FormPoint(
             qp.of_x * x,
@@ -78,7 +76,7 @@ class CvxoptQP(ConvexQPSolver):
 
 
 def inequality_rows(qp: ScaledQP) -> tuple[scipy.sparse.csc_array, Vector]:
-    """Return G and h with a row −xᵢ ≤ −lbᵢ, then a row xᵢ ≤ ubᵢ, for every finite bound."""
+    """Return G and h with rows −xᵢ ≤ −lbᵢ, then xᵢ ≤ ubᵢ, appended for every finite bound."""
     identity = scipy.sparse.eye_array(qp.q.size, format="csr")
     lower, upper = np.isfinite(qp.lb), np.isfinite(qp.ub)
     blocks, sides = [-identity[lower], identity[upper]], [-qp.lb[lower], qp.ub[upper]]
@@ -88,7 +86,7 @@ def inequality_rows(qp: ScaledQP) -> tuple[scipy.sparse.csc_array, Vector]:
 
 
 def to_cvxopt(M: Any) -> Any:
-    """Return a vector, a dense or a sparse matrix as CVXOPT's own; None stays None."""
+    """Convert a vector, dense or sparse matrix to CVXOPT's types; None stays None."""
     from cvxopt import matrix, spmatrix  # noqa: PLC0415 - slow to import
 
     if M is None:

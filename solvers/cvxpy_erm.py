@@ -1,9 +1,9 @@
 """Regularised risks as exact cone programs, modelled in CVXPY.
 
     min (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, fᵢ)   s.t. f = Xw + b,   lam = 1/ΣC
-Losses of a distance are linear or quadratic, ln(1 + exp(·)) and ln Σₖ exp(·) are exponential cones
+Losses of a distance are linear or quadratic; ln(1 + exp(·)) and ln Σₖ exp(·) are exponential cones
 (Boyd & Vandenberghe 2004; Agrawal et al. 2018). The multipliers of f = Xw + b, times ΣC, are the dual
-coefficients β. With a kernel w = Σ βᵢφ(xᵢ) is given by coefficients: ‖w‖² = βᵀKβ and f = Kβ + b.
+coefficients β. With a kernel, w = Σ βᵢφ(xᵢ), ‖w‖² = βᵀKβ and f = Kβ + b.
 """
 
 import importlib
@@ -20,8 +20,8 @@ from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.solvers.base import Solver
 
-_MOST_WEIGHT = 1e12  # with 1/ΣC below 1e-12 it called answers optimal whose gap was 1
-_OPTIONS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+_MAX_WEIGHT = 1e12  # of ΣC: above it Clarabel called answers optimal whose gap was 1
+_TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CvxpyERM(Solver):
 
     Attributes
     ----------
-    tol : handed to each of Clarabel's tolerances, of gap and residuals.
+    tol : passed as each of Clarabel's tolerances on gap and residuals.
     max_iter : interior-point steps.
     """
 
@@ -42,13 +42,13 @@ class CvxpyERM(Solver):
     needs: ClassVar = (("cvxpy", "cvxpy"), ("clarabel", "clarabel"))
 
     def refuses(self, form: ERM) -> str | None:
-        """A cone program must be convex, and of a loss that is known in cones."""
+        """Return why the form is unsupported, or None."""
         if not isinstance(form.loss, (IntervalLoss, Logistic, Softmax)):
             return f"no cones are known for {form.loss!r}"
-        if form.C.sum() > _MOST_WEIGHT:
+        if form.C.sum() > _MAX_WEIGHT:
             return (
-                f"beside losses of weight ΣC = {form.C.sum():.1g} the term ½‖w‖² is below what an "
-                f"interior-point method resolves; it takes at most {_MOST_WEIGHT:.0e}"
+                f"with losses of weight ΣC = {form.C.sum():.1g} an interior-point method does not "
+                f"resolve the term ½‖w‖²; at most {_MAX_WEIGHT:.0e} is supported"
             )
         if form.gram.is_linear:
             return None
@@ -73,9 +73,9 @@ class CvxpyERM(Solver):
         fits = f == (scores + b if form.intercept else scores)
         risk = 0.5 / total * norm2 + (form.C / total) @ _losses(cp, form, f)
         problem = cp.Problem(cp.Minimize(risk), [fits])
-        options = dict.fromkeys(_OPTIONS, self.tolerance) | {"max_iter": int(self.max_iter)}
+        options = dict.fromkeys(_TOLERANCES, self.tolerance) | {"max_iter": int(self.max_iter)}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
+            warnings.simplefilter("ignore")  # inaccuracy shows in the status and the certificate
             try:
                 problem.solve(solver="CLARABEL", **options)
             except cp.error.SolverError:  # no answer at all

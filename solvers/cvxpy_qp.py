@@ -2,9 +2,9 @@
 
     min ½xᵀPx + qᵀx  s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
 
-The model is written down as it stands; CVXPY takes it to the back end's standard form through a chain
-of reductions (Agrawal et al. 2018, "A rewriting system for convex optimization problems"). What is
-timed is the model, the rewriting and the solve: what a user of CVXPY waits for.
+The model is stated unchanged; CVXPY takes it to the back end's standard form through a chain of
+reductions (Agrawal et al. 2018, "A rewriting system for convex optimization problems"). Modelling,
+rewriting and solving are all timed, as a user of CVXPY waits for them.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dualgap.problems.forms import QP, Claim, FormPoint
-from dualgap.solvers.base import NotInstalled, optional
+from dualgap.solvers.base import NotInstalled, import_optional
 from dualgap.solvers.numerics.quadratic import (
     BACKENDS,
     COARSEST,
@@ -33,10 +33,10 @@ class CvxpyQP(BackendQP):
     Attributes
     ----------
     backend : CLARABEL, CVXOPT, HIGHS, OSQP, PIQP, PROXQP or SCS; `backends()` lists those installed.
-    tol : handed to every tolerance that the back end has; what it means is the back end's affair.
-        CVXOPT sees P as a second-order cone, and fails on many duals below 1e-9: then it is called
-        again at ten times the tolerance, up to 1e-4, and claims nothing.
-    max_iter : the back end's limit on its own iterations; None for its own default.
+    tol : passed as every tolerance of the back end, which defines its meaning. CVXOPT receives P as a
+        second-order cone, and fails on many duals below 1e-9: then it is called again with ten times
+        the tolerance, up to 1e-4, and claims nothing.
+    max_iter : limit on the back end's iterations; None for its default.
     """
 
     backend: str = "CLARABEL"
@@ -48,11 +48,11 @@ class CvxpyQP(BackendQP):
     @staticmethod
     def backends() -> tuple[str, ...]:
         """Return the back ends that are installed here."""
-        installed = set(optional("cvxpy", "CvxpyQP", "cvxpy").installed_solvers())
+        installed = set(import_optional("cvxpy", "CvxpyQP", "cvxpy").installed_solvers())
         return tuple(sorted(installed & set(CvxpyQP.choices)))
 
     def prepare(self, form: QP) -> QP:
-        """Import CVXPY and the back end; NotInstalled with what to do if either is missing."""
+        """Import CVXPY and the back end; raise NotInstalled if either is missing."""
         package = self._backend.package
         if self.backend not in self.backends():
             raise NotInstalled(f"CVXPY's back end {self.backend} needs: pip install {package}")
@@ -63,19 +63,19 @@ class CvxpyQP(BackendQP):
         """Yield once, at the end."""
         cp, qp = importlib.import_module("cvxpy"), scaled(form)
         x = cp.Variable(qp.q.size, bounds=[qp.lb, qp.ub])
-        # P is known to be semidefinite: without psd_wrap CVXPY would look for its eigenvalues
+        # P is semidefinite: without psd_wrap CVXPY would compute its eigenvalues
         objective = 0.5 * cp.quad_form(x, cp.psd_wrap(qp.P)) + qp.q @ x
         inequalities = [] if qp.G is None else [qp.G @ x <= qp.h]
         equalities = [] if qp.A is None else [qp.A @ x == qp.b_eq]
         problem = cp.Problem(cp.Minimize(objective), inequalities + equalities)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
+            warnings.simplefilter("ignore")  # inaccuracy shows in the status and the certificate
             try:
                 tol = self._solve(cp, problem)
-            except Exception as error:  # each back end raises its own
+            except Exception as error:  # each back end raises its own exceptions
                 yield point_of_failure(form, self.backend, error)
                 return
-        z, y = (own[0].dual_value if own else None for own in (inequalities, equalities))
+        z, y = (rows[0].dual_value if rows else None for rows in (inequalities, equalities))
         iterations = int(problem.solver_stats.num_iters or 0)
         claims: dict[str, Claim] = {
             "optimal": "optimal",
@@ -85,14 +85,14 @@ class CvxpyQP(BackendQP):
         claim = claims.get(problem.status, "stopped")
         point = answer_of(form, qp, x.value, z, y, iterations, claim)
         if tol > self.tolerance and point.claim == "optimal":
-            note = f"{self.backend} failed at tol = {self.tolerance:g}, and reached {tol:g}"
+            note = f"{self.backend} failed at tol = {self.tolerance:g} and reached {tol:g}"
             point = replace(point, claim="stopped", note=note)
         yield point
 
     def _solve(self, cp: Any, problem: Any) -> float:
-        """Solve it, and return the tolerance: the first of `tol`, 10 tol, ... at which there is a point.
+        """Solve the problem; return the tolerance, the first of `tol`, 10 tol, ... that gives a point.
 
-        CVXOPT fails at tolerances that rounding does not permit, and CVXPY drops the point it reached.
+        CVXOPT fails at tolerances below its rounding, and CVXPY then drops the point reached.
         """
         tol = self.tolerance
         while True:

@@ -1,20 +1,20 @@
-"""Kernels for linear methods: samples are mapped to finitely many features, then solved as linear ones.
+"""Kernels for linear methods: samples are mapped to finitely many features, and solved as linear.
 
 Random Fourier features of the RBF kernel (Rahimi & Recht 2007; pairs of cosine and sine as in
 Sutherland & Schneider 2015): exp(−gamma·‖x − z‖²) = E cos ωᵀ(x − z) with ω ~ N(0, 2·gamma·I), so
     z(x) = √(2/m)·[cos ω₁ᵀx, sin ω₁ᵀx, ..., cos ω_{m/2}ᵀx, sin ω_{m/2}ᵀx].
 Nyström features of any kernel (Williams & Seeger 2001): with m landmarks L among the samples,
     Z = K[:, L] K[L, L]^{−½},   Z Zᵀ = K[:, L] K[L, L]⁺ K[L, :],   exact for the landmarks.
-The entries' error falls like m^{−½} for the first, and like K's eigenvalues from the m-th on for the
-second.
+The error of the entries falls like m^{−½} for the first, and like K's eigenvalues from the m-th on for
+the second.
 
-The answer for Z Zᵀ is a feasible dual point of the problem itself, and is certified as that: the gap
-shows what the approximation cost. How far Z Zᵀ is from K is measured on pairs of samples, and recorded
-with the answer. None of them claims anything of the exact problem ("stopped").
+The answer for Z Zᵀ is a feasible dual point of the original problem, and is certified as such: the gap
+shows the cost of the approximation. The error of Z Zᵀ is measured on pairs of samples, and recorded with
+the answer. Neither solver claims an optimum of the exact problem ("stopped").
 
 Small errors of K add up over all pairs of support vectors. Relative gap of the exact problem on 160
-samples of two_moons (RBF, gamma = 2, C = 1): Fourier features 1.05 with 40, 0.40 with 160, 0.05 with
-1600, where entries are off by 0.06 at most; Nyström features 0.001 with 40, 5e-9 with 160.
+samples of two_moons (RBF, gamma = 2, C = 1): with Fourier features 1.05 for 40 of them, 0.40 for 160,
+0.05 for 1600 (entries with errors up to 0.06); with Nyström features 0.001 for 40, 5e-9 for 160.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from dualgap.problems.validation import check_whole
 from dualgap.solvers.base import Solver
 from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 
-_SAMPLES_OF_ERROR = 64  # times as many are the pairs of samples on which the error is measured
+_ERROR_SAMPLES = 64  # the error is measured on all pairs between two sets of this size
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Nystroem(Solver):
 
     Attributes
     ----------
-    components : landmarks drawn from the samples, each for a column of K.
+    components : landmarks drawn from the samples, one per column of K.
     tol, max_iter : of the coordinate descent.
-    seed : of the landmarks, the descent's order, and the pairs on which the error is measured.
+    seed : for the landmarks, the order of the descent, and the pairs for measuring the error.
     """
 
     components: int = 200
@@ -58,16 +58,18 @@ class Nystroem(Solver):
         check_whole(self.components, "components")
 
     def refuses(self, form: BoxQP) -> str | None:
-        """What the linear solver refuses, and the hard margin."""
+        """Return why the form is unsupported, or None."""
         if not np.isfinite(form.ub).all():
-            return "finitely many features need not separate what the kernel does: C must be finite"
+            return (
+                "C must be finite: the features need not separate samples that the kernel separates"
+            )
         return self._linear().refuses(_with_gram(form, Gram(form.gram.X, Linear())))
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Map the samples, then yield as the linear solver does."""
         rng = np.random.default_rng(self.seed)
         Z = self.features(form.gram, rng)
-        size = min(_SAMPLES_OF_ERROR, form.gram.n)
+        size = min(_ERROR_SAMPLES, form.gram.n)
         rows, cols = (rng.choice(form.gram.n, size, replace=False) for _ in range(2))
         error = np.abs(form.gram.block(rows, cols) - Z[rows] @ Z[cols].T)
         mean, largest = float(error.mean()), float(error.max())
@@ -84,17 +86,17 @@ class Nystroem(Solver):
     def features(self, gram: Gram, rng: np.random.Generator) -> Block:
         """Return features (n, r) from random landmarks, at most `components` of them.
 
-        r is the rank of K[L, L]: directions that may be 0 but for rounding are left out, and negative
-        ones, which only an indefinite kernel has.
+        r is the numerical rank of K[L, L]: directions that are 0 up to rounding are left out, as are the
+        negative ones of an indefinite kernel.
         """
         landmarks = np.sort(rng.permutation(gram.n)[: self.components])
         columns = gram.block(landmarks, slice(None)).T
         values, vectors = np.linalg.eigh(columns[landmarks])
         rounding = landmarks.size * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
-        kept = values > rounding
-        if not kept.any():
+        positive = values > rounding
+        if not positive.any():
             return np.zeros((gram.n, 1))
-        return np.ascontiguousarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
+        return np.ascontiguousarray(columns @ (vectors[:, positive] / np.sqrt(values[positive])))
 
     def _linear(self) -> DualCoordinateDescent:
         return DualCoordinateDescent(self.tolerance, max_iter=self.max_iter, seed=self.seed)
@@ -108,7 +110,7 @@ class RandomFourier(Nystroem):
     ----------
     components : features, half of them cosines and half sines.
     tol, max_iter : of the coordinate descent.
-    seed : of the frequencies, the descent's order, and the pairs on which the error is measured.
+    seed : for the frequencies, the order of the descent, and the pairs for measuring the error.
     """
 
     source: ClassVar[str] = "Rahimi & Recht 2007"
@@ -121,9 +123,9 @@ class RandomFourier(Nystroem):
             )
 
     def refuses(self, form: BoxQP) -> str | None:
-        """Every kernel but the RBF kernel too."""
+        """Return why the form is unsupported, or None."""
         if not isinstance(form.gram.kernel, RBF):
-            return "random Fourier features are those of the RBF kernel; nystroem takes any kernel"
+            return "random Fourier features need the RBF kernel; use nystroem for others"
         return super().refuses(form)
 
     def features(self, gram: Gram, rng: np.random.Generator) -> Block:

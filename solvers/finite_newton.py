@@ -1,11 +1,11 @@
-"""Newton's method for squared losses, which are quadratic in pieces: it ends after finitely many steps.
+"""Newton's method for squared losses, which are piecewise quadratic: it ends after finitely many steps.
 
     min F(w) = ½‖w‖² + Σ Cᵢ·ℓ(yᵢ, xᵢᵀw),   ℓ the squared hinge, the squared tube or the squared loss
     H·p = −∇F   with H = I + XᵀDX, D = diag(Cᵢℓ''(yᵢ, fᵢ)),   w ← w + t·p
-t minimises F along p; where the samples that have a loss stay the same it is 1, and w is the optimum.
-The loss is ½cᵢ·eᵢ², eᵢ how far fᵢ is outside of the interval without loss: its curvature there is cᵢ.
-H (d, d) is formed and factorised, so it is for up to a few thousand features; conjugate gradients take
-over above that (`NewtonCG`).
+t minimises F along p; once the set of samples with a loss no longer changes it is 1, and w the optimum.
+The loss is ½cᵢ·eᵢ² with curvature cᵢ, where eᵢ is the distance of fᵢ from the interval without loss.
+H (d, d) is formed and factorised, for up to a few thousand features; use conjugate gradients for more
+(`NewtonCG`).
 
 Mangasarian 2002, "A finite Newton method for classification"; Keerthi & DeCoste 2005, "A modified finite
 Newton method for fast solution of large scale linear SVMs".
@@ -28,11 +28,11 @@ from dualgap.solvers.numerics.claims import FAR
 from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.smooth_primal import SmoothRisk
 
-MOST_FEATURES = 2000  # whose H takes 32 MB, and a tenth of a second to factorise
-_LARGE_PRODUCT = 1e9  # multiplications for H, some 30 ms on one core
-_SHARE = 1e-2  # of F's slope along p, at which a step is long enough
-_MOST_TRIALS = 60
-_RIDGE = 1e-14  # of the curvature, where nothing regularises
+MOST_FEATURES = 2000  # H then takes 32 MB, and 0.1 s to factorise
+_THREADED_FLOPS = 1e9  # multiplications for H, about 30 ms on one core
+_SLOPE_RTOL = 1e-2  # of F along p, relative to the slope at t = 0, at which the line search stops
+_MAX_TRIALS = 60
+_RIDGE_RTOL = 1e-14  # ridge relative to the curvature, for weights without regularisation
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class FiniteNewton(Solver):
 
     Attributes
     ----------
-    tol : stop after a step from which −½∇Fᵀp, its expected gain, is at most that share of F.
-    max_iter : steps, after which it makes no claim.
+    tol : expected gain of a step, −½∇Fᵀp, relative to F, after which it stops.
+    max_iter : steps after which it stops without a claim.
     """
 
     tol: float | None = None
@@ -53,22 +53,22 @@ class FiniteNewton(Solver):
     source: ClassVar[str] = "Mangasarian 2002; Keerthi & DeCoste 2005"
 
     def refuses(self, form: ERM) -> str | None:
-        """It needs a squared loss, and all weights with coordinates, regularised, and not too many."""
+        """Return why the form is unsupported, or None."""
         if not isinstance(form.loss, IntervalLoss) or not form.loss.is_smooth:
             return f"finite Newton needs a squared loss, not the {form.loss.name} loss"
         if not form.gram.is_linear:
-            return "finite Newton works on w, which has coordinates only for the linear kernel"
+            return "finite Newton needs the linear kernel, as it works on the coordinates of w"
         if form.intercept:
             return "finite Newton has no unregularised intercept: H could be singular"
         if form.gram.X.shape[1] > MOST_FEATURES:
-            return f"finite Newton factorises H, of up to {MOST_FEATURES} features"
+            return f"finite Newton supports at most {MOST_FEATURES} features, as it factorises H"
         return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each step."""
         points, (n, d) = self._points(form), form.gram.X.shape
-        # waking a second thread for small products takes longer than they do
-        return points if n * d * d > _LARGE_PRODUCT else Threads().one_at_a_time(points)
+        # small products take less time than waking a second thread
+        return points if n * d * d > _THREADED_FLOPS else Threads().one_at_a_time(points)
 
     def _points(self, form: ERM) -> Iterator[FormPoint]:
         X, loss = form.gram.X, form.loss
@@ -77,57 +77,57 @@ class FiniteNewton(Solver):
         regularised = np.ones(X.shape[1])
         w = np.zeros(X.shape[1]) if form.start is None else X.T @ form.start
         for step in range(1, int(self.max_iter) + 1):
-            w, _, done = minimise_squares(X, *of_losses, regularised, w, self.tolerance, 1)
-            ended = "stopped" if done or step == self.max_iter else "none"
-            optimal = done and SmoothRisk(form).relative_gap(w) <= FAR
-            yield FormPoint(w, b=0.0, iterations=step, claim="optimal" if optimal else ended)
-            if done:
+            w, _, converged = minimise_squares(X, *of_losses, regularised, w, self.tolerance, 1)
+            fallback = "stopped" if converged or step == self.max_iter else "none"
+            optimal = converged and SmoothRisk(form).relative_gap(w) <= FAR
+            yield FormPoint(w, b=0.0, iterations=step, claim="optimal" if optimal else fallback)
+            if converged:
                 return
 
 
 def minimise_squares(
     X: Matrix, lower: Vector, upper: Vector, c: Vector, r: Vector, w: Vector, tol: float, max_iter: int
 ) -> tuple[Vector, int, bool]:  # fmt: skip
-    """Minimise ½Σ rⱼwⱼ² + ½Σ cᵢeᵢ² from `w` (d,), until a step is expected to gain at most `tol` of it.
+    """Minimise ½Σ rⱼwⱼ² + ½Σ cᵢeᵢ² from `w` (d,) on, to an expected relative gain of at most `tol`.
 
-    Shapes: `X` (n, d), `r` (d,), the others (n,). Returns w, the steps taken, and whether it got there.
+    Shapes: `X` (n, d), `r` (d,), the others (n,). Returns w, the number of steps, and convergence.
     """
     f, slopes = X @ w, np.empty(lower.size)
     for step in range(1, max_iter + 1):
-        used, losses = _weigh(f, lower, upper, c, slopes)
+        active, losses = _weigh(f, lower, upper, c, slopes)
         value = 0.5 * float(r @ (w * w)) + losses
-        H = _curvature(X, used, c)
+        H = _curvature(X, active, c)
         gradient = r * w - slopes @ X
         diagonal = np.einsum("jj->j", H)
-        diagonal += r + _RIDGE * (1.0 + diagonal)
+        diagonal += r + _RIDGE_RTOL * (1.0 + diagonal)
         p = np.linalg.solve(H, -gradient)
-        done = bool(-0.5 * (gradient @ p) <= tol * value)
+        converged = bool(-0.5 * (gradient @ p) <= tol * value)
         q = X @ p
         t = _step_length(f, q, lower, upper, c, float(r @ (w * p)), float(r @ (p * p)))
         w, f = w + t * p, f + t * q
-        if done:
+        if converged:
             return w, step, True
     return w, max_iter, False
 
 
-def _curvature(X: Matrix, used: Indices, c: Vector) -> Block:
-    """Return Σ cᵢxᵢxᵢᵀ over the samples `used`."""
+def _curvature(X: Matrix, active: Indices, c: Vector) -> Block:
+    """Return Σ cᵢxᵢxᵢᵀ over the `active` samples."""
     if isinstance(X, np.ndarray):
-        rows = X[used]
-        rows *= np.sqrt(c[used])[:, None]
+        rows = X[active]
+        rows *= np.sqrt(c[active])[:, None]
         return rows.T @ rows
     _, data, indices, indptr = as_rows(X)
     H = np.zeros((X.shape[1], X.shape[1]))
-    _add_products(data, indices, indptr, used, c, H)
+    _add_products(data, indices, indptr, active, c, H)
     return H
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _add_products(
-    data: Vector, indices: Indices, indptr: Indices, used: Indices, c: Vector, H: Block
+    data: Vector, indices: Indices, indptr: Indices, active: Indices, c: Vector, H: Block
 ) -> None:
-    """Add Σ cᵢxᵢxᵢᵀ over sparse samples to H."""
-    for i in used:
+    """Add Σ cᵢxᵢxᵢᵀ over active sparse samples to H."""
+    for i in active:
         for k in range(indptr[i], indptr[i + 1]):
             row, value = indices[k], c[i] * data[k]
             for m in range(indptr[i], indptr[i + 1]):
@@ -138,38 +138,38 @@ def _add_products(
 def _weigh(
     f: Vector, lower: Vector, upper: Vector, c: Vector, slopes: Vector
 ) -> tuple[Indices, float]:
-    """Write cᵢeᵢ to `slopes`; return the samples that are not inside their interval, and Σ ½cᵢeᵢ²."""
-    used, count, losses = np.empty(f.size, np.int64), 0, 0.0
+    """Write cᵢeᵢ to `slopes`; return the samples not inside their intervals, and Σ ½cᵢeᵢ²."""
+    active, count, losses = np.empty(f.size, np.int64), 0, 0.0
     for i in range(f.size):
         e = lower[i] - f[i] if f[i] <= lower[i] else upper[i] - f[i] if f[i] >= upper[i] else 0.0
         slopes[i] = c[i] * e
         losses += 0.5 * slopes[i] * e
         if f[i] <= lower[i] or f[i] >= upper[i]:
-            used[count] = i
+            active[count] = i
             count += 1
-    return used[:count], losses
+    return active[:count], losses
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _step_length(
     f: Vector, q: Vector, lower: Vector, upper: Vector, c: Vector, wp: float, pp: float
 ) -> float:
-    """Return a t with a small slope of the objective along p, by Newton's method within a bracket."""
-    low, high, t, enough = 0.0, np.inf, 0.0, np.inf
-    for trial in range(_MOST_TRIALS):
+    """Return a t at which the slope along p is small, by Newton's method within a bracket."""
+    low, high, t, slope_limit = 0.0, np.inf, 0.0, np.inf
+    for trial in range(_MAX_TRIALS):
         slope, curvature = wp + t * pp, pp
         for i in range(f.size):
-            here = f[i] + t * q[i]
-            if here <= lower[i]:
-                slope -= c[i] * (lower[i] - here) * q[i]
+            score = f[i] + t * q[i]
+            if score <= lower[i]:
+                slope -= c[i] * (lower[i] - score) * q[i]
                 curvature += c[i] * q[i] ** 2
-            elif here >= upper[i]:
-                slope -= c[i] * (upper[i] - here) * q[i]
+            elif score >= upper[i]:
+                slope -= c[i] * (upper[i] - score) * q[i]
                 curvature += c[i] * q[i] ** 2
         if trial == 0:
-            enough, t = _SHARE * abs(slope), 1.0
+            slope_limit, t = _SLOPE_RTOL * abs(slope), 1.0
             continue
-        if abs(slope) <= enough:
+        if abs(slope) <= slope_limit:
             break
         if slope < 0:
             low = t

@@ -8,15 +8,15 @@ optimal where Qx + p + Aᵀν − z_low + z_up = 0, A x = delta and s∘z = 0. N
     (Q + D) dx + Aᵀdν = −(Qx + p + Aᵀν − z_low + z_up) + (c/s)_low − (c/s)_up,   A dx = delta − A x,
     ds_low = dx,   ds_up = −dx,   dz = (c − z∘ds)/s,   c = m − s∘z,   D = (z/s)_low + (z/s)_up,
 
-with the few equalities as a border of Q + D. After one factor of it each iteration makes
-    the predictor, m = 0;
-    the corrector, m = σμ − ds∘dz with μ the mean of s∘z, σ the cube of the share that the predictor
-        would leave of it (Mehrotra 1992);
-    and if its step is short, one that brings the s∘z of a longer step back into [σμ/10, 10σμ]
+with the few equalities as a border of Q + D. With one factorisation of it, each iteration makes
+    a predictor step, m = 0;
+    a corrector step, m = σμ − ds∘dz with μ the mean of s∘z, σ the cube of the fraction of μ that the
+        predictor step would leave (Mehrotra 1992);
+    and if that is short, a step that brings the s∘z of a longer step back into [σμ/10, 10σμ]
         (Gondzio 1996), which saves a tenth of the iterations.
 
-What is left is to solve with K + diag(e), for the linear kernel through products of low rank (Fine &
-Scheinberg 2001): see `numerics.shifted`.
+It solves with K + diag(e), for the linear kernel through products of low rank (Fine & Scheinberg 2001),
+see `numerics.shifted`.
 """
 
 from __future__ import annotations
@@ -38,42 +38,44 @@ from dualgap.solvers.numerics.quadratic import COARSEST, ConvexQPSolver
 from dualgap.solvers.numerics.shifted import LARGEST, shifted_gram
 
 _EPS = float(np.finfo(float).eps)
-# an error, and iterations below it without progress, after which it ends
-_NEAR, _PATIENCE = 0.5, 10
-_STEP = 0.99  # of the way to the nearest bound
-_SHORT, _LONGER = 0.9, 0.3  # a step that is corrected again, and by how much it should get longer
-_ABSOLUTE = 1e-6  # share of `tol` that is allowed as a gap of an optimum of 0, of p²/Q or of xᵀQx
+_STALL_LIMIT = 10  # iterations without progress after which it stops, counted below the next error
+_STALL_BELOW_ERROR = 0.5
+_STEP_TO_BOUNDARY = 0.99  # fraction of the way to the nearest bound
+_SHORT_STEP = 0.9  # length below which a step is corrected again
+_LONGER_BY = 0.3  # added length that the second correction aims at
+_ABSTOL_PER_TOL = 1e-6  # absolute gap allowed, relative to p²/Q or xᵀQx; matters for optima of 0
 
 
-class Point(NamedTuple):
-    """An iterate or a step: x (n,), nu (groups,), and s and z of the lower and upper bounds, (2, n)."""
+class Iterate(NamedTuple):
+    """An iterate or a step: x (n,), nu (groups,), s and z (2, n) of the lower and upper bounds."""
 
     x: Vector
     nu: Vector
     s: Block
     z: Block
 
-    def moved(self, step: Point, length: float) -> Point:
-        """Return the point after a step of this length."""
-        return Point(*(here + length * d for here, d in zip(self, step, strict=True)))
+    def moved(self, step: Iterate, length: float) -> Iterate:
+        """Return the iterate after a step of this length."""
+        return Iterate(*(value + length * d for value, d in zip(self, step, strict=True)))
 
-    def longest(self, step: Point) -> float:
-        """Return the length, 1 at most, at which an s or a z gets to 0."""
+    def longest(self, step: Iterate) -> float:
+        """Return the largest length, at most 1, that keeps all s and z nonnegative."""
         ratios = -step.s / self.s, -step.z / np.where(self.z > 0, self.z, 1.0)
         return 1 / max(1.0, *(float(ratio.max()) for ratio in ratios))
 
 
 @dataclass(frozen=True)
 class InteriorPoint(ConvexQPSolver):
-    """Few iterations, each with one factor of a kernel matrix plus a diagonal; primals by their duals.
+    """Few iterations, each with one factorisation of a kernel matrix plus a diagonal.
 
-    Against PIQP, which does not know where Q is from, in one run on RBF duals of 2000 samples: half to
-    three quarters of the time; two thirds of 0.6 s for a gap of 1e-8 are Cholesky factors.
+    Primal problems are solved through their duals. In one run on RBF duals of 2000 samples it took half
+    to three quarters of the time of PIQP, which does not exploit the structure of Q; two thirds of the
+    0.6 s for a gap of 1e-8 were Cholesky factorisations.
 
     Attributes
     ----------
-    tol : stop when these are at or below it: the gap relative to the objective, what an equality lacks
-        relative to ‖x‖₁, and the wrong sign of a one-sided variable's gradient relative to max |p|.
+    tol : limit at which it stops, on the gap relative to the objective, the violation of equalities
+        relative to ‖x‖₁, and gradients of one-sided variables with the wrong sign relative to max |p|.
     max_iter : iterations after which it stops without a claim.
     """
 
@@ -85,9 +87,9 @@ class InteriorPoint(ConvexQPSolver):
     source: ClassVar[str] = "Mehrotra 1992; Gondzio 1996; Fine & Scheinberg 2001"
 
     def refuses(self, form: BoxQP) -> str | None:
-        """Every variable has a bound, and the kernel is positive semidefinite."""
+        """Return why the form is unsupported, or None."""
         if not (np.isfinite(form.lb) | np.isfinite(form.ub)).all():
-            return "a variable has no bound, and an interior point begins between bounds"
+            return "a variable has no bound, and an interior-point method needs one for each"
         return super().refuses(form)
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
@@ -100,148 +102,148 @@ class InteriorPoint(ConvexQPSolver):
         answer, best, stalled = point.x, np.inf, 0
         for count in range(self.max_iter + 1):
             residuals, mu, error = program.residuals(point)
-            stalled = 0 if error < best or error > _NEAR else stalled + 1
+            stalled = 0 if error < best or error > _STALL_BELOW_ERROR else stalled + 1
             if error < best:
                 answer, best = point.x, error
             claim: Claim = "optimal" if error <= self.tolerance else "stopped"
             is_ray = claim == "stopped" and program.is_ray(point.x, self.tolerance)
             answer, note = (point.x, NO_MARGIN) if is_ray else (answer, "")
             yield FormPoint(answer, iterations=count, claim=claim, note=note)
-            if claim != "stopped" or is_ray or stalled == _PATIENCE:
+            if claim != "stopped" or is_ray or stalled == _STALL_LIMIT:
                 return
             try:
-                point = advanced(point, mu, program.newton(point, *residuals))
-            # nothing has room, or there is no factor
+                point = advance(point, mu, program.newton(point, *residuals))
+            # no variable can move, or the factorisation failed
             except (ArithmeticError, np.linalg.LinAlgError):
                 return
 
 
-def advanced(point: Point, mu: float, newton: Callable[[Block], Point]) -> Point:
-    """Return the point after an iteration; `newton` is m ↦ step."""
+def advance(point: Iterate, mu: float, newton: Callable[[Block], Iterate]) -> Iterate:
+    """Return the next iterate; `newton` is m ↦ step."""
     step = newton(np.zeros_like(point.z))
     after = point.moved(step, point.longest(step))
     centre = mu * (float((after.s * after.z).sum()) / float((point.s * point.z).sum())) ** 3
     products = centre - step.s * step.z
     step = newton(products)
-    length = _STEP * point.longest(step)
-    if length < _SHORT:
-        further = point.moved(step, min(1.0, length + _LONGER))
-        reached = further.s * further.z
-        wanted = np.clip(reached, 0.1 * centre, 10 * centre)
-        other = newton(products + np.maximum(wanted - reached, -10 * centre))
-        if (longer := _STEP * point.longest(other)) > length:
-            step, length = other, longer
+    length = _STEP_TO_BOUNDARY * point.longest(step)
+    if length < _SHORT_STEP:
+        further = point.moved(step, min(1.0, length + _LONGER_BY))
+        complementarity = further.s * further.z
+        target = np.clip(complementarity, 0.1 * centre, 10 * centre)
+        corrected = newton(products + np.maximum(target - complementarity, -10 * centre))
+        if (longer := _STEP_TO_BOUNDARY * point.longest(corrected)) > length:
+            step, length = corrected, longer
     return point.moved(step, length)
 
 
 class Program:
-    """A box QP with Q = T K Tᵀ, T = diag(S), or [S; −S] where samples stand `twice`.
+    """A box QP with Q = T K Tᵀ, T = diag(S), or [S; −S] if each sample occurs twice (`doubled`).
 
-    `sign` (2, n) is 1 for a lower bound, −1 for an upper one, 0 where there is no room: s is 1, z 0.
+    `sign` (2, n) is 1 for a lower bound, −1 for an upper one, and 0 without `has_room`: s is 1, z 0.
     """
 
     def __init__(self, form: BoxQP) -> None:
         gram, (rows, _) = form.gram, form.equality_rows()
         self.form, self.K = form, shifted_gram(gram)
-        self.S, self.twice = form.Q.sign[: gram.n], form.n > gram.n
+        self.S, self.doubled = form.Q.sign[: gram.n], form.n > gram.n
         self.A = np.zeros((0, form.n)) if rows is None else rows.toarray()
         self.bounded = np.isfinite([form.lb, form.ub])
         self.has_room = self.bounded & (form.lb < form.ub)
         self.sign = np.where(self.has_room, [[1.0], [-1.0]], 0.0)
         self.largest = float(gram.diagonal().max()) or 1.0
-        self.price = float(np.abs(form.p).max()) or 1.0
+        self.cost = float(np.abs(form.p).max()) or 1.0
 
     def product(self, x: Vector) -> Vector:
         """Return Q x."""
         n = self.S.size
-        u = self.S * self.K.product(self.S * (x[:n] - x[n:] if self.twice else x))
-        return np.concatenate([u, -u]) if self.twice else u
+        u = self.S * self.K.product(self.S * (x[:n] - x[n:] if self.doubled else x))
+        return np.concatenate([u, -u]) if self.doubled else u
 
-    def first_point(self) -> Point:
-        """Return the lowest point on the way to the middle of the box, and z with no dual residual."""
-        form, wide = self.form, self.bounded.all(axis=0)
+    def first_point(self) -> Iterate:
+        """Return the best point on the line to the middle of the box, and z without dual residual."""
+        form, two_sided = self.form, self.bounded.all(axis=0)
         corner = np.where(self.bounded[0], form.lb, form.ub)
-        way = np.where(self.bounded[0], 0.5, -0.5) * np.where(wide, form.ub - form.lb, 2.0)
+        way = np.where(self.bounded[0], 0.5, -0.5) * np.where(two_sided, form.ub - form.lb, 2.0)
         descent, curvature = -float(way @ form.p), float(way @ self.product(way))
         length = descent / curvature if descent > 0 and curvature > 0 else 1.0
-        x = corner + np.where(wide, min(1.0, length), length) * way
+        x = corner + np.where(two_sided, min(1.0, length), length) * way
         s = np.where(self.has_room, [x - form.lb, form.ub - x], 1.0)
         g = self.product(x) + form.p
-        scale = self.price * min(self.price / self.largest, float((form.ub - form.lb).max()))
-        self.unit = _ABSOLUTE * (scale if form.p.any() else abs(float(x @ g)))
+        scale = self.cost * min(self.cost / self.largest, float((form.ub - form.lb).max()))
+        self.unit = _ABSTOL_PER_TOL * (scale if form.p.any() else abs(float(x @ g)))
         nu = -(self.A @ g) / np.maximum((self.A**2).sum(axis=1), np.finfo(float).tiny)
         r = g + nu @ self.A
-        z = (self.sign * r + np.hypot(r, 2 * np.abs(r).mean() or self.price)) / 2
-        return Point(x, nu, s, np.where(self.has_room, z, 0.0))
+        z = (self.sign * r + np.hypot(r, 2 * np.abs(r).mean() or self.cost)) / 2
+        return Iterate(x, nu, s, np.where(self.has_room, z, 0.0))
 
-    def residuals(self, point: Point) -> tuple[tuple[Vector, Vector], float, float]:
-        """Return Newton's residuals, dual and of the equalities, μ, and what `tol` is compared with."""
+    def residuals(self, point: Iterate) -> tuple[tuple[Vector, Vector], float, float]:
+        """Return the dual and equality residuals, μ, and the error that `tol` limits."""
         product = self.product(point.x)
         gradient = product + self.form.p + point.nu @ self.A
-        missing = self.A @ point.x - self.form.delta
+        residual = self.A @ point.x - self.form.delta
         sides = self.sign * gradient
         value = float(point.x @ (0.5 * product + self.form.p))
-        gap = float((point.s * np.maximum(sides, 0.0)).sum() + np.abs(point.nu * missing).sum())
+        gap = float((point.s * np.maximum(sides, 0.0)).sum() + np.abs(point.nu * residual).sum())
         size = float(np.abs(point.x).sum())
-        wrong = float((-sides.sum(axis=0)).max()) / self.price
-        rounding = _EPS * np.sqrt(point.x.size) * self.largest * size / self.price
+        wrong_sign = float((-sides.sum(axis=0)).max()) / self.cost
+        rounding = _EPS * np.sqrt(point.x.size) * self.largest * size / self.cost
         errors = (
             gap / (max(abs(value), abs(value - gap)) + self.unit) if gap else 0.0,
-            wrong if wrong > min(rounding, COARSEST) else 0.0,
-            float(np.abs(missing).max(initial=0.0)) / (size or 1.0),
+            wrong_sign if wrong_sign > min(rounding, COARSEST) else 0.0,
+            float(np.abs(residual).max(initial=0.0)) / (size or 1.0),
         )
         mu = float((point.s * point.z).sum()) / max(1, np.count_nonzero(self.sign))
-        return (gradient - (self.sign * point.z).sum(axis=0), missing), mu, max(errors)
+        return (gradient - (self.sign * point.z).sum(axis=0), residual), mu, max(errors)
 
     def is_ray(self, x: Vector, tol: float) -> bool:
-        """Whether the objective falls without end along x: Q x = 0, A x = 0, and no bound is met.
+        """Whether the objective is unbounded along x: Q x = 0, A x = 0, and x meets no bound.
 
-        For a dual scaled so, xᵀQx is the square of a margin, which is what tol is compared with.
+        With x scaled to unit descent, xᵀQx is the square of a margin, which `tol` limits.
         """
         descent = -float(self.form.p @ x)
         if self.bounded.all() or not descent > 0:
             return False
         u = x / descent
-        met = u[self.bounded[0] & (u < 0) | self.bounded[1] & (u > 0)]
-        # of a dual ‖u‖₁ is 1; with costs of 1e11 all of u is small, and small is not zero
-        least = tol * min(1.0, float(np.abs(u).sum()))
-        off = float(np.abs(np.concatenate([met, self.A @ u])).max(initial=0.0))
+        blocked = u[self.bounded[0] & (u < 0) | self.bounded[1] & (u > 0)]
+        # ‖u‖₁ is 1 for a dual; with costs of 1e11 all of u is small without being zero
+        tolerance = tol * min(1.0, float(np.abs(u).sum()))
+        violation = float(np.abs(np.concatenate([blocked, self.A @ u])).max(initial=0.0))
         margin2 = float(u @ self.product(u))
-        return off <= least and margin2 <= max(tol**2, 100 * _EPS) * self.largest
+        return violation <= tolerance and margin2 <= max(tol**2, 100 * _EPS) * self.largest
 
-    def newton(self, point: Point, dual: Vector, missing: Vector) -> Callable[[Block], Point]:
-        """Return m ↦ Newton's step towards s∘z = m."""
+    def newton(self, point: Iterate, dual: Vector, residual: Vector) -> Callable[[Block], Iterate]:
+        """Return the function m ↦ Newton's step towards s∘z = m."""
         fixed = LARGEST * self.largest * ~self.has_room.any(axis=0)
         solve = self._factor((np.abs(self.sign) * point.z / point.s).sum(axis=0) + fixed)
         border = np.array([solve(a) for a in self.A]).reshape(self.A.shape)
 
-        def step(products: Block) -> Point:
+        def step(products: Block) -> Iterate:
             c = np.where(self.has_room, products - point.s * point.z, 0.0)
             x = solve((self.sign * c / point.s).sum(axis=0) - dual)
-            nu = np.linalg.solve(self.A @ border.T, self.A @ x + missing).astype(np.float64)
+            nu = np.linalg.solve(self.A @ border.T, self.A @ x + residual).astype(np.float64)
             x = x - nu @ border
             s = self.sign * x
-            return Point(x, nu, s, (c - point.z * s) / point.s)
+            return Iterate(x, nu, s, (c - point.z * s) / point.s)
 
         return step
 
     def _factor(self, D: Vector) -> Apply:
-        """Return r ↦ (Q + diag(D))⁻¹ r, without differences of large numbers.
+        """Return the function r ↦ (Q + diag(D))⁻¹ r, without differences of large numbers.
 
         With T = [S; −S] and v = Tᵀx,  (K + diag(e)) v = S (D₂r₁ − D₁r₂)/(D₁ + D₂),  e = D₁D₂/(D₁ + D₂),
         x₁ = (r₁ + r₂ + D₂ S v)/(D₁ + D₂),  x₂ = (r₁ + r₂ − D₁ S v)/(D₁ + D₂).
         """
         S, n = self.S, self.S.size
-        if not self.twice:
-            once = self.K.factor(D)
-            return lambda r: S * once(S * r)
+        if not self.doubled:
+            solve_once = self.K.factor(D)
+            return lambda r: S * solve_once(S * r)
         total = D[:n] + D[n:]
-        share1, share2 = D[:n] / total, D[n:] / total
-        folded = self.K.factor(D[:n] * share2)
+        fraction1, fraction2 = D[:n] / total, D[n:] / total
+        folded = self.K.factor(D[:n] * fraction2)
 
         def solve(r: Vector) -> Vector:
-            v = S * folded(S * (share2 * r[:n] - share1 * r[n:]))
+            v = S * folded(S * (fraction2 * r[:n] - fraction1 * r[n:]))
             mean = (r[:n] + r[n:]) / total
-            return np.concatenate([mean + share2 * v, mean - share1 * v])
+            return np.concatenate([mean + fraction2 * v, mean - fraction1 * v])
 
         return solve

@@ -1,15 +1,15 @@
-"""Rosenblatt's perceptron, on line: learn from each mistake, and from nothing else.
+"""Rosenblatt's online perceptron: learn from mistakes only.
 
     w ← w + yᵢφ(xᵢ),  b ← b + yᵢ    whenever yᵢ(wᵀφ(xᵢ) + b) ≤ 0
 
-Started at 0, w = Σ αᵢyᵢφ(xᵢ) with αᵢ the number of mistakes on sample i: a point of the hard margin's
-dual, for any kernel. If some unit vector u separates the samples x̃ = (φ(x), 1) with yᵢuᵀx̃ᵢ ≥ γ, each
+Started at 0, w = Σ αᵢyᵢφ(xᵢ) with αᵢ the number of mistakes on sample i: a dual point of the hard
+margin, for any kernel. If some unit vector u separates the samples x̃ = (φ(x), 1) with yᵢuᵀx̃ᵢ ≥ γ, each
 mistake adds at least γ to uᵀw̃ and at most R² = max ‖x̃ᵢ‖² to ‖w̃‖², so that after k of them
-    kγ ≤ uᵀw̃ ≤ ‖w̃‖ ≤ R√k,  hence  k ≤ R²/γ²
-(Novikoff 1962), whatever their order. Without an intercept x̃ = φ(x).
+    kγ ≤ uᵀw̃ ≤ ‖w̃‖ ≤ R√k,  so  k ≤ R²/γ²
+(Novikoff 1962), in any order. Without an intercept x̃ = φ(x).
 
-It finds some separating hyperplane, not the one of maximal margin, and claims nothing. Where none
-exists it would go on for ever; `solve` then ends it with the exact proof that there is none.
+It finds some separating hyperplane, not the one of maximal margin, and claims nothing. If none exists
+it would run forever; `solve` then stops it on an exact proof of that.
 """
 
 from collections.abc import Iterator
@@ -32,11 +32,11 @@ _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisec
 
 @dataclass(frozen=True)
 class Perceptron(Solver):
-    """The on-line perceptron on a hard margin; its iterations are its mistakes.
+    """The online perceptron on a hard margin; its iterations are its mistakes.
 
     Attributes
     ----------
-    max_passes : passes over the data after which it gives up.
+    max_passes : passes over the data after which it stops.
     """
 
     max_passes: int = 100_000
@@ -50,17 +50,17 @@ class Perceptron(Solver):
         check_whole(self.max_passes, "max_passes")
 
     def refuses(self, problem: Formulation) -> str | None:
-        """Mistakes are counted without a bound, and their scores need the whole Q."""
+        """Return why the problem is unsupported, or None."""
         if np.isfinite(problem.weight).any():
-            return "the perceptron separates samples: it has no slack, for hard margins only"
+            return "the perceptron needs a hard margin: it has no slack"
         if not problem.gram().fits:
-            return f"Perceptron works on the whole matrix Q, which for {problem.n} samples does not fit"
+            return f"the perceptron needs all of Q, which for {problem.n} samples does not fit in memory"
         return None
 
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""
         gram, y = problem.gram(), problem.y
-        # of x̃, whose last feature is 1
+        # for x̃, whose last feature is 1
         Q = np.outer(y, y) * (gram.dense() + float(problem.intercept))
         alpha = np.zeros(y.size)
         block = max(1, _BLOCK_ENTRIES // y.size**2)
@@ -78,20 +78,20 @@ class Perceptron(Solver):
 
 
 def mistake_bound(problem: Formulation, maximal: Certificate) -> float:
-    """Return R²/γ², the number of mistakes that no order of the samples makes a perceptron exceed.
+    """Return R²/γ², a bound on the mistakes of a perceptron for any order of the samples.
 
-    γ is that of the hyperplane (w, b) of maximal margin, with u = (w, b)/‖(w, b)‖: as the smallest
-    yᵢ(wᵀφ(xᵢ) + b) is 1, γ = 1/√(‖w‖² + b²). Without an intercept that is the largest γ there is.
+    γ is taken from the hyperplane (w, b) of maximal margin, with u = (w, b)/‖(w, b)‖: as the smallest
+    yᵢ(wᵀφ(xᵢ) + b) is 1, γ = 1/√(‖w‖² + b²). Without an intercept no larger γ exists.
 
     Parameters
     ----------
     problem : a hard margin.
-    maximal : the certificate of its solution.
+    maximal : certificate of its solution.
 
     Raises
     ------
     ValueError
-        If it has no upper bound: then nothing is known to separate the samples.
+        If the certificate has no upper bound: no hyperplane is known to separate the samples.
     """
     norm_squared = 2.0 * maximal.primal_objective
     if not np.isfinite(norm_squared):
@@ -105,9 +105,9 @@ def mistake_bound(problem: Formulation, maximal: Certificate) -> float:
 
 @numba.njit(cache=True)
 def _passes(Q: Block, alpha: Vector, margins: Vector, count: int) -> bool:
-    """Run through the samples up to `count` times, changing alpha and its yᵢf(xᵢ) in place.
+    """Make up to `count` passes, changing alpha and the margins yᵢf(xᵢ) in place.
 
-    Return whether the last pass made a mistake; the first without one is the last.
+    Stop after a pass without mistakes; return whether the last pass made one.
     """
     mistaken = True
     for _ in range(count):

@@ -2,16 +2,15 @@
 
     min ½xᵀQx + pᵀx  s.t. Ax = delta, lb ≤ x ≤ ub,   a row of A for each group
 
-SCG knows no constraints. They become penalties with multipliers ν, l, u (Hestenes 1969, Powell 1969):
+SCG handles no constraints. They become penalties with multipliers ν, l, u (Hestenes 1969, Powell 1969):
     L(x) = ½xᵀQx + pᵀx + νᵀ(Ax − delta) + ½μ‖Ax − delta‖²
            + (1/2μ) Σ max(0, lᵢ + μ(lbᵢ − xᵢ))² + (1/2μ) Σ max(0, uᵢ + μ(xᵢ − ubᵢ))²
-minimised in x by SCG, after which ν ← ν + μ(Ax − delta), l ← max(0, l + μ(lb − x)) and u likewise,
-until nothing is violated; without multipliers μ would have to grow beyond all bounds.
+minimised in x by SCG, after which ν ← ν + μ(Ax − delta), l ← max(0, l + μ(lb − x)), same for u,
+until nothing is violated; without multipliers μ would have to grow without bound.
 
-SCG (Møller 1993) is the conjugate gradient method for functions that are not quadratic, without a line
-search: a step along the direction d is gᵀd/(dᵀHd + λ‖d‖²), with Hd from a difference of two gradients,
-and λ rises and falls with how well the quadratic model foretold the decrease, as in Levenberg and
-Marquardt's method.
+SCG (Møller 1993) is a nonlinear conjugate gradient method without a line search: a step along the
+direction d is gᵀd/(dᵀHd + λ‖d‖²), with Hd from a difference of two gradients, and λ adapts to how well
+the quadratic model predicted the decrease, as in the Levenberg–Marquardt method.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,19 +25,21 @@ from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 from dualgap.solvers.base import Solver
 from dualgap.solvers.numerics.claims import is_near
 
-_SIGMA = 1e-4  # size of the step that Hd is measured with, Møller's own
-_LAMBDA, _LEAST, _MOST = 1e-6, 1e-15, 1e100
-_GROWTH = 10.0  # of μ where an outer iteration leaves more than a quarter of the violation
-# Relative change of f below which it is taken from the gradients at both ends of the step, to second
-# order: the difference of two values would be rounding (Hager & Zhang 2005).
-_ROUNDED = 1e-6
-_BLOCK = 50  # iterations between two yields
+_SIGMA = 1e-4  # length of the step for the difference Hd, as in Møller 1993
+_INITIAL_LAMBDA = 1e-6  # as in Møller 1993
+_MIN_LAMBDA = 1e-15
+_MAX_LAMBDA = 1e100
+_MU_GROWTH = 10.0  # factor on μ if an outer iteration leaves more than a quarter of the violation
+# Relative change of f below which it is computed from the gradients at both ends of the step, to second
+# order, as the difference of the values would be mostly rounding (Hager & Zhang 2005).
+_CANCELLATION_RTOL = 1e-6
+_BLOCK_ITERATIONS = 50  # iterations between two yields
 
 Function = Callable[[Vector], tuple[float, Vector]]
 
 
 class Progress(NamedTuple):
-    """Where a minimisation is: x, after so many iterations, and whether it has converged."""
+    """State of a minimisation: the point, the iterations so far, and whether it has converged."""
 
     x: Vector
     iterations: int
@@ -51,9 +52,9 @@ class SCG(Solver):
 
     Attributes
     ----------
-    tol : largest violation of a constraint, and of the Lagrangian's gradient, at which it stops;
-        relative to the largest entry of p and the size of x.
-    max_iter : iterations of SCG in all, each of two gradients.
+    tol : largest entry of the Lagrangian's gradient, relative to that of p, and largest violation of a
+        constraint, relative to that of x, at which it stops.
+    max_iter : limit on the total iterations of SCG, each of two gradients.
     """
 
     tol: float | None = None
@@ -63,42 +64,40 @@ class SCG(Solver):
     source: ClassVar[str] = "Møller 1993; Hestenes 1969; Anderson's notes"
 
     def refuses(self, form: BoxQP) -> str | None:
-        """Each iteration multiplies by the whole Q."""
+        """Return why the form is unsupported, or None."""
         if not form.Q.fits:
-            return f"SCG works on the whole matrix Q, which for {form.n} variables does not fit"
+            return f"SCG needs all of Q, which for {form.n} variables does not fit in memory"
         if not is_positive_semidefinite(form.gram):
-            return (
-                "SCG needs a positive semidefinite kernel: penalties leave an indefinite dual open"
-            )
+            return "SCG needs a positive semidefinite kernel, or L(x) may be unbounded"
         return None
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield within and after each minimisation of the Lagrangian, projected onto the box."""
+        """Yield within and after each minimisation of the Lagrangian, made feasible."""
         lagrangian = _Lagrangian(form)
         x = np.zeros(form.n) if form.start is None else form.start.copy()
-        spent, before = 0, np.inf
+        spent, last_violation = 0, np.inf
         accuracy = self.tolerance * max(1.0, float(np.abs(form.p).max()))
         claim: Claim = "none"
         while claim == "none":
-            now = Progress(x, 0, False)
-            for now in minimise(lagrangian, x, accuracy, self.max_iter - spent):
-                yield FormPoint(form.project(now.x), iterations=spent + now.iterations)
-            x, spent = now.x, spent + now.iterations
+            progress = Progress(x, 0, False)
+            for progress in minimise(lagrangian, x, accuracy, self.max_iter - spent):
+                yield FormPoint(form.project(progress.x), iterations=spent + progress.iterations)
+            x, spent = progress.x, spent + progress.iterations
             violation = lagrangian.update(x)
-            if now.converged and violation <= self.tolerance * float(np.abs(x).max()):
+            if progress.converged and violation <= self.tolerance * float(np.abs(x).max()):
                 feasible = form.project(x)
-                near = is_near(form, feasible, lagrangian.Q @ feasible + form.p)
-                claim = "optimal" if near else "stopped"
+                optimal = is_near(form, feasible, lagrangian.Q @ feasible + form.p)
+                claim = "optimal" if optimal else "stopped"
             elif spent >= self.max_iter:
                 claim = "stopped"
-            elif violation > 0.25 * before:
-                lagrangian.mu *= _GROWTH
-            before = violation
+            elif violation > 0.25 * last_violation:
+                lagrangian.mu *= _MU_GROWTH
+            last_violation = violation
         yield FormPoint(form.project(x), iterations=spent, claim=claim)
 
 
 class _Lagrangian:
-    """L(x) and its gradient at the present multipliers and μ."""
+    """L(x) and its gradient for the current multipliers and μ."""
 
     def __init__(self, form: BoxQP) -> None:
         self.form, self.Q = form, form.Q.dense()
@@ -109,38 +108,39 @@ class _Lagrangian:
     def __call__(self, x: Vector) -> tuple[float, Vector]:
         form, mu = self.form, self.mu
         Qx = self.Q @ x
-        low = np.maximum(0.0, self.lower + mu * (form.lb - x))
-        high = np.maximum(0.0, self.upper + mu * (x - form.ub))
-        value = 0.5 * float(x @ Qx) + float(form.p @ x) + float(low @ low + high @ high) / (2 * mu)
-        gradient = Qx + form.p - low + high
+        below = np.maximum(0.0, self.lower + mu * (form.lb - x))
+        above = np.maximum(0.0, self.upper + mu * (x - form.ub))
+        penalty = float(below @ below + above @ above) / (2 * mu)
+        value = 0.5 * float(x @ Qx) + float(form.p @ x) + penalty
+        gradient = Qx + form.p - below + above
         for k, (i, a, delta) in enumerate(form.equalities):
-            off = float(a @ x[i]) - delta
-            value += self.nu[k] * off + 0.5 * mu * off**2
-            gradient[i] += (self.nu[k] + mu * off) * a
+            residual = float(a @ x[i]) - delta
+            value += self.nu[k] * residual + 0.5 * mu * residual**2
+            gradient[i] += (self.nu[k] + mu * residual) * a
         return value, gradient
 
     def update(self, x: Vector) -> float:
-        """Take the multipliers that x gives; return the largest violation of a constraint."""
+        """Update the multipliers at x; return the largest violation of a constraint."""
         form = self.form
         violation = float(np.abs(x - np.clip(x, form.lb, form.ub)).max())
         self.lower = np.maximum(0.0, self.lower + self.mu * (form.lb - x))
         self.upper = np.maximum(0.0, self.upper + self.mu * (x - form.ub))
         for k, (i, a, delta) in enumerate(form.equalities):
-            off = float(a @ x[i]) - delta
-            self.nu[k] += self.mu * off
-            violation = max(violation, abs(off))
+            residual = float(a @ x[i]) - delta
+            self.nu[k] += self.mu * residual
+            violation = max(violation, abs(residual))
         return violation
 
 
 def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Progress]:
-    """Minimise a smooth function by scaled conjugate gradients, yielding now and then.
+    """Minimise a smooth function by scaled conjugate gradients, yielding its progress.
 
-    The last one is where it stopped: converged, with every entry of the gradient at most `tol`, or
-    after `max_iter` iterations. `f` returns the value and the gradient (n,).
+    It stops once every entry of the gradient is at most `tol` in size, or after `max_iter` iterations.
+    `f` returns the value and the gradient (n,).
     """
     value, gradient = f(x)
     r = -gradient
-    d, lam, lifted, success = r.copy(), _LAMBDA, 0.0, True
+    d, lam, lifted, success = r.copy(), _INITIAL_LAMBDA, 0.0, True
     curvature = 0.0
     for k in range(max_iter):
         if float(np.abs(r).max()) <= tol:
@@ -157,21 +157,21 @@ def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Prog
         step = float(d @ r) / curvature
         new, new_gradient = f(x + step * d)
         gain = value - new
-        if abs(gain) <= _ROUNDED * abs(value):
+        if abs(gain) <= _CANCELLATION_RTOL * abs(value):
             gain = 0.5 * step * float(d @ (r - new_gradient))
-        foretold = 2.0 * curvature * gain / float(d @ r) ** 2
-        success = foretold >= 0
+        agreement = 2.0 * curvature * gain / float(d @ r) ** 2
+        success = agreement >= 0
         if success:
             x, value, old, r = x + step * d, new, r, -new_gradient
             lifted = 0.0
-            again = (k + 1) % x.size == 0
-            d = r.copy() if again else r + (float(r @ r) - float(r @ old)) / float(d @ old) * d
-            if foretold >= 0.75:
-                lam = max(0.25 * lam, _LEAST)
+            restarts = (k + 1) % x.size == 0
+            d = r.copy() if restarts else r + (float(r @ r) - float(r @ old)) / float(d @ old) * d
+            if agreement >= 0.75:
+                lam = max(0.25 * lam, _MIN_LAMBDA)
         else:
             lifted = lam
-        if foretold < 0.25:
-            lam = min(lam + curvature * (1 - foretold) / norm_squared, _MOST)
-        if (k + 1) % _BLOCK == 0:
+        if agreement < 0.25:
+            lam = min(lam + curvature * (1 - agreement) / norm_squared, _MAX_LAMBDA)
+        if (k + 1) % _BLOCK_ITERATIONS == 0:
             yield Progress(x, k + 1, False)
     yield Progress(x, max_iter, False)

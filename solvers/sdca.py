@@ -1,12 +1,12 @@
 """Stochastic dual coordinate ascent for a regularised risk with any loss of one score.
 
     max −½βᵀKβ − Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ),   w = Σ βᵢφ(xᵢ)
-One coefficient at a time goes to its own maximum: with m = fᵢ − Kᵢᵢβᵢ, the score without sample i,
+Each step maximises over one coefficient: with m = fᵢ − Kᵢᵢβᵢ, the score without sample i,
     βᵢ ← Cᵢ·s,   −s ∈ ∂ℓ(yᵢ, m + CᵢKᵢᵢ·s),
-in closed form for losses of a distance, by Newton's method for the logistic one (Shalev-Shwartz &
-Zhang 2013, sections 3 and 6; Hsieh et al. 2008 for the hinge). A linear kernel keeps w, another one
-the scores f = Kβ. With the squared loss it is kernel ridge regression by coordinate descent on its
-dual Kβ + n·lam·β = y (Straka's notes).
+in closed form for losses of a distance, by Newton's method for the logistic loss (Shalev-Shwartz &
+Zhang 2013, sections 3 and 6; Hsieh et al. 2008 for the hinge). It maintains w for the linear kernel,
+else the scores f = Kβ. With the squared loss it is kernel ridge regression by coordinate descent on
+its dual Kβ + n·lam·β = y (Straka's notes).
 """
 
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ from dualgap.solvers.numerics.claims import relative_gap
 from dualgap.solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
 from dualgap.solvers.pegasos.steps import scored_samples
 
-_CHECK_GROWTH = 1.2  # between the epochs after which the gap is evaluated, which costs an epoch
+_CHECK_GROWTH = 1.2  # ratio of the epochs after which the gap is evaluated, as that costs an epoch
 _NO_COLUMN = np.empty((0, 0))
 
 
-class Dual(NamedTuple):
-    """What an epoch reads: rows for the linear kernel, the Gram matrix for another.
+class EpochData(NamedTuple):
+    """Data of an epoch: rows for the linear kernel, the Gram matrix for any other.
 
-    The others are those of `Risk` for the weights Cᵢ.
+    The other fields are those of `Risk` for the weights Cᵢ.
     """
 
     rows: Rows
@@ -46,14 +46,13 @@ class Dual(NamedTuple):
 
 @dataclass(frozen=True)
 class SDCA(Solver):
-    """Stochastic dual coordinate ascent, an epoch being a random permutation of the samples.
+    """Stochastic dual coordinate ascent; an epoch visits the samples in random order.
 
     Attributes
     ----------
-    tol : stop when the relative duality gap is at or below it; evaluated after epochs 1, 2, 3, ...,
-        ever more rarely.
-    max_iter : epochs, after which it makes no claim.
-    seed : of the permutations.
+    tol : relative duality gap at which it stops; evaluated less and less often.
+    max_iter : epochs after which it stops without a claim.
+    seed : for the order of the samples.
     """
 
     tol: float | None = None
@@ -66,13 +65,13 @@ class SDCA(Solver):
     source: ClassVar[str] = "Shalev-Shwartz & Zhang 2013; NPFL129 notes (kernel ridge)"
 
     def refuses(self, form: ERM) -> str | None:
-        """It takes one coefficient at a time, so no equality, and a loss that it has a step for."""
+        """Return why the form is unsupported, or None."""
         if form.intercept:
-            return "SDCA moves one coefficient at a time, which an intercept's Σ βᵢ = 0 forbids"
+            return "SDCA changes one coefficient at a time, which an intercept's Σ βᵢ = 0 forbids"
         if not isinstance(form.loss, (IntervalLoss, Logistic)):
             return f"SDCA has no step for the {form.loss.name} loss"
         if not form.gram.is_linear and not form.gram.fits:
-            return f"SDCA keeps the Gram matrix, and {form.n} rows do not fit in memory"
+            return f"SDCA stores the Gram matrix, and {form.n} rows do not fit in memory"
         return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
@@ -80,29 +79,27 @@ class SDCA(Solver):
         linear = form.gram.is_linear
         rows = as_rows(form.gram.X if linear else _NO_COLUMN)
         gram = read_only(_NO_COLUMN if linear else form.gram.dense())
-        dual = Dual(rows, gram, *scored_samples(form, form.C))
+        dual = EpochData(rows, gram, *scored_samples(form, form.C))
         beta = np.zeros(form.n) if form.start is None else form.start.copy()
         state = form.gram.X.T @ beta if linear else form.gram.matvec(beta)
         draws, next_check = np.random.default_rng(self.seed), 1
         for epochs in range(1, self.max_iter + 1):
             _epoch(dual, draws.permutation(form.n), beta, state)
-            done = False
+            reached = False
             if epochs >= next_check or epochs == self.max_iter:
                 next_check = max(epochs + 1, int(_CHECK_GROWTH * epochs))
-                done = relative_gap(form, beta) <= self.tolerance
-            ended = "stopped" if epochs == self.max_iter else "none"
-            yield FormPoint(
-                None, beta.copy(), 0.0, iterations=epochs, claim="optimal" if done else ended
-            )
-            if done:
+                reached = relative_gap(form, beta) <= self.tolerance
+            claim = "optimal" if reached else "stopped" if epochs == self.max_iter else "none"
+            yield FormPoint(None, beta.copy(), 0.0, iterations=epochs, claim=claim)
+            if reached:
                 return
 
 
 @numba.njit(cache=True, fastmath=FAST)
-def _epoch(dual: Dual, order: Indices, beta: Vector, state: Vector) -> None:
-    """Take each coefficient of `order` to its maximum; `state` is w, or f = Kβ with a kernel."""
-    for at in range(order.size):
-        i = order[at]
+def _epoch(dual: EpochData, order: Indices, beta: Vector, state: Vector) -> None:
+    """Maximise over each coefficient in `order`; `state` is w, or f = Kβ with a kernel."""
+    for position in range(order.size):
+        i = order[position]
         lower, upper = dual.samples[i, 0], dual.samples[i, 1]
         C, square = dual.samples[i, 2], dual.samples[i, 3]
         f = state[i] if dual.gram.size > 0 else dot(dual.rows, i, state)

@@ -5,8 +5,8 @@
 Written as the algorithm of M. Straka, NPFL129 lecture 7 (2020), slides "Sequential Minimal
 Optimization Algorithm Part I, Part II" and "Update Rules". Its symbols in those of the form: the
 multipliers aᵢ are xᵢ, the targets tᵢ are aᵢ, C is ub, tᵢtⱼK(xᵢ, xⱼ) is Q[i, j], and
-Eᵢ = y(xᵢ) − tᵢ is aᵢgᵢ + b with the gradient g = Qx + p. Said so it is also the algorithm for the
-hard margin (ub = ∞) and for regression, where each sample stands twice, with a = +1 and −1.
+Eᵢ = y(xᵢ) − tᵢ is aᵢgᵢ + b with the gradient g = Qx + p. In this form the algorithm also covers the
+hard margin (ub = ∞) and regression, where each sample occurs twice, with a = +1 and −1.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from dualgap.problems.validation import check_positive, check_whole
 from dualgap.solvers.base import Solver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
-_CALL = 1000  # what calling a pass costs, in entries read
+_PASS_OVERHEAD_ENTRIES = 1000  # cost of calling a pass, in entries read
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class SimplifiedSMO(Solver):
 
     Attributes
     ----------
-    tol : margin of the KKT check, for tᵢEᵢ and, as in the note, also for the distance of xᵢ to its
-        bounds: where ub is below it, nothing moves.
-    max_passes : stop after so many passes in a row without a change
-        (the note's max_passes_without_as_changing).
-    max_iter : passes over the data after which it runs out of patience; a pass reads the violators'
-        rows and every sample's score, O(n²).
-    min_step : relative change of xⱼ that is not enough progress, so that it is undone.
-    seed : of the partners.
+    tol : margin of the KKT check, for tᵢEᵢ and, as in the notes, also for the distance of xᵢ to its
+        bounds: if ub is below it, nothing moves.
+    max_passes : consecutive passes without a change after which it stops
+        (max_passes_without_as_changing in the notes).
+    max_iter : limit on passes over the data; a pass reads the violators' rows and computes every
+        sample's score, O(n²).
+    min_step : relative change of xⱼ up to which a step is skipped.
+    seed : for drawing the partners.
     """
 
     tol: float | None = None
@@ -58,7 +58,7 @@ class SimplifiedSMO(Solver):
         check_whole(self.max_passes, "max_passes")
 
     def refuses(self, form: BoxQP) -> str | None:
-        """Pairs need the equality, with coefficients ±1, lower bounds 0, and the whole Q."""
+        """Return why the form is unsupported, or None."""
         return pair_refusal(form, "SimplifiedSMO")
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
@@ -66,7 +66,7 @@ class SimplifiedSMO(Solver):
         Q, p, t, C = form.Q.dense(), form.p.copy(), np.array(form.a), form.ub.copy()
         x, b = form.first_point(), 0.0
         draws = np.random.default_rng(self.seed)
-        block = max(1, _BLOCK_ENTRIES // (form.n**2 + _CALL))
+        block = max(1, _BLOCK_ENTRIES // (form.n**2 + _PASS_OVERHEAD_ENTRIES))
         unchanged = passes = 0
         while unchanged < self.max_passes and passes < self.max_iter:
             size = min(block, self.max_iter - passes)
@@ -84,15 +84,15 @@ class SimplifiedSMO(Solver):
 def pair_refusal(form: BoxQP, solver: str) -> str | None:
     """Return why the textbook pair update cannot solve this form, or None if it can."""
     if form.a is None:
-        return f"{solver} moves pairs along the equality, and without an intercept there is none"
+        return f"{solver} needs an equality constraint, and without an intercept there is none"
     if form.groups is not None:
-        return f"{solver} moves pairs along one equality, and this problem has several"
+        return f"{solver} needs a single equality constraint, and this problem has several"
     if (np.abs(form.a) != 1).any():
         return f"{solver} needs every coefficient of the equality to be +1 or -1"
     if (form.lb != 0).any():
         return f"{solver} needs every lower bound to be 0"
     if not form.Q.fits:
-        return f"{solver} works on the whole matrix Q, which for {form.n} variables does not fit"
+        return f"{solver} needs all of Q, which for {form.n} variables does not fit in memory"
     return None
 
 
@@ -108,7 +108,7 @@ def _pass(
     min_step: float,
     shifts: Indices,
 ) -> tuple[float, int]:
-    """Run the note's for loop over i, changing x in place; return b and changed_as."""
+    """Run the for loop over i of the notes, changing x in place; return b and changed_as."""
     n, changed = x.size, 0
     for i in range(n):
         E_i = t[i] * (np.dot(Q[i], x) + p[i]) + b
@@ -134,7 +134,7 @@ def _pass(
 def limits(
     x_i: float, x_j: float, C_i: float, C_j: float, t_i: float, t_j: float
 ) -> tuple[float, float]:
-    """Return [L, H], the xⱼ for which both multipliers stay in their boxes."""
+    """Return L and H, the bounds on xⱼ that keep both multipliers in their boxes."""
     if t_i == t_j:
         return max(0.0, x_i + x_j - C_i), min(C_j, x_i + x_j)
     return max(0.0, x_j - x_i), min(C_j, C_i + x_j - x_i)
@@ -142,7 +142,7 @@ def limits(
 
 @numba.njit(cache=True)
 def partner(x_i: float, x_j: float, new_j: float, C_i: float, t_i: float, t_j: float) -> float:
-    """Return xᵢ − tᵢtⱼ(new xⱼ − xⱼ), kept in its box against rounding."""
+    """Return xᵢ − tᵢtⱼ(new xⱼ − xⱼ), clipped to its box because of rounding."""
     return min(max(x_i - t_i * t_j * (new_j - x_j), 0.0), C_i)
 
 
@@ -151,7 +151,7 @@ def bias(
     Q: Block, t: Vector, C: Vector, i: int, j: int, change_i: float, change_j: float,
     new_i: float, new_j: float, E_i: float, E_j: float, b: float,
 ) -> float:  # fmt: skip
-    """Return the b that fulfils the KKT condition of a multiplier inside its box, else the average."""
+    """Return the b that satisfies the KKT condition of a multiplier inside its box, else the average."""
     b_j = b - E_j - t[j] * (change_i * Q[i, j] + change_j * Q[j, j])
     b_i = b - E_i - t[i] * (change_i * Q[i, i] + change_j * Q[j, i])
     if 0.0 < new_i < C[i]:

@@ -1,14 +1,14 @@
-"""Smooth regularised risks in the primal: L-BFGS and Newton-CG, as SciPy has them.
+"""Smooth regularised risks in the primal, by L-BFGS and Newton-CG from SciPy.
 
     min over (w, b)  F = (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, wᵀxᵢ + b),   lam = 1/ΣC
     ∇F = (lam·w + Xᵀs, 1ᵀs)   with sᵢ = (Cᵢ/ΣC)·ℓ'(yᵢ, fᵢ)
     ∇²F·v = (lam·v + XᵀDXv, ...)   with D = diag((Cᵢ/ΣC)·ℓ''(yᵢ, fᵢ))
-Minimised is F(s·v)/s² over v = (w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean target: thus
-tolerances hold in any unit of the targets.
-L-BFGS builds its curvature from the last gradients, Newton-CG solves with products ∇²F·v only. Both
-are given the risk of logistic or softmax regression, the squared hinge, ridge or squared tube, or any
-other smooth loss. With a kernel the rows of L stand for the samples, K = LLᵀ by pivoted Cholesky
-(Fine & Scheinberg 2001), and β = −Cℓ'(y, f) is the answer.
+The function minimised is F(s·v)/s² over v = (w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean
+target, so that tolerances do not depend on the unit of the targets.
+L-BFGS approximates the curvature from the last gradients, Newton-CG needs only products ∇²F·v. Both
+work for any smooth loss, such as logistic and softmax, squared hinge, ridge and squared tube. With a
+kernel the rows of L replace the samples, K = LLᵀ by pivoted Cholesky (Fine & Scheinberg 2001), and
+the answer is β = −Cℓ'(y, f).
 """
 
 from collections.abc import Iterator
@@ -35,52 +35,52 @@ class SmoothRisk:
         total = float(form.C.sum())
         self.form, self.y, self.loss = form, form.y, form.loss
         self.X = form.gram.X if form.gram.is_linear else _factor(form.gram)
-        self.lam, self.share = 1.0 / total, form.C / total
+        self.lam, self.weights = 1.0 / total, form.C / total
         self.outputs = int(getattr(form.loss, "classes", 1))
         self.size = self.X.shape[1] * self.outputs
 
     @property
     def start(self) -> Vector:
-        """The start's w, else 0, and b = 0."""
+        """The starting point: w of the start, else 0, and b = 0."""
         form = self.form
         w = np.zeros(self.size) if form.start is None else np.ravel(self.X.T @ form.start)
         return np.append(w, 0.0) if form.intercept else w
 
     @property
     def scale(self) -> float:
-        """s, the root of the risk of w = 0 with a plausible b; 1 where that risk is 0."""
+        """s, the root of the risk at w = 0 and b₀; 1 if that risk is 0."""
         v = np.zeros(self.size + self.form.intercept)
         if self.form.intercept and self.loss.is_regression:
-            v[-1] = self.share @ self.y
+            v[-1] = self.weights @ self.y
         return np.sqrt(self.value_and_gradient(v)[0]) or 1.0
 
     def value_and_gradient(self, v: Vector) -> tuple[float, Vector]:
         """Return F and ∇F."""
         f = self._scores(v)
-        slopes = self._times_share(self.loss.subgradient(self.y, f))
+        slopes = self._weighted(self.loss.subgradient(self.y, f))
         w = v[: self.size]
-        value = 0.5 * self.lam * float(w @ w) + float(self.share @ self.loss.value(self.y, f))
-        return value, self._back(slopes, self.lam * w)
+        value = 0.5 * self.lam * float(w @ w) + float(self.weights @ self.loss.value(self.y, f))
+        return value, self._pull_back(slopes, self.lam * w)
 
     def hessian_product(self, v: Vector, p: Vector) -> Vector:
         """Return ∇²F(v)·p."""
-        bends = self.loss.curvature_times(self.y, self._scores(v), self._scores(p))
-        return self._back(self._times_share(bends), self.lam * p[: self.size])
+        curvatures = self.loss.curvature_times(self.y, self._scores(v), self._scores(p))
+        return self._pull_back(self._weighted(curvatures), self.lam * p[: self.size])
 
     def relative_gap(self, v: Vector) -> float:
-        """Return the relative duality gap at v, of the coefficients β = −Cℓ'(y, f).
+        """Return the relative duality gap at v, for the coefficients β = −Cℓ'(y, f).
 
-        By the Fenchel–Young equality it is ½‖∇_w F‖²/lam where ∂F/∂b = −Σβ/ΣC is 0; else that times the
-        size of b and f estimates what meeting Σβ = 0 takes.
+        By the Fenchel–Young equality the gap is ½‖∇_w F‖²/lam if ∂F/∂b = −Σβ/ΣC is 0; else |∂F/∂b| times
+        the size of b and f is added as an estimate of the cost of Σβ = 0.
         """
         value, gradient = self.value_and_gradient(v)
-        of_w, of_b = np.split(gradient, [self.size])
+        g_w, g_b = np.split(gradient, [self.size])
         offset = float(np.abs(v[self.size :]).sum() + np.abs(self._scores(v)).mean())
-        gap = 0.5 * float(of_w @ of_w) / self.lam + float(np.abs(of_b).sum()) * offset
+        gap = 0.5 * float(g_w @ g_w) / self.lam + float(np.abs(g_b).sum()) * offset
         return gap / value if gap else 0.0
 
     def minimum(self, method: str, options: dict[str, Any], gap: float) -> FormPoint:
-        """Return the point that a method of `scipy.optimize.minimize` finds, optimal by its own gap."""
+        """Return the result of a method of `scipy.optimize.minimize`, "optimal" if within `gap`."""
         from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
 
         s = self.scale
@@ -92,7 +92,7 @@ class SmoothRisk:
         def hessian_product(v: Vector, p: Vector) -> Vector:
             return self.hessian_product(s * v, p)
 
-        found = minimize(
+        result = minimize(
             value_and_gradient,
             self.start / s,
             jac=True,
@@ -100,22 +100,22 @@ class SmoothRisk:
             method=method,
             options=options,
         )
-        v = s * found.x
-        w, rest = np.split(v, [self.size])
-        b, beta, reached = float(rest.sum()), None, self.relative_gap(v)
+        v = s * result.x
+        w, intercept = np.split(v, [self.size])
+        b, beta, gap_reached = float(intercept.sum()), None, self.relative_gap(v)
         if not self.form.gram.is_linear:
             w, beta = None, -self.form.C * self.loss.subgradient(self.y, self._scores(v))
-            # an error of f comes C times as large into β
-            reached = max(reached, relative_gap(self.form, beta, b))
+            # an error in f is multiplied by C in β
+            gap_reached = max(gap_reached, relative_gap(self.form, beta, b))
         elif self.outputs > 1:
             w = w.reshape(-1, self.outputs)
         return FormPoint(
             w,
             beta,
             b,
-            iterations=int(found.nit),
-            claim="optimal" if reached <= gap else "stopped",
-            counters={"evaluations": float(found.nfev)},
+            iterations=int(result.nit),
+            claim="optimal" if gap_reached <= gap else "stopped",
+            counters={"evaluations": float(result.nfev)},
         )
 
     def _scores(self, v: Vector) -> Vector:
@@ -123,10 +123,10 @@ class SmoothRisk:
         f = self.X @ (w.reshape(-1, self.outputs) if self.outputs > 1 else w)
         return f + v[self.size] if self.form.intercept else f
 
-    def _times_share(self, values: Vector) -> Vector:
-        return (self.share * values.T).T
+    def _weighted(self, values: Vector) -> Vector:
+        return (self.weights * values.T).T
 
-    def _back(self, s: Vector, ridge: Vector) -> Vector:
+    def _pull_back(self, s: Vector, ridge: Vector) -> Vector:
         gradient = ridge + np.ravel(self.X.T @ s)
         return np.append(gradient, s.sum()) if self.form.intercept else gradient
 
@@ -142,25 +142,25 @@ def _factor(gram: Gram) -> Block:
 
 
 class _SmoothSolver(Solver):
-    """Base of both: what they refuse, and how SciPy's optimisers are called."""
+    """Base of both solvers."""
 
     form: ClassVar = ERM
     needs: ClassVar = (("scipy.optimize", "scipy"),)
 
     def prepare(self, form: ERM) -> ERM:
-        """Import SciPy's optimisers, and find the threads."""
+        """Import SciPy's optimisers, and detect the thread pools."""
         Threads()
         return super().prepare(form)
 
     def refuses(self, form: ERM) -> str | None:
-        """It needs a smooth loss, and weights with coordinates, which a factor of K gives them."""
+        """Return why the form is unsupported, or None."""
         title = "L-BFGS" if isinstance(self, LBFGS) else "Newton-CG"
         if not form.loss.smoothness < np.inf:
             return f"{title} needs a smooth loss, and the {form.loss.name} loss has kinks"
         if form.gram.is_linear:
             return None
         if not form.gram.fits:
-            return f"{title} factors the Gram matrix, and {form.n} rows do not fit in memory"
+            return f"{title} factorises the Gram matrix, and {form.n} rows do not fit in memory"
         if not is_positive_semidefinite(form.gram):
             return f"the kernel is indefinite on these samples, and {title} needs a convex problem"
         return None
@@ -172,11 +172,11 @@ class LBFGS(_SmoothSolver):
 
     Attributes
     ----------
-    tol : of the largest entry of ∇F relative to s; it also ends where float64 no longer resolves F's
-        fall.
-    max_iter : iterations, after which it makes no claim.
-    memory : gradients kept.
-    gap : relative duality gap of its own with which it claims an optimum; None for 1e-2.
+    tol : largest entry of ∇F relative to s at which it stops; it also stops once float64 no longer
+        resolves the decrease of F.
+    max_iter : iterations after which it stops without a claim.
+    memory : number of gradients kept.
+    gap : largest estimated relative duality gap at which it claims an optimum; None for 1e-2.
     """
 
     tol: float | None = None
@@ -184,7 +184,7 @@ class LBFGS(_SmoothSolver):
     memory: int = 20
     gap: float | None = None
 
-    # from a thousandth on the rounding of ∇F keeps it from claiming optima that it finds
+    # at 1e-3 the rounding of ∇F prevented it from claiming optima that it had found
     tol_share: ClassVar = 1e-2
     source: ClassVar[str] = "Liu & Nocedal 1989; SciPy's L-BFGS-B"
 
@@ -197,12 +197,12 @@ class LBFGS(_SmoothSolver):
         risk = SmoothRisk(form)
         options = {
             "gtol": self.tolerance,
-            "ftol": np.finfo(float).eps,  # as far as F is resolved
+            "ftol": np.finfo(float).eps,  # the resolution of F
             "maxiter": int(self.max_iter),
             "maxfun": 100 * int(self.max_iter),
             "maxcor": int(self.memory),
         }
-        # its own products are tiny: a second thread made them a hundred times slower
+        # the products inside L-BFGS are tiny: a second thread made them a hundred times slower
         with Threads().limited(1):
             point = risk.minimum("L-BFGS-B", options, self.gap or FAR)
         yield point
@@ -214,9 +214,9 @@ class NewtonCG(_SmoothSolver):
 
     Attributes
     ----------
-    tol : of the mean size of the last step's entries relative to s.
-    max_iter : Newton steps, after which it makes no claim.
-    gap : relative duality gap of its own with which it claims an optimum; None for 1e-2.
+    tol : mean size of the entries of the last step, relative to s, at which it stops.
+    max_iter : Newton steps after which it stops without a claim.
+    gap : largest estimated relative duality gap at which it claims an optimum; None for 1e-2.
     """
 
     tol: float | None = None

@@ -1,12 +1,12 @@
 """Stochastic subgradient steps on a regularised risk with any loss of one score.
 
     min F = (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, wᵀxᵢ),   lam = 1/ΣC
-In step t, for a sample i drawn with probability Cᵢ/ΣC,
+Step t, for a sample i drawn with probability Cᵢ/ΣC,
     w ← (1 − lam·ηₜ)·w − ηₜ·ℓ'(yᵢ, wᵀxᵢ)·xᵢ,   ηₜ = 1/(lam·(t + t₀)),   w ← min(1, radius/‖w‖)·w
 with t₀ = L·max‖xᵢ‖²/lam for a smooth loss of curvature at most L, so that no step overshoots, and 0
-for one with kinks: then with the hinge loss it is Pegasos (Shalev-Shwartz et al. 2011, figure 1). The
+for one with kinks; with the hinge loss this is Pegasos (Shalev-Shwartz et al. 2011, figure 1). The
 answer is the mean of all wₜ weighted by t (Lacoste-Julien et al. 2012; Bottou et al. 2018, section 4).
-radius = √(L(0)/lam) holds the optimum, as for Pegasos: for the perceptron loss it is 0.
+The ball of radius √(L(0)/lam) contains the optimum, as for Pegasos; for the perceptron loss it is 0.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.pegasos.steps import DRAWN, WEIGHTS, initial_state, risk_of, settle, steps
 
-_BLOCK = 2**14  # samples between two yields
+_BLOCK_SAMPLES = 2**14  # samples between two yields
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class StochasticSubgradient(Solver):
 
     Attributes
     ----------
-    epochs : times n samples, after which it stops. max_iter : steps, if fewer.
-    seed : of the samples drawn.
+    epochs : number of times n samples after which it stops. max_iter : limit on the steps.
+    seed : for drawing the samples.
     """
 
     epochs: int = 100
@@ -43,13 +43,13 @@ class StochasticSubgradient(Solver):
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; Lacoste-Julien et al. 2012"
 
     def refuses(self, form: ERM) -> str | None:
-        """It needs w, a loss of one score, and no intercept."""
+        """Return why the form is unsupported, or None."""
         if form.intercept:
             return "StochasticSubgradient has no unregularised intercept"
         if not isinstance(form.loss, (IntervalLoss, Logistic)):
             return f"StochasticSubgradient has no step for the {form.loss.name} loss"
         if not form.gram.is_linear:
-            return "StochasticSubgradient keeps w, which needs the linear kernel"
+            return "StochasticSubgradient needs the linear kernel, as it stores w"
         return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
@@ -59,17 +59,17 @@ class StochasticSubgradient(Solver):
         risk = risk_of(form, np.ones(form.n), first, True, 1)
         rows = as_rows(form.gram.X)
         state = initial_state(form.gram.X.shape[1], form.n)
-        draws, shares = np.random.default_rng(self.seed), form.C / form.C.sum()
+        draws, probabilities = np.random.default_rng(self.seed), form.C / form.C.sum()
         limit = form.n * int(self.epochs)
         limit = limit if self.max_iter is None else min(limit, int(self.max_iter))
         batch = np.empty((2, 1))
-        for done in range(0, limit, _BLOCK):
-            samples = draws.choice(form.n, min(_BLOCK, limit - done), p=shares)
+        for drawn in range(0, limit, _BLOCK_SAMPLES):
+            samples = draws.choice(form.n, min(_BLOCK_SAMPLES, limit - drawn), p=probabilities)
             steps(rows, False, samples, samples, batch, risk, state)
             settle(state)
             yield FormPoint(
                 state.total / state.numbers[WEIGHTS],
                 b=0.0,
                 iterations=int(state.numbers[DRAWN]),
-                claim="stopped" if done + _BLOCK >= limit else "none",
+                claim="stopped" if drawn + _BLOCK_SAMPLES >= limit else "none",
             )

@@ -20,7 +20,7 @@ import numpy as np
 
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
-from dualgap.solvers.base import Solver, optional
+from dualgap.solvers.base import Solver, import_optional
 
 _MOST = 200  # variables; an iteration of Powell's method is a line search along each
 
@@ -61,7 +61,7 @@ class Mystic(Solver):
         """Import mystic."""
         with warnings.catch_warnings(), _same_random_state():
             warnings.simplefilter("ignore")  # of its own import
-            return form, optional("mystic.solvers", "Mystic", "mystic")
+            return form, import_optional("mystic.solvers", "Mystic", "mystic")
 
     def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
         """Yield after each iteration."""

@@ -20,7 +20,7 @@ from dualgap.problems.dataset import Matrix
 from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.losses import Hinge
 from dualgap.problems.validation import check_whole
-from dualgap.solvers.base import optional
+from dualgap.solvers.base import import_optional
 from dualgap.solvers.external.linear import LinearBaseline
 
 
@@ -60,7 +60,7 @@ class SnapML(LinearBaseline):
         with warnings.catch_warnings():
             # it reads the processor's features from numpy's insides
             warnings.simplefilter("ignore")
-            library = optional("snapml", "Snap ML", "snapml")
+            library = import_optional("snapml", "Snap ML", "snapml")
         if sys.platform == "linux":
             default_environment = ctypes.c_void_p(-1)  # C's FE_DFL_ENV
             ctypes.CDLL(None).fesetenv(default_environment)

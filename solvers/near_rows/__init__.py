@@ -39,7 +39,7 @@ from dualgap.problems.kernels import squared_norms
 from dualgap.problems.losses import Perceptron, ScalarLoss
 from dualgap.problems.projection import project
 from dualgap.problems.validation import check_choice, check_whole
-from dualgap.solvers.base import SHARE_OF_GAP, Solver, optional
+from dualgap.solvers.base import SHARE_OF_GAP, Solver, import_optional
 from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock
 from dualgap.solvers.dual_coordinate_descent.descent import Descent
@@ -128,7 +128,7 @@ class NearRows(Solver):
     def prepare(self, form: Sharded) -> Sharded:
         """Import Dask if it is asked for, and compile the loops on a small problem of the same kind."""
         if self.engine == "dask":
-            optional("distributed", "engine: dask", "dualgap[dask]")
+            import_optional("distributed", "engine: dask", "dualgap[dask]")
         _compile(form.loss, form.intercept, form.blocks.sparse)
         return form
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from dualgap.problems.forms import Sharded
 from dualgap.problems.gram.threads import Threads
-from dualgap.solvers.base import optional
+from dualgap.solvers.base import import_optional
 
 _log = logging.getLogger("dualgap")
 Question = Callable[..., Any]
@@ -155,7 +155,7 @@ def engine_of(
     if name == "here":
         yield Here(form)
         return
-    distributed = optional("distributed", "engine: dask", "dualgap[dask]")
+    distributed = import_optional("distributed", "engine: dask", "dualgap[dask]")
     with tempfile.TemporaryDirectory(prefix="dualgap-", ignore_cleanup_errors=True) as folder:
         made = None
         if address is None:

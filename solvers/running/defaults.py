@@ -81,7 +81,7 @@ def choose(
     gram: Gram | None = None,
     clock: Callable[[], float] = perf_counter,
 ) -> tuple[Solver, Reduction[Any], Any, float]:
-    """Return the default solver of one problem, its reduction, the result of `Solver.suits`.
+    """Return the default solver of one problem, its reduction and its state.
 
     Last come the seconds that the selection took, on one thread. Raises Unsupported as above.
     """

@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from dualgap.problems import Certificate, ConvexQP, certify
-from dualgap.solvers.base import optional
+from dualgap.solvers.base import import_optional
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 from dualgap.solvers.running.loop import solve
 
@@ -28,7 +28,7 @@ def certify_cvxpy(problem: Any) -> Certificate:
         If it is not a QP, a variable has no value (solve it first), or CVXPY stores only some of its
         entries.
     """
-    cp = optional("cvxpy", "certify_cvxpy", "cvxpy")
+    cp = import_optional("cvxpy", "certify_cvxpy", "cvxpy")
     unsolved = [variable.name() for variable in problem.variables() if variable.value is None]
     has_none = problem.status in cp.settings.INF_OR_UNB  # as the solver claims
     if unsolved and not has_none:

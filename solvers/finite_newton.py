@@ -28,7 +28,7 @@ from dualgap.solvers.numerics.claims import FAR
 from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.smooth_primal import SmoothRisk
 
-MOST_FEATURES = 2000  # H then takes 32 MB, and 0.1 s to factorise
+MAX_FEATURES = 2000  # H then takes 32 MB, and 0.1 s to factorise
 _THREADED_FLOPS = 1e9  # multiplications for H, about 30 ms on one core
 _SLOPE_RTOL = 1e-2  # of F along p, relative to the slope at t = 0, at which the line search stops
 _MAX_TRIALS = 60
@@ -60,8 +60,8 @@ class FiniteNewton(Solver):
             return "finite Newton needs the linear kernel, as it works on the coordinates of w"
         if form.intercept:
             return "finite Newton has no unregularised intercept: H could be singular"
-        if form.gram.X.shape[1] > MOST_FEATURES:
-            return f"finite Newton supports at most {MOST_FEATURES} features, as it factorises H"
+        if form.gram.X.shape[1] > MAX_FEATURES:
+            return f"finite Newton supports at most {MAX_FEATURES} features, as it factorises H"
         return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:

@@ -43,7 +43,7 @@ from dualgap.solvers.estimators.in_blocks import (
     labels_of,
     with_feature,
 )
-from dualgap.solvers.finite_newton import MOST_FEATURES, FiniteNewton, minimise_squares
+from dualgap.solvers.finite_newton import MAX_FEATURES, FiniteNewton, minimise_squares
 from dualgap.solvers.near_rows import NearRows
 from dualgap.solvers.smooth_primal import NewtonCG
 
@@ -180,7 +180,7 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             return [NearRows(tol=self.tol)]
         if not problem.loss.is_smooth:
             return super()._default_solvers(problem)
-        newton = NewtonCG if problem.intercept or problem.d > MOST_FEATURES else FiniteNewton
+        newton = NewtonCG if problem.intercept or problem.d > MAX_FEATURES else FiniteNewton
         return [newton(tol=SHARPER * self.tol)]  # which is of gains or steps
 
 

@@ -1,8 +1,8 @@
-"""Where the questions of a round are answered: in this process, or by workers of Dask.
+"""Engines that run a function on all blocks: in this process, or in Dask workers.
 
-An engine is one `map`: of a function of (form, block, threads, *arguments) over all blocks. Its answers
-are those of the blocks in their order, so both engines return the same, to the last bit. Of Dask a task
-is a pure function, whose worker may be killed: the task is run again elsewhere.
+An engine maps a function of (form, block, threads, *arguments) over all blocks. It returns the results
+in the order of the blocks, so that both engines agree to the last bit. A Dask task is a pure function:
+if its worker is killed, it runs again elsewhere.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from dualgap.problems.gram.threads import Threads
 from dualgap.solvers.base import import_optional
 
 _log = logging.getLogger("dualgap")
-Question = Callable[..., Any]
-_LOST_AFTER = 20.0  # seconds without a scheduler or a worker, after which they are not waited for
-_FAILURES = 5  # workers that may be lost with the same task, in a cluster made for the run
-_LEAST_MEMORY = 2.0  # of a worker, in blocks: one, and what is computed of its parts
+BlockFunction = Callable[..., Any]
+_LOST_AFTER_S = 20.0  # without a scheduler or any worker, before giving up
+_ALLOWED_FAILURES = 5  # workers that may die with the same task, in a cluster started for the run
+_MIN_MEMORY_BLOCKS = 2.0  # memory of a worker, in blocks: one, and results for its parts
 
 
 class EngineError(Exception):
-    """The cluster cannot do what is asked of it; the message says why."""
+    """The cluster cannot run the tasks; the message says why."""
 
 
 class Engine(ABC):
-    """Asks every block a question, and counts what that took.
+    """Runs functions on every block, and counts the resources used.
 
     Attributes
     ----------
-    rounds, bytes_moved, cpu_seconds, worker_memory : so far; bytes are those of questions and answers
-        that left a process, memory the largest resident one of each process, summed.
+    rounds, bytes_moved, cpu_seconds, worker_memory : totals so far; bytes are those of arguments and
+        results sent between processes, memory is the peak resident size, summed over processes.
     """
 
     def __init__(self, form: Sharded) -> None:
@@ -48,42 +48,42 @@ class Engine(ABC):
 
     @property
     def worker_memory(self) -> int:
-        """The largest resident memory of each process that answered, in bytes, summed."""
+        """The peak resident size in bytes, summed over the processes used."""
         return sum(self._memory.values())
 
-    def map(self, question: Question, *arguments: Any) -> list[Any]:
-        """Return the answers of all blocks to a question."""
+    def map(self, function: BlockFunction, *arguments: Any) -> list[Any]:
+        """Return the results of a function for all blocks."""
         self.rounds += 1
-        return self._answers(question, arguments)
+        return self._map_blocks(function, arguments)
 
     @abstractmethod
-    def _answers(self, question: Question, arguments: tuple[Any, ...]) -> list[Any]: ...
+    def _map_blocks(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]: ...
 
-    def _note(self, process: str, cpu_seconds: float, memory: int) -> None:
+    def _record_usage(self, process: str, cpu_seconds: float, memory: int) -> None:
         self.cpu_seconds += cpu_seconds
         self._memory[process] = max(memory, self._memory.get(process, 0))
 
 
-class Here(Engine):
+class LocalEngine(Engine):
     """All blocks in this process, one after another, the parts of each on all threads."""
 
     def __init__(self, form: Sharded) -> None:
         super().__init__(form)
         self._threads = Threads().count
 
-    def _answers(self, question: Question, arguments: tuple[Any, ...]) -> list[Any]:
-        begun = time.process_time()
+    def _map_blocks(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]:
+        started_at = time.process_time()
         blocks = range(self.form.blocks.count)
-        found = [question(self.form, k, self._threads, *arguments) for k in blocks]
-        self._note("", time.process_time() - begun, _resident())
-        return found
+        results = [function(self.form, k, self._threads, *arguments) for k in blocks]
+        self._record_usage("", time.process_time() - started_at, _resident())
+        return results
 
 
-class OnDask(Engine):
-    """Blocks as tasks of Dask, for any worker.
+class DaskEngine(Engine):
+    """Blocks as Dask tasks, for any worker.
 
-    A task that is bound to a worker, even loosely, is never run once all workers were lost at one time,
-    though others came since.
+    Tasks are not bound to workers, not even loosely: such a task would never run once all workers were
+    lost at the same time, even if others came since.
     """
 
     def __init__(self, form: Sharded, client: Any) -> None:
@@ -91,75 +91,75 @@ class OnDask(Engine):
         self._client, self._size = client, len(pickle.dumps(form))
         largest = max(form.blocks.nbytes)
         limits = {w["memory_limit"] for w in self._workers().values() if w["memory_limit"]}
-        if limits and min(limits) < _LEAST_MEMORY * largest:
+        if limits and min(limits) < _MIN_MEMORY_BLOCKS * largest:
             raise EngineError(
                 f"a Dask worker may use {min(limits) / 2**20:.0f} MiB, and the largest block has "
-                f"{largest / 2**20:.0f} MiB, of which a worker needs {_LEAST_MEMORY:g} times as much: "
-                "give workers more memory, or the blocks fewer rows"
+                f"{largest / 2**20:.0f} MiB, but a worker needs {_MIN_MEMORY_BLOCKS:g} times as much: "
+                "give workers more memory, or blocks fewer rows"
             )
 
     def _workers(self) -> dict[str, Any]:
-        # the client's own `scheduler_info` is overwritten, without workers, every two seconds
-        known = self._client.sync(self._client.scheduler.identity, n_workers=-1)
-        return dict(known["workers"])
+        # every two seconds the client replaces its `scheduler_info` by one without workers
+        scheduler_info = self._client.sync(self._client.scheduler.identity, n_workers=-1)
+        return dict(scheduler_info["workers"])
 
-    def _answers(self, question: Question, arguments: tuple[Any, ...]) -> list[Any]:
+    def _map_blocks(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]:
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415 - optional
 
         try:
-            return self._gathered(question, arguments)
+            return self._submit_and_gather(function, arguments)
         except KilledWorker as killed:
             block = self.form.blocks.names[int(str(killed.task).split("-")[2])]
             raise EngineError(
                 f"{block}: more than {killed.allowed_failures} workers died one after another while "
-                "they had it or a block beside it: give workers more memory, or the blocks fewer rows"
+                "processing it or a block next to it: give workers more memory, or blocks fewer rows"
             ) from None
         except (CancelledError, OSError) as error:
             raise EngineError(
                 f"the Dask scheduler is lost in round {self.rounds} ({type(error).__name__})"
             ) from None
 
-    def _gathered(self, question: Question, arguments: tuple[Any, ...]) -> list[Any]:
+    def _submit_and_gather(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]:
         from distributed import wait  # noqa: PLC0415 - optional
 
-        before, futures, blocks = self._workers(), list[Any](), self.form.blocks.count
+        workers_before, futures, blocks = self._workers(), list[Any](), self.form.blocks.count
         for k in range(blocks):
-            name = f"{question.__name__}-{self.rounds}-{k}-{time.monotonic_ns()}"
-            task = _answer, question, self.form, k, arguments
+            name = f"{function.__name__}-{self.rounds}-{k}-{time.monotonic_ns()}"
+            task = _run_task, function, self.form, k, arguments
             futures.append(self._client.submit(*task, key=name, pure=False))
         self.bytes_moved += blocks * (self._size + len(pickle.dumps(arguments)))
         times_without = 0
         while True:
             with suppress(TimeoutError), self._client.as_current():
-                wait(futures, timeout=_LOST_AFTER)
+                wait(futures, timeout=_LOST_AFTER_S)
                 break
             times_without = 0 if self._workers() else times_without + 1
-            if times_without > 1:  # the first may be while they are being replaced
+            if times_without > 1:  # once may happen while workers are being replaced
                 raise EngineError(f"the Dask cluster has lost all workers in round {self.rounds}")
-        found = list[Any]()
+        results = list[Any]()
         for answer, process, cpu_seconds, memory in self._client.gather(futures):
-            self._note(process, cpu_seconds, memory)
+            self._record_usage(process, cpu_seconds, memory)
             self.bytes_moved += len(answer)
-            found.append(pickle.loads(answer))
-        lost = set(before).difference(self._workers())
+            results.append(pickle.loads(answer))
+        lost = set(workers_before).difference(self._workers())
         if lost:
             _log.warning("round %d: workers lost: %d; others answered", self.rounds, len(lost))
-        return found
+        return results
 
 
 @contextmanager
-def engine_of(
+def open_engine(
     name: str, form: Sharded, address: str | None, workers: int | None, memory_limit: str | None
 ) -> Generator[Engine, None, None]:
-    """Yield an engine by its name; the cluster that it makes ends with it."""
+    """Yield an engine by its name; a cluster started for it is closed afterwards."""
     if name == "here":
-        yield Here(form)
+        yield LocalEngine(form)
         return
     distributed = import_optional("distributed", "engine: dask", "dualgap[dask]")
     with tempfile.TemporaryDirectory(prefix="dualgap-", ignore_cleanup_errors=True) as folder:
-        made = None
+        cluster = None
         if address is None:
-            made = distributed.LocalCluster(
+            cluster = distributed.LocalCluster(
                 n_workers=workers or Threads().count,
                 threads_per_worker=1,
                 memory_limit=memory_limit,
@@ -167,50 +167,50 @@ def engine_of(
                 silence_logs=logging.CRITICAL,
                 local_directory=folder,
                 scheduler_kwargs={
-                    "allowed_failures": _FAILURES,
+                    "allowed_failures": _ALLOWED_FAILURES,
                     "dashboard_address": "127.0.0.1:0",
                 },
             )
         try:
-            with _connected(made or address) as client:
-                yield OnDask(form, client)
+            with _connect(cluster or address) as client:
+                yield DaskEngine(form, client)
         finally:
-            if made is not None:
-                made.close()
+            if cluster is not None:
+                cluster.close()
 
 
 @contextmanager
-def _connected(scheduler: Any) -> Generator[Any, None, None]:
-    """Yield a client of a scheduler that has workers; EngineError if there is none."""
+def _connect(scheduler: Any) -> Generator[Any, None, None]:
+    """Yield a client of a scheduler with workers; raise EngineError if there is none."""
     from distributed import Client  # noqa: PLC0415 - optional
 
     try:
-        client = Client(scheduler, set_as_default=False, timeout=_LOST_AFTER)
+        client = Client(scheduler, set_as_default=False, timeout=_LOST_AFTER_S)
     except OSError:
         raise EngineError(
-            f"address: no Dask scheduler answers at {scheduler} within {_LOST_AFTER:g} s: start one "
-            "with `dask scheduler`, or leave out the address"
+            f"address: no Dask scheduler answers at {scheduler} within {_LOST_AFTER_S:g} s: start one "
+            "with `dask scheduler`, or leave out `address`"
         ) from None
     with client:
         try:
-            client.wait_for_workers(1, timeout=_LOST_AFTER)
+            client.wait_for_workers(1, timeout=_LOST_AFTER_S)
         except TimeoutError:
             raise EngineError(
-                f"the Dask cluster has no worker after {_LOST_AFTER:g} s: start some with "
+                f"the Dask cluster has no worker after {_LOST_AFTER_S:g} s: start some with "
                 f"`dask worker {client.scheduler_info()['address']}`"
             ) from None
         yield client
 
 
-def _answer(
-    question: Question, form: Sharded, k: int, arguments: tuple[Any, ...]
+def _run_task(
+    function: BlockFunction, form: Sharded, k: int, arguments: tuple[Any, ...]
 ) -> tuple[bytes, str, float, int]:
-    """Return the answer of one block, and the process's name, CPU seconds and largest memory."""
-    from distributed import get_worker  # noqa: PLC0415 - where a task runs it is there
+    """Return the pickled result for one block, the worker's address, CPU seconds and peak memory."""
+    from distributed import get_worker  # noqa: PLC0415 - installed where tasks run
 
-    begun = time.thread_time()
-    answer = pickle.dumps(question(form, k, 1, *arguments))
-    return answer, str(get_worker().address), time.thread_time() - begun, _resident()
+    started_at = time.thread_time()
+    answer = pickle.dumps(function(form, k, 1, *arguments))
+    return answer, str(get_worker().address), time.thread_time() - started_at, _resident()
 
 
 def _resident() -> int:

@@ -1,8 +1,8 @@
-"""What is asked of each block in a round: pure functions of the block and of what the driver sent.
+"""The computations on each block in a round: pure functions of the block and the driver's arguments.
 
-A round is one question to every block, and its answers are added in the order of the blocks, so that
-they do not depend on where or when each was found. Rows of a block are looked at in parts of a fixed
-length, each on one thread of linear algebra, and these are added in their order too.
+The results are added in the order of the blocks, so that sums do not depend on where or when each was
+computed. Within a block, parts of a fixed number of rows are processed, each with one thread of linear
+algebra, and added in their order too.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock, normal
 from dualgap.solvers.numerics.rows import FAST, as_rows, read_only
 
 T = TypeVar("T")
-# Where the objective is evaluated between w (0) and w' (1), and beyond.
-STEPS = np.concatenate([[0.0, 1 / 64, 1 / 32], np.linspace(1 / 16, 1, 16), [1.25, 1.5, 2.0]])
-# |u|, relative to the cost p, below which rows are as near as those on the kink; and how much the
-# distances of equal rows may then differ by rounding.
-_ALIKE, _ROUNDING = 1e-6, 1e-9
-_MORE = 4  # times as many rows are looked at where half of them are equal to others
-FEW_STEPS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0])  # of smooth losses
+# where the objective is evaluated from w (0) to w' (1), and beyond
+STEP_LENGTHS = np.concatenate([[0.0, 1 / 64, 1 / 32], np.linspace(1 / 16, 1, 16), [1.25, 1.5, 2.0]])
+_KINK_RTOL = 1e-6  # |u| relative to the cost p below which rows count as being on the kink
+_DISTANCE_RTOL = 1e-9  # rounding in the distances of equal rows
+_SEARCH_GROWTH = 4  # factor on the candidates as long as half of them equal others
+NEWTON_STEPS = np.array(
+    [0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0]
+)  # for smooth losses
 
 
-class Rows(NamedTuple):
-    """Variables near the kink, one for all that are equal: keys (m,), X (m, d), y, ΣC, signs, p, x.
+class NearVariables(NamedTuple):
+    """Variables near the kink, equal ones merged: keys (m,), X (m, d), y, ΣC, signs, p, x.
 
-    `reach` is the largest |u| of one of them, with what rounding may add.
+    `reach` is an upper bound on their |u| that allows for rounding.
     """
 
     key: Vector
@@ -50,33 +51,33 @@ class Rows(NamedTuple):
     reach: Vector
 
     def rule(self, w: Vector, change: Vector, gamma: float, x: Vector) -> DualRule:
-        """Return the rule of dual variables with `x` (m,) of these."""
+        """Return the rule of dual variables with the values `x` (m,) for these."""
         rule = DualRule(w, change, gamma, float(self.reach.max()), self.key, x / self.C)
         return rule.sorted()
 
 
-class Far(NamedTuple):
-    """Sums over the variables β₊ and β₋: v (2, d + 1) with Σβ last, and the linear part of D (2,)."""
+class FarSums(NamedTuple):
+    """Sums over far variables β₊ and β₋: v (2, d + 1), with Σβ last, and the linear term of D (2,)."""
 
     v: Vector
     linear: Vector
 
-    def __add__(self, other: Far) -> Far:  # type: ignore[override]
-        return Far(self.v + other.v, self.linear + other.linear)
+    def __add__(self, other: FarSums) -> FarSums:  # type: ignore[override]
+        return FarSums(self.v + other.v, self.linear + other.linear)
 
     @classmethod
-    def zero(cls, d: int) -> Far:
-        """Return the sums over nothing, of d features."""
+    def zero(cls, d: int) -> FarSums:
+        """Return empty sums, for d features."""
         return cls(np.zeros((2, d + 1)), np.zeros(2))
 
 
-def total(parts: list[Far]) -> Far:
+def total(parts: list[FarSums]) -> FarSums:
     """Return the sums of all parts."""
-    return Far(sum(p.v for p in parts), sum(p.linear for p in parts))  # type: ignore[arg-type]
+    return FarSums(sum(p.v for p in parts), sum(p.linear for p in parts))  # type: ignore[arg-type]
 
 
 def _map(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
-    """Return f of each part of a block, on so many threads."""
+    """Return f of each part of a block, on the given number of threads."""
     with Threads().limited(1):
         if threads == 1:
             return [f(rows) for rows in block.pieces()]
@@ -84,198 +85,201 @@ def _map(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
             return list(pool.map(f, block.pieces()))
 
 
-def drawn(
+def draw_samples(
     form: Sharded, k: int, _threads: int, share: float, seed: int
 ) -> tuple[Any, Vector, Vector]:
-    """Return X, y and C of a share of a block's samples, drawn at random."""
+    """Return X, y and C of a random share of the block's samples."""
     block = form.blocks.read(k)
     count = min(block.y.size, int(np.ceil(share * block.y.size)))
     rows = np.sort(np.random.default_rng([seed, k]).choice(block.y.size, count, replace=False))
     return block.X[rows], block.y[rows], form.weights(block)[rows]
 
 
-def nearest(
-    form: Sharded, k: int, threads: int, w: Vector, share: float, known: DualRule | None
-) -> tuple[Rows, Far, Any, float]:
-    """Return a block's share of the variables nearest to their kink at `w`, by |u|/‖x‖.
+def find_nearest(
+    form: Sharded, k: int, threads: int, w: Vector, share: float, rule: DualRule | None
+) -> tuple[NearVariables, FarSums, Any, float]:
+    """Return the block's `share` of variables nearest to their kink at `w`, by |u|/‖x‖.
 
-    And of all others the sums of x = C·[u < 0] and the majoriser's Hessian (d + 1, d + 1); and the loss
-    of all.
+    Also the sums of x = C·[u < 0] and the majoriser's Hessian (d + 1, d + 1) over all others, and the
+    loss of all.
     """
     block = form.blocks.read(k)
     count, m, d = len(_pieces(form, block)), block.y.size, form.blocks.d
     u, distance = np.empty((count, m)), np.empty((count, m))
 
-    def look(rows: slice) -> float:
+    def evaluate(rows: slice) -> float:
         part, loss = block.part(rows), 0.0
         X, C, f = part.X, form.weights(part), scores(part.X, w)
         squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(1)
         for number, piece in enumerate(_pieces(form, part)):
             u[number, rows] = piece.residual(f)
-            size = np.abs(u[number, rows]) + _ALIKE * np.abs(piece.cost)
+            size = np.abs(u[number, rows]) + _KINK_RTOL * np.abs(piece.cost)
             distance[number, rows] = size / np.sqrt(np.maximum(squares, 1e-300))
             loss += float(C @ np.maximum(-u[number, rows], 0.0))
         return loss
 
-    losses = _map(look, block, threads)
-    taken = min(u.size, int(np.ceil(share * u.size)))
-    key, one, chosen, kind = _distinct(block, k, distance, taken)
+    losses = _map(evaluate, block, threads)
+    count_needed = min(u.size, int(np.ceil(share * u.size)))
+    key, first, chosen, kind = _distinct(block, k, distance, count_needed)
     far = np.ones((count, m), bool)
     far.ravel()[chosen] = False
 
-    def add(rows: slice) -> tuple[Far, Any]:
+    def add(rows: slice) -> tuple[FarSums, Any]:
         part, h = block.part(rows), np.zeros(rows.stop - rows.start)
-        C, sides = form.weights(part), Sides(1, h.size)
+        C, sides = form.weights(part), SideSums(1, h.size)
         for number, piece in enumerate(_pieces(form, part)):
-            own, left = u[number, rows], far[number, rows]
-            sides.add(0, piece, np.where(left & (own < 0), C, 0.0))
-            h += np.where(left, curvature(own, C), 0.0)
+            residuals, is_far = u[number, rows], far[number, rows]
+            sides.add(0, piece, np.where(is_far & (residuals < 0), C, 0.0))
+            h += np.where(is_far, curvature(residuals, C), 0.0)
         return sides.sums(part.X)[0], (hessian(part.X, h) if h.any() else None)
 
-    sums, H = Far.zero(d), np.zeros((d + 1, d + 1))
-    for own, part in _map(add, block, threads):
-        sums, H = sums + own, H if part is None else H + part
-    pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(one, max(1, m))
-    C: Any = np.bincount(kind, form.weights(block)[chosen % max(1, m)], one.size)
+    sums, H = FarSums.zero(d), np.zeros((d + 1, d + 1))
+    for part_sums, part_H in _map(add, block, threads):
+        sums, H = sums + part_sums, H if part_H is None else H + part_H
+    pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(first, max(1, m))
+    C: Any = np.bincount(kind, form.weights(block)[chosen % max(1, m)], first.size)
     sign, cost = (
         np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
     )
-    start = np.where(u.ravel()[one] < 0, C, 0.0)
-    if known is not None and known.keys.size:
-        at = np.minimum(np.searchsorted(known.keys, key), known.keys.size - 1)
-        inside = (known.keys[at] == key) & (known.shares[at] > 0) & (known.shares[at] < 1)
-        start = np.where(inside, known.shares[at] * C, start)
-    reach = np.abs(u.ravel()[one]).max(initial=0.0) + _ALIKE * np.abs(cost).max(initial=0.0)
-    rows = Rows(key, block.X[row_of], block.y[row_of], C, sign, cost, start, np.full(1, reach))
-    return rows, sums, H, sum(losses)
+    start = np.where(u.ravel()[first] < 0, C, 0.0)
+    if rule is not None and rule.keys.size:
+        index = np.minimum(np.searchsorted(rule.keys, key), rule.keys.size - 1)
+        inside = (rule.keys[index] == key) & (rule.shares[index] > 0) & (rule.shares[index] < 1)
+        start = np.where(inside, rule.shares[index] * C, start)
+    reach = np.abs(u.ravel()[first]).max(initial=0.0) + _KINK_RTOL * np.abs(cost).max(initial=0.0)
+    X, y = block.X[row_of], block.y[row_of]
+    near = NearVariables(key, X, y, C, sign, cost, start, np.full(1, reach))
+    return near, sums, H, sum(losses)
 
 
 def _distinct(
-    block: Block, k: int, distance: Any, taken: int
+    block: Block, k: int, distance: Any, count_needed: int
 ) -> tuple[Vector, Indices, Indices, Indices]:
-    """Return the variables nearest to their kink: so many distinct ones, and all that are equal to them.
+    """Return the given number of distinct variables nearest to their kink, and all equal to them.
 
-    The first array has the key of each kind, the second one variable of each, the third all of them,
-    the fourth their kinds.
+    Returns the key of each distinct variable, its index, the indices of all variables equal to one of
+    them, and the position of that one.
     """
-    count, near, first, kind = taken, np.arange(0), np.arange(0), np.arange(0)
+    count, candidates, first, kind = count_needed, np.arange(0), np.arange(0), np.arange(0)
     keys = np.zeros(0)
     reach = np.inf
-    while near.size < distance.size and 2 * first.size <= taken:
-        whole = count >= distance.size
-        reach = np.inf if whole else float(np.partition(distance, count, axis=None)[count])
-        near = np.flatnonzero(distance <= reach * (1.0 + 2 * _ROUNDING))
-        keys, first, kind = np.unique(_keys(block, k, near), return_index=True, return_inverse=True)
-        count *= _MORE
-    away = distance.ravel()[near[first]]
-    complete = int(np.count_nonzero(away <= reach * (1.0 + _ROUNDING)))
-    kept = np.argsort(away, kind="stable")[: min(taken, complete)]
-    place = np.full(first.size, -1)
-    place[kept] = np.arange(kept.size)
-    inside = place[kind] >= 0
-    return keys[kept], near[first[kept]], near[inside], place[kind[inside]]
+    while candidates.size < distance.size and 2 * first.size <= count_needed:
+        all_included = count >= distance.size
+        reach = np.inf if all_included else float(np.partition(distance, count, axis=None)[count])
+        candidates = np.flatnonzero(distance <= reach * (1.0 + 2 * _DISTANCE_RTOL))
+        keys = _keys(block, k, candidates)
+        keys, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+        count *= _SEARCH_GROWTH
+    distances = distance.ravel()[candidates[first]]
+    complete = int(np.count_nonzero(distances <= reach * (1.0 + _DISTANCE_RTOL)))
+    order = np.argsort(distances, kind="stable")[: min(count_needed, complete)]
+    rank = np.full(first.size, -1)
+    rank[order] = np.arange(order.size)
+    is_kept = rank[kind] >= 0
+    return keys[order], candidates[first[order]], candidates[is_kept], rank[kind[is_kept]]
 
 
 def _keys(block: Block, k: int, variables: Indices) -> Vector:
-    """Return the keys of variables of block k, of which number p·m + i is piece p of sample i."""
+    """Return the keys of variables of block k; index p·m + i means piece p of sample i."""
     piece_of, row_of = np.divmod(variables, max(1, block.y.size))
     keys = np.empty(variables.size)
     for piece in np.unique(piece_of):
-        own = piece_of == piece
-        keys[own] = variable_keys(block, row_of[own], int(piece), k)
+        is_piece = piece_of == piece
+        keys[is_piece] = variable_keys(block, row_of[is_piece], int(piece), k)
     return keys
 
 
-def compared(
+def compare_models(
     form: Sharded, k: int, threads: int, w: Vector, ends: list[Vector], rules: list[DualRule]
-) -> tuple[Any, list[Far]]:
-    """Return the losses at `STEPS` from w to each of `ends`, and the far sums of each rule."""
+) -> tuple[Any, list[FarSums]]:
+    """Return the losses at `STEP_LENGTHS` from w to each of `ends`, and the far sums of each rule."""
     block = form.blocks.read(k)
-    together = np.column_stack([w, *ends])
+    columns = np.column_stack([w, *ends])
 
-    def look(rows: slice) -> tuple[Any, list[Far]]:
+    def evaluate(rows: slice) -> tuple[Any, list[FarSums]]:
         part = block.part(rows)
-        C, F = form.weights(part), scores(part.X, together).T
-        values, sides = np.zeros((len(ends), STEPS.size)), Sides(len(ends), C.size)
+        C, F = form.weights(part), scores(part.X, columns).T
+        values, sides = np.zeros((len(ends), STEP_LENGTHS.size)), SideSums(len(ends), C.size)
         for number, piece in enumerate(_pieces(form, part)):
             u = piece.residual(F[0])
-            given, _ = rules[0].given(u, number, k, part)  # they have the same keys
+            near, _ = rules[0].given(u, number, k, part)  # all rules have the same keys
             for c, rule in enumerate(rules):
                 du = piece.sign * (F[c + 1] - F[0])
-                values[c] += hinges(u, du, C, STEPS)
+                values[c] += hinge_sums(u, du, C, STEP_LENGTHS)
                 x = followed(u, du, C, rule.gamma)
-                x[given] = 0.0
+                x[near] = 0.0
                 sides.add(c, piece, x)
         return values, sides.sums(part.X)
 
-    values, sums = np.zeros((len(ends), STEPS.size)), [Far.zero(form.blocks.d)] * len(ends)
-    for own, each in _map(look, block, threads):
-        values, sums = values + own, [a + b for a, b in zip(sums, each, strict=True)]
+    values = np.zeros((len(ends), STEP_LENGTHS.size))
+    sums = [FarSums.zero(form.blocks.d)] * len(ends)
+    for part_values, part_sums in _map(evaluate, block, threads):
+        values, sums = values + part_values, [a + b for a, b in zip(sums, part_sums, strict=True)]
     return values, sums
 
 
-def smooth(
+def evaluate_smooth(
     form: Sharded, k: int, threads: int, w: Vector, end: Vector
-) -> tuple[Vector, Vector, Far, Any]:
-    """Return the losses at `FEW_STEPS` to `end`; there −gradient (d + 1,), β's sums, the Hessian."""
+) -> tuple[Vector, Vector, FarSums, Any]:
+    """Return losses at `NEWTON_STEPS` to `end`, and at `end` −gradient (d + 1,), β's sums, Hessian."""
     block, d = form.blocks.read(k), form.blocks.d
     loss: Any = form.loss
 
-    def look(rows: slice) -> tuple[Vector, Vector, Far, Any]:
+    def evaluate(rows: slice) -> tuple[Vector, Vector, FarSums, Any]:
         part = block.part(rows)
         C, y = form.weights(part), part.y
         f, g = scores(part.X, w), scores(part.X, end)
-        values = np.array([C @ loss.value(y, f + t * (g - f)) for t in FEW_STEPS])
+        values = np.array([C @ loss.value(y, f + t * (g - f)) for t in NEWTON_STEPS])
         beta = -C * loss.subgradient(y, g)
         v, linear = np.zeros((2, d + 1)), np.zeros(2)
-        for side, own in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
-            v[side, :-1], v[side, -1] = part.X.T @ own, own.sum()
-            linear[side] = -(C @ loss.conjugate(y, -own / C))
-        return values, v.sum(axis=0), Far(v, linear), hessian(part.X, C * loss.curvature(y, g))
+        for side, beta_side in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
+            v[side, :-1], v[side, -1] = part.X.T @ beta_side, beta_side.sum()
+            linear[side] = -(C @ loss.conjugate(y, -beta_side / C))
+        return values, v.sum(axis=0), FarSums(v, linear), hessian(part.X, C * loss.curvature(y, g))
 
-    values, gradient, H = np.zeros(FEW_STEPS.size), np.zeros(d + 1), np.zeros((d + 1, d + 1))
-    sums = Far.zero(d)
-    for own in _map(look, block, threads):
-        values, gradient, H = values + own[0], gradient + own[1], H + own[3]
-        sums = sums + own[2]
+    values, gradient, H = np.zeros(NEWTON_STEPS.size), np.zeros(d + 1), np.zeros((d + 1, d + 1))
+    sums = FarSums.zero(d)
+    for part in _map(evaluate, block, threads):
+        values, gradient, H = values + part[0], gradient + part[1], H + part[3]
+        sums = sums + part[2]
     return values, gradient, sums, H
 
 
-class Sides:
-    """β₊ and β₋ (2·count, m) of several dual variables of the same samples, and their linear parts."""
+class SideSums:
+    """β₊ and β₋ (2·count, m) of several dual points of the same samples, and their linear terms."""
 
     def __init__(self, count: int, m: int) -> None:
         self.beta, self.linear = np.zeros((2 * count, m)), np.zeros(2 * count)
 
-    def add(self, c: int, piece: Piece | Rows, x: Vector) -> None:
-        """Add variables x (m,) of a piece of the loss, or of rows near, to the c-th."""
-        beta, paid = piece.sign * x, piece.cost * x
-        for side, own in enumerate((piece.sign > 0, piece.sign < 0), 2 * c):
-            self.beta[side] += np.where(own, beta, 0.0)
-            self.linear[side] -= np.where(own, paid, 0.0).sum()
+    def add(self, c: int, piece: Piece | NearVariables, x: Vector) -> None:
+        """Add the variables x (m,) of a piece of the loss, or near ones, to the c-th point."""
+        beta, costs = piece.sign * x, piece.cost * x
+        for side, on_side in enumerate((piece.sign > 0, piece.sign < 0), 2 * c):
+            self.beta[side] += np.where(on_side, beta, 0.0)
+            self.linear[side] -= np.where(on_side, costs, 0.0).sum()
 
-    def sums(self, X: Any) -> list[Far]:
-        """Return the sums over the samples `X` (m, d) of each."""
+    def sums(self, X: Any) -> list[FarSums]:
+        """Return the sums of each point over the samples `X` (m, d)."""
         v = np.column_stack([self.beta @ X, self.beta.sum(axis=1)])
-        return [Far(v[i : i + 2], self.linear[i : i + 2]) for i in range(0, len(v), 2)]
+        return [FarSums(v[i : i + 2], self.linear[i : i + 2]) for i in range(0, len(v), 2)]
 
 
 def _pieces(form: Sharded, block: Block) -> list[Piece]:
-    """Return those of a loss that has some."""
+    """Return the pieces of a piecewise linear loss."""
     pieces = form.loss.dual_pieces(block.y)
     assert pieces is not None
     return pieces
 
 
 def hessian(X: Any, h: Any) -> Any:
-    """Return Σ hᵢ(xᵢ, 1)(xᵢ, 1)ᵀ, whole."""
+    """Return Σ hᵢ(xᵢ, 1)(xᵢ, 1)ᵀ, both triangles."""
     d = X.shape[1]
     H = np.empty((d + 1, d + 1))
     if scipy.sparse.issparse(X):
-        used = np.flatnonzero(h)
+        nonzero = np.flatnonzero(h)
         empty = read_only(np.empty(0))
-        rows = as_rows(X), read_only(used), read_only(np.ones(used.size))
-        lower = normal_matrix(VariableBlock(*rows, *(empty,) * 5), h[used], d)
+        rows = as_rows(X), read_only(nonzero), read_only(np.ones(nonzero.size))
+        lower = normal_matrix(VariableBlock(*rows, *(empty,) * 5), h[nonzero], d)
         H[:-1, :-1] = lower + np.tril(lower, -1).T
     else:
         Z = X * np.sqrt(h)[:, None]
@@ -286,18 +290,18 @@ def hessian(X: Any, h: Any) -> Any:
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def hinges(u: Vector, du: Vector, C: Vector, steps: Vector) -> Vector:
-    """Return Σ Cᵢ·max(0, −(uᵢ + t·duᵢ)) for each of the increasing `steps`, the first of which is 0."""
+def hinge_sums(u: Vector, du: Vector, C: Vector, steps: Vector) -> Vector:
+    """Return Σ Cᵢ·max(0, −(uᵢ + t·duᵢ)) for each of the increasing `steps`, the first being 0."""
     constant, slope = np.zeros(steps.size + 1), np.zeros(steps.size + 1)
     for i in range(u.size):
-        begin, end = 0, steps.size
-        if u[i] * du[i] < 0:  # the loss begins or ends at −u/du
-            at = np.searchsorted(steps, -u[i] / du[i])
-            begin, end = (0, at) if u[i] < 0 else (at, end)
+        first, end = 0, steps.size
+        if u[i] * du[i] < 0:  # the loss starts or ends at −u/du
+            position = np.searchsorted(steps, -u[i] / du[i])
+            first, end = (0, position) if u[i] < 0 else (position, end)
         elif u[i] > 0 or (u[i] == 0 and du[i] >= 0):
             continue
-        constant[begin] -= C[i] * u[i]
-        slope[begin] -= C[i] * du[i]
+        constant[first] -= C[i] * u[i]
+        slope[first] -= C[i] * du[i]
         constant[end] += C[i] * u[i]
         slope[end] += C[i] * du[i]
     return np.cumsum(constant)[:-1] + steps * np.cumsum(slope)[:-1]

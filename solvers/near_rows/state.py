@@ -1,4 +1,4 @@
-"""What near rows has found so far, by the sums of its rounds, and where it goes on from."""
+"""State of near rows between rounds: the best bounds so far, and where to continue."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Claim, FormPoint, Sharded
 from dualgap.problems.projection import project
 from dualgap.solvers.near_rows.engines import Engine
-from dualgap.solvers.near_rows.rounds import Far, Rows, Sides
+from dualgap.solvers.near_rows.rounds import FarSums, NearVariables, SideSums
 
 
-class State:
-    """The best weights and dual variables so far, by the sums of the rounds.
+class RoundState:
+    """The best weights and dual variables so far, judged by the sums of the rounds.
 
     Attributes
     ----------
-    idle : rounds since either became better.
-    place : vectors that the next iteration follows from; empty before the first.
+    idle : rounds since either improved.
+    position : vectors that determine the next iteration; empty before the first.
     note : a sentence for the record.
     """
 
@@ -29,25 +29,25 @@ class State:
         self.w = np.zeros(form.blocks.d + 1)
         self.primal, self.dual, self.idle = np.inf, 0.0, 0
         self.rule = DualRule.at(self.w).scaled(0.0, 0.0)
-        self.place, self.note = list[Vector](), ""
+        self.position, self.note = list[Vector](), ""
 
-    def numbers(self) -> dict[str, Any]:
-        """Return all of it as arrays."""
+    def arrays(self) -> dict[str, Any]:
+        """Return the state as arrays."""
         engine = self.engine
         counts = engine.rounds, engine.bytes_moved, engine.cpu_seconds
-        own = {"best": [self.primal, self.dual, self.idle], "counts": counts}
-        place = {f"place_{i}": vector for i, vector in enumerate(self.place)}
-        return {"w": self.w, "rule": self.rule.packed(), **own, **place}
+        best = {"best": [self.primal, self.dual, self.idle], "counts": counts}
+        position = {f"place_{i}": vector for i, vector in enumerate(self.position)}
+        return {"w": self.w, "rule": self.rule.packed(), **best, **position}
 
-    def restore(self, numbers: dict[str, Any]) -> None:
-        """Go on from what `numbers` returned."""
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Restore the state from the result of `arrays`."""
         d, engine = self.form.blocks.d, self.engine
-        self.w, self.rule = numbers["w"], DualRule.unpacked(numbers["rule"], d)
-        self.primal, self.dual, self.idle = numbers["best"]
-        rounds, moved, seconds = numbers["counts"]
-        engine.rounds, engine.bytes_moved, engine.cpu_seconds = int(rounds), int(moved), seconds
-        self.place = [numbers[name] for name in sorted(numbers) if name.startswith("place")]
-        self.note = f"went on from round {engine.rounds} of a run that was ended"
+        self.w, self.rule = arrays["w"], DualRule.unpacked(arrays["rule"], d)
+        self.primal, self.dual, self.idle = arrays["best"]
+        rounds, sent, seconds = arrays["counts"]
+        engine.rounds, engine.bytes_moved, engine.cpu_seconds = int(rounds), int(sent), seconds
+        self.position = [arrays[name] for name in sorted(arrays) if name.startswith("place")]
+        self.note = f"continued from round {engine.rounds} of an interrupted run"
 
     @property
     def gap(self) -> float:
@@ -56,34 +56,34 @@ class State:
             return 0.0 if self.primal <= 0 else np.inf
         return max(0.0, self.primal - self.dual) / self.primal
 
-    def saw(self, w: Vector, losses: float) -> None:
-        """Note the losses at weights."""
-        self.reached(w, losses + 0.5 * norm2(w))
+    def record_losses(self, w: Vector, losses: float) -> None:
+        """Record the losses at the weights."""
+        self.record_objective(w, losses + 0.5 * norm2(w))
 
-    def reached(self, w: Vector, value: float) -> None:
-        """Note the objective at weights."""
+    def record_objective(self, w: Vector, value: float) -> None:
+        """Record the objective at the weights."""
         self.idle += 1
         if value < self.primal:
             self.w, self.primal, self.idle = w, value, 0
 
-    def bounded(self, rule: DualRule, near: Rows | None, far: Far) -> None:
-        """Note a rule's dual variables: those near, balanced if need be, and the sums of all others."""
+    def record_bound(self, rule: DualRule, near: NearVariables | None, far: FarSums) -> None:
+        """Record a rule's dual point: near variables, balanced if necessary, and sums of the others."""
         if near is not None:
             x = near.x
             if self.form.intercept:
                 x = _balanced(x, near, -float(far.v[:, -1].sum()))
             rule = near.rule(rule.w, rule.change, rule.gamma, x)
-            sides = Sides(1, x.size)
+            sides = SideSums(1, x.size)
             sides.add(0, near, x)
-            (own,) = sides.sums(near.X)
-            far = far + own
+            (near_sums,) = sides.sums(near.X)
+            far = far + near_sums
         v, linear = far
         above, below, scales = float(v[0, -1]), -float(v[1, -1]), [1.0, 1.0]
         if self.form.intercept and above != below:
             larger = int(below > above)
             scales[larger] = min(above, below) / max(above, below)
-        both, gain = scales @ v, float(scales @ linear)
-        size = norm2(both)
+        v_sum, gain = scales @ v, float(scales @ linear)
+        size = norm2(v_sum)
         s = float(np.clip(gain / size, 0.0, 1.0)) if size > 0 and near is not None else 1.0
         value = s * gain - 0.5 * s * s * size
         if value > self.dual:
@@ -91,7 +91,7 @@ class State:
             self.rule = rule.scaled(s * scales[0], s * scales[1])
 
     def point(self, claim: Claim) -> FormPoint:
-        """Return what is best so far."""
+        """Return the best point so far."""
         engine = self.engine
         counters = {
             "rounds": engine.rounds,
@@ -111,18 +111,19 @@ class State:
         )
 
 
-def _balanced(x: Vector, near: Rows, wanted: float) -> Vector:
-    """Return `x` moved so that Σ sign·x is `wanted`, those between 0 and C if they can."""
-    for moved in (np.flatnonzero((x > 0) & (x < near.C)), np.arange(x.size)):
-        if not moved.size:
+def _balanced(x: Vector, near: NearVariables, target: float) -> Vector:
+    """Return `x` with Σ sign·x = `target`, changing only those between 0 and C if that suffices."""
+    for chosen in (np.flatnonzero((x > 0) & (x < near.C)), np.arange(x.size)):
+        if not chosen.size:
             continue
-        sign, left = near.sign[moved], wanted - float(near.sign @ x - near.sign[moved] @ x[moved])
+        sign = near.sign[chosen]
+        remaining = target - float(near.sign @ x - sign @ x[chosen])
         try:
-            found = project(x[moved], np.zeros(moved.size), near.C[moved], sign, left)
+            projected = project(x[chosen], np.zeros(chosen.size), near.C[chosen], sign, remaining)
         except ValueError:
             continue
         x = x.copy()
-        x[moved] = found
+        x[chosen] = projected
         return x
     return x
 

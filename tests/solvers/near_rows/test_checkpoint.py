@@ -42,7 +42,7 @@ def test_what_goes_on_from_a_stopped_run_ends_at_the_same_answer(loss, tmp_path)
     stopped.close()
     first, *rest = _solver(tmp_path).points(_form(loss))
     assert first.iterations >= 3
-    assert "went on from round" in first.note
+    assert "continued from round" in first.note
     np.testing.assert_array_equal(_numbers(rest[-1]), _numbers(whole))
     assert list(tmp_path.iterdir()) == []  # nothing to go on from is left
 
@@ -81,6 +81,6 @@ def test_a_killed_driver_is_gone_on_from_by_resume(tmp_path):
     assert list(tmp_path.glob("out/checkpoints/*/*.npz"))
     subprocess.run([*command, "--resume"], cwd=tmp_path, check=True)
     log = (tmp_path / "out" / "runs.jsonl").read_text()
-    assert "went on from round" in log
+    assert "continued from round" in log
     assert '"solved"' in log
     assert not (tmp_path / "out" / "checkpoints").exists()

@@ -88,7 +88,7 @@ def test_a_block_that_a_worker_finds_missing_is_named(address, tmp_path):
 
 
 def test_an_address_without_a_scheduler_is_told(monkeypatch):
-    monkeypatch.setattr(engines, "_LOST_AFTER", 0.5)
+    monkeypatch.setattr(engines, "_LOST_AFTER_S", 0.5)
     solver = NearRows(engine="dask", address="tcp://127.0.0.1:9")
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
         next(solver.points(_form(GeneratedSource(**DRAWN))))

@@ -1,12 +1,12 @@
-"""The whole regularisation path, certified: finitely many answers of which one is good at each C.
+"""The whole regularisation path, certified: finitely many answers, one of which is good at each C.
 
-An answer found at C bounds the optimum at every C' from both sides
-(`dualgap.problems.answers.parametric_bounds`), so it is good enough on an interval around C that follows
-from its two bounds. The next C is taken where its own interval is likely to begin at the end of the one
-before; a hole that stays is filled from its middle (Giesen, Jaggi & Laue 2012; Ndiaye et al. 2019). Each
-answer begins at the last one, and kernel values are kept from one C to the next. Along C and lam the
-bounds part as a square, so that a path takes about 1/√gap answers; along epsilon they part in proportion
-to the free αᵢ, and it takes about 1/gap.
+An answer at C bounds the optimum at every C' from both sides
+(`dualgap.problems.answers.parametric_bounds`), so it is good enough on an interval around C that the two
+bounds determine. The next C is chosen such that its interval is likely to start at the end of the last
+one; remaining holes are filled from their middles (Giesen, Jaggi & Laue 2012; Ndiaye et al. 2019). Each
+solve starts at the previous answer, and kernel values are kept from one C to the next. Along C and lam
+the bounds separate quadratically, so that a path takes about 1/√gap answers; along epsilon they separate
+in proportion to the free αᵢ, and it takes about 1/gap.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.html_table import html_table, shown
 from dualgap.problems.validation import check_positive
 from dualgap.solvers.base import Solver, Status
-from dualgap.solvers.paths.interval import Ends, interval_of
+from dualgap.solvers.paths.interval import Ends, validate_interval
 from dualgap.solvers.running.defaults import default_solvers
 from dualgap.solvers.running.loop import solve
 from dualgap.solvers.running.solution import Solution
@@ -35,19 +35,19 @@ from dualgap.solvers.running.solution import Solution
 if TYPE_CHECKING:
     import pandas as pd
 
-_SHARE = 0.2  # of the gap, that each answer may have: a tenth more answers than exact ones would be
-_MOST = 0.5  # of the gap; with more an interval is too short for the next answer to meet it
-_AHEAD = 0.9  # of the last interval's half, expected of the next one
-_MOST_PIECES = 2000  # each of some milliseconds
-_INWARD = 1 - 2.0**-30  # of the gap, where an interval ends: rounding may not take its points out
+_GAP_FRACTION = 0.2  # target of each answer: takes a tenth more answers than exact ones would
+_MAX_GAP_FRACTION = 0.5  # above it intervals are too short for the next answer to reach
+_STEP_FRACTION = 0.9  # expected reach of the next answer, relative to the last one's
+_MAX_PIECES = 2000  # each takes a few milliseconds
+_END_GAP_FRACTION = 1 - 2.0**-30  # where an interval ends: leaves room for rounding
 
 
 class NoPath(Exception):
-    """There is no path: some answer has no certified gap, or too large a one, or the time is over.
+    """There is no path: an answer has no certified gap, or too large a one, or time ran out.
 
     Attributes
     ----------
-    answer : the one at which it ended; None if there are too many answers, or too few.
+    answer : the last answer; None if there are too many answers, or too few.
     """
 
     def __init__(self, message: str, answer: Solution | None = None) -> None:
@@ -56,8 +56,8 @@ class NoPath(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """An answer, and the values of the parameter from `low` to `high` at which it is good enough."""
+class PathPiece:
+    """An answer, and the values of the parameter, from `low` to `high`, at which it is good enough."""
 
     solution: Solution
     along: Along
@@ -66,24 +66,24 @@ class Piece:
 
     @property
     def value(self) -> float:
-        """The value of the parameter at which it was found."""
+        """The value of the parameter that it was solved at."""
         return self.along.own
 
     @property
     def alpha(self) -> Vector:
         """Its dual variables, shape (n,)."""
-        assert self.along.certificate.point.alpha is not None  # see `_piece`
+        assert self.along.certificate.point.alpha is not None  # see `_make_piece`
         return self.along.certificate.point.alpha
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """Answers of which one has a relative gap of at most `gap` at every value from `low` to `high`.
+    """Answers, one of which has a relative gap of at most `gap` at each value from `low` to `high`.
 
     Attributes
     ----------
     parameter : "C", "lam" or "epsilon".
-    pieces : the answers, in the order of the values at which they were found.
+    pieces : the answers, ordered by the values that they were solved at.
     """
 
     problem: Formulation
@@ -91,13 +91,13 @@ class Path:
     low: float
     high: float
     gap: float
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PathPiece, ...]
 
     @cached_property
     def breakpoints(self) -> Vector:
-        """Where one answer takes over from the last, both ends included, shape (pieces + 1,).
+        """The ends of the answers' ranges, shape (pieces + 1,).
 
-        Answer k stands for all values from breakpoints[k] to breakpoints[k + 1].
+        Answer k is used for all values from breakpoints[k] to breakpoints[k + 1].
         """
         ends = [
             0.5 * (max(right.low, left.value) + min(left.high, right.value))
@@ -105,43 +105,43 @@ class Path:
         ]
         return np.array([self.low, *ends, self.high])
 
-    def piece(self, value: float) -> Piece:
-        """Return the answer that stands for a value of the parameter, with its interval."""
+    def piece(self, value: float) -> PathPiece:
+        """Return the answer for a value of the parameter, with its interval."""
         if not self.low <= value <= self.high:
             raise ValueError(
                 f"{self.parameter}: must be within [{self.low:g}, {self.high:g}], where this path is "
-                f"certified, got {value!r}; solve_path takes another interval"
+                f"certified, got {value!r}; call solve_path with another interval"
             )
         return self.pieces[bisect_right(self.breakpoints[1:-1].tolist(), value)]
 
     def at(self, value: float) -> Solution:
         """Return an answer at a value of the parameter, certified there.
 
-        Its alpha bounds the optimum from below, its w and b from above; the decision function is that
-        of w and b, which are one piece's throughout.
+        Its alpha gives the lower bound on the optimum, its w and b the upper bound and the decision
+        function; w and b are constant on each piece.
 
         Raises
         ------
         ValueError
             If the value is outside the path.
         """
-        found = self.piece(value)
-        certificate = found.along.at(value)
+        chosen = self.piece(value)
+        certificate = chosen.along.at(value)
         return replace(
-            found.solution,
+            chosen.solution,
             problem=with_value(self.problem, self.parameter, value),
             point=certificate.point,
             target_gap=self.gap,
-            known=certificate,
+            precomputed=certificate,
         )
 
     @property
     def time_solve(self) -> float:
-        """Seconds that the answers took to find together."""
-        return _seconds(self.pieces)
+        """Total seconds of solving of all answers."""
+        return _total_seconds(self.pieces)
 
     def table(self) -> pd.DataFrame:
-        """Return a row for each answer: where it was found, where it stands, and its bounds."""
+        """Return one row per answer: its value of the parameter, its range, and its bounds."""
         import pandas as pd  # noqa: PLC0415 - slow to import
 
         rows = [
@@ -165,7 +165,7 @@ class Path:
         support = [np.count_nonzero(piece.alpha) for piece in self.pieces]
         rows = {
             self.parameter: f"{self.low:g} to {self.high:g}",
-            "answers": f"{len(self.pieces)}, of which one stands at every value",
+            "answers": f"{len(self.pieces)}, one for every value",
             "relative gap ≤": f"{self.gap:g} everywhere, certified",
             "support vectors": f"{min(support)} to {max(support)}",
             "seconds": shown(self.time_solve, ".3g"),
@@ -191,53 +191,53 @@ def solve_path(
     time_limit: float | None = None,
     gram: Gram | None = None,
 ) -> Path:
-    """Return answers of which one has a certified relative gap of at most `gap` at every C of a range.
+    """Return answers, one of which has a certified relative gap of at most `gap` at each C of a range.
 
     Parameters
     ----------
-    problem : a soft margin, a regression or a risk; its own C, lam or epsilon does not matter. Of
-        weights for each sample C is the largest, the others stay in proportion.
+    problem : a soft margin, a regression or a risk; its own C, lam or epsilon does not matter. If
+        samples have different weights, C is the largest, and the others stay in proportion.
     C, lam, epsilon : the interval (low, high) of the one parameter to follow: lam of a risk, epsilon
-        of a support vector regression, C of any formulation that has one.
+        of a support vector regression, C of any formulation that has it.
     gap : largest relative gap at any value, below 1.
-    solver : any solver for the problem; None takes the default. It has to reach half of `gap`.
-    time_limit : seconds of solving, of all answers together.
-    gram : the samples' Gram matrix, for several paths on the same samples, as `solve` takes it.
+    solver : any solver for the problem, which has to reach half of `gap`; None means the default.
+    time_limit : total seconds of solving.
+    gram : Gram matrix to share among paths on the same samples, as for `solve`.
 
     Raises
     ------
     ValueError
-        If an argument is not usable, or the problem has no such path.
+        If an argument is invalid, or the problem has no such path.
     NoPath
-        If the solver's answer is not good enough somewhere, or has no bounds, or the time is over.
+        If an answer is not good enough or has no bounds, or time ran out.
     """
-    given: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
-    parameter, low, high = interval_of(problem, given, gap)
+    intervals: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
+    parameter, low, high = validate_interval(problem, intervals, gap)
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     largest = with_value(problem, parameter, high)
-    solvers = [solver] if solver else default_solvers(largest, _SHARE * gap, from_start=True)
+    solvers = [solver] if solver else default_solvers(largest, _GAP_FRACTION * gap, from_start=True)
     gram = gram or Gram(problem.X, problem.kernel, keep=True)
-    pieces: list[Piece] = []
+    pieces: list[PathPiece] = []
     while (value := _next_value(pieces, low, high, parameter != "epsilon")) is not None:
-        left = None if time_limit is None else time_limit - _seconds(pieces)
-        if left is not None and left <= 0:
+        time_left = None if time_limit is None else time_limit - _total_seconds(pieces)
+        if time_left is not None and time_left <= 0:
             last = pieces[-1]
             raise NoPath(
-                f"the time limit of {time_limit:g} s ended with {len(pieces)} answers, which reach to "
+                f"the time limit of {time_limit:g} s ended with {len(pieces)} answers, up to "
                 f"{parameter} = {last.high:.6g}",
                 replace(last.solution, status=Status.TIME_LIMIT),
             )
-        place = sum(piece.value < value for piece in pieces)
+        index = sum(piece.value < value for piece in pieces)
         answer = solve(
             with_value(problem, parameter, value),
             solvers,
-            initial=_start(pieces[max(0, place - 1)], value) if pieces else None,
+            initial=_starting_point(pieces[max(0, index - 1)], value) if pieces else None,
             gram=gram,
-            target_gap=_SHARE * gap,
-            time_limit=left,
+            target_gap=_GAP_FRACTION * gap,
+            time_limit=time_left,
         )
-        pieces.insert(place, _piece(answer, parameter, value, (low, high), gap))
+        pieces.insert(index, _make_piece(answer, parameter, value, (low, high), gap))
     return Path(problem, parameter, low, high, gap, tuple(pieces))
 
 
@@ -247,27 +247,27 @@ def path_of(
     gap: float,
     answers: Iterable[tuple[float, Solution]],
 ) -> Path:
-    """Return the path that answers at given values make up, certified from their points alone.
+    """Assemble a path from answers at given values, certified from their points alone.
 
     Raises
     ------
     NoPath
-        If an answer is not good enough, or a value in the interval has none.
+        If an answer is not good enough, or the answers do not cover the interval.
     """
     parameter, low, high = interval
     ordered = sorted(answers, key=itemgetter(0))
-    pieces = [_piece(found, parameter, value, (low, high), gap) for value, found in ordered]
+    pieces = [_make_piece(answer, parameter, value, (low, high), gap) for value, answer in ordered]
     lows, highs = [piece.low for piece in pieces], [piece.high for piece in pieces]
     if any(end < begin for end, begin in zip([low, *highs], [*lows, high], strict=True)):
         raise NoPath(f"the answers do not cover {parameter} from {low:g} to {high:g}")
     return Path(problem, parameter, low, high, gap, tuple(pieces))
 
 
-def _start(last: Piece, value: float) -> Vector | Solution:
-    """Return where the next answer begins: at t·α, t from 1 to C/C' where the dual objective is largest.
+def _starting_point(last: PathPiece, value: float) -> Vector | Solution:
+    """Return the starting point t·α, with t from 1 to C/C' such that the dual objective is largest.
 
-    tΣ(linear part) − ½t²‖w‖² is where t = 1 + (C·losses)/‖w‖²: an optimum without losses stays, and
-    most that have some grow with the box. Linear solvers go by w, which changes less without that.
+    tΣ(linear part) − ½t²‖w‖² is largest at t = 1 + (C·losses)/‖w‖²: an optimum without losses stays, and
+    most others grow with the box. Linear problems are not scaled, as that would change w more.
     """
     along, norm2 = last.along, float(np.mean(last.along.certificate.norm2))
     s = along.scale(value)
@@ -277,49 +277,51 @@ def _start(last: Piece, value: float) -> Vector | Solution:
     return min(max(1.0, linear / norm2), s) * last.alpha
 
 
-def _seconds(pieces: Iterable[Piece]) -> float:
+def _total_seconds(pieces: Iterable[PathPiece]) -> float:
     return sum(piece.solution.time_solve for piece in pieces)
 
 
-def _piece(
+def _make_piece(
     answer: Solution, parameter: Parameter, value: float, ends: tuple[float, float], gap: float
-) -> Piece:
-    """Return an answer with its interval within `ends`; NoPath if it is not good enough."""
-    place = f"{answer.solver.name} at {parameter} = {value:g}"
+) -> PathPiece:
+    """Return the piece of an answer, its interval clipped to `ends`; NoPath if it is too inaccurate."""
+    where = f"{answer.solver.name} at {parameter} = {value:g}"
     alpha = answer.point.alpha
-    if alpha is None:  # that of weights alone is recovered
+    if alpha is None:  # recovered from the weights
         alpha = answer.certificate.point.alpha
     if alpha is None:
-        raise NoPath(f"{place} gave no answer: {answer.reason or answer.status}", answer)
+        raise NoPath(f"{where} gave no answer: {answer.reason or answer.status}", answer)
     answer = replace(answer, point=Point(alpha=alpha, b=answer.point.b))
-    reached = answer.certificate.relative_gap
-    if not reached <= _MOST * gap:
+    gap_reached = answer.certificate.relative_gap
+    if not gap_reached <= _MAX_GAP_FRACTION * gap:
         why = answer.certificate.reason or answer.reason or "use another solver, or a larger gap"
         raise NoPath(
-            f"{place} reached a certified relative gap of {reached:.2g}, and a path within {gap:g} "
-            f"needs {_MOST * gap:g} at its own points: {why}",
+            f"{where} reached a certified relative gap of {gap_reached:.2g}, but a path within {gap:g} "
+            f"needs {_MAX_GAP_FRACTION * gap:g} at the values solved: {why}",
             answer,
         )
     along = Along(answer.problem, parameter, value, answer.certificate)
-    low, high = (along.reach(end, _INWARD * gap) for end in ends)
-    return Piece(answer, along, low, high)
+    low, high = (along.reach(end, _END_GAP_FRACTION * gap) for end in ends)
+    return PathPiece(answer, along, low, high)
 
 
-def _next_value(pieces: list[Piece], low: float, high: float, logarithmic: bool) -> float | None:
-    """Return where an answer is missing, None if each value is in the interval of one next to it."""
+def _next_value(
+    pieces: list[PathPiece], low: float, high: float, logarithmic: bool
+) -> float | None:
+    """Return a value that no answer covers yet, preferably in a hole; None if there is none."""
     if not pieces:
         return low
     hole = next((h for h in pairwise(pieces) if h[0].high < h[1].low), None)
     last = pieces[-1]
     if hole is None and last.high >= high:
         return None
-    if len(pieces) == _MOST_PIECES:
+    if len(pieces) == _MAX_PIECES:
         raise NoPath(
-            f"{_MOST_PIECES} answers only reach to {last.along.parameter} = {last.high:.6g}: the "
-            "optimum nears 0, or the gap is very small; end the interval there, or allow a larger gap"
+            f"{_MAX_PIECES} answers only reach to {last.along.parameter} = {last.high:.6g}: the "
+            "optimum approaches 0, or the gap is very small; shorten the interval, or allow a larger gap"
         )
     if hole is not None:
         return 0.5 * (hole[0].high + hole[1].low)
     if logarithmic:
-        return min(high, last.high * (last.high / last.value) ** _AHEAD)
-    return min(high, last.high + _AHEAD * (last.high - last.value))
+        return min(high, last.high * (last.high / last.value) ** _STEP_FRACTION)
+    return min(high, last.high + _STEP_FRACTION * (last.high - last.value))

@@ -1,12 +1,12 @@
-"""Which C predicts best, and what error any other C could have at its optimum.
+"""The C that predicts best, and bounds on the error at the optimum of any other C.
 
 Both objectives are 1-strongly convex, the primal in w and the dual in Σ βᵢφ(xᵢ), so that the optimal w*
 at C' satisfies ½‖w* − w‖² ≤ primal − optimum and ½‖w* − sw‖² ≤ optimum − dual for the bounds of an
 answer w (`dualgap.problems.answers.parametric_bounds`). Their sum is a ball:
     ‖w* − ½(1 + s)w‖² ≤ gap − ¼(1 − s)²‖w‖²
-so that each optimal score is known up to radius·√k(x, x), the intercept that is best for such scores by
-sorting, and with them the predictions that every optimum of a piece of the path makes (Shibagaki,
-Suzuki, Karasuyama & Takeuchi 2015, "Regularization path of cross-validation error lower bounds").
+so that each optimal score is known up to radius·√k(x, x), the best intercept for such scores by sorting,
+and with both the predictions that all optima on a piece of the path agree on (Shibagaki, Suzuki,
+Karasuyama & Takeuchi 2015, "Regularization path of cross-validation error lower bounds").
 """
 
 from __future__ import annotations
@@ -25,27 +25,26 @@ from dualgap.problems.dataset import check_samples
 from dualgap.problems.dual_problem.offsets import best_intercept
 from dualgap.problems.gram.products import gram_products
 from dualgap.problems.kernels.samples import stacked
-from dualgap.solvers.paths.path import Path, Piece
+from dualgap.solvers.paths.path import Path, PathPiece
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_SLICES = 4  # of a piece, each with a ball of its own: the balls are narrower than with one
-_SORTED = 1e-12  # of its size, that an intercept found by sorting may be wrong by
+_SLICES_PER_PIECE = 4  # each with its own ball, which is smaller than that of the whole piece
+_INTERCEPT_RTOL = 1e-12  # relative error of an intercept found by sorting
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The best value of a path's parameter on some samples, and what all others could reach.
+    """The best value of a path's parameter on some samples, and a bound on all others.
 
     Attributes
     ----------
-    value : the C, lam or epsilon whose answer on the path has the least `error`: the share of wrong
-        predictions, or the mean squared error of a regression.
-    least : no optimum at any value of the path has an error below this; a path within a smaller gap
-        raises it.
-    table : a row for each piece of the path: from, to, the error of its answer, and the least and the
-        largest error that an optimum between could have.
+    value : the C, lam or epsilon whose answer on the path has the smallest `error`: the fraction of
+        wrong predictions, or the mean squared error of a regression.
+    least : lower bound on the error of the optimum at any value; a path with a smaller gap raises it.
+    table : one row per piece of the path: from, to, the error of its answer, and bounds (least, most) on
+        the error of the optima in between.
     """
 
     path: Path
@@ -60,8 +59,8 @@ class Selection:
         name, path = self.path.parameter, self.path
         kind = path.problem.task.error
         return (
-            f"the answer at {name} = {self.value:.6g} has {kind} of {self.error:.6g}, the least on the "
-            f"path; at no {name} from {path.low:g} to {path.high:g} has the optimum one below "
+            f"the answer at {name} = {self.value:.6g} has {kind} of {self.error:.6g}, the smallest on "
+            f"the path; no {name} from {path.low:g} to {path.high:g} has an optimum with an error below "
             f"{self.least:.6g}"
         )
 
@@ -74,13 +73,13 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
 
     Parameters
     ----------
-    path : as `solve_path` returns it, of a loss with pieces or without an intercept.
+    path : result of `solve_path`, for a piecewise linear loss or without an intercept.
     X_val, y_val : (m, d) samples, and their (m,) labels −1 and +1 or targets.
 
     Raises
     ------
     ValueError
-        If the samples are not usable, or nothing can be said of the optimal intercept.
+        If the samples are invalid, or the optimal intercept has no bounds.
     """
     import pandas as pd  # noqa: PLC0415 - slow to import
 
@@ -88,13 +87,13 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
     X = check_samples(X_val, "X_val")
     if X.shape[1] != problem.d or isinstance(problem.kernel, Precomputed):
         raise ValueError(
-            f"X_val: must have the {problem.d} features of the training samples, and a kernel that has "
-            f"values for them; got {X.shape[1]} with {problem.kernel!r}"
+            f"X_val: must have the {problem.d} features of the training samples, and a kernel that can "
+            f"be evaluated on them; got {X.shape[1]} with {problem.kernel!r}"
         )
     y = problem.task.check(y_val, X.shape[0], "y_val")
     check_enclosed(problem)
-    both: Any = stacked(problem.X, X)
-    gram, norms = Gram(both, problem.kernel, memory=0), score_norms(problem, both)
+    all_samples: Any = stacked(problem.X, X)
+    gram, norms = Gram(all_samples, problem.kernel, memory=0), score_norms(problem, all_samples)
     rows = list[dict[str, float]]()
     for piece, (low, high) in zip(path.pieces, pairwise(path.breakpoints), strict=True):
         point = piece.along.certificate.point
@@ -102,10 +101,10 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
             beta = np.append(problem.beta(piece.alpha), np.zeros(X.shape[0]))
             scores = Intervals(*gram_products(gram, beta))
         else:
-            scores = products(both, point.w)
+            scores = products(all_samples, point.w)
         error, bands = held_out_errors(piece, (low, high), scores, norms, y)
-        least, most = min(b.least for b in bands), max(b.most for b in bands)
-        errors = {"error": error / y.size, "least": least / y.size, "most": most / y.size}
+        lower, upper = min(b.lower for b in bands), max(b.upper for b in bands)
+        errors = {"error": error / y.size, "least": lower / y.size, "most": upper / y.size}
         rows.append({"from": low, "to": high, **errors})
     table = pd.DataFrame(rows)
     best = int(table["error"].to_numpy().argmin())
@@ -114,7 +113,7 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
 
 
 def check_enclosed(problem: Formulation) -> None:
-    """Raise ValueError if nothing can be said of the optimal intercept."""
+    """Raise ValueError if the optimal intercept has no bounds."""
     if problem.groups is not None or (problem.intercept and problem.pieces is None):
         raise ValueError(
             f"path: the optimal intercept of the {problem.loss.name} loss is not enclosed"
@@ -122,55 +121,55 @@ def check_enclosed(problem: Formulation) -> None:
 
 
 def score_norms(problem: Formulation, X: Matrix) -> Vector:
-    """Return the most that a score may change with w, √k(x, x) of each sample (n,), rounded up."""
+    """Return √k(x, x) (n,), rounded up: how far each score changes per unit of change in w."""
     return np.sqrt(1.01 * problem.kernel.diagonal(X))
 
 
 class Band(NamedTuple):
-    """Between which sums of errors all optima at values from `low` to `high` are."""
+    """Bounds on the sum of errors of all optima at values from `low` to `high`."""
 
     low: float
     high: float
-    least: float
-    most: float
+    lower: float
+    upper: float
 
 
 def held_out_errors(
-    piece: Piece, ends: tuple[float, float], scores: Intervals, norms: Vector, y: Vector
+    piece: PathPiece, ends: tuple[float, float], scores: Intervals, norms: Vector, y: Vector
 ) -> tuple[float, list[Band]]:
-    """Return the sum of the errors of a piece's answer on held-out samples, and those of all optima.
+    """Return the sum of errors of a piece's answer on held-out samples, and bands for the optima.
 
     Parameters
     ----------
-    ends : between which values of the parameter, which are parted into slices.
+    ends : range of the parameter, which is divided into slices.
     scores, norms : wᵀφ(x) and √k(x, x) of the training samples, then of the held-out ones, (n + m,).
-    y : of the held-out samples, (m,).
+    y : labels or targets of the held-out samples, (m,).
     """
     problem, b = piece.along.problem, float(piece.along.certificate.point.b or 0.0)
     errors = problem.task.errors  # each falls towards y
     rounding = gamma(ELEMENTARY + y.size) if problem.is_regression else 0.0  # counts are exact
     bands = list[Band]()
-    slices = pairwise(np.linspace(*ends, _SLICES + 1).tolist())
+    slices = pairwise(np.linspace(*ends, _SLICES_PER_PIECE + 1).tolist())
     for first, last in slices:
         low, high = _optimal_decisions(piece.along, scores, norms, first, last)
-        least = float(errors(np.clip(y, low, high), y).sum())
-        most = float(np.maximum(errors(low, y), errors(high, y)).sum())
-        bands.append(Band(first, last, least * (1.0 - rounding), most * (1.0 + rounding)))
+        lower = float(errors(np.clip(y, low, high), y).sum())
+        upper = float(np.maximum(errors(low, y), errors(high, y)).sum())
+        bands.append(Band(first, last, lower * (1.0 - rounding), upper * (1.0 + rounding)))
     return float(errors(scores.mid[problem.n :] + b, y).sum()), bands
 
 
 def _optimal_decisions(
     along: Along, scores: Intervals, norms: Vector, first: float, last: float
 ) -> tuple[Vector, Vector]:
-    """Return the least and the largest optimal decisions on the held-out samples between two values."""
+    """Return bounds on the optimal decisions on the held-out samples between two values."""
     problem, n = along.problem, along.problem.n
     centre, radius = along.ball(first, last)
-    wider = max(abs(first - along.own), abs(last - along.own))
-    f, off = centre * scores.mid, radius * norms + 1.01 * centre * scores.rad
-    off += gamma(ELEMENTARY) * np.abs(f)
-    off[:n] += wider if along.parameter == "epsilon" else 0.0
-    off[:n] += gamma(ELEMENTARY) * (np.abs(problem.y) + 1.0)
-    least = best_intercept(problem, f[:n] + off[:n])[0]
-    most = best_intercept(problem, f[:n] - off[:n])[1]
-    least, most = least - _SORTED * abs(least), most + _SORTED * abs(most)
-    return f[n:] - off[n:] + least, f[n:] + off[n:] + most
+    tube_change = max(abs(first - along.own), abs(last - along.own))
+    f, radii = centre * scores.mid, radius * norms + 1.01 * centre * scores.rad
+    radii += gamma(ELEMENTARY) * np.abs(f)
+    radii[:n] += tube_change if along.parameter == "epsilon" else 0.0
+    radii[:n] += gamma(ELEMENTARY) * (np.abs(problem.y) + 1.0)
+    lower = best_intercept(problem, f[:n] + radii[:n])[0]
+    upper = best_intercept(problem, f[:n] - radii[:n])[1]
+    lower, upper = lower - _INTERCEPT_RTOL * abs(lower), upper + _INTERCEPT_RTOL * abs(upper)
+    return f[n:] - radii[n:] + lower, f[n:] + radii[n:] + upper

@@ -38,7 +38,7 @@ def test_a_path_shows_how_many_answers_stand_for_its_interval():
     path = solve_path(PROBLEMS["soft_dual_linear"], C=(0.1, 1.0), gap=0.1)
     texts = " ".join(_Texts(path._repr_html_()).texts)
     assert "C 0.1 to 1" in texts
-    assert f"answers {len(path.pieces)}, of which one stands at every value" in texts
+    assert f"answers {len(path.pieces)}, one for every value" in texts
 
 
 def test_an_answer_that_is_missing_shows_why():

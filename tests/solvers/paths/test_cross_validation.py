@@ -118,7 +118,7 @@ def test_the_statement_names_the_value_and_what_no_other_can_reach() -> None:
     assert found.at(found.value)["error"] == found.error
     assert found.least <= found.error
     assert f"at C = {found.value:.6g} the answers have a cross-validation error of" in repr(found)
-    assert found.statement.endswith(f"have the optima one below {found.least:.6g}")
+    assert found.statement.endswith(f"has optima with an error below {found.least:.6g}")
     with pytest.raises(ValueError, match=r"C: must be within \[0.05, 5\]"):
         found.at(6.0)
 

@@ -47,7 +47,7 @@ def test_the_statement_names_the_value_and_what_no_other_can_reach() -> None:
     problem, interval = FOLLOWED["kernel"]
     selection = select(solve_path(problem, **interval, gap=3e-4), X[NEW], Y[NEW])
     assert f"C = {selection.value:.6g} has a validation error of" in selection.statement
-    assert selection.statement.endswith(f"has the optimum one below {selection.least:.6g}")
+    assert selection.statement.endswith(f"has an optimum with an error below {selection.least:.6g}")
     assert repr(selection) == f"Selection: {selection.statement}"
     assert selection.least > 0.5 * selection.error
 

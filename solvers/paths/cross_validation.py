@@ -31,7 +31,7 @@ from dualgap.problems.gram.gram import MOST_KNOWN
 from dualgap.problems.gram.products import gram_products
 from dualgap.problems.validation import check_positive, check_whole, shown
 from dualgap.solvers.base import Solver
-from dualgap.solvers.paths.interval import Ends, validate_interval
+from dualgap.solvers.paths.interval import Ends, interval_of
 from dualgap.solvers.paths.path import NoPath, Path, solve_path
 from dualgap.solvers.paths.selection import check_enclosed, held_out_errors, score_norms
 
@@ -138,7 +138,7 @@ def cross_validate(
         If an answer is not good enough or has no bounds, or time ran out.
     """
     intervals: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
-    parameter, low, high = validate_interval(problem, intervals, gap)
+    parameter, low, high = interval_of(problem, intervals, gap)
     check_enclosed(problem)
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
@@ -147,7 +147,7 @@ def cross_validate(
         full_gram.dense()
     shared = problem.changed(shared_gram=full_gram)
     _ = shared.is_psd and shared.psd_shift  # holds for the samples of each fold too
-    norms, finished, fold_errors = score_norms(problem, problem.X), list[Fold](), list[FoldErrors]()
+    norms, finished, fold_errors = score_norms(problem, problem.X), list[Fold](), list[Bands]()
     for train, held_out in _splits(problem, folds, seed):
         time_left = (
             None if time_limit is None else time_limit - sum(f.path.time_solve for f in finished)
@@ -169,7 +169,7 @@ def cross_validate(
         part.forget()
         finished.append(Fold(train, held_out, share, path))
     count = sum(fold.held_out.size for fold in finished)
-    table = mean_errors(fold_errors, count, problem.is_regression)
+    table = summed(fold_errors, count, problem.is_regression)
     best = table.iloc[int(table["error"].to_numpy().argmin())]
     begin, end = float(best["from"]), float(best["to"])
     value = 0.5 * (begin + end) if parameter == "epsilon" else float(np.sqrt(begin * end))
@@ -179,7 +179,7 @@ def cross_validate(
     )
 
 
-class FoldErrors(NamedTuple):
+class Bands(NamedTuple):
     """Sums of the errors of one fold (3, k): of its answers, and both bounds on those of the optima.
 
     Column j is for the values between ends[j] and ends[j + 1].
@@ -214,9 +214,7 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
     return splits
 
 
-def _bands(
-    path: Path, share: float, gram: Gram, rows: Indices, norms: Vector, y: Vector
-) -> FoldErrors:
+def _bands(path: Path, share: float, gram: Gram, rows: Indices, norms: Vector, y: Vector) -> Bands:
     """Return the errors on the held-out samples, the last of `rows` in the full Gram matrix."""
     problem, columns = path.problem, list[tuple[float, float, float]]()
     ends = [path.low / share]
@@ -231,10 +229,10 @@ def _bands(
         error, bands = held_out_errors(piece, interval, scores, norms, y)
         columns += [(error, band.lower, band.upper) for band in bands]
         ends += [band.high / share for band in bands]
-    return FoldErrors(np.array(ends), np.array(columns).T)
+    return Bands(np.array(ends), np.array(columns).T)
 
 
-def mean_errors(folds: list[FoldErrors], held_out: int, is_rounded: bool) -> pd.DataFrame:
+def summed(folds: list[Bands], held_out: int, is_rounded: bool) -> pd.DataFrame:
     """Return the table of the mean errors over all folds, with a row wherever one changes."""
     import pandas as pd  # noqa: PLC0415 - slow to import
 

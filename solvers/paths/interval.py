@@ -14,7 +14,7 @@ from dualgap.problems.validation import check_positive
 Ends = tuple[float, float]
 
 
-def validate_interval(
+def interval_of(
     problem: Formulation, intervals: Mapping[Parameter, Ends | None], gap: float
 ) -> tuple[Parameter, float, float]:
     """Return the one parameter with an interval, and its ends.

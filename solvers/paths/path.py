@@ -27,7 +27,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.html_table import html_table, shown
 from dualgap.problems.validation import check_positive
 from dualgap.solvers.base import Solver, Status
-from dualgap.solvers.paths.interval import Ends, validate_interval
+from dualgap.solvers.paths.interval import Ends, interval_of
 from dualgap.solvers.running.defaults import default_solvers
 from dualgap.solvers.running.loop import solve
 from dualgap.solvers.running.solution import Solution
@@ -212,7 +212,7 @@ def solve_path(
         If an answer is not good enough or has no bounds, or time ran out.
     """
     intervals: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
-    parameter, low, high = validate_interval(problem, intervals, gap)
+    parameter, low, high = interval_of(problem, intervals, gap)
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     largest = with_value(problem, parameter, high)

@@ -1,4 +1,4 @@
-"""What all estimators share: `certificate_`, a quick way for small problems, and that by `solve`."""
+"""The base of the estimators: `certificate_`, a direct method for small problems, and `solve`."""
 
 import logging
 import warnings
@@ -34,29 +34,27 @@ from dualgap.solvers.numerics.claims import FAR
 from dualgap.solvers.running.defaults import default_solvers, most_pair_steps
 from dualgap.solvers.smo.small import solve_small
 
-SHARPER = 1e-6  # times `tol`, to which `refine` solves ...
-SMALL = 1000  # ... problems of up to so many samples, as it takes milliseconds
-_LARGE = (
-    1e6  # from it on a fit may reach its tolerance at a relative gap above FAR: one of SVR at 1e8
-)
-_AT_BOUND = 1e-8  # relative to Cᵢ: interior points never touch a bound
+REFINED_TOL_FACTOR = 1e-6  # factor on `tol` with `refine`
+SMALL = 1000  # samples up to which problems are solved directly and refined, within milliseconds
+_EXTREME_VALUE = 1e6  # above it a fit may reach its tolerance at a gap above FAR: an SVR did at 1e8
+_BOUND_RTOL = 1e-8  # distance to a bound, relative to Cᵢ: interior points never reach it
 _CONSTRAINTS: dict[str, Any] = {
     "refine": ["boolean"],
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
-    # its square is a kernel value; larger ones are no better than inf
+    # its square is a kernel value; larger ones are equivalent to inf
     "intercept_scaling": [Interval(Real, 0, 1e100, closed="right"), Options(Real, {inf})],
     "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
 }
 
 _log = logging.getLogger(__name__)
-Posed = Callable[[], Formulation]  # makes a problem, whose samples may be a copy
-Blocks = Callable[[int], Block] | None
-Values = Callable[[], Block] | None  # of one problem's Gram matrix
+ProblemFactory = Callable[[], Formulation]  # creates a problem, whose samples may be a copy
+GramPart = Callable[[int], Block] | None
+GramValues = Callable[[], Block] | None  # computes one problem's Gram matrix
 
 
-class Answer(NamedTuple):
-    """What one machine was trained to; `margin` is ρ, by which LIBSVM divides ν-SVC's decisions."""
+class Fit(NamedTuple):
+    """The fit of one machine; `margin` is ρ, by which LIBSVM divides ν-SVC's decisions."""
 
     point: Point
     iterations: int
@@ -72,98 +70,100 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
     refine: Any = True
     callback: Any = None
 
-    _counts_epochs = False  # as iterations, each of n steps
+    _counts_epochs = False  # whether iterations are epochs of n steps
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the training samples out, and keep the certificate, which is computed from them."""
+        """Return the state without the training samples, but with their certificate."""
         answers = vars(self).get("_answers")
-        if answers and not answers[0][0]().in_blocks:  # whose files or cluster may be gone
+        if answers and not answers[0][0]().in_blocks:  # files or cluster may be gone
             _ = self.certificate_
         return {k: v for k, v in super().__getstate__().items() if k != "_answers" or not v}
 
     @property
     def certificate_(self) -> Certificate:
-        """What the answer is worth; of several problems (more than two classes) their sum.
+        """The certificate of the answer; the sum over problems for more than two classes.
 
-        Its `parts` are those of each problem then. It is of the dual variables with their best
-        intercept, which `intercept_` is up to `tol`; of linear machines of the weights too. Computed
-        when it is first read or when the estimator is pickled, from the samples that were given to
-        `fit`: they are kept for it, but not pickled. For samples in blocks pickling does not compute it,
-        as it takes a pass over the data.
+        Its `parts` are then those of the problems. It is for the dual variables with their best
+        intercept, which equals `intercept_` up to `tol`, and for the weights of linear machines.
+        Computed at first access or when the estimator is pickled, from the samples passed to `fit`,
+        which are kept but not pickled. For samples in blocks pickling does not compute it, as that takes
+        a pass over the data.
         """
         check_is_fitted(self)
         if self._certificate is None:
             if not vars(self).get("_answers"):
                 raise AttributeError(
-                    "certificate_: It needs the samples in blocks, which are not pickled; read it "
-                    "before the estimator is pickled."
+                    "certificate_: the training samples in blocks are not pickled; read certificate_ "
+                    "before pickling"
                     if "_answers" not in vars(self)
-                    else "certificate_: There is none, as LIBLINEAR solved penalty='l1' or "
-                    "multi_class='crammer_singer', for which dualgap has no bounds."
+                    else "certificate_: not available, as LIBLINEAR solved penalty='l1' or "
+                    "multi_class='crammer_singer', for which dualgap has no bounds"
                 )
-            parts = [certify(posed(), point) for posed, point in self._answers]
+            parts = [certify(make_problem(), point) for make_problem, point in self._answers]
             self._certificate = parts[0] if len(parts) == 1 else summed(parts)
         return self._certificate
 
     def _validate_params(self) -> None:
-        """Check the parameters as scikit-learn does; the message begins with the parameter's name."""
-        own: Any = type(self)
-        for name, constraints in _constraints(own).items():
+        """Check the parameters as scikit-learn does, but start messages with the parameter's name."""
+        cls: Any = type(self)
+        for name, constraints in _constraints(cls).items():
             value = getattr(self, name)
             if not any(constraint.is_satisfied_by(value) for constraint in constraints):
                 accepted = " or ".join(map(str, constraints))
                 raise InvalidParameterError(f"{name}: must be {accepted}, got {value!r}")
 
-    def _answered(self, problems: list[Posed], blocks: Blocks = None) -> list[Answer]:
-        """Return the answers to the problems, which `certificate_` and a warm start go by.
+    def _solve_all(self, problems: list[ProblemFactory], blocks: GramPart = None) -> list[Fit]:
+        """Solve all problems, and keep the answers for `certificate_` and a warm start.
 
-        Large problems, and those for which somebody wants a solver of their own or to see progress,
-        are solved through `solve`. `blocks` returns each Gram matrix, where they are parts of one.
+        Large problems, and all if a solver, `callback` or `verbose` is set, are solved through `solve`.
+        `blocks` returns the Gram matrix of each problem if they are parts of one.
         """
-        found: list[Answer | None] = [None] * len(problems)
+        direct: list[Fit | None] = [None] * len(problems)
         if self.solver is None and self.callback is None and not self.verbose:
-            with Threads().limited(1):  # several wait for each other longer than they work
-                found = [self._in_units(at, posed(), blocks) for at, posed in enumerate(problems)]
-        answers = [known or self._by_solver(at, problems[at]()) for at, known in enumerate(found)]
+            with Threads().limited(1):  # several would mostly wait for each other
+                direct = [
+                    self._solve_in_units(k, make(), blocks) for k, make in enumerate(problems)
+                ]
+        answers = [fit or self._solve_by_solver(k, problems[k]()) for k, fit in enumerate(direct)]
         self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
         self._certificate, self._last_C = None, self.C
         converged = all(answer.converged for answer in answers) and (
             np.isinf(self.C)
-            or not any(is_extreme(posed()) for posed in problems)
+            or not any(is_extreme(make_problem()) for make_problem in problems)
             or self.certificate_.relative_gap <= FAR
         )
         self.fit_status_ = int(not converged)
         if self.fit_status_:
             warnings.warn(
-                f"the solver ended without reaching its tolerance (max_iter={self.max_iter}); scale the "
-                "features, raise max_iter, or read certificate_ for what the answer is worth",
+                f"the solver stopped before reaching its tolerance (max_iter={self.max_iter}); scale "
+                "the features, raise max_iter, or see certificate_ for the accuracy of the answer",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         return answers
 
-    def _start(self, at: int, problem: Formulation) -> Point:
-        """Return where to begin a machine: at the last answer, of which what was at a bound stays."""
+    def _starting_point(self, index: int, problem: Formulation) -> Point:
+        """Return the starting point: the last answer, scaled so that variables at a bound stay there."""
         answers = vars(self).get("_answers", []) if self.warm_start else []
-        if at >= len(answers):
+        if index >= len(answers):
             return Point()
-        last, ratio = answers[at][1], self.C / self._last_C
-        if last.alpha is None:  # of a squared loss
+        last, ratio = answers[index][1], self.C / self._last_C
+        if last.alpha is None:  # a squared loss
             return last if last.w.size == problem.d else Point()
-        known = last.alpha.size == problem.n and np.isfinite(ratio)
-        return Point(problem.feasible(ratio * last.alpha)) if known else Point()
+        fits = last.alpha.size == problem.n and np.isfinite(ratio)
+        return Point(problem.feasible(ratio * last.alpha)) if fits else Point()
 
     @property
-    def _most_iterations(self) -> int:
-        """What `max_iter` allows, of which −1 is no limit."""
+    def _iteration_limit(self) -> int:
+        """The limit on iterations; 10⁷ for `max_iter=-1`."""
         return 10_000_000 if self.max_iter == -1 else int(self.max_iter)
 
-    def _in_units(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
-        """Solve quickly in units of the data, which the tolerance is relative to."""
+    def _solve_in_units(self, index: int, problem: Formulation, blocks: GramPart) -> Fit | None:
+        """Solve directly, in units of the data, which the tolerance is relative to."""
         units = in_units(problem, features=blocks is None)
-        start = units.inside(self._start(at, problem))
-        values = None if blocks is None else partial(blocks, at)
-        answer = self._quickly(units.problem, start, values)
+        start = units.inside(self._starting_point(index, problem))
+        values = None if blocks is None else partial(blocks, index)
+        answer = self._solve_directly(units.problem, start, values)
         if answer is None:
             return None
         margin = (
@@ -171,56 +171,56 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         )
         return answer._replace(point=units.outside(answer.point), margin=float(margin))
 
-    def _quickly(self, problem: Formulation, start: Point, values: Values) -> Answer | None:
-        """Solve by the whole Gram matrix, which is at hand; None if that leads nowhere."""
+    def _solve_directly(self, problem: Formulation, start: Point, values: GramValues) -> Fit | None:
+        """Solve with the full Gram matrix; None if the problem is too large, or it makes no progress."""
         n, costs, groups = problem.n, problem.costs, problem.groups
         if n > SMALL or not problem.is_bounded:
             return None
-        limit = self._most_iterations * (n if self._counts_epochs else 1)
-        most = min(limit, most_pair_steps(n))
-        if groups is None:  # of regression with nu both α and α* have a sum
+        limit = self._iteration_limit * (n if self._counts_epochs else 1)
+        max_steps = min(limit, most_pair_steps(n))
+        if groups is None:  # ν-SVR: a sum each for α and α*
             groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
         K = problem.gram().dense() if values is None else values()
         linear, tube, limits = linear_terms(problem)
         beta = None if start.alpha is None else problem.beta(start.alpha)
         beta, b, steps, violation = solve_small(
             K, linear, tube, limits, groups, tuple(costs) if costs.any() else (), beta,
-            self.tol, self.tol * (SHARPER if self.refine else 1.0), most,
+            self.tol, self.tol * (REFINED_TOL_FACTOR if self.refine else 1.0), max_steps,
         )  # fmt: skip
         if violation > self.tol and steps < limit:
             return None
         margin = 1.0
         if problem.groups is not None:
-            # with the largest nu a class is at its bounds: `solve` finds the interval of its offset
-            free = (beta != 0) & (np.abs(beta) < (1.0 - _AT_BOUND) * problem.upper)
+            # at the largest nu a whole class is at its bounds: `solve` finds the offset's interval
+            free = (beta != 0) & (np.abs(beta) < (1.0 - _BOUND_RTOL) * problem.upper)
             if not np.bincount(groups[free], minlength=costs.size).all():
                 return None
             f = K @ beta
             loss = problem.weight @ problem.losses(problem.y, f, b)
-            if 0.5 * (beta @ f) + costs @ b + loss >= 0:  # no better than w = 0, without a margin
+            if 0.5 * (beta @ f) + costs @ b + loss >= 0:  # w = 0 is as good: no margin
                 return None
             margin = problem.decision_scale(tuple(b))
         w = problem.X.T @ beta if problem.is_linear else None
         point = Point(problem.alpha(beta), w, float(b.mean()))
-        return Answer(point, steps, violation <= self.tol, margin)
+        return Fit(point, steps, violation <= self.tol, margin)
 
     def _default_solvers(self, problem: Formulation) -> list[Any]:
-        """Return the solvers of what is not solved quickly: those of `solve`, but for `tol`."""
+        """Return the solvers for problems not solved directly: those of `solve`, with `tol`."""
         first, *successors = default_solvers(problem, from_start=True)  # to a relative gap of 1e-6
-        small = self.refine and problem.n <= SMALL
-        settings: Any = {} if small else {"tol": self.tol, "gap": None}
+        is_refined = self.refine and problem.n <= SMALL
+        settings: Any = {} if is_refined else {"tol": self.tol, "gap": None}
         return [replace(first, **settings), *successors]
 
-    def _chosen(self, problem: Formulation) -> list[Any]:
-        """Return the solver: an instance as it is, else one with what it has of the parameters.
+    def _choose_solvers(self, problem: Formulation) -> list[Any]:
+        """Return the solver: an instance unchanged, else one with the parameters that it has.
 
-        After a default one come its successors.
+        A default solver is followed by its successors.
         """
         if isinstance(self.solver, Solver):
             return [self.solver]
         if not isinstance(self.solver, str | None):
             raise ValueError(
-                f"solver: must be a Solver, the name of one, or None, got {shown(self.solver)}"
+                f"solver: must be a Solver, its name or None, got {shown(self.solver)}"
             )
         names, settings = {"cache_size", "shrinking"}, self.get_params(deep=False)
         if isinstance(self.random_state, Integral):
@@ -233,31 +233,31 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         names &= {field.name for field in fields(solver)} & settings.keys()
         return [replace(solver, **{name: settings[name] for name in names}), *successors]
 
-    def _by_solver(self, at: int, problem: Formulation) -> Answer:
+    def _solve_by_solver(self, index: int, problem: Formulation) -> Fit:
         """Solve a problem through `solve`.
 
-        The intercept is LIBSVM's for the default solvers, whose free variables are exact and feasible,
-        and the certificate's for others.
+        The intercept is computed as in LIBSVM for the default solvers, whose variables are exact and
+        feasible, and taken from the certificate for others.
         """
-        solvers, start = self._chosen(problem), self._start(at, problem)
+        solvers, start = self._choose_solvers(problem), self._starting_point(index, problem)
         initial = None if start.alpha is None else Point(start.alpha)
-        listener = self._show if self.callback is not None or self.verbose else None
+        listener = self._report_progress if self.callback is not None or self.verbose else None
         unlimited = self.max_iter == -1 or isinstance(self.solver, Solver)
-        known: Any = {"initial": initial, "callback": listener}
-        known["max_iter"] = None if unlimited else self._most_iterations
-        with np.errstate(over="ignore", invalid="ignore"):  # the certificate says what came of it
-            solution = solve(problem, solvers, **known)
+        options: Any = {"initial": initial, "callback": listener}
+        options["max_iter"] = None if unlimited else self._iteration_limit
+        with np.errstate(over="ignore", invalid="ignore"):  # the certificate shows the effect
+            solution = solve(problem, solvers, **options)
             is_flat = problem.groups is not None and solution.certificate.primal_objective >= 0
-            if is_flat and self.solver is None:  # its margin may be less than `tol`
-                solution = solve(problem, **known)
+            if is_flat and self.solver is None:  # the margin may be below `tol`
+                solution = solve(problem, **options)
                 is_flat = solution.certificate.primal_objective >= 0
         is_flat = is_flat and solution.verdict == "solved"  # else more steps may find a margin
         solver = solution.solver
         if problem.in_blocks and solution.point.w is not None:
             converged = solution.claimed == "optimal"
-            return Answer(solution.point, max(1, solution.iterations), converged)
+            return Fit(solution.point, max(1, solution.iterations), converged)
         if solution.status is Status.INFEASIBLE:
-            raise ValueError("C: is infinite, and no surface separates the classes; use a finite C")
+            raise ValueError("C: must be finite, as no surface separates the classes")
         alpha, margin = solution.point.alpha, 1.0
         exact = self.solver is None and not problem.costs.any() and type(solver) is type(solvers[0])
         if exact and alpha is not None and np.isfinite(alpha).all():
@@ -269,21 +269,19 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             raise ValueError(f"solver: {solver.name} gave no answer: {solution.reason}")
         else:
             size = np.abs(solution.alpha)
-            zero = size <= _AT_BOUND * np.minimum(problem.upper, size.max(initial=0.0))
+            zero = size <= _BOUND_RTOL * np.minimum(problem.upper, size.max(initial=0.0))
             point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
-            reached = solution.certificate.relative_gap
-            if zero.any() and certify(problem, point).relative_gap > max(
-                solution.target_gap, reached
-            ):
+            gap = solution.certificate.relative_gap
+            if zero.any() and certify(problem, point).relative_gap > max(solution.target_gap, gap):
                 point = Point(solution.alpha, solution.w, solution.b)
             margin = 0.0 if is_flat else problem.decision_scale(solution.certificate.offsets)
         converged = solution.claimed == "optimal" or solution.verdict == "solved"
         unit = 2.0**problem.decision_exponent
         converged = converged or solution.certificate.violating_pair <= self.tol * unit
-        return Answer(point, max(1, solution.iterations), converged, margin)
+        return Fit(point, max(1, solution.iterations), converged, margin)
 
-    def _show(self, evaluation: Evaluation) -> None:
-        """Hand an evaluation to the caller's callback, and to the log."""
+    def _report_progress(self, evaluation: Evaluation) -> None:
+        """Pass an evaluation to the user's callback, and to the log."""
         if self.callback is not None:
             self.callback(evaluation)
         if self.verbose:
@@ -294,49 +292,51 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
 
 @cache
 def _constraints(cls: Any) -> dict[str, list[Any]]:
-    """Return what is accepted for each parameter, made once, as it takes long."""
+    """Return the constraints of each parameter; cached, as creating them is slow."""
     accepted = {**cls._parameter_constraints, **_CONSTRAINTS}
     names = accepted.keys() & cls._get_param_names()
-    return {name: [make_constraint(each) for each in accepted[name]] for name in names}
+    return {name: [make_constraint(constraint) for constraint in accepted[name]] for name in names}
 
 
-def pose(formulation: type[Formulation], X: Matrix, rows: Any = None, **others: Any) -> Posed:
-    """Return what makes the problem of some of the samples, of all for None, and its other fields.
+def problem_factory(
+    formulation: type[Formulation], X: Matrix, rows: Any = None, **other_fields: Any
+) -> ProblemFactory:
+    """Return a function that creates the problem on some `rows` of the samples, all for None.
 
-    All but the weights was checked, which would take as long again as solving a small problem.
+    It checks only the weights, as checking the other fields takes as long as solving a small problem.
     """
-    C = others.get("C", 1.0)
+    C = other_fields.get("C", 1.0)
     check_weight_range(C, "C, class_weight, sample_weight: their product for a sample")
 
     def problem() -> Formulation:
-        own = X if rows is None else X[rows]
-        gram = rows is not None and isinstance(others.get("kernel"), Precomputed)
-        made = object.__new__(formulation)
-        vars(made).update(others, X=own[:, rows] if gram else own)
-        return made
+        samples = X if rows is None else X[rows]
+        gram = rows is not None and isinstance(other_fields.get("kernel"), Precomputed)
+        instance = object.__new__(formulation)
+        vars(instance).update(other_fields, X=samples[:, rows] if gram else samples)
+        return instance
 
     return problem
 
 
-def balanced(counts: Any) -> Vector:
-    """Return the weight (K,) of each class that gives all the same total, from the classes' totals."""
+def balanced_weights(counts: Any) -> Vector:
+    """Return class weights (K,) that give all classes the same total, from their totals."""
     return counts.sum() / (counts.size * counts)
 
 
-def canonical(X: Any) -> Any:
-    """Return a sparse matrix with each entry stored once, as LIBSVM needs it; anything else as is."""
+def as_canonical(X: Any) -> Any:
+    """Return a sparse matrix in canonical CSR form, as LIBSVM needs it; anything else unchanged."""
     if scipy.sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "bifu":
         return as_canonical_csr(X, "X")
     return X
 
 
 def is_extreme(problem: Formulation) -> bool:
-    """Whether numbers are so large or small that a violation or a step says little of the gap."""
+    """Whether values are so large or small that a violation or a step says little about the gap."""
     if problem.in_blocks:
         return False
     values = problem.weight * problem.kernel.diagonal(problem.X), problem.y
     sizes = [float(np.abs(value).max()) for value in values]
-    return any(size > _LARGE or 0 < size < 1 / _LARGE for size in sizes)
+    return any(size > _EXTREME_VALUE or 0 < size < 1 / _EXTREME_VALUE for size in sizes)
 
 
 def linear_terms(problem: Formulation) -> tuple[Vector, float, tuple[Vector, Vector]]:
@@ -347,16 +347,16 @@ def linear_terms(problem: Formulation) -> tuple[Vector, float, tuple[Vector, Vec
 
 
 def positive_weights(sample_weight: Any, n: int) -> tuple[Indices, Vector]:
-    """Return the samples with a weight above 0, and their weights; None or no weights are ones."""
+    """Return the indices and weights of samples with positive weight; None or an empty array means 1."""
     weight = np.asarray([] if sample_weight is None else sample_weight, dtype=np.float64)
     if weight.size == 0:
         return np.arange(n), np.ones(n)
     if weight.shape not in ((), (n,)) or not np.isfinite(weight).all():
         raise ValueError(f"sample_weight: must be {n} finite numbers, got {shown(sample_weight)}")
     weight = np.broadcast_to(weight, n)
-    kept = np.flatnonzero(weight > 0)
-    if kept.size == 0:
+    positive = np.flatnonzero(weight > 0)
+    if positive.size == 0:
         raise ValueError(
             "sample_weight: Invalid input - all samples have zero or negative weights."
         )
-    return kept, weight[kept]
+    return positive, weight[positive]

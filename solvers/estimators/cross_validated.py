@@ -1,4 +1,4 @@
-"""`CertifiedSVCCV`: C and the kernel's width chosen by cross-validation over all C of an interval."""
+"""`CertifiedSVCCV`: C and gamma chosen by cross-validation over all C of an interval."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -20,30 +20,30 @@ from dualgap.solvers.estimators.machines import SAMPLES
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
-    """Two-class `SVC` whose C is the best of *all* in an interval, by cross-validation.
+    """Binary `SVC` with the best C of *all* in an interval, by cross-validation.
 
-    What `GridSearchCV(SVC(), {"C": grid})` does, but between the values of a grid too: each fold has a
-    certified path over C, see `solvers.cross_validate`.
+    Like `GridSearchCV(SVC(), {"C": grid})`, but including all values between those of a grid: each fold
+    has a certified path over C, see `solvers.cross_validate`.
 
     Parameters
     ----------
     C : the interval (low, high).
     kernel : "rbf", "linear", "poly", "sigmoid", or a kernel of `problems`.
-    gamma : as that of `SVC`, or a list of several, of which the best is taken too.
-    degree, coef0 : as those of `SVC`.
-    cv : number of folds, or a splitter, as `GridSearchCV` takes it.
+    gamma : as for `SVC`, or a list, from which the best is chosen too.
+    degree, coef0 : as for `SVC`.
+    cv : number of folds, or a splitter, as for `GridSearchCV`.
     gap : largest relative gap of a path at any C; a smaller one narrows the band of the errors.
 
     Attributes
     ----------
-    best_params_ : the best C and gamma. best_score_ : their share of right predictions among all
-        held-out samples. best_index_ : their row in `cv_results_`.
-    best_estimator_ : the `SVC` with them, trained on all samples; `certificate_` is what it is worth.
-    cv_results_ : arrays with a value for each interval of C in which no score changes, and each gamma:
-        `param_gamma`, `param_C_from`, `param_C_to`, `mean_test_score`, `rank_test_score`, and between
-        which scores the optima are at each C of the interval, `least_test_score`, `most_test_score`.
-    statements_ : for each gamma, what is best, and what no other C can reach, in a sentence.
-    classes_, n_features_in_, feature_names_in_ : as those of `SVC`.
+    best_params_ : the best C and gamma. best_score_ : their accuracy on all held-out samples.
+        best_index_ : their row in `cv_results_`.
+    best_estimator_ : the `SVC` with them, trained on all samples; `certificate_` is its certificate.
+    cv_results_ : arrays with a value for each gamma and each interval of C in which no score changes:
+        `param_gamma`, `param_C_from`, `param_C_to`, `mean_test_score`, `rank_test_score`, and bounds
+        on the score of the optimum at any C in it, `least_test_score` and `most_test_score`.
+    statements_ : for each gamma, a sentence with the best result, and a bound for all other C.
+    classes_, n_features_in_, feature_names_in_ : as for `SVC`.
     """
 
     C: Any = (0.01, 100.0)
@@ -55,7 +55,7 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
     gap: Any = 1e-3
 
     def __sklearn_tags__(self) -> Any:
-        """State that there are two classes, and that samples may be sparse."""
+        """Declare that there are two classes, and that samples may be sparse."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
@@ -67,7 +67,7 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
         Raises
         ------
         ValueError
-            If an argument is not usable.
+            If an argument is invalid.
         NoPath
             If an answer has no bounds, as with a kernel that is not positive semidefinite.
         """
@@ -81,8 +81,8 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
             )
         samples, target = check_samples(X), np.where(labels == 1, 1.0, -1.0)
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
-        several = isinstance(self.gamma, list | tuple | np.ndarray)
-        widths: list[Any] = list(self.gamma) if several else [self.gamma]
+        is_list = isinstance(self.gamma, list | tuple | np.ndarray)
+        widths: list[Any] = list(self.gamma) if is_list else [self.gamma]
         for gamma in widths:
             machine: Any = self._machine(gamma)
             machine._validate_params()
@@ -93,9 +93,9 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
         tables, self.statements_ = list[pd.DataFrame](), list[str]()
         for gamma in widths:
             problem = SoftMarginDual(samples, target, 1.0, self._machine(gamma).kernel_for(samples))
-            found = cross_validate(problem, self.C, folds, self.gap)
-            tables.append(found.table.assign(gamma=[gamma] * len(found.table), C=found.value))
-            self.statements_.append(found.statement)
+            result = cross_validate(problem, self.C, folds, self.gap)
+            tables.append(result.table.assign(gamma=[gamma] * len(result.table), C=result.value))
+            self.statements_.append(result.statement)
         table = pd.concat(tables, ignore_index=True)
         self.best_index_ = int(table["error"].to_numpy().argmin())
         best = table.iloc[self.best_index_]
@@ -117,19 +117,19 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
         return SVC(C=C, kernel=self.kernel, degree=self.degree, gamma=gamma, coef0=self.coef0)
 
     def decision_function(self, X: Any) -> Any:
-        """Return f (m,), above 0 for the second of `classes_`."""
+        """Return f (m,), positive for the second of `classes_`."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(
             validate_data(self, X, reset=False, **SAMPLES)
         )
 
     def predict(self, X: Any) -> Any:
-        """Return the label (m,) that the best estimator predicts for each sample."""
+        """Return the labels (m,) that the best estimator predicts."""
         check_is_fitted(self)
         return self.best_estimator_.predict(validate_data(self, X, reset=False, **SAMPLES))
 
     @property
     def certificate_(self) -> Certificate:
-        """What the answer of `best_estimator_` is worth."""
+        """The certificate of `best_estimator_`."""
         check_is_fitted(self)
         return self.best_estimator_.certificate_

@@ -1,4 +1,4 @@
-"""Samples in blocks for the linear estimators: of Dask's collections, or `Blocks` of files."""
+"""Samples in blocks for the linear estimators: Dask collections, or `Blocks` of files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,49 +15,49 @@ from dualgap.problems.validation import shown
 
 
 def is_in_blocks(X: Any) -> bool:
-    """Return whether samples are `Blocks`, or a Dask Array or DataFrame."""
+    """Whether the samples are `Blocks`, or a Dask Array or DataFrame."""
     return isinstance(X, Blocks) or hasattr(X, "__dask_graph__")
 
 
 def as_arrays(X: Any, y: Any, weight: Any) -> list[Any]:
-    """Return Dask Arrays of known lengths in the place of DataFrames and Series; the rest as it is.
+    """Convert DataFrames and Series to Dask Arrays of known lengths; return the rest unchanged.
 
     Raises
     ------
     ValueError
-        If what is beside a Dask collection is none.
+        If `X` is a Dask collection, and `y` or `weight` is not.
     """
-    beside = {"y": y} if weight is None else {"y": y, "sample_weight": weight}
-    for name, own in beside.items():
-        if not isinstance(X, Blocks) and not hasattr(own, "__dask_graph__"):
+    companions = {"y": y} if weight is None else {"y": y, "sample_weight": weight}
+    for name, value in companions.items():
+        if not isinstance(X, Blocks) and not hasattr(value, "__dask_graph__"):
             raise ValueError(
-                f"{name}: beside a Dask collection X it must be an Array or a Series of Dask, got "
-                f"{shown(own)}"
+                f"{name}: must be a Dask Array or Series, as X is a Dask collection, got "
+                f"{shown(value)}"
             )
-    return [_as_array(own) if hasattr(own, "to_dask_array") else own for own in (X, y, weight)]
+    return [_as_array(v) if hasattr(v, "to_dask_array") else v for v in (X, y, weight)]
 
 
 def _as_array(frame: Any) -> Any:
     if not isinstance(getattr(frame, "dtype", np.dtype(float)), np.dtype):
-        frame = frame.astype(object)  # text of pandas' own kind
-    # lengths=True is wrong where Dask reads several files as one partition for a few of their columns
+        frame = frame.astype(object)  # pandas' text type
+    # lengths=True is wrong if Dask reads several files as one partition for a few of their columns
     return frame.to_dask_array().compute_chunk_sizes()
 
 
-def labels_of(X: Any, y: Any) -> Vector:
-    """Return the classes of samples in blocks, sorted; of `Blocks` −1 and +1."""
+def find_labels(X: Any, y: Any) -> Vector:
+    """Return the sorted classes of samples in blocks; −1 and +1 for `Blocks`."""
     if isinstance(X, Blocks):
         if X.target != "labels":
             raise ValueError(
-                "X: the labels of Blocks must be -1 and +1, and these have other values; say which one "
-                "is +1 with open_blocks(..., positive=...), or give Dask arrays X and y"
+                "X: the labels of Blocks must be -1 and +1, but these have other values; set the one "
+                "that is +1 with open_blocks(..., positive=...), or pass Dask arrays X and y"
             )
         return np.array([-1.0, 1.0])
     return np.unique(y.map_blocks(np.unique, chunks=((np.nan,) * y.numblocks[0],)).compute())
 
 
-def blocks_of(X: Any, y: Any, weight: Any, positive: Any, constant: float | None) -> Blocks:
-    """Return samples in blocks, checked, with one more feature, which is constant, unless that is None.
+def as_blocks(X: Any, y: Any, weight: Any, positive: Any, constant: float | None) -> Blocks:
+    """Return checked samples in blocks, with one more constant feature unless `constant` is None.
 
     Parameters
     ----------
@@ -66,12 +66,14 @@ def blocks_of(X: Any, y: Any, weight: Any, positive: Any, constant: float | None
     Raises
     ------
     ValueError
-        If they do not go together, or a value is not usable; the message names block and row.
+        If they do not match, or a value is invalid; the message names block and row.
     """
     if isinstance(X, Blocks):
         if y is not None or weight is not None:
             name = "sample_weight" if y is None else "y"
-            raise ValueError(f"{name}: samples in Blocks have theirs with them; leave it out")
+            raise ValueError(
+                f"{name}: must be None when X is Blocks, which have their own; leave it out"
+            )
         if constant is None:
             return X
         return Blocks.checked(WithFeature(X.source, X.d, constant))
@@ -80,30 +82,30 @@ def blocks_of(X: Any, y: Any, weight: Any, positive: Any, constant: float | None
 
 
 def with_feature(X: Any, value: float) -> Any:
-    """Return the samples with one more feature, which is constant."""
+    """Return the samples with one more constant feature."""
     column = np.full((X.shape[0], 1), value)
     if scipy.sparse.issparse(X):
         return scipy.sparse.hstack([X, column], format="csr")
     return np.hstack([X, column])
 
 
-def in_each_block(predict: Callable[[Any], Vector], X: Any, dtype: Any) -> Any:
-    """Return the predictions for a Dask collection, each block's computed when it is asked for."""
+def predict_in_blocks(predict: Callable[[Any], Vector], X: Any, dtype: Any) -> Any:
+    """Return lazy predictions for a Dask collection, block by block."""
     if isinstance(X, Blocks):
         raise ValueError("X: predict one block after another: [model.predict(b.X) for b in blocks]")
     if not hasattr(X, "columns"):
-        found = {"dtype": dtype, "meta": np.empty(0, dtype)}
-        return X.rechunk({1: -1}).map_blocks(predict, drop_axis=1, **found)
-    return X.map_partitions(_predicted, predict, meta=pd.Series(np.empty(0, dtype)))
+        options = {"dtype": dtype, "meta": np.empty(0, dtype)}
+        return X.rechunk({1: -1}).map_blocks(predict, drop_axis=1, **options)
+    return X.map_partitions(_predict_frame, predict, meta=pd.Series(np.empty(0, dtype)))
 
 
-def _predicted(frame: Any, predict: Callable[[Any], Vector]) -> Any:
+def _predict_frame(frame: Any, predict: Callable[[Any], Vector]) -> Any:
     return pd.Series(predict(frame), index=frame.index)
 
 
 @dataclass(frozen=True)
 class WithFeature(BlockSource):
-    """Samples of another source with one more feature, which is constant; `d` are before it."""
+    """Samples of another source, with `d` features, and one more constant feature."""
 
     source: BlockSource
     d: int
@@ -111,20 +113,20 @@ class WithFeature(BlockSource):
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """As there."""
+        """Those of the source."""
         return self.source.names
 
     @property
     def positive(self) -> float | str | None:  # type: ignore[override]
-        """As there."""
+        """That of the source."""
         return self.source.positive
 
     def place(self, k: int, row: int) -> str:
-        """Return what messages call a row there."""
+        """Return the name of a row of the source in messages."""
         return self.source.place(k, row)
 
     def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
-        """Read a block there; one of LIBSVM text has as many columns as it needs."""
+        """Read a block of the source; one from LIBSVM text may have fewer columns."""
         X, y, weight = self.source.load(k, original)
         if scipy.sparse.issparse(X) and X.shape[1] < self.d:
             X = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], self.d))

@@ -2,8 +2,8 @@
 
     min ½‖(w, v)‖² + Σ Cᵢ·ℓ(yᵢ, wᵀxᵢ + s·v),   intercept b = s·v,   s = intercept_scaling
 The intercept is the weight v of one more feature with the constant value s, as in LIBLINEAR (Fan et al.
-2008); in the limit s = inf, ½v² = ½b²/s² is 0. Absolute losses are solved in the dual, small problems
-in one compiled call; squared ones by Newton's method on w.
+2008); in the limit s = inf, ½v² = ½b²/s² is 0. Absolute losses are solved in the dual, for small
+problems in one compiled call; squared losses by Newton's method on w.
 """
 
 from collections.abc import Iterable
@@ -23,31 +23,31 @@ from dualgap.problems.kernels.base import check_overflow
 from dualgap.problems.losses import IntervalLoss
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
 from dualgap.solvers.estimators.certified import (
-    SHARPER,
+    REFINED_TOL_FACTOR,
     SMALL,
-    Answer,
     Certified,
-    Posed,
-    Values,
-    balanced,
-    canonical,
+    Fit,
+    GramValues,
+    ProblemFactory,
+    as_canonical,
+    balanced_weights,
     linear_terms,
-    pose,
     positive_weights,
+    problem_factory,
 )
 from dualgap.solvers.estimators.in_blocks import (
     as_arrays,
-    blocks_of,
-    in_each_block,
+    as_blocks,
+    find_labels,
     is_in_blocks,
-    labels_of,
+    predict_in_blocks,
     with_feature,
 )
 from dualgap.solvers.finite_newton import MAX_FEATURES, FiniteNewton, minimise_squares
 from dualgap.solvers.near_rows import NearRows
 from dualgap.solvers.smooth_primal import NewtonCG
 
-_SMALL_PRODUCT = 1e8  # multiplications for a Hessian, or to factorise it: some milliseconds
+_MAX_DIRECT_PRODUCTS = 1e8  # multiplications to form or factorise a Hessian: a few milliseconds
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -68,66 +68,67 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
 
     @property
     def _is_free(self) -> bool:
-        """Whether there is an intercept that is not regularised."""
+        """Whether there is an unregularised intercept."""
         return bool(self.fit_intercept) and np.array_equal(self.intercept_scaling, np.inf)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Any, Any, Vector]:
-        """Return samples, with the feature of a regularised intercept, y and C, of positive weight."""
+    def _check_data(self, X: Any, y: Any, weight: Any, **more: Any) -> tuple[Any, Any, Vector]:
+        """Return samples of positive weight, with the intercept's feature if regularised, y and C."""
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", **more)
-        kept, weight = positive_weights(sample_weight, X.shape[0])
-        X = X if kept.size == X.shape[0] else X[kept]
+        indices, weight = positive_weights(weight, X.shape[0])
+        X = X if indices.size == X.shape[0] else X[indices]
         if self.fit_intercept and not self._is_free:
             X = with_feature(X, float(self.intercept_scaling))
         X = check_samples(X)
         check_overflow(Linear(), X)
-        return X, y[kept], self.C * weight
+        return X, y[indices], self.C * weight
 
-    def _arrays(self, X: Any, y: Any, weight: Any) -> list[Any]:
-        """Check the parameters, note the features, and return arrays in the place of frames."""
+    def _check_blocks(self, X: Any, y: Any, weight: Any) -> list[Any]:
+        """Check the parameters, set the features' attributes, and convert frames to arrays."""
         self._validate_params()
         self.n_features_in_ = X.shape[1]
         names = getattr(X, "columns", [])
         if len(names) and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+        elif hasattr(self, "feature_names_in_"):  # from an earlier fit
             del self.feature_names_in_
         return as_arrays(X, y, weight)
 
-    def _posed(self, loss: IntervalLoss) -> tuple[type[Formulation], dict[str, Any]]:
-        """Return the formulation of a loss, and its fields that no machine has of its own."""
+    def _formulation_for(self, loss: IntervalLoss) -> tuple[type[Formulation], dict[str, Any]]:
+        """Return the formulation for a loss, and those of its fields that all machines share."""
         formulation: type[Formulation] = SVRDual if loss.is_regression else SoftMarginDual
-        others: dict[str, Any] = {"epsilon": self.epsilon} if loss.is_regression else {}
+        options: dict[str, Any] = {"epsilon": self.epsilon} if loss.is_regression else {}
         if loss.is_smooth:
-            formulation, others = WeightedERM, {"loss": loss}
+            formulation, options = WeightedERM, {"loss": loss}
         elif self.dual is False:
             raise ValueError(
-                "dual: Unsupported set of arguments: the loss has kinks, so no primal solver takes "
+                "dual: Unsupported set of arguments: the loss has kinks, so no primal solver supports "
                 f"penalty='l2', loss={self.loss!r}, dual=False; use dual='auto', or a squared loss"
             )
-        return formulation, others | {"kernel": Linear(), "intercept": self._is_free}
+        return formulation, options | {"kernel": Linear(), "intercept": self._is_free}
 
     def _fit_machines(self, X: Any, loss: IntervalLoss, ys: list[Vector], Cs: list[Vector]) -> Any:
-        """Solve a problem for each y and C (n,); set all but `coef_`; return that (machines, d)."""
-        formulation, others = self._posed(loss)
+        """Solve a problem for each y and C (n,); return `coef_` (machines, d), and set the rest."""
+        formulation, options = self._formulation_for(loss)
         machines = zip(ys, Cs, strict=True)
-        return self._fit_posed([pose(formulation, X, y=y, C=C, **others) for y, C in machines])
+        problems = [problem_factory(formulation, X, y=y, C=C, **options) for y, C in machines]
+        return self._fit_problems(problems)
 
     def _fit_blocks(
         self, X: Any, y: Any, weight: Any, loss: IntervalLoss, positives: Iterable[Any]
     ) -> Any:
-        """Do the same on samples in blocks, for each label that is +1, or None for targets."""
-        formulation, others = self._posed(loss)
+        """Do the same on samples in blocks, for each label as +1, or None for targets."""
+        formulation, options = self._formulation_for(loss)
         constant = self.intercept_scaling if self.fit_intercept and not self._is_free else None
-        problems = list[Posed]()
+        problems = list[ProblemFactory]()
         for positive in positives:
-            blocks = blocks_of(X, y, weight, positive, constant)
-            problem = formulation(**{"X": blocks, "y": None, "C": self.C, **others})
+            blocks = as_blocks(X, y, weight, positive, constant)
+            problem = formulation(**{"X": blocks, "y": None, "C": self.C, **options})
             problems.append(lambda problem=problem: problem)
-        return self._fit_posed(problems)
+        return self._fit_problems(problems)
 
-    def _fit_posed(self, problems: list[Posed]) -> Any:
-        answers = self._answered(problems)
+    def _fit_problems(self, problems: list[ProblemFactory]) -> Any:
+        answers = self._solve_all(problems)
         self.n_iter_ = max(answer.iterations for answer in answers)
         w = np.array([answer.point.w for answer in answers])
         self.intercept_ = 0.0
@@ -138,31 +139,32 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         return w
 
     def predict(self, X: Any) -> Any:
-        """Predict the classes or targets of `X` (m, d); of a Dask collection a lazy array, in blocks."""
+        """Predict the classes or targets of `X` (m, d); lazily, in blocks, for a Dask collection."""
         if is_in_blocks(X):
             dtype = self.classes_.dtype if hasattr(self, "classes_") else np.float64
-            return in_each_block(self.predict, X, dtype)
+            return predict_in_blocks(self.predict, X, dtype)
         return super().predict(X)
 
-    def _quickly(self, problem: Formulation, start: Point, values: Values) -> Answer | None:
-        """Solve by epochs or Newton steps where X is dense and small, else by K."""
+    def _solve_directly(self, problem: Formulation, start: Point, values: GramValues) -> Fit | None:
+        """Solve by epochs or Newton steps if X is dense and small, else with K."""
         (n, d), squared = problem.X.shape, problem.loss.is_smooth
-        small = isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _SMALL_PRODUCT
-        if small and squared:
-            return self._by_newton(problem, start)
-        if not small or problem.intercept:
-            none = squared or problem.in_blocks
-            return None if none else super()._quickly(problem, start, values)
+        is_direct = isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _MAX_DIRECT_PRODUCTS
+        if is_direct and squared:
+            return self._solve_by_newton(problem, start)
+        if not is_direct or problem.intercept:
+            unsupported = squared or problem.in_blocks
+            return None if unsupported else super()._solve_directly(problem, start, values)
         linear, tube, limits = linear_terms(problem)
         beta = problem.beta(np.zeros(n) if start.alpha is None else start.alpha)
-        fine = self.tol * (SHARPER if self.refine and n <= SMALL else 1.0)
-        terms, most = (linear, np.full(n, tube), *limits), self._most_iterations
-        w, epochs, violation = minimise_linear(problem.X, beta, *terms, self.tol, fine, most)
-        if violation > self.tol and epochs < most:
+        refined_tol = self.tol * (REFINED_TOL_FACTOR if self.refine and n <= SMALL else 1.0)
+        terms, max_epochs = (linear, np.full(n, tube), *limits), self._iteration_limit
+        tols = self.tol, refined_tol
+        w, epochs, violation = minimise_linear(problem.X, beta, *terms, *tols, max_epochs)
+        if violation > self.tol and epochs < max_epochs:
             return None
-        return Answer(Point(problem.alpha(beta), w), max(1, epochs), violation <= self.tol)
+        return Fit(Point(problem.alpha(beta), w), max(1, epochs), violation <= self.tol)
 
-    def _by_newton(self, problem: Formulation, start: Point) -> Answer:
+    def _solve_by_newton(self, problem: Formulation, start: Point) -> Fit:
         X, regularised = problem.X, np.ones(problem.d)
         w = regularised * 0.0 if start.w is None else start.w
         if problem.intercept:
@@ -170,10 +172,10 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             w = np.append(w, start.b or 0.0)
         loss: IntervalLoss = problem.loss
         of_losses = (*loss.ends(problem.y), problem.weight / loss.smoothing)
-        limits = SHARPER * self.tol, self._most_iterations
+        limits = REFINED_TOL_FACTOR * self.tol, self._iteration_limit
         w, steps, converged = minimise_squares(X, *of_losses, regularised, w, *limits)
         point = Point(None, w[:-1], float(w[-1])) if problem.intercept else Point(None, w)
-        return Answer(point, steps, converged)
+        return Fit(point, steps, converged)
 
     def _default_solvers(self, problem: Formulation) -> list[Any]:
         if problem.in_blocks:
@@ -181,30 +183,30 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         if not problem.loss.is_smooth:
             return super()._default_solvers(problem)
         newton = NewtonCG if problem.intercept or problem.d > MAX_FEATURES else FiniteNewton
-        return [newton(tol=SHARPER * self.tol)]  # which is of gains or steps
+        return [newton(tol=REFINED_TOL_FACTOR * self.tol)]  # relative to gains or steps
 
 
 @dataclass(eq=False, repr=False)
 class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedBaseClass]
-    """Linear support vector classification, each class against all others: scikit-learn's `LinearSVC`.
+    """Linear support vector classification, one against the rest: scikit-learn's `LinearSVC`.
 
-    Parameters and attributes are scikit-learn's, with those of `SVC`, and `certificate_`.
+    Parameters and attributes are scikit-learn's, those of `SVC`, and `certificate_`.
 
     Parameters
     ----------
-    penalty, multi_class : "l1" and "crammer_singer" are other problems, which no solver here takes: they
-        are left to LIBLINEAR, and the answer has no certificate.
-    dual : of no effect but that False is refused with the hinge, which has dual methods only. Squared
+    penalty, multi_class : "l1" and "crammer_singer" are other problems, which dualgap does not support:
+        LIBLINEAR solves them, without a certificate.
+    dual : ignored, except that False is an error with the hinge, which has dual methods only. Squared
         losses are solved by Newton's method on w.
-    tol : of the hinge, the maximal violation in the dual, see `refine`;
-        of squared losses, a million times the relative gain of the last Newton step (above 2000
-        features, the mean size of its entries); of samples in blocks, the relative gap.
-    intercept_scaling : up to 1e100, or inf for an intercept that is not regularised.
-    class_weight : "balanced" counts samples with their weights.
-    refine : whether with the hinge problems of up to 1000 samples are solved to a millionth of `tol`.
-    warm_start : begin where the last fit ended: with the hinge if it was on as many samples.
-    solver : None for the defaults above. Dense samples with max(n, d) d² ≤ 1e8 are solved
-        without `solve`, as is the hinge on up to 1000 samples.
+    tol : for the hinge, the maximal violation in the dual, see `refine`; for squared losses, a million
+        times the relative gain of the last Newton step (above 2000 features, the mean size of its
+        entries); for samples in blocks, the relative gap.
+    intercept_scaling : up to 1e100, or inf for an unregularised intercept.
+    class_weight : "balanced" takes sample weights into account.
+    refine : whether hinge problems with up to 1000 samples are solved to a millionth of `tol`.
+    warm_start : start at the last answer; with the hinge, if the number of samples is the same.
+    solver : None for the defaults above. Dense samples with max(n, d) d² ≤ 1e8 are solved without
+        `solve`, as is the hinge on up to 1000 samples.
     """
 
     penalty: Any = "l2"
@@ -217,31 +219,31 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples `X` (n, d), dense or sparse, and labels `y` (n,).
 
-        Or to a Dask Array or DataFrame with an Array or Series `y`; or to `Blocks`, without `y`.
+        Or to a Dask Array or DataFrame with an Array or Series `y`, or to `Blocks`, without `y`.
         """
         if is_in_blocks(X):
             return self._fit_in_blocks(X, y, sample_weight)
         if self.penalty == "l1" or self.multi_class == "crammer_singer":
             if self._is_free:
                 raise ValueError(
-                    "intercept_scaling: LIBLINEAR, which fits this penalty and multi_class, takes a "
-                    f"finite number, got {self.intercept_scaling!r}"
+                    "intercept_scaling: must be finite for this penalty and multi_class, which "
+                    f"LIBLINEAR fits, got {self.intercept_scaling!r}"
                 )
             self._answers, self._certificate = [], None
-            return super().fit(canonical(X), y, sample_weight)
-        samples, y, C = self._checked(X, y, sample_weight)
+            return super().fit(as_canonical(X), y, sample_weight)
+        samples, y, C = self._check_data(X, y, sample_weight)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         machines, K = self._machines(), self.classes_.size
         balance = np.ones(K)
         if isinstance(self.class_weight, str):  # "balanced"
-            balance = balanced(np.bincount(labels, C))
+            balance = balanced_weights(np.bincount(labels, C))
         elif self.class_weight is not None:
             balance = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        # the others have weight 1 if they are several, as in LIBLINEAR
-        others = balance[0] if K == 2 else 1.0
+        # if there are several other classes they have weight 1, as in LIBLINEAR
+        other_weight = balance[0] if K == 2 else 1.0
         ys = [np.where(labels == k, 1.0, -1.0) for k in machines]
-        Cs = [C * np.where(labels == k, balance[k], others) for k in machines]
+        Cs = [C * np.where(labels == k, balance[k], other_weight) for k in machines]
         self.coef_ = self._fit_machines(samples, self._loss(), ys, Cs)
         return self
 
@@ -254,16 +256,16 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
         for name in filter(refused.get, refused):
             raise ValueError(
                 f"{name}: samples in blocks have no {getattr(self, name)!r}; leave it out"
-                + " and give weights of samples" * (name == "class_weight")
+                + " and pass sample weights instead" * (name == "class_weight")
             )
-        X, y, weight = self._arrays(X, y, weight)
-        self.classes_ = labels_of(X, y)
+        X, y, weight = self._check_blocks(X, y, weight)
+        self.classes_ = find_labels(X, y)
         positives = self.classes_[self._machines()]
         self.coef_ = self._fit_blocks(X, y, weight, self._loss(), positives)
         return self
 
     def _machines(self) -> list[int]:
-        """Return the classes that are told from all others."""
+        """Return the classes to separate from all others."""
         K = self.classes_.size
         if K < 2:
             raise ValueError(
@@ -291,9 +293,9 @@ class LinearSVR(LinearMachine, svm.LinearSVR):  # pyright: ignore[reportUntypedB
         squared = self.loss == "squared_epsilon_insensitive"
         kind = losses.SquaredEpsilonInsensitive if squared else losses.EpsilonInsensitive
         if is_in_blocks(X):
-            X, y, sample_weight = self._arrays(X, y, sample_weight)
+            X, y, sample_weight = self._check_blocks(X, y, sample_weight)
             [self.coef_] = self._fit_blocks(X, y, sample_weight, kind(self.epsilon), [None])
             return self
-        samples, y, C = self._checked(X, y, sample_weight, y_numeric=True)
+        samples, y, C = self._check_data(X, y, sample_weight, y_numeric=True)
         [self.coef_] = self._fit_machines(samples, kind(self.epsilon), [y.astype(np.float64)], [C])
         return self

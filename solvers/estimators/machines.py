@@ -1,9 +1,9 @@
-"""Kernel machines: scikit-learn's own, with LIBSVM's training replaced.
+"""Kernel machines: those of scikit-learn with LIBSVM's training replaced.
 
-Parameters, validation, class weights, decision functions, `coef_` and tags are inherited; overridden
-are the hooks in which scikit-learn hands arrays to LIBSVM (`_dense_fit` and `_sparse_fit`; of
-predictions those for dense samples, as products of matrices take less time), and `_compute_kernel`, as
-a kernel of this package is a function to scikit-learn.
+Parameters, validation, class weights, decision functions, `coef_` and tags are inherited. The hooks that
+pass arrays to LIBSVM are overridden (`_dense_fit` and `_sparse_fit`; for predictions those for dense
+samples, as matrix products are faster), and `_compute_kernel`, as scikit-learn treats a kernel of this
+package as a function.
 """
 
 from abc import abstractmethod
@@ -33,17 +33,17 @@ from dualgap.problems.dataset import Indices, check_samples
 from dualgap.problems.kernels import Block, as_dense
 from dualgap.problems.kernels.base import check_declared, check_overflow
 from dualgap.solvers.estimators.certified import (
-    Answer,
     Certified,
-    Posed,
-    balanced,
-    canonical,
-    pose,
+    Fit,
+    ProblemFactory,
+    as_canonical,
+    balanced_weights,
     positive_weights,
+    problem_factory,
 )
 
-_MOST_SHARED = 5000  # samples, whose Gram matrix takes 200 MB
-_PREDICTED = 2**23  # kernel values at a time in predictions
+_MAX_SHARED_SAMPLES = 5000  # their Gram matrix takes 200 MB
+_PREDICTION_BLOCK = 2**23  # kernel values computed at a time in predictions
 SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
 
 
@@ -61,7 +61,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
     verbose: Any = False
     max_iter: Any = -1
 
-    # what scikit-learn reads of all machines, and is no parameter of some
+    # attributes that scikit-learn reads for all machines, but that some do not have as parameters
     C = nu = epsilon = 0.0
     class_weight = random_state = None
     probability = warm_start = False
@@ -69,37 +69,37 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
 
     @abstractmethod
     def _problem(self, y: Vector, weight: Vector) -> tuple[type[Formulation], dict[str, Any]]:
-        """Return the class of the problem, and its fields besides the samples, y and the kernel."""
+        """Return the formulation, and its fields except for the samples, y and the kernel."""
 
     def __sklearn_tags__(self) -> Any:
-        """State that a Gram matrix is split along both axes."""
+        """Declare that a Gram matrix is split along both axes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise |= isinstance(self.kernel, Precomputed)
         return tags
 
-    def _dense_fit(self, X: Any, *how: Any, random_seed: int) -> None:
+    def _dense_fit(self, X: Any, *arguments: Any, random_seed: int) -> None:
         if isinstance(self.kernel, Kernel):
             X = self._X_fit = validate_data(self, X, **SAMPLES)
             self._kernel = self.kernel.fit(check_samples(X))
         elif callable(self.kernel):
             self._X_fit = X
-        self._train(super()._dense_fit, X, *how, random_seed)
+        self._train(super()._dense_fit, X, *arguments, random_seed)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples `X` (n, d), dense or sparse, labels or targets `y` (n,), and weights (n,)."""
-        return super().fit(canonical(X), y, sample_weight)
+        return super().fit(as_canonical(X), y, sample_weight)
 
     def _validate_for_predict(self, X: Any) -> Any:
-        return super()._validate_for_predict(canonical(X))
+        return super()._validate_for_predict(as_canonical(X))
 
-    def _sparse_fit(self, X: Any, *how: Any, random_seed: int) -> None:
-        self._train(super()._sparse_fit, X, *how, random_seed)
+    def _sparse_fit(self, X: Any, *arguments: Any, random_seed: int) -> None:
+        self._train(super()._sparse_fit, X, *arguments, random_seed)
         dual = self.dual_coef_
-        self.dual_coef_ = type(X)(np.ones(dual.shape))  # zeros too: LIBSVM reads the data alone
+        self.dual_coef_ = type(X)(np.ones(dual.shape))  # with zeros: LIBSVM reads only the data
         self.dual_coef_.data[:] = dual.ravel()
 
     def _compute_kernel(self, X: Any) -> Any:
-        """Return `X`, or values of a kernel that is no name between `X` and the training samples."""
+        """Return `X`, or the values of a kernel without a name between `X` and the training samples."""
         if isinstance(self.kernel, Kernel):
             X = validate_data(self, X, reset=False, **SAMPLES)
             return self._kernel.bind(self._X_fit).cross(X, slice(None))
@@ -114,19 +114,19 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
             )
         return np.ascontiguousarray(K, dtype=np.float64)
 
-    def _train(self, calibrate: Any, X: Any, *how: Any) -> None:
-        """Solve the problem of each machine in place of LIBSVM."""
-        y, sample_weight, _, kernel, _ = how
+    def _train(self, calibrate: Any, X: Any, *arguments: Any) -> None:
+        """Solve the problem of each machine instead of LIBSVM."""
+        y, sample_weight, _, kernel, _ = arguments
         self._probA = self._probB = np.empty(0)
-        if self.probability not in (False, "deprecated"):  # Platt's sigmoids, which are LIBSVM's
-            calibrate(X, *how)
-        kept, weight = positive_weights(sample_weight, _num_samples(X))
+        if self.probability not in (False, "deprecated"):  # LIBSVM fits Platt's sigmoids
+            calibrate(X, *arguments)
+        positive, weight = positive_weights(sample_weight, _num_samples(X))
         if not isinstance(self.kernel, Kernel):
             X = self._compute_kernel(X)
-            weighted = check_samples(X[kept]) if sample_weight.size else None
+            weighted = check_samples(X[positive]) if sample_weight.size else None
             self._kernel = self._named_kernel(kernel, weighted, weight)
-        y, gram = y[kept], isinstance(self._kernel, Precomputed)
-        if self._pairs[0]:  # samples are sorted by their classes, which are those that are left
+        y, gram = y[positive], isinstance(self._kernel, Precomputed)
+        if self._pairs[0]:  # sort samples by the remaining classes
             if y.size < X.shape[0]:
                 if np.unique(y).size == 1:
                     raise ValueError(
@@ -135,54 +135,56 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
                     )
                 y = self._validate_targets(self.classes_[y.astype(np.intp)])
             order = np.argsort(y, kind="stable")
-            kept, y, weight = kept[order], y[order], weight[order]
-            if isinstance(self.class_weight, str):  # scikit-learn counts samples without weights
-                self.class_weight_ = balanced(np.bincount(y.astype(np.intp), weight))
+            positive, y, weight = positive[order], y[order], weight[order]
+            if isinstance(self.class_weight, str):  # scikit-learn ignores sample weights here
+                self.class_weight_ = balanced_weights(np.bincount(y.astype(np.intp), weight))
             weight = weight * self.class_weight_[y.astype(np.intp)]
-        samples = check_samples(X[kept][:, kept] if gram else X[kept])
+        samples = check_samples(X[positive][:, positive] if gram else X[positive])
         self._kernel.check(samples)
         check_overflow(self._kernel, samples)
         check_declared(self._kernel, samples)
-        problems, places = list[Posed](), list[Indices]()
+        problems, rows_of = list[ProblemFactory](), list[Indices]()
         for pair in self._pairs:
             rows, target = np.arange(y.size), y
-            if pair:  # the second class is on the positive side, as in decisions on two
+            if pair:  # the second class is positive, as in binary decisions
                 rows = np.flatnonzero((y == pair[0]) | (y == pair[1]))
                 target = np.where(y[rows] == pair[1], 1.0, -1.0)
-            formulation, others = self._problem(target, weight[rows])
-            others = {"y": target, "kernel": self._kernel, **others}
-            problems.append(pose(formulation, samples, rows if pair else None, **others))
-            places.append(rows)
-        whole = Gram(samples, self._kernel)  # of all classes, as those of pairs are parts of it
+            formulation, fields = self._problem(target, weight[rows])
+            fields = {"y": target, "kernel": self._kernel, **fields}
+            problems.append(problem_factory(formulation, samples, rows if pair else None, **fields))
+            rows_of.append(rows)
+        full_gram = Gram(samples, self._kernel)  # the matrices of pairs are parts of it
 
-        def blocks(at: int) -> Block:
-            K, ends = whole.dense(), [np.searchsorted(y, (k, k + 1)) for k in self._pairs[at]]
-            parts = [slice(*end) for end in ends]  # np.block takes longer
+        def blocks(index: int) -> Block:
+            K = full_gram.dense()
+            ends = [np.searchsorted(y, (k, k + 1)) for k in self._pairs[index]]
+            parts = [slice(*end) for end in ends]  # np.block is slower
             return np.concatenate([np.concatenate([K[p, q] for q in parts], 1) for p in parts])
 
-        shared = len(problems) > 1 and y.size <= _MOST_SHARED
-        answers = self._answered(problems, blocks if shared else None)
+        shares_gram = len(problems) > 1 and y.size <= _MAX_SHARED_SAMPLES
+        answers = self._solve_all(problems, blocks if shares_gram else None)
         if not all(answer.margin > 0 for answer in answers):
             raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
-        self._set_attributes(X, y, kept, places, answers)
+        self._set_attributes(X, y, positive, rows_of, answers)
 
     def _set_attributes(
-        self, X: Any, y: Vector, kept: Indices, places: list[Indices], answers: list[Answer]
+        self, X: Any, y: Vector, positive: Indices, rows_of: list[Indices], answers: list[Fit]
     ) -> None:
-        """Set what LIBSVM sets, from answers for the samples at `places` among those `kept`."""
+        """Set LIBSVM's attributes from answers for the samples at `rows_of` among `positive` ones."""
         pairs, values = self._pairs, callable(self.kernel) or self.kernel == "precomputed"
         classes = len(self.classes_) if pairs[0] else 2
-        duals = np.zeros((classes - 1, kept.size))
-        for pair, rows, answer in zip(pairs, places, answers, strict=True):
+        duals = np.zeros((classes - 1, positive.size))
+        for pair, rows, answer in zip(pairs, rows_of, answers, strict=True):
             alpha = np.asarray(answer.point.alpha) / answer.margin
             if not pair:
                 duals[0] = alpha
-            else:  # LIBSVM has the first class on the positive side
+            else:  # in LIBSVM the first class is positive
                 first = y[rows] == pair[0]
                 duals[pair[1] - 1, rows[first]] = alpha[first]
                 duals[pair[0], rows[~first]] = -alpha[~first]
         support = np.flatnonzero(duals.any(axis=0))
-        self.support_, self.dual_coef_ = kept[support].astype(np.int32), duals.take(support, axis=1)
+        self.support_ = positive[support].astype(np.int32)
+        self.dual_coef_ = duals.take(support, axis=1)
         of_class = y[support].astype(np.intp) if pairs[0] else np.zeros(support.size, np.intp)
         self._n_support = np.bincount(of_class, minlength=classes).astype(np.int32)
         self.support_vectors_ = np.empty((0, 0)) if values else X[self.support_]
@@ -192,11 +194,11 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         self._finish()
 
     def _finish(self) -> None:
-        """Check the answer, or keep more of it: by default there is nothing to do."""
+        """Check the answer; by default there is nothing to check."""
 
     @property
     def _pairs(self) -> list[tuple[int, ...]]:
-        """The classes of each machine; none of a machine on all samples."""
+        """The classes of each machine; () for a machine on all samples."""
         return [*combinations(range(len(getattr(self, "classes_", ()))), 2)] or [()]
 
     def kernel_for(self, X: Matrix) -> Kernel:
@@ -207,14 +209,14 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         return self._named_kernel(self.kernel, X, np.ones(X.shape[0]))
 
     def _named_kernel(self, name: str, X: Any, weight: Vector) -> Kernel:
-        """Return the kernel of a name; for "scale" samples count as often as weights say."""
+        """Return the kernel with this name; gamma="scale" uses the weighted variance."""
         if self.gamma == "scale" and X is not None:
-            share, d = weight / weight.sum(), X.shape[1]
-            mean = (X.T @ share).sum() / d
-            if scipy.sparse.issparse(X):  # whose zeros would not stay zeros
-                variance = ((X * X).T @ share).sum() / d - mean**2
+            fraction, d = weight / weight.sum(), X.shape[1]
+            mean = (X.T @ fraction).sum() / d
+            if scipy.sparse.issparse(X):  # centring would make it dense
+                variance = ((X * X).T @ fraction).sum() / d - mean**2
             else:
-                variance = (((X - mean) ** 2).T @ share).sum() / d
+                variance = (((X - mean) ** 2).T @ fraction).sum() / d
             self._gamma = 1.0 / (d * variance) if variance > 0 else 1.0
         match name:
             case "precomputed":
@@ -229,9 +231,9 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
                 return Polynomial(self.degree, self._gamma, self.coef0)
 
     def _dense_decision_function(self, X: Any) -> Any:
-        """Return f (m, machines) of samples, or of values of a kernel that is no name."""
+        """Return f (m, machines) for samples, or for values of a kernel without a name."""
         beta, values = self._dual_coef_.T, callable(self.kernel) or self.kernel == "precomputed"
-        if self._pairs[0]:  # LIBSVM's: of each pair from the rows of both of its classes
+        if self._pairs[0]:  # LIBSVM stores each pair in the rows of both classes
             of_class = np.repeat(np.arange(len(self._n_support)), self._n_support)
             pairs = [
                 beta[:, j - 1] * (of_class == i) + beta[:, i] * (of_class == j)
@@ -242,7 +244,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
             return X @ (self.support_vectors_.T @ beta) + self._intercept_
         bound = None if values else self._kernel.bind(self.support_vectors_)
         f = np.empty((X.shape[0], beta.shape[1]))
-        for start in range(0, len(f), step := max(1, _PREDICTED // max(1, len(beta)))):
+        for start in range(0, len(f), step := max(1, _PREDICTION_BLOCK // max(1, len(beta)))):
             rows = X[start : start + step]
             K = rows[:, self.support_] if bound is None else bound.cross(rows, slice(None))
             f[start : start + step] = K @ beta + self._intercept_
@@ -253,15 +255,15 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         if not self._pairs[0]:
             return f.ravel()
         votes = np.zeros((len(f), len(self.classes_)))
-        for at, (i, j) in enumerate(self._pairs):
-            votes[:, i] += f[:, at] > 0
-            votes[:, j] += f[:, at] <= 0
+        for machine, (i, j) in enumerate(self._pairs):
+            votes[:, i] += f[:, machine] > 0
+            votes[:, j] += f[:, machine] <= 0
         return votes.argmax(axis=1)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PairMachine(KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
-    """Base of the classifiers with a kernel: a machine for each pair of classes, which vote."""
+    """Base of the kernel classifiers: one machine per pair of classes, which vote."""
 
     probability: Any = svm.SVC().probability  # "deprecated" from scikit-learn 1.9 on
     class_weight: Any = None

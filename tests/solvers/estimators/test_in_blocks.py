@@ -111,8 +111,8 @@ def blocks_of(y, folder):
         ({"class_weight": "balanced"}, {}, "class_weight: .* give weights of samples"),
         ({"solver": "smo"}, {}, "solver: smo gave no answer: its samples are in blocks"),
         ({"C": 0.0}, {}, "C: must be"),
-        ({}, {"y": LABELS}, "y: samples in Blocks have theirs with them"),
-        ({}, {"sample_weight": WEIGHT}, "sample_weight: samples in Blocks have theirs with them"),
+        ({}, {"y": LABELS}, "y: must be None when X is Blocks"),
+        ({}, {"sample_weight": WEIGHT}, "sample_weight: must be None when X is Blocks"),
     ],
 )
 def test_what_blocks_cannot_have_is_refused_by_name(options, given, message, tmp_path):
@@ -129,9 +129,9 @@ def test_labels_of_blocks_are_signs(tmp_path):
 @pytest.mark.parametrize(
     ("y", "weight", "message"),
     [
-        (None, None, "y: beside a Dask collection X it must be"),
-        (LABELS, None, "y: beside a Dask collection X it must be"),
-        ("lazy", WEIGHT, "sample_weight: beside a Dask collection"),
+        (None, None, "y: must be a Dask Array or Series"),
+        (LABELS, None, "y: must be a Dask Array or Series"),
+        ("lazy", WEIGHT, "sample_weight: must be a Dask Array or Series"),
         ("one", None, "y: the number of classes has to be greater than one"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Adapters to solvers that others wrote; their packages are optional."""
+"""Adapters to third-party solvers; their packages are optional."""

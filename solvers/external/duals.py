@@ -1,7 +1,7 @@
-"""LIBSVM's five duals: which of them a problem has, in scikit-learn's words, and the answer to it.
+"""LIBSVM's five duals: which of them a problem has, as a scikit-learn estimator, and its answer.
 
-A problem is judged by its loss and its offsets' costs and not by its class: a risk with the hinge loss
-and an intercept is C-SVC too.
+The loss and the costs of the offsets decide, not the problem's class: a risk with the hinge loss and an
+intercept is C-SVC too.
 """
 
 import importlib
@@ -22,7 +22,7 @@ from dualgap.problems.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid, a
 from dualgap.problems.losses import EpsilonInsensitive, Hinge, Perceptron
 from dualgap.solvers.base import Solver
 
-DUALS = {  # by scikit-learn's estimators
+DUALS = {  # by scikit-learn estimator
     "SVC": "C-SVC",
     "SVR": "epsilon-SVR",
     "NuSVC": "ν-SVC",
@@ -30,13 +30,12 @@ DUALS = {  # by scikit-learn's estimators
     "OneClassSVM": "one class",
 }
 
-# `tol` from which on LIBSVM's kernel values in float32 decide the gap: a finer one gained nothing on 19
-# problems.
+# `tol` below which LIBSVM's float32 kernel values limit the gap: it gained nothing on 19 problems
 SINGLE_PRECISION = 1e-9
 
 
-class Dual(NamedTuple):
-    """The dual of a problem in scikit-learn's words: the estimator, and its settings but the kernel."""
+class EstimatorDual(NamedTuple):
+    """The dual of a problem as a scikit-learn estimator, with its settings except for the kernel."""
 
     problem: Formulation
     estimator: str
@@ -45,7 +44,7 @@ class Dual(NamedTuple):
     def alpha(self, beta: Vector) -> Vector:
         """Return the dual variables for LIBSVM's coefficients β (n,).
 
-        Those of ν-SVC are divided by ρ; their sum tells it.
+        Those of ν-SVC are divided by ρ, which follows from their sum.
         """
         alpha = self.problem.signs * beta
         if self.estimator not in ("NuSVC", "OneClassSVM"):
@@ -53,50 +52,50 @@ class Dual(NamedTuple):
         return alpha * (np.abs(self.problem.costs).sum() / np.abs(beta).sum())
 
 
-def dual_of(problem: Formulation) -> Dual:
-    """Return the dual that a problem has, with an intercept or without; its estimator may be "none"."""
+def dual_of(problem: Formulation) -> EstimatorDual:
+    """Return the dual of a problem, with or without an intercept; its estimator may be "none"."""
     costs = problem.costs
-    # the share of all weights that the costs are, but not above what can be: it may be rounded up
+    # ratio of costs to weights, reduced so that rounding does not make it infeasible
     nu = {"nu": np.abs(costs).sum() / problem.weight.sum() * (1 - 2 * UNIT)}
     match None if problem.pieces is None else problem.loss, costs.tolist():
         case Hinge(), [] | [0.0]:
-            made = "SVC", {"C": 1.0}
+            chosen = "SVC", {"C": 1.0}
         case EpsilonInsensitive(epsilon), [] | [0.0]:
-            made = "SVR", {"C": 1.0, "epsilon": epsilon}
+            chosen = "SVR", {"C": 1.0, "epsilon": epsilon}
         case Perceptron(), [_, _]:
-            made = "NuSVC", nu
+            chosen = "NuSVC", nu
         case EpsilonInsensitive(), [_, _]:
-            made = "NuSVR", {"C": 1.0, **nu}
-        # SVDD's targets are equal where k(x, x) is the same for all samples
+            chosen = "NuSVR", {"C": 1.0, **nu}
+        # SVDD's targets are equal if k(x, x) is the same for all samples
         case Perceptron() | Shortfall(), [_] if np.ptp(problem.y) == 0:
-            made = "OneClassSVM", nu
+            chosen = "OneClassSVM", nu
         case _:
-            made = "none", {}
-    return Dual(problem, *made)
+            chosen = "none", {}
+    return EstimatorDual(problem, *chosen)
 
 
 @dataclass(frozen=True)
 class DualBaseline(Solver):
-    """Base of solvers of LIBSVM's duals, or of some of them.
+    """Base of solvers of some or all of LIBSVM's duals.
 
     Attributes
     ----------
-    duals : scikit-learn's estimators of those that it solves.
-    kernels : those that it computes itself.
-    one_weight : whether it takes one C for all samples only.
+    duals : scikit-learn estimators of the supported duals.
+    kernels : supported kernels.
+    needs_equal_weights : whether it supports only one C for all samples.
     """
 
     duals: ClassVar[tuple[str, ...]] = tuple(DUALS)
     kernels: ClassVar[tuple[type[Kernel], ...]] = (Linear, RBF, Polynomial, Sigmoid)
-    one_weight: ClassVar[bool] = False
+    needs_equal_weights: ClassVar[bool] = False
     form: ClassVar = Formulation
     warm_up_size: ClassVar = 32
 
     def refuses(self, problem: Formulation) -> str | None:
-        """Problems with other duals, other kernels, and what no such solver takes."""
+        """Return why the problem is unsupported, or None."""
         if not isinstance(problem.kernel, self.kernels):
-            known = ", ".join(kernel.__name__ for kernel in self.kernels)
-            return f"{self.name} computes these kernels only: {known}"
+            supported = ", ".join(kernel.__name__ for kernel in self.kernels)
+            return f"{self.name} supports these kernels only: {supported}"
         dual = dual_of(problem)
         if dual.estimator not in self.duals:
             *names, last = (DUALS[name] for name in self.duals)
@@ -105,14 +104,14 @@ class DualBaseline(Solver):
             return f"{self.name} always has an intercept"
         if not problem.is_bounded:
             return f"{self.name} has no hard margin: C must be finite"
-        if self.one_weight and np.ptp(problem.weight) > 0:
-            return f"{self.name} takes one C for all samples, not one for each"
-        one = dual.estimator == "SVC" and np.ptp(problem.y) == 0
-        return f"{self.name} needs samples of both classes" if one else None
+        if self.needs_equal_weights and np.ptp(problem.weight) > 0:
+            return f"{self.name} needs one C for all samples, not one for each"
+        single_class = dual.estimator == "SVC" and np.ptp(problem.y) == 0
+        return f"{self.name} needs samples of both classes" if single_class else None
 
 
 def kernel_settings(kernel: Kernel) -> dict[str, Any]:
-    """Return what scikit-learn's estimators call a kernel."""
+    """Return a kernel as settings of scikit-learn's estimators."""
     match kernel:
         case Linear():
             return {"kernel": "linear"}
@@ -128,21 +127,21 @@ def kernel_settings(kernel: Kernel) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class EstimatorBaseline(DualBaseline):
-    """Base of LIBSVM and oneDAL, which are reached through scikit-learn's estimators.
+    """Base of LIBSVM and oneDAL, which are called through scikit-learn's estimators.
 
     Attributes
     ----------
-    no_limit : the `max_iter` that it takes for none.
+    unlimited : the `max_iter` that means no limit.
     """
 
     tol: float | None = None
     max_iter: int | None = None
     cache_size: float = 1000.0
 
-    no_limit: ClassVar[int] = -1
+    unlimited: ClassVar[int] = -1
 
     def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
-        """Import the library; return the problem and the samples that the library is given."""
+        """Import the library; return the problem and the samples to pass to the library."""
         return super().prepare(problem), problem.X
 
     def iterates(self, state: tuple[Formulation, Matrix]) -> Iterator[FormPoint]:
@@ -152,21 +151,21 @@ class EstimatorBaseline(DualBaseline):
         gram, native = problem.gram(), isinstance(problem.kernel, DualBaseline.kernels)
         estimator = getattr(svm, dual.estimator)(
             tol=self.tolerance,
-            max_iter=self.no_limit if self.max_iter is None else int(self.max_iter),
+            max_iter=self.unlimited if self.max_iter is None else int(self.max_iter),
             cache_size=self.cache_size,
             **dual.settings,
-            **self.own_settings(),
+            **self.extra_settings(),
             **kernel_settings(problem.kernel),
         )
         estimator.random_state = 0  # else `fit` draws a seed, never used, from the global state
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of its limit, which the claim states
+            warnings.simplefilter("ignore")  # about its limit, which the claim shows
             estimator.fit(
                 samples if native else gram.dense(),
                 problem.y,
                 sample_weight=problem.weight,  # times C = 1
             )
-        stopped = self.is_stopped(estimator)  # first, as it says whether the library ran at all
+        stopped = self.is_stopped(estimator)  # first, as it checks that the library ran at all
         beta = np.zeros(problem.n)
         beta[estimator.support_] = as_dense(estimator.dual_coef_).ravel()
         yield FormPoint(
@@ -176,10 +175,10 @@ class EstimatorBaseline(DualBaseline):
             counters={"kernel_evaluations": gram.evaluations},
         )
 
-    def own_settings(self) -> dict[str, Any]:
-        """Return the settings of the estimators that not all libraries have: by default none."""
+    def extra_settings(self) -> dict[str, Any]:
+        """Return settings that only this library's estimators have: by default none."""
         return {}
 
     @abstractmethod
     def is_stopped(self, estimator: Any) -> bool:
-        """Return whether it ended at its limit."""
+        """Whether it stopped at its limit."""

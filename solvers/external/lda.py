@@ -1,11 +1,11 @@
-"""Linear discriminant analysis, to be compared with the maximal margin.
+"""Linear discriminant analysis, for comparison with the maximal margin.
 
-    w ∝ Σ⁻¹(μ₊ − μ₋),  Σ the covariance within the classes,  b so that f = log P(+1|x)/P(−1|x)
+    w ∝ Σ⁻¹(μ₊ − μ₋),  Σ the covariance within the classes,  b such that f = log P(+1|x)/P(−1|x)
 
-Fisher 1936. It takes no notice of C or of the margin: every sample moves the class means and Σ, also
-those far from the boundary, on which no support vector machine depends. (w, b) is multiplied by the one
-number that makes its hinge loss least, as a discriminant's scale means something else; the certificate
-then shows how far its direction is from the optimal one.
+Fisher 1936. It ignores C and the margin: every sample affects the class means and Σ, including those far
+from the boundary, which a support vector machine does not depend on. (w, b) is scaled to the smallest
+risk, as the scale of a discriminant has another meaning; the certificate then shows how far its
+direction is from the optimal one.
 """
 
 import importlib
@@ -34,11 +34,11 @@ class LDA(Solver):
     )
 
     def refuses(self, form: ERM) -> str | None:
-        """Two classes in the space of the samples themselves."""
+        """Return why the form is unsupported, or None."""
         if not form.gram.is_linear:
             return "linear discriminant analysis has no kernels"
         if not isinstance(form.loss, Hinge) or not form.intercept:
-            return "linear discriminant analysis stands beside linear machines with an intercept"
+            return "linear discriminant analysis needs the hinge loss and an intercept, to be comparable"
         if np.unique(form.y).size < 2:
             return "linear discriminant analysis needs samples of both classes"
         return None
@@ -46,20 +46,20 @@ class LDA(Solver):
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         models: Any = importlib.import_module("sklearn.discriminant_analysis")
-        # lsqr and not svd: constant features are no reason for a warning
+        # not svd, which warns of constant features
         model = models.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=None)
         model.fit(as_dense(form.gram.X), form.y)
         w, b = np.ravel(model.coef_), float(model.intercept_[0])
         margins, square = form.y * (form.gram.X @ w + b), float(w @ w)
-        pulls = form.C * margins
+        weighted_margins = form.C * margins
 
         def slope(scale: float) -> float:
-            """Return the risk's derivative in the scale, which rises and jumps at samples' margins."""
-            return scale * square - float(pulls[scale * margins < 1].sum())
+            """Return the derivative of the risk, which increases, with jumps at the samples' margins."""
+            return scale * square - float(weighted_margins[scale * margins < 1].sum())
 
         scale = 0.0
-        # it pays to leave 0, and no sample pulls beyond the second end
+        # the risk decreases at 0, and increases from `upper` on
         if square > 0 and slope(0.0) < 0:
-            most = 2.0 * float(pulls[margins > 0].sum()) / square
-            scale = float(scipy.optimize.brentq(slope, 0.0, most))
+            upper = 2.0 * float(weighted_margins[margins > 0].sum()) / square
+            scale = float(scipy.optimize.brentq(slope, 0.0, upper))
         yield FormPoint(scale * w, b=scale * b, iterations=1, claim="stopped")

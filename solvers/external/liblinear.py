@@ -2,8 +2,8 @@
 
     min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀxᵢ)
 
-One step takes αᵢ to clip(αᵢ − ∇ᵢ/xᵢᵀxᵢ, 0, Cᵢ) and keeps w = Σ yᵢαᵢxᵢ; an epoch is a random
-permutation of the samples, with shrinking: Hsieh et al. 2008, "A dual coordinate descent method for
+One step sets αᵢ to clip(αᵢ − ∇ᵢ/xᵢᵀxᵢ, 0, Cᵢ) and updates w = Σ yᵢαᵢxᵢ; an epoch visits the samples in
+random order, with shrinking: Hsieh et al. 2008, "A dual coordinate descent method for
 large-scale linear SVM", algorithm 3; for the epsilon-insensitive loss Ho & Lin 2012, algorithm 4.
 """
 
@@ -24,14 +24,14 @@ from dualgap.solvers.external.linear import LinearBaseline
 class LibLinear(LinearBaseline):
     """LIBLINEAR's dual solvers for the hinge and the epsilon-insensitive loss.
 
-    scikit-learn passes on w alone, no dual variables: the certificate recovers some from w.
+    scikit-learn returns only w: the certificate recovers dual variables from it.
 
     Attributes
     ----------
     tol : for the hinge, the largest violation in the dual, maxᵢ PGᵢ − minᵢ PGᵢ; for the
-        epsilon-insensitive loss, the sum of violations relative to that at the start.
+        epsilon-insensitive loss, the sum of violations relative to the initial one.
     max_iter : epochs after which it stops without a claim.
-    seed : of the permutations.
+    seed : for the order of the samples.
     """
 
     tol: float | None = None
@@ -40,7 +40,7 @@ class LibLinear(LinearBaseline):
 
     source: ClassVar[str] = "Hsieh et al. 2008; Ho & Lin 2012; Fan et al. 2008"
     name: ClassVar[str] = "liblinear"
-    tol_share: ClassVar = 0.1  # finer ones end more often at its limit, far from the optimum
+    tol_share: ClassVar = 0.1  # smaller values often end at its limit, far from the optimum
     finest_tol: ClassVar = 1e-11
     single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)

@@ -3,7 +3,7 @@
     min ½xᵀQx + pᵀx  s.t. 0 ≤ x ≤ ub, and one equality or two
 
 Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs by Fan, Chen & Lin
-2005. C-SVC, epsilon-SVR, ν-SVC, ν-SVR and the one-class machine are given to scikit-learn's SVC, SVR,
+2005. C-SVC, epsilon-SVR, ν-SVC, ν-SVR and the one-class machine are solved by scikit-learn's SVC, SVR,
 NuSVC, NuSVR and OneClassSVM.
 """
 
@@ -17,16 +17,16 @@ from dualgap.solvers.external.duals import SINGLE_PRECISION, DualBaseline, Estim
 
 @dataclass(frozen=True)
 class LibSVM(EstimatorBaseline):
-    """LIBSVM's solvers of its five problems, as scikit-learn ships them.
+    """LIBSVM's solvers of its five problems, as distributed with scikit-learn.
 
     Attributes
     ----------
-    tol : LIBSVM's stopping tolerance, the maximal violating pair. It keeps kernel values in single
-        precision: below about 1e-7·maxᵢ Σⱼ|Qᵢⱼ|αⱼ it stops at its tol without being there.
-    max_iter : its limit on iterations, by default LIBSVM's own, which scikit-learn leaves out; on
-        features of 1e8 it would go on for ever. None for none.
+    tol : LIBSVM's stopping tolerance, the maximal violating pair. It stores kernel values in single
+        precision: below about 1e-7·maxᵢ Σⱼ|Qᵢⱼ|αⱼ it stops without having reached `tol`.
+    max_iter : limit on iterations, by default that of LIBSVM, which scikit-learn omits; with features of
+        1e8 it would run forever. None for no limit.
     cache_size : megabytes for kernel rows.
-    shrinking : whether it sets variables aside that seem to stay at a bound.
+    shrinking : whether to set aside variables that seem to stay at a bound.
     """
 
     max_iter: int | None = 10_000_000
@@ -40,17 +40,17 @@ class LibSVM(EstimatorBaseline):
     finest_tol: ClassVar = SINGLE_PRECISION
 
     def refuses(self, problem: Formulation) -> str | None:
-        """LIBSVM knows its five problems only, and needs the matrix of a kernel that it has not."""
+        """Return why the problem is unsupported, or None."""
         refusal = super().refuses(problem)
         native = isinstance(problem.kernel, DualBaseline.kernels)
         if refusal is None and not native and not problem.gram().fits:
-            return "libsvm needs the whole matrix of this kernel, and it does not fit in memory"
+            return "libsvm needs the full matrix of this kernel, which does not fit in memory"
         return refusal
 
-    def own_settings(self) -> dict[str, Any]:
-        """Return whether it shrinks."""
+    def extra_settings(self) -> dict[str, Any]:
+        """Return the setting `shrinking`."""
         return {"shrinking": self.shrinking}
 
     def is_stopped(self, estimator: Any) -> bool:
-        """Return what LIBSVM says of it."""
+        """Whether LIBSVM reports a failure to converge."""
         return bool(estimator.fit_status_)

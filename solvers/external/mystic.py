@@ -3,9 +3,9 @@
     min f(Π(x)),  f(x) = ½xᵀQx + pᵀx,  Π the projection onto the feasible set
 
 mystic (McKerns et al. 2011) constrains any minimiser through a transform of its parameters that imposes
-the constraints, here the exact projection. Its minimiser here is Powell's (1964) method of conjugate
-directions, which uses values of f and no gradient. Hence for small problems, as the notes would have it
-compared.
+the constraints, here the exact projection. The minimiser here is Powell's (1964) method of conjugate
+directions, which uses values of f but no gradients, and is therefore for small problems. The notes ask
+for this comparison.
 """
 
 import importlib
@@ -22,12 +22,12 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.solvers.base import Solver, import_optional
 
-_MOST = 200  # variables; an iteration of Powell's method is a line search along each
+_MAX_VARIABLES = 200  # variables; an iteration of Powell's method is a line search along each
 
 
 @contextmanager
-def _same_random_state() -> Generator[None]:
-    """Give Python's random state back: mystic draws from it for methods that are not random, too."""
+def _restore_random_state() -> Generator[None]:
+    """Restore Python's random state: mystic draws from it even for deterministic methods."""
     state = random.getstate()
     try:
         yield
@@ -41,7 +41,7 @@ class Mystic(Solver):
 
     Attributes
     ----------
-    tol : it stops where the objective changed by less, relatively, over ten iterations.
+    tol : relative change of the objective over ten iterations below which it stops.
     max_iter : limit on its iterations.
     """
 
@@ -52,15 +52,15 @@ class Mystic(Solver):
     source: ClassVar[str] = "McKerns et al. 2011; Powell 1964"
 
     def refuses(self, form: BoxQP) -> str | None:
-        """Without gradients more variables are out of reach."""
-        if form.n > _MOST:
-            return f"mystic searches without gradients: at most {_MOST} variables, not {form.n}"
+        """Return why the form is unsupported, or None."""
+        if form.n > _MAX_VARIABLES:
+            return f"mystic searches without gradients: at most {_MAX_VARIABLES} variables, not {form.n}"
         return None
 
     def prepare(self, form: BoxQP) -> tuple[BoxQP, Any]:
         """Import mystic."""
-        with warnings.catch_warnings(), _same_random_state():
-            warnings.simplefilter("ignore")  # of its own import
+        with warnings.catch_warnings(), _restore_random_state():
+            warnings.simplefilter("ignore")  # of its import
             return form, import_optional("mystic.solvers", "Mystic", "mystic")
 
     def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
@@ -79,16 +79,16 @@ class Mystic(Solver):
             x = feasible(x)
             return 0.5 * float(x @ (Q @ x)) + float(p @ x)
 
-        with _same_random_state():
+        with _restore_random_state():
             search = mystic.PowellDirectionalSolver(form.n)
             search.SetInitialPoints(start.tolist())
             search.SetObjective(objective)
             search.SetTermination(termination.NormalizedChangeOverGeneration(self.tolerance, 10))
         for count in range(1, self.max_iter + 1):
-            with _same_random_state():
-                ended = bool(search.Step())
-            # it judges by how little the last iterations gained, which bounds no later gain
-            claim: Claim = "stopped" if ended or count == self.max_iter else "none"
+            with _restore_random_state():
+                converged = bool(search.Step())
+            # small gains in the last iterations do not bound later gains
+            claim: Claim = "stopped" if converged or count == self.max_iter else "none"
             yield FormPoint(feasible(search.bestSolution), iterations=count, claim=claim)
-            if ended:
+            if converged:
                 return

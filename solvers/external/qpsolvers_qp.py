@@ -1,4 +1,4 @@
-"""Quadratic programs through qpsolvers, one call for many back ends.
+"""Quadratic programs through qpsolvers, one interface to many back ends.
 
     min ½xᵀPx + qᵀx  s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
 
@@ -30,16 +30,17 @@ from dualgap.solvers.numerics.quadratic import (
 )
 
 _MATRICES = {"quadprog": "dense", "piqp": "either", "proxqp": "either"}  # else "sparse"
-# where qpsolvers leaves the number of iterations, if anywhere
-_COUNTS = {"proxqp": "iter_ext", "quadprog": "iterations"} | dict.fromkeys(
+# the field in which qpsolvers returns the number of iterations, if any
+_ITERATION_FIELDS = {"proxqp": "iter_ext", "quadprog": "iterations"} | dict.fromkeys(
     ("osqp", "piqp", "scs"), "iter"
 )
-_GAPS = ("eps_duality_gap_abs", "eps_duality_gap_rel")  # of PIQP, tolerances too
+_PIQP_GAP_TOLERANCES = ("eps_duality_gap_abs", "eps_duality_gap_rel")  # additional tolerances
 _UNBOUNDED = ("dual infeasible", "dual_infeasible", "dualinfeasible", "unbounded")
-_FINEST, _CAP = 1e-10, 100_000  # the smallest tolerance of HiGHS, and its limit: it can cycle
+_HIGHS_MIN_TOL = 1e-10  # the smallest that HiGHS accepts
+_HIGHS_MAX_ITER = 100_000  # HiGHS can cycle
 
 # quadprog divides by the Cholesky factor of P, which for a dual is singular. A ridge δ moves the
-# optimum by O(δ) and costs O(eps/δ) in rounding: δ = √eps of the mean diagonal loses least.
+# optimum by O(δ) and adds rounding of O(eps/δ): δ = √eps of the mean diagonal has the smallest error.
 _RIDGE = float(np.sqrt(np.finfo(float).eps))
 
 
@@ -50,14 +51,14 @@ class QPSolversQP(BackendQP):
     Attributes
     ----------
     backend : clarabel, highs, osqp, piqp, proxqp, quadprog or scs.
-    tol : handed to every tolerance that the back end has; what it means is the back end's affair.
-        HiGHS takes none below 1e-10, and adds 1e-7 to P's diagonal; quadprog has no tolerance: what
-        it solves is exact but for a ridge of 1.5e-8 of P's mean diagonal.
-    max_iter : the back end's limit on its own iterations; None for its own default (HiGHS, which has
-        none and can cycle: 100,000). Clarabel and HiGHS do not report to qpsolvers how many they made;
-        quadprog has no limit.
-    time_limit : seconds after which Clarabel, HiGHS, OSQP and SCS stop by themselves, None for none;
-        `solve` gives its own.
+    tol : passed as every tolerance of the back end, which defines its meaning. HiGHS accepts none below
+        1e-10, and adds 1e-7 to P's diagonal; quadprog has no tolerance: it is exact except for a ridge
+        of 1.5e-8 times P's mean diagonal.
+    max_iter : limit on the back end's iterations; None for its default (100,000 for HiGHS, which has
+        none and can cycle). Clarabel and HiGHS do not report their number of iterations; quadprog has
+        no limit.
+    time_limit : seconds after which Clarabel, HiGHS, OSQP and SCS stop, None for no limit; `solve` sets
+        it to its own.
     """
 
     backend: str = "clarabel"
@@ -68,15 +69,15 @@ class QPSolversQP(BackendQP):
     single_threaded: ClassVar[bool] = True
 
     def refuses(self, form: QP) -> str | None:
-        """A QP must be convex, and a limit needs a back end that has one."""
+        """Return why the form is unsupported, or None."""
         if self.max_iter is not None and not self._backend.limit:
             return f"{self.backend} has no limit on its iterations: leave max_iter out"
         if self.backend == "quadprog" and not form.P.diagonal().any():
-            return "quadprog divides by a factor of P, which is 0 here: take another back end"
+            return "quadprog divides by a factor of P, which is 0 here: use another back end"
         return super().refuses(form)
 
     def prepare(self, form: QP) -> QP:
-        """Import qpsolvers and its back ends; NotInstalled with what to do if one is missing."""
+        """Import qpsolvers and its back ends; raise NotInstalled if one is missing."""
         try:
             available = importlib.import_module("qpsolvers").available_solvers
         except ImportError:
@@ -93,41 +94,45 @@ class QPSolversQP(BackendQP):
         qpsolvers = importlib.import_module("qpsolvers")
         qp, options = scaled(form), self._options(self.tolerance, self.max_iter)
         if self.backend == "highs":
-            options = self._options(max(self.tolerance, _FINEST), self.max_iter or _CAP)
+            options = self._options(
+                max(self.tolerance, _HIGHS_MIN_TOL), self.max_iter or _HIGHS_MAX_ITER
+            )
         if self.time_limit is not None and self._backend.clock:
             options[self._backend.clock] = self.time_limit
         if self.backend == "piqp":
-            options |= dict.fromkeys(_GAPS, self.tol)
+            options |= dict.fromkeys(_PIQP_GAP_TOLERANCES, self.tol)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of sparse copies and failures: the claim says those
+            warnings.simplefilter(
+                "ignore"
+            )  # of sparse copies, and of failures, which the claim shows
             problem = qpsolvers.Problem(*_matrices(qp, _MATRICES.get(self.backend, "sparse")))
             try:
                 answer = qpsolvers.solve_problem(problem, self.backend, **options)
-            except Exception as error:  # each back end raises its own
+            except Exception as error:  # each back end raises its own exceptions
                 yield point_of_failure(form, self.backend, error)
                 return
         # qpsolvers' z and y are the multipliers of Gx ≤ h and A x = b in every back end
-        info, count = answer.extras.get("info"), _COUNTS.get(self.backend, "")
-        # the back end's own word, "" where qpsolvers does not pass it on
+        info, field = answer.extras.get("info"), _ITERATION_FIELDS.get(self.backend, "")
+        # the status of the back end, "" if qpsolvers does not return it
         status = str(answer.extras.get("status", getattr(info, "status", ""))).lower()
         claim: Claim = "optimal" if answer.found else "stopped"
         if "almost" not in status and status.endswith(_UNBOUNDED):
             claim = unbounded_claim(form)
         elif "almost" not in status and status.endswith("infeasible"):
             claim = "infeasible"
-        # its count; of one that keeps it to itself, its limit or 0
-        made = getattr(info, count, answer.extras.get(count))
-        if made is None:
-            made = self.max_iter or 0 if status == "maxiterations" else 0
-        yield answer_of(form, qp, answer.x, answer.z, answer.y, int(np.ravel(made)[0]), claim)
+        # if the back end does not report its iterations, its limit or 0
+        iterations = getattr(info, field, answer.extras.get(field))
+        if iterations is None:
+            iterations = self.max_iter or 0 if status == "maxiterations" else 0
+        yield answer_of(form, qp, answer.x, answer.z, answer.y, int(np.ravel(iterations)[0]), claim)
 
 
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
-    """Return P, q, G, h, A, b, lb, ub with matrices of the kind wanted; None for no bounds at all."""
+    """Return P, q, G, h, A, b, lb, ub with matrices of this kind; None if there are no bounds."""
     matrices: list[Any] = [qp.P, qp.G, qp.A]
     if kind == "dense" or (kind == "either" and not scipy.sparse.issparse(qp.P)):
         matrices = [M.toarray() if scipy.sparse.issparse(M) else M for M in matrices]
-    else:  # qpsolvers knows no csc_array
+    else:  # qpsolvers does not support csc_array
         matrices = [None if M is None else scipy.sparse.csc_matrix(M) for M in matrices]
     P, G, A = matrices
     if kind == "dense":

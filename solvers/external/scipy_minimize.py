@@ -2,9 +2,9 @@
 
     min ½xᵀQx + pᵀx  s.t. Σ_{i∈g} aᵢxᵢ = delta_g for every group g, lb ≤ x ≤ ub
 
-`slsqp`: sequential least squares programming (Kraft 1988); each iteration factors a dense n by n model.
-`trust-constr`: a trust-region interior-point method (Byrd, Hribar & Nocedal 1999) given Q as its
-Hessian; its answer keeps a distance to the bounds and is projected.
+`slsqp`: sequential least squares programming (Kraft 1988); each iteration factorises a dense n×n model.
+`trust-constr`: a trust-region interior-point method (Byrd, Hribar & Nocedal 1999) with Q as its Hessian;
+its answer keeps a distance to the bounds and is projected.
 """
 
 import warnings
@@ -23,8 +23,8 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.numerics.claims import is_near
 
 Method = Literal["slsqp", "trust-constr"]
-_OPTIMAL = {"slsqp": (0,), "trust-constr": (1, 2)}  # of SciPy's status codes
-_MOST = 1000  # variables: both factor dense matrices of this size in every iteration
+_OPTIMAL = {"slsqp": (0,), "trust-constr": (1, 2)}  # SciPy's status codes
+_MAX_VARIABLES = 1000  # both factorise dense matrices of this order in every iteration
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class ScipyMinimize(Solver):
     Attributes
     ----------
     method : "slsqp" or "trust-constr".
-    tol : SciPy's own: of SLSQP the change of the objective, of trust-constr the Lagrangian's gradient
-        and the barrier parameter.
+    tol : SciPy's tolerance: for SLSQP on the change of the objective, for trust-constr on the
+        Lagrangian's gradient and the barrier parameter.
     max_iter : limit on its iterations.
     """
 
@@ -52,9 +52,9 @@ class ScipyMinimize(Solver):
         check_choice(self.method, "method", get_args(Method))
 
     def refuses(self, form: BoxQP) -> str | None:
-        """Dense models of every variable are too slow beyond some size."""
-        if form.n > _MOST:
-            return f"SciPy's {self.method} factors dense matrices: at most {_MOST} variables"
+        """Return why the form is unsupported, or None."""
+        if form.n > _MAX_VARIABLES:
+            return f"SciPy's {self.method} factorises dense matrices: at most {_MAX_VARIABLES} variables"
         return None
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
@@ -66,8 +66,8 @@ class ScipyMinimize(Solver):
             () if A is None else optimize.LinearConstraint(A.toarray(), form.delta, form.delta)
         )
         is_slsqp = self.method == "slsqp"
-        named = ("ftol",) if is_slsqp else ("gtol", "barrier_tol")
-        options = {"maxiter": self.max_iter} | dict.fromkeys(named, self.tolerance)
+        tolerances = ("ftol",) if is_slsqp else ("gtol", "barrier_tol")
+        options = {"maxiter": self.max_iter} | dict.fromkeys(tolerances, self.tolerance)
 
         def objective(x: Vector) -> tuple[float, Vector]:
             Qx = Q @ x
@@ -77,7 +77,7 @@ class ScipyMinimize(Solver):
             return Q
 
         with warnings.catch_warnings():
-            # of steps clipped to the bounds, of flat quasi-Newton steps
+            # about steps clipped to the bounds, and flat quasi-Newton steps
             warnings.simplefilter("ignore")
             result = optimize.minimize(
                 objective,
@@ -90,6 +90,6 @@ class ScipyMinimize(Solver):
                 hess=None if is_slsqp else hessian,
             )
         x = form.project(result.x)
-        # on features of 1e8 it is content with its start
-        near = result.status in _OPTIMAL[self.method] and is_near(form, x, Q @ x + p)
-        yield FormPoint(x, iterations=int(result.nit), claim="optimal" if near else "stopped")
+        # with features of 1e8 it stops at its starting point
+        optimal = result.status in _OPTIMAL[self.method] and is_near(form, x, Q @ x + p)
+        yield FormPoint(x, iterations=int(result.nit), claim="optimal" if optimal else "stopped")

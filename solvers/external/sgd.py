@@ -1,4 +1,4 @@
-"""Averaged stochastic gradient descent, as scikit-learn ships it.
+"""Averaged stochastic gradient descent from scikit-learn.
 
     min (λ/2)‖w‖² + Σᵢ (Cᵢ/ΣC)·loss(yᵢ, wᵀxᵢ),  λ = 1/ΣC
 
@@ -28,9 +28,9 @@ class SGD(LinearBaseline):
     Attributes
     ----------
     epochs : passes over the data after which it stops.
-    average : whether the answer is the mean of all steps, rather than the last.
-    seed : of the permutations, a new one each epoch.
-    dtype : the precision of the samples, in which it computes. They are converted while setting up.
+    average : whether the answer is the mean over all steps instead of the last.
+    seed : for the order of the samples, a new one in each epoch.
+    dtype : precision of the samples and the computations. They are converted during set-up.
     """
 
     epochs: int = 50
@@ -44,7 +44,7 @@ class SGD(LinearBaseline):
     needs: ClassVar = (("sklearn.linear_model", "scikit-learn"),)
 
     def prepare(self, form: ERM) -> tuple[ERM, Matrix]:
-        """Return a form and its samples in the precision that SGD computes in."""
+        """Return the form and its samples in the precision for SGD."""
         return super().prepare(form), form.gram.X.astype(self.dtype, copy=False)
 
     def iterates(self, state: tuple[ERM, Matrix]) -> Iterator[FormPoint]:
@@ -55,7 +55,7 @@ class SGD(LinearBaseline):
             "alpha": 1.0 / float(form.C.sum()),
             "fit_intercept": False,
             "average": bool(self.average),
-            "learning_rate": "optimal",  # the regressor's own default decays too fast for λ small
+            "learning_rate": "optimal",  # the regressor's default decays too fast for small λ
         }
         labels: dict[str, Any] = {}
         if isinstance(form.loss, EpsilonInsensitive):
@@ -65,8 +65,8 @@ class SGD(LinearBaseline):
             estimator = models.SGDClassifier(loss="hinge", **settings)
             labels["classes"] = np.array([-1.0, 1.0])
         weights = form.C * (form.n / form.C.sum())
-        # an estimator draws its permutation from its seed anew in each call: without a new seed
-        # every epoch would visit the samples in one order
+        # each call restarts from the estimator's seed: without a new one every epoch would visit the
+        # samples in the same order
         seeds = np.random.default_rng(self.seed).integers(2**31, size=int(self.epochs))
         for epoch, seed in enumerate(seeds, start=1):
             estimator.set_params(random_state=int(seed))

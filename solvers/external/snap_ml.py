@@ -3,7 +3,7 @@
     min ½‖w‖² + C Σᵢ max(0, 1 − yᵢ wᵀxᵢ)
 
 Dünner et al. 2018, "Snap ML: a hierarchical framework for machine learning". Its `regularizer` is the
-weight of ½‖w‖² beside the plain sum of losses: 1/C.
+weight of ½‖w‖² relative to the plain sum of losses: 1/C.
 """
 
 import ctypes
@@ -26,17 +26,17 @@ from dualgap.solvers.external.linear import LinearBaseline
 
 @dataclass(frozen=True)
 class SnapML(LinearBaseline):
-    """Snap ML's linear support vector machine on the CPU. It passes on w alone.
+    """Snap ML's linear support vector machine on the CPU. It returns only w.
 
-    It has one precision: whatever the samples are, it rounds them to float32, and its weights are
-    float64. So it is given float32, of which it does not copy what is dense.
+    It has a single precision: it rounds samples of any type to float32, and its weights are float64.
+    Samples are therefore passed as float32, which it does not copy if they are dense.
 
     Attributes
     ----------
-    tol : it ends when the weights change by less than this in an epoch, which says nothing of the
-        distance to the optimum: it makes no claim.
+    tol : change of the weights in an epoch below which it stops; as this says nothing about the distance
+        to the optimum, it makes no claim.
     max_iter : epochs after which it stops.
-    threads : how many it uses; its asynchronous steps depend on their number.
+    threads : number of threads; its asynchronous steps depend on it.
     """
 
     tol: float | None = None
@@ -44,7 +44,7 @@ class SnapML(LinearBaseline):
     threads: int = 1
 
     losses: ClassVar = (Hinge,)
-    one_weight: ClassVar[bool] = True
+    needs_equal_weights: ClassVar[bool] = True
     source: ClassVar[str] = "Dünner et al. 2018"
     copies_samples: ClassVar[bool] = True
 
@@ -53,12 +53,13 @@ class SnapML(LinearBaseline):
         check_whole(self.threads, "threads")
 
     def prepare(self, form: ERM) -> tuple[ERM, Matrix, Any]:
-        """Import Snap ML; return a form, and its samples and the estimator as Snap ML has them.
+        """Import Snap ML; return the form, Snap ML's samples and its estimator.
 
-        Built with -ffast-math, it makes the processor flush subnormal numbers to 0, for everyone.
+        As it was built with -ffast-math, loading it makes the processor flush subnormal numbers to 0 in
+        the whole process, which is undone.
         """
         with warnings.catch_warnings():
-            # it reads the processor's features from numpy's insides
+            # it uses NumPy's private API to detect CPU features
             warnings.simplefilter("ignore")
             library = import_optional("snapml", "Snap ML", "snapml")
         if sys.platform == "linux":
@@ -71,7 +72,7 @@ class SnapML(LinearBaseline):
             max_iter=int(self.max_iter),
             n_jobs=int(self.threads),
             fit_intercept=False,
-            generate_training_history="summary",  # nothing else states the number of epochs
+            generate_training_history="summary",  # the only source of the number of epochs
         )
         X = form.gram.X.astype(np.float32)
         samples = scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # no csr_array

@@ -1,28 +1,28 @@
-"""LIBSVM and LIBLINEAR as compiled with OpenMP, through the C interface that their authors publish.
+"""LIBSVM and LIBLINEAR compiled with OpenMP, through the C interface of their authors.
 
 Both are on PyPI, `libsvm-official` and `liblinear-multicore`; on Linux as source, so that installing
-them (`pip install '.[openmp]'`) needs a C++ compiler that knows -fopenmp. They use as many threads as
-OpenMP is allowed in this process (OMP_NUM_THREADS). Their arrays of samples are built while setting up:
-a program in C reads its file into them.
+them (`pip install '.[openmp]'`) needs a C++ compiler with -fopenmp. They use as many threads as OpenMP
+is allowed in this process (OMP_NUM_THREADS). Their arrays of samples are built during set-up, as a C
+program would read its file into them.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 
-def call_and_listen(set_print: Any, call: Callable[[], Any]) -> tuple[Any, str]:
-    """Return what a call into a library returns, and what the library prints meanwhile.
+def capture_output(set_print: Any, call: Callable[[], Any]) -> tuple[Any, str]:
+    """Return the result of a call into a library, and the text that it printed.
 
-    Nothing else states the number of iterations, or that their limit was met.
+    Only that text has the number of iterations, and whether their limit was reached.
 
     Parameters
     ----------
-    set_print : the library's function that takes the function to print with.
+    set_print : the library's function that sets the print function.
     """
-    kind, printed = set_print.argtypes[0], list[bytes]()
-    listener = kind(printed.append)
-    set_print(listener)
+    function_type, printed = set_print.argtypes[0], list[bytes]()
+    callback = function_type(printed.append)
+    set_print(callback)
     try:
         return call(), b"".join(printed).decode()
     finally:
-        set_print(kind())  # a null pointer: back to the standard output
+        set_print(function_type())  # null pointer: standard output again

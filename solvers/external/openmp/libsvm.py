@@ -1,9 +1,9 @@
-"""LIBSVM as compiled with OpenMP: the kernel values of a row are computed by several threads.
+"""LIBSVM compiled with OpenMP: several threads compute the kernel values of a row.
 
     min ½xᵀQx + pᵀx  s.t. 0 ≤ x ≤ C, and one equality or two
 
 Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs by Fan, Chen & Lin
-2005. The rest of an iteration, choosing the pair and updating the gradient, is one thread's.
+2005. One thread does the rest of an iteration, selecting the pair and updating the gradient.
 """
 
 import importlib
@@ -19,12 +19,12 @@ from dualgap.problems.forms import FormPoint
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.solvers.external.duals import (
     SINGLE_PRECISION,
-    Dual,
     DualBaseline,
+    EstimatorDual,
     dual_of,
     kernel_settings,
 )
-from dualgap.solvers.external.openmp import call_and_listen
+from dualgap.solvers.external.openmp import capture_output
 
 _TYPES = {
     "SVC": "C_SVC",
@@ -34,40 +34,40 @@ _TYPES = {
     "OneClassSVM": "ONE_CLASS",
 }
 
-# its own limit, which it does not let one set, where 100 for each variable are not more
-_MOST_ITERATIONS = 10_000_000
+# its fixed limit, if that exceeds 100 iterations per variable
+_ITERATION_LIMIT = 10_000_000
 
 
 @dataclass(frozen=True)
 class LibSVMOpenMP(DualBaseline):
-    """LIBSVM's solvers of its five problems, as its authors publish them, with OpenMP.
+    """LIBSVM's solvers of its five problems, as published by its authors, with OpenMP.
 
     Attributes
     ----------
-    tol : its option -e, the maximal violating pair. It keeps kernel values in single precision: below
-        about 1e-7·maxᵢ Σⱼ|Qᵢⱼ|αⱼ it stops at its tol without being there.
+    tol : its option -e, the maximal violating pair. It stores kernel values in single precision: below
+        about 1e-7·maxᵢ Σⱼ|Qᵢⱼ|αⱼ it stops without having reached `tol`.
     cache_size : its option -m, megabytes for kernel rows.
-    shrinking : its option -h, whether it sets variables aside that seem to stay at a bound.
+    shrinking : its option -h, whether to set aside variables that seem to stay at a bound.
     """
 
     tol: float | None = None
     cache_size: float = 1000.0
     shrinking: bool = True
 
-    one_weight: ClassVar[bool] = True
+    needs_equal_weights: ClassVar[bool] = True
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
     finest_tol: ClassVar = SINGLE_PRECISION
     copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("libsvm.svm", "libsvm-official"),)
 
-    def prepare(self, problem: Formulation) -> tuple[Dual, Any]:
-        """Return the dual, and its samples and targets as LIBSVM has them."""
+    def prepare(self, problem: Formulation) -> tuple[EstimatorDual, Any]:
+        """Return the dual, and LIBSVM's arrays of samples and targets."""
         super().prepare(problem)
         dual, svm = dual_of(problem), importlib.import_module("libsvm.svm")
         return dual, svm.svm_problem(problem.y, scipy.sparse.csr_matrix(problem.X))
 
-    def iterates(self, state: tuple[Dual, Any]) -> Iterator[FormPoint]:
+    def iterates(self, state: tuple[EstimatorDual, Any]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         dual, samples = state
         svm, n = importlib.import_module("libsvm.svm"), dual.problem.n
@@ -80,15 +80,15 @@ class LibSVMOpenMP(DualBaseline):
         settings |= {"cache_size": self.cache_size, "shrinking": self.shrinking}
         for name, value in settings.items():
             setattr(parameter, name, value)
-        trained, printed = call_and_listen(
+        result, printed = capture_output(
             library.svm_set_print_string_function, lambda: library.svm_train(samples, parameter)
         )
-        model, beta = svm.toPyModel(trained), np.zeros(n)
-        if model.l:  # it puts the class +1 first, so that a coefficient is yᵢαᵢ
+        model, beta = svm.toPyModel(result), np.zeros(n)
+        if model.l:  # class +1 comes first, so a coefficient is yᵢαᵢ
             support = np.ctypeslib.as_array(model.sv_indices, (model.l,)) - 1
             beta[support] = np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
         iterations = int(re.findall(r"#iter = (\d+)", printed)[-1])
-        at_limit = iterations >= max(_MOST_ITERATIONS, 100 * n * len(dual.problem.pieces or ()))
+        at_limit = iterations >= max(_ITERATION_LIMIT, 100 * n * len(dual.problem.pieces or ()))
         yield FormPoint(
             dual.alpha(beta),
             b=None if dual.problem.costs.any() else -model.rho[0],

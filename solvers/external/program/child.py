@@ -1,10 +1,9 @@
-"""One run of a program: what it prints and writes is bounded, and nothing of it is left behind.
+"""One run of a program: its output and disk usage are bounded, and all its processes are killed.
 
-Its output is a pipe that is emptied all the time, of which the end is kept. What it writes in its folder
-is measured while it runs, and no single file can become larger than is allowed: the system sees to that.
-Whatever it has started is killed when it ends, or when nobody waits for it any more: its group, and
-every process that has the folder for its temporary files, or works in it. One that hides both is the
-caller's to find; an experiment's worker does.
+A thread drains its output and keeps the end. The disk usage of its folder is measured while it runs, and
+the system limits the size of each file. When it ends or is abandoned, all that it has started is killed:
+its process group, and every process with this folder as TMPDIR or working directory. The caller must
+find a process that hides both; an experiment's worker does.
 """
 
 import errno
@@ -21,18 +20,18 @@ from time import perf_counter
 
 import psutil
 
-_KEPT = 2**16  # bytes of what it prints
-_CLOSING = 1.0  # seconds
-_PAGE = 4096  # bytes
-_STARTING = Lock()
+_OUTPUT_BYTES = 2**16  # kept of its output
+_CLEANUP_LIMIT_S = 1.0  # for killing its processes and reading their output
+_PAGE_BYTES = 4096  # smallest size counted per file
+_START_LOCK = Lock()
 
 
 @contextmanager
-def _file_size(most: int) -> Generator[None]:
-    """Let no file that is written become larger, by one thread at a time: the limit is the process's."""
-    with _STARTING:
+def _file_size(limit: int) -> Generator[None]:
+    """Limit the size of files written; by one thread at a time, as the limit is that of the process."""
+    with _START_LOCK:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most if hard < 0 else min(most, hard), hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit if hard < 0 else min(limit, hard), hard))
         try:
             yield
         finally:
@@ -40,17 +39,17 @@ def _file_size(most: int) -> Generator[None]:
 
 
 class Child:
-    """A program that runs in a folder, until it ends or is ended.
+    """A program that runs in a folder, until it ends or is killed.
 
     Parameters
     ----------
-    words : the program and its arguments.
-    folder : its working folder, where its temporary files belong too.
-    most : bytes that it may write there.
+    command_line : the program and its arguments.
+    folder : its working directory, also for temporary files.
+    limit : bytes that it may write there.
 
     Attributes
     ----------
-    seconds : from its start to its end, NaN before.
+    seconds : from its start to its end; NaN while it runs.
 
     Raises
     ------
@@ -58,12 +57,12 @@ class Child:
         If it cannot be started.
     """
 
-    def __init__(self, words: Sequence[str], folder: Path, most: float) -> None:
-        self._folder, self._most, self._printed = folder, written_in(folder) + most, b""
-        self._begun, self.seconds = perf_counter(), float("nan")
-        with _file_size(int(self._most)):  # which the child inherits
+    def __init__(self, command_line: Sequence[str], folder: Path, limit: float) -> None:
+        self._folder, self._disk_limit, self._printed = folder, disk_usage(folder) + limit, b""
+        self._started_at, self.seconds = perf_counter(), float("nan")
+        with _file_size(int(self._disk_limit)):  # inherited by the child
             self._process = subprocess.Popen(
-                words,
+                command_line,
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -77,18 +76,18 @@ class Child:
         self._reading.start()
 
     def _wait(self) -> None:
-        # it is left a zombie until all is killed, so that its group's number is nobody else's
+        # it stays a zombie until all is killed, so that its group's id is not reused
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-        self.seconds = perf_counter() - self._begun
+        self.seconds = perf_counter() - self._started_at
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout, suppress(OSError):
-            while block := os.read(self._process.stdout.fileno(), _KEPT):
-                self._printed = (self._printed + block)[-_KEPT:]
+            while block := os.read(self._process.stdout.fileno(), _OUTPUT_BYTES):
+                self._printed = (self._printed + block)[-_OUTPUT_BYTES:]
 
     def ended(self, seconds: float) -> bool:
-        """Wait for its end, at most so many seconds; RuntimeError if it has written too much."""
+        """Whether it ends within the given seconds; RuntimeError if it has written too much."""
         self._waiting.join(seconds)
         if self._waiting.is_alive():
             self.check_written()
@@ -97,9 +96,9 @@ class Child:
         return True
 
     def check_written(self) -> None:
-        """Raise RuntimeError if it has written more than it may."""
-        if written_in(self._folder) > self._most:
-            raise RuntimeError("it wrote more than its disk_limit allows, and was killed")
+        """Raise RuntimeError if it has written more than its limit."""
+        if disk_usage(self._folder) > self._disk_limit:
+            raise RuntimeError("the program was killed, as it wrote more than its disk_limit")
 
     def _end_group(self) -> None:
         if self._process.returncode is None:
@@ -109,75 +108,75 @@ class Child:
             self._process.wait()
 
     def end(self) -> None:
-        """Kill it, if it still runs, and all that it started."""
+        """Kill it and all that it started."""
         self._end_group()
-        last, known = perf_counter() + _CLOSING, set[int]()
-        while perf_counter() < last:
-            started, ended = self._started()
-            if not started and ended <= known:
+        deadline, seen = perf_counter() + _CLEANUP_LIMIT_S, set[int]()
+        while perf_counter() < deadline:
+            started, vanished = self._list_started()
+            if not started and vanished <= seen:
                 break
-            known |= ended
+            seen |= vanished
             for process in started:
                 with suppress(psutil.Error):
                     process.kill()
-        self._reading.join(_CLOSING)  # it ends with the last process that may print
+        self._reading.join(_CLEANUP_LIMIT_S)  # ends with the last process that may print
 
-    def _started(self) -> tuple[list[psutil.Process], set[int]]:
-        """Return what it started and still runs, and which processes ended after they were listed.
+    def _list_started(self) -> tuple[list[psutil.Process], set[int]]:
+        """Return its running descendants, and the processes that ended after they were listed.
 
         One of the latter may have started another one meanwhile, which is not listed.
         """
         started: list[psutil.Process] = []
-        ended: set[int] = set()
+        vanished: set[int] = set()
         for pid in psutil.pids():
             try:
                 process = psutil.Process(pid)
-                working, temporary = process.cwd(), process.environ().get("TMPDIR", "")
+                directory, tmpdir = process.cwd(), process.environ().get("TMPDIR", "")
             except psutil.NoSuchProcess:
-                ended.add(pid)
+                vanished.add(pid)
                 continue
-            except (psutil.Error, OSError):  # somebody else's
+            except (psutil.Error, OSError):  # of another user
                 continue
-            if any(place.startswith(str(self._folder)) for place in (working, temporary)):
+            if any(path.startswith(str(self._folder)) for path in (directory, tmpdir)):
                 started.append(process)
-            elif not working:  # it is just ending, or the system's own
-                ended.add(pid)
-        return started, ended
+            elif not directory:  # ending, or a kernel thread
+                vanished.add(pid)
+        return started, vanished
 
     @property
     def code(self) -> int:
-        """The exit code of a program that has ended, negative for a signal."""
+        """The exit code once it has ended, negative for a signal."""
         return self._process.returncode
 
     @property
     def printed(self) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         return self._printed.decode(errors="replace")
 
 
-def written_in(folder: Path) -> float:
-    """Return the bytes on disk of all that is in a folder, at least a page for each file.
+def disk_usage(folder: Path) -> float:
+    """Return the bytes on disk of all files in a folder, at least a page per file.
 
-    They are infinite where a path is too long for the system, and nobody could tell.
+    Infinity if a path is too long for the system to follow.
     """
     total, folders = 0.0, [str(folder)]
     while folders:
         try:
-            with os.scandir(folders.pop()) as found:
-                for each in found:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
                     with suppress(FileNotFoundError):
-                        total += max(_PAGE, 512 * each.stat(follow_symlinks=False).st_blocks)
-                    if each.is_dir(follow_symlinks=False):
-                        folders.append(each.path)
+                        total += max(_PAGE_BYTES, 512 * entry.stat(follow_symlinks=False).st_blocks)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
         except OSError as error:
             total += inf if error.errno == errno.ENAMETOOLONG else 0
     return total
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with all that is in it, however deep that is and whoever may read it."""
+    """Remove a folder with its contents, at any depth and with any permissions."""
     for command in (
         ["chmod", "-R", "u+rwX"],
         ["rm", "-rf"],
-    ):  # unlike Python's, they go to any depth
+    ):  # unlike Python's, at any depth
         subprocess.run([*command, "--", folder], capture_output=True, check=False)

@@ -122,8 +122,8 @@ def script(code):
 
 
 BROKEN = {
-    "no answer": ("pass", "left no answer: expected csv in {answer}"),
-    "fails": ("print('bad luck'); sys.exit(3)", "exit code 3; its last words: 'bad luck'"),
+    "no answer": ("pass", "wrote no answer: expected csv in {answer}"),
+    "fails": ("print('bad luck'); sys.exit(3)", "exit code 3; its last output: 'bad luck'"),
     "killed": ("os.kill(os.getpid(), 11)", "was killed by SIGSEGV"),
     "torn": ("open(sys.argv[2], 'w').write('alpha\\n1\\n')", "alpha: has 1 entries, expected 42"),
     "NaN": ("open(sys.argv[2], 'w').write('alpha\\n' + 'nan\\n' * 42)", "must be a finite number"),
@@ -156,7 +156,7 @@ def test_what_a_program_writes_is_bounded(code):
 
 def test_what_a_program_started_ends_with_it():
     code = "[os.spawnlp(os.P_NOWAIT, 'sleep', 'sleep', '86399') for i in range(3)]; time.sleep(0.4)"
-    with pytest.raises(RuntimeError, match="left no answer"):
+    with pytest.raises(RuntimeError, match="wrote no answer"):
         solve(KERNEL, script(code))
     commands = [p.info["cmdline"] or [] for p in psutil.process_iter(["cmdline"])]
     assert not any("86399" in words for words in commands)
@@ -189,7 +189,7 @@ def test_digits_that_a_text_loses_are_in_the_reason(tmp_path):
     known = solve(KERNEL, SMO(tol=1e-9)).alpha
     np.savetxt(tmp_path / "known.csv", known, "%.8g", header="alpha", comments="")
     program = Program("cp {folder}/known.csv {answer}", answer="csv", folder=str(tmp_path))
-    assert "its answer has 8 of a double's 17 digits" in solve(KERNEL, program).reason
+    assert "its answer has only 8 of the 17 digits of a double" in solve(KERNEL, program).reason
 
 
 def test_a_problem_that_the_entry_does_not_take_is_unsupported():
@@ -197,9 +197,9 @@ def test_a_problem_that_the_entry_does_not_take_is_unsupported():
     for problem, program, reason in [
         (KERNEL, Program("x", takes={"kernel": ["linear"]}), "takes kernel linear only, not rbf"),
         (KERNEL, Program("x", takes={"intercept": [False]}), "takes intercept False only"),
-        (KERNEL, Program("x {lam}"), "has {lam}, of which this problem has no one value"),
-        (replace(KERNEL, C=weights), Program("x {C}"), "has {C}, of which"),
-        (NuSVC(X, Y, 0.3, RBF(0.3)), Program("x {epsilon}"), "has {epsilon}, of which"),
+        (KERNEL, Program("x {lam}"), "has {lam}, which has no single value for this problem"),
+        (replace(KERNEL, C=weights), Program("x {C}"), "has {C}, which"),
+        (NuSVC(X, Y, 0.3, RBF(0.3)), Program("x {epsilon}"), "has {epsilon}, which"),
     ]:
         solution = solve(problem, program)
         assert solution.status is Status.UNSUPPORTED
@@ -211,12 +211,12 @@ def test_a_problem_that_the_entry_does_not_take_is_unsupported():
     [
         ({"command": "a {gama}"}, "command: unknown placeholder 'gama'; did you mean"),
         ({"command": "a {} {answer}"}, "command: unknown placeholder ''; accepted are"),
-        ({"command": " "}, "command: needs the name of a program"),
+        ({"command": " "}, "command: must name a program"),
         ({"command": "a 'b"}, "command: No closing quotation"),
         ({"command": "a", "version": "{x}"}, "version: unknown placeholder 'x'"),
-        ({"command": "a", "claims": "("}, "claims: is no regular expression"),
-        ({"command": "a", "time": "b"}, r"time: needs one group \(...\) around the seconds"),
-        ({"command": "a", "tol": 0.1}, "tol: is used nowhere; write {tol}"),
+        ({"command": "a", "claims": "("}, "claims: must be a regular expression"),
+        ({"command": "a", "time": "b"}, r"time: must have one group \(...\) around the seconds"),
+        ({"command": "a", "tol": 0.1}, "tol: is not used; write {tol}"),
         ({"command": "a", "takes": {"kernl": []}}, "takes: unknown part of a problem 'kernl'; did"),
         ({"command": "a", "samples": "txt"}, "samples: must be one of libsvm, npz, csv, mat"),
         ({"command": "a", "answer": "txt"}, "answer: must be one of libsvm_model"),

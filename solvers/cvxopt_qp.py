@@ -22,8 +22,6 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import QP, FormPoint
 from dualgap.solvers.numerics.quadratic import COARSEST, ConvexQPSolver, ScaledQP, scaled
 
-_ABSTOL_PER_TOL = 1e-6  # absolute gap allowed, which matters only for optima of exactly 0
-
 
 @dataclass(frozen=True)
 class CvxoptQP(ConvexQPSolver):
@@ -53,7 +51,7 @@ class CvxoptQP(ConvexQPSolver):
         options = {
             "show_progress": False,
             "maxiters": int(self.max_iter),
-            "abstol": _ABSTOL_PER_TOL * self.tolerance,
+            "abstol": 1e-6 * self.tolerance,  # matters only for optima of exactly 0
             "reltol": self.tolerance,
             "feastol": self.tolerance,
             "refinement": 1,  # without it the last digits are lost where P is singular

@@ -27,9 +27,6 @@ from dualgap.solvers.numerics.claims import is_near
 
 _SIGMA = 1e-4  # length of the step for the difference Hd, as in Møller 1993
 _INITIAL_LAMBDA = 1e-6  # as in Møller 1993
-_MIN_LAMBDA = 1e-15
-_MAX_LAMBDA = 1e100
-_MU_GROWTH = 10.0  # factor on μ if an outer iteration leaves more than a quarter of the violation
 # Relative change of f below which it is computed from the gradients at both ends of the step, to second
 # order, as the difference of the values would be mostly rounding (Hager & Zhang 2005).
 _CANCELLATION_RTOL = 1e-6
@@ -91,7 +88,7 @@ class SCG(Solver):
             elif spent >= self.max_iter:
                 claim = "stopped"
             elif violation > 0.25 * last_violation:
-                lagrangian.mu *= _MU_GROWTH
+                lagrangian.mu *= 10.0
             last_violation = violation
         yield FormPoint(form.project(x), iterations=spent, claim=claim)
 
@@ -167,11 +164,11 @@ def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Prog
             restarts = (k + 1) % x.size == 0
             d = r.copy() if restarts else r + (float(r @ r) - float(r @ old)) / float(d @ old) * d
             if agreement >= 0.75:
-                lam = max(0.25 * lam, _MIN_LAMBDA)
+                lam = max(0.25 * lam, 1e-15)
         else:
             lifted = lam
         if agreement < 0.25:
-            lam = min(lam + curvature * (1 - agreement) / norm_squared, _MAX_LAMBDA)
+            lam = min(lam + curvature * (1 - agreement) / norm_squared, 1e100)
         if (k + 1) % _BLOCK_ITERATIONS == 0:
             yield Progress(x, k + 1, False)
     yield Progress(x, max_iter, False)

@@ -36,8 +36,6 @@ _ITERATION_FIELDS = {"proxqp": "iter_ext", "quadprog": "iterations"} | dict.from
 )
 _PIQP_GAP_TOLERANCES = ("eps_duality_gap_abs", "eps_duality_gap_rel")  # additional tolerances
 _UNBOUNDED = ("dual infeasible", "dual_infeasible", "dualinfeasible", "unbounded")
-_HIGHS_MIN_TOL = 1e-10  # the smallest that HiGHS accepts
-_HIGHS_MAX_ITER = 100_000  # HiGHS can cycle
 
 # quadprog divides by the Cholesky factor of P, which for a dual is singular. A ridge δ moves the
 # optimum by O(δ) and adds rounding of O(eps/δ): δ = √eps of the mean diagonal has the smallest error.
@@ -94,9 +92,7 @@ class QPSolversQP(BackendQP):
         qpsolvers = importlib.import_module("qpsolvers")
         qp, options = scaled(form), self._options(self.tolerance, self.max_iter)
         if self.backend == "highs":
-            options = self._options(
-                max(self.tolerance, _HIGHS_MIN_TOL), self.max_iter or _HIGHS_MAX_ITER
-            )
+            options = self._options(max(self.tolerance, 1e-10), self.max_iter or 100_000)
         if self.time_limit is not None and self._backend.clock:
             options[self._backend.clock] = self.time_limit
         if self.backend == "piqp":

@@ -57,16 +57,25 @@ from dualgap.solvers.near_rows.state import RoundState, norm2
 from dualgap.solvers.numerics.rows import as_rows, read_only
 
 MAX_FEATURES = 2000  # H then takes 32 MB of each answer
-_GAMMA_FACTORS = (1.0, 0.3, 0.05)  # factors on γ of the models solved in one iteration
-_INITIAL_GAMMA = 0.1
-_MAX_GAMMA = 10.0
-_MODEL_GAP_FRACTION = 0.002  # accuracy of a model's solution, relative to the current gap
-_MAX_INNER_STEPS = 400
-_NEAR_PER_FEATURE = 100  # near variables per feature
-_MIN_NEAR = 20_000  # near variables at least
-_MAX_NEAR_ENTRIES = 2**25  # matrix entries of the near variables, 256 MB
-_MAX_IDLE_ROUNDS = 20  # iterations without a better objective or bound
 _log = logging.getLogger("dualgap")
+
+
+@dataclass(frozen=True)
+class NearRowsTuning:
+    """Constants of near rows."""
+
+    gamma_factors: tuple[float, ...] = (1.0, 0.3, 0.05)  # on γ, one per model of an iteration
+    initial_gamma: float = 0.1
+    max_gamma: float = 10.0
+    model_gap_fraction: float = 0.002  # accuracy of a model's solution, relative to the gap
+    max_inner_steps: int = 400  # to solve a model
+    near_per_feature: int = 100  # near variables by default, with the two limits that follow
+    min_near: int = 20_000
+    max_near_entries: int = 2**25  # entries of their matrix, 256 MB
+    max_idle_rounds: int = 20  # without a better objective or bound
+
+
+TUNING = NearRowsTuning()
 
 
 @dataclass(frozen=True)
@@ -154,7 +163,7 @@ class NearRows(Solver):
                 state.restore(stored)
             for _ in self._rounds(state):
                 converged, exhausted = state.gap <= self.tolerance, engine.rounds >= self.max_iter
-                stopped = exhausted or state.idle > _MAX_IDLE_ROUNDS
+                stopped = exhausted or state.idle > TUNING.max_idle_rounds
                 if not quiet:
                     _log.info("round %d: relative gap %.2g", engine.rounds, state.gap)
                 yield state.point("optimal" if converged else "stopped" if stopped else "none")
@@ -167,6 +176,10 @@ class NearRows(Solver):
             checkpoint.remove()
             yield state.point("stopped")
 
+    def _near_count(self, d: int) -> int:
+        default = max(TUNING.near_per_feature * d, TUNING.min_near)
+        return self.near or min(default, TUNING.max_near_entries // d)
+
     def _rounds(self, state: RoundState) -> Iterator[None]:
         """Run all rounds; stop if the curvature is so large that float64 absorbs the 1 next to it."""
         smooth = state.form.loss.dual_pieces(np.ones(1)) is None
@@ -178,11 +191,11 @@ class NearRows(Solver):
     def _near_rows(self, state: RoundState) -> Iterator[None]:
         form, engine, d = state.form, state.engine, state.form.blocks.d
         variables = form.n * len(form.loss.dual_pieces(np.ones(1)) or ())
-        m = self.near or min(max(_NEAR_PER_FEATURE * d, _MIN_NEAR), _MAX_NEAR_ENTRIES // d)
+        m = self._near_count(d)
         fraction = min(1.0, m / variables)
         if not state.position:
             state.w = self._solve_sample(state, fraction)
-            state.position = [state.w, np.array([_INITIAL_GAMMA])]
+            state.position = [state.w, np.array([TUNING.initial_gamma])]
             yield
         w, gamma = state.position[0], float(state.position[1][0])
         previous = DualRule.unpacked(state.position[2], d) if len(state.position) > 2 else None
@@ -195,7 +208,7 @@ class NearRows(Solver):
                 yield  # optimal, as the objective is nonnegative
             if state.primal == np.inf:
                 raise np.linalg.LinAlgError
-            accuracy = float(np.clip(_MODEL_GAP_FRACTION * state.gap, 1e-10, 1e-4))
+            accuracy = float(np.clip(TUNING.model_gap_fraction * state.gap, 1e-10, 1e-4))
             H = sum(a[2] for a in answers)
             models = self._models(form, near, far, H, w, gamma, accuracy * state.primal)
             for model in models:
@@ -216,7 +229,7 @@ class NearRows(Solver):
                 (refit,) = self._models(form, near, sums, 0.0 * H, w, 0.0, accuracy * state.primal)
                 state.record_bound(previous, near._replace(x=refit.x), sums)
             if t == 0.0:
-                gamma = min(10.0 * gamma, _MAX_GAMMA)
+                gamma = min(10.0 * gamma, TUNING.max_gamma)
             else:
                 gamma = best.gamma * (0.5 if t >= 1.0 else 2.0 if t < 0.4 else 1.0)
             w = w + t * (best.w - w)
@@ -250,7 +263,7 @@ class NearRows(Solver):
         M = near.X.toarray() if scipy.sparse.issparse(near.X) else near.X
         if size == w.size:
             M = np.column_stack([M, np.ones(len(M))])
-        for factor in _GAMMA_FACTORS if has_far else (1.0,):
+        for factor in TUNING.gamma_factors if has_far else (1.0,):
             model_gamma = gamma * factor
             A = model_gamma * H[:size, :size]
             A[np.diag_indices(w.size - 1)] += 1.0
@@ -300,7 +313,7 @@ class NearRows(Solver):
     def _newton_start(self, state: RoundState) -> Vector:
         """Return the optimum for a random sample, by the same method; 0 if that is over half of all."""
         form, d = state.form, state.form.blocks.d
-        m = self.near or min(max(_NEAR_PER_FEATURE * d, _MIN_NEAR), _MAX_NEAR_ENTRIES // d)
+        m = self._near_count(d)
         if m >= 0.5 * form.n:
             return np.zeros(d + 1)
         fraction = m / form.n
@@ -343,7 +356,7 @@ def _minimise_model(
     start = project(x, block.lb, block.ub, block.a, 0.0) if equality else x.copy()
     state, steps = Descent(block, 0.0, equality, start, unit=unit), 0
     for steps, _ in enumerate(solver.improvements(state, bool(x.any()))):
-        if state.stuck or steps > _MAX_INNER_STEPS:
+        if state.stuck or steps > TUNING.max_inner_steps:
             state.balance()
             break
     return state.x, state.w, state.nu if equality else 0.0

@@ -31,8 +31,6 @@ from dualgap.solvers.running.solution import BACKWARD_ERROR, Evaluation, Solutio
 
 _NOT_A_GENERATOR = "iterates: returned a {}; write `yield` instead of `return`, once for each point"
 _NO_POINT = FormPoint(None, note="the solver ended without giving a point")
-_FIRST_EVALUATION_S = 1e-3
-_SOLVE_PER_EVALUATION_TIME = 2.0  # seconds of solving per second of evaluating
 _CLAIMS = get_args(Claim)
 _NUMERIC_FIELDS = ("x", "beta", "b", "inequality", "w", "equality")  # of FormPoint
 _FINAL_CLAIMS = ("optimal", "infeasible", "unbounded")  # claims after which a solver ends
@@ -202,7 +200,7 @@ class _Run:
     started: Callable[[], object]
     reduction: Reduction[Any] = field(init=False)
     trace: list[Evaluation] = field(default_factory=list[Evaluation])
-    next_evaluation: float = _FIRST_EVALUATION_S
+    next_evaluation: float = 1e-3  # seconds of solving
     time_setup: float = 0.0
     time_solve: float = 0.0
     cpu_time: float = 0.0
@@ -397,7 +395,7 @@ class _Run:
                 cost = wall() - paused_at
                 started_at += cost
                 cpu_started_at += thread_cpu() - cpu_paused_at
-                not_before = self.time_solve + _SOLVE_PER_EVALUATION_TIME * cost
+                not_before = self.time_solve + 2.0 * cost  # at most half the time spent solving
                 self.next_evaluation = max(GROWTH * self.time_solve, not_before)
         self.latest = _copied(self.latest)
         self.time_solve, self.cpu_time = wall() - started_at, cpu() - cpu_started_at

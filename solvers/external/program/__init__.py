@@ -45,10 +45,6 @@ _NON_NUMERIC_FIELDS = {"X", "y", "kernel", "loss", "groups", "left", "right", "i
 _NUMBER = r"[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
 _POLL_INTERVAL_S = 0.1  # between two measurements of what it has written
 _UNTIMED_LIMIT_S = 5.0  # for its version command, and for a run on two samples
-_VERSION_LENGTH = 80  # characters recorded of its version
-_OUTPUT_TAIL_LENGTH = 300  # characters quoted of its output
-_DOUBLE_DIGITS = 15  # with fewer digits a text does not determine a double
-_MAX_EXACT_DIGITS = 4  # numbers with at most these may be exact
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,7 @@ class Program(Solver):
         run = Run(self, problem)
         if self.version and (result := run.run_untimed(run.command_line(self.version))):
             lines = [line.strip() for line in result.printed.splitlines() if line.strip()]
-            run.version = lines[0][:_VERSION_LENGTH] if lines else ""
+            run.version = lines[0][:80] if lines else ""
         with suppress(ValueError):  # two samples may not be a valid problem, as for nu-SVC
             sample_run = Run(self, _first_samples(problem))
             result = sample_run.run_untimed(sample_run.command_line(self.command))
@@ -268,7 +264,7 @@ class Run:
                 ending = f"was killed by {names.get(-code, f'signal {-code}')}"
                 too_large = code == -signal.SIGXFSZ
                 ending += ", as it wrote a file larger than its disk_limit" if too_large else ""
-            tail = child.printed.strip()[-_OUTPUT_TAIL_LENGTH:]
+            tail = child.printed.strip()[-300:]
             raise RuntimeError(f"the program {ending}; its last output: {tail!r}")
         solver, name = self.solver, self.answer.name
         if not self.answer.exists():
@@ -284,7 +280,7 @@ class Run:
         match = re.search(solver.time, child.printed) if solver.time else None
         reported = float(match[1]) if match and re.fullmatch(_NUMBER, match[1] or "") else nan
         counters = {"time_empty": self.startup_time, "time_own": reported}
-        is_short = _MAX_EXACT_DIGITS < digits < _DOUBLE_DIGITS
+        is_short = 4 < digits < 15  # 15 determine a double; numbers with 4 digits may be exact
         return FormPoint(
             point.alpha,
             b=point.b if isinstance(point.b, float) else None,

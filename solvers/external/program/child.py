@@ -22,7 +22,6 @@ import psutil
 
 _OUTPUT_BYTES = 2**16  # kept of its output
 _CLEANUP_LIMIT_S = 1.0  # for killing its processes and reading their output
-_PAGE_BYTES = 4096  # smallest size counted per file
 _START_LOCK = Lock()
 
 
@@ -165,7 +164,7 @@ def disk_usage(folder: Path) -> float:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
                     with suppress(FileNotFoundError):
-                        total += max(_PAGE_BYTES, 512 * entry.stat(follow_symlinks=False).st_blocks)
+                        total += max(4096, 512 * entry.stat(follow_symlinks=False).st_blocks)
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
         except OSError as error:

@@ -86,19 +86,19 @@ def _map(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
 
 
 def draw_samples(
-    form: Sharded, k: int, _threads: int, share: float, seed: int
+    form: Sharded, k: int, _threads: int, fraction: float, seed: int
 ) -> tuple[Any, Vector, Vector]:
-    """Return X, y and C of a random share of the block's samples."""
+    """Return X, y and C of a random fraction of the block's samples."""
     block = form.blocks.read(k)
-    count = min(block.y.size, int(np.ceil(share * block.y.size)))
+    count = min(block.y.size, int(np.ceil(fraction * block.y.size)))
     rows = np.sort(np.random.default_rng([seed, k]).choice(block.y.size, count, replace=False))
     return block.X[rows], block.y[rows], form.weights(block)[rows]
 
 
 def find_nearest(
-    form: Sharded, k: int, threads: int, w: Vector, share: float, rule: DualRule | None
+    form: Sharded, k: int, threads: int, w: Vector, fraction: float, rule: DualRule | None
 ) -> tuple[NearVariables, FarSums, Any, float]:
-    """Return the block's `share` of variables nearest to their kink at `w`, by |u|/‖x‖.
+    """Return the `fraction` of the block's variables nearest to their kink at `w`, by |u|/‖x‖.
 
     Also the sums of x = C·[u < 0] and the majoriser's Hessian (d + 1, d + 1) over all others, and the
     loss of all.
@@ -119,7 +119,7 @@ def find_nearest(
         return loss
 
     losses = _map(evaluate, block, threads)
-    count_needed = min(u.size, int(np.ceil(share * u.size)))
+    count_needed = min(u.size, int(np.ceil(fraction * u.size)))
     key, first, chosen, kind = _distinct(block, k, distance, count_needed)
     far = np.ones((count, m), bool)
     far.ravel()[chosen] = False

@@ -44,12 +44,12 @@ Splits = Iterable[tuple[Any, Any]]
 class Fold(NamedTuple):
     """Training and held-out samples, and the path of the former.
 
-    If weights differ, C of the path is `share` times that of all samples, for the largest in the fold.
+    If weights differ, C of the path is `ratio` times that of all samples, for the largest in the fold.
     """
 
     train: Indices
     held_out: Indices
-    share: float
+    ratio: float
     path: Path
 
 
@@ -160,19 +160,19 @@ def cross_validate(
         shared_part = part if part.is_known else None
         fold = shared.changed(**weights, X=part.X, shared_gram=shared_part)
         # if weights differ, the parameter is the largest
-        share = 1.0
+        ratio = 1.0
         if parameter in weights:
-            share = float(weights[parameter].max() / values[parameter].max())
-        ends: dict[str, Any] = {parameter: (share * low, share * high)}
+            ratio = float(weights[parameter].max() / values[parameter].max())
+        ends: dict[str, Any] = {parameter: (ratio * low, ratio * high)}
         path = solve_path(fold, gap=gap, solver=solver, time_limit=time_left, gram=part, **ends)
-        fold_errors.append(_bands(path, share, full_gram, rows, norms[rows], problem.y[held_out]))
+        fold_errors.append(_bands(path, ratio, full_gram, rows, norms[rows], problem.y[held_out]))
         part.forget()
-        finished.append(Fold(train, held_out, share, path))
+        finished.append(Fold(train, held_out, ratio, path))
     count = sum(fold.held_out.size for fold in finished)
     table = summed(fold_errors, count, problem.is_regression)
     best = table.iloc[int(table["error"].to_numpy().argmin())]
-    begin, end = float(best["from"]), float(best["to"])
-    value = 0.5 * (begin + end) if parameter == "epsilon" else float(np.sqrt(begin * end))
+    start, end = float(best["from"]), float(best["to"])
+    value = 0.5 * (start + end) if parameter == "epsilon" else float(np.sqrt(start * end))
     least = float(table["least"].min())
     return CrossValidation(
         parameter, low, high, tuple(finished), value, float(best["error"]), least, table
@@ -214,10 +214,10 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
     return splits
 
 
-def _bands(path: Path, share: float, gram: Gram, rows: Indices, norms: Vector, y: Vector) -> Bands:
+def _bands(path: Path, ratio: float, gram: Gram, rows: Indices, norms: Vector, y: Vector) -> Bands:
     """Return the errors on the held-out samples, the last of `rows` in the full Gram matrix."""
     problem, columns = path.problem, list[tuple[float, float, float]]()
-    ends = [path.low / share]
+    ends = [path.low / ratio]
     for piece, interval in zip(path.pieces, pairwise(path.breakpoints), strict=True):
         point = piece.along.certificate.point
         if point.w is None:
@@ -228,7 +228,7 @@ def _bands(path: Path, share: float, gram: Gram, rows: Indices, norms: Vector, y
             scores = products(gram.X[rows], point.w)
         error, bands = held_out_errors(piece, interval, scores, norms, y)
         columns += [(error, band.lower, band.upper) for band in bands]
-        ends += [band.high / share for band in bands]
+        ends += [band.high / ratio for band in bands]
     return Bands(np.array(ends), np.array(columns).T)
 
 

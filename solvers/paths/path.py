@@ -258,7 +258,7 @@ def path_of(
     ordered = sorted(answers, key=itemgetter(0))
     pieces = [_make_piece(answer, parameter, value, (low, high), gap) for value, answer in ordered]
     lows, highs = [piece.low for piece in pieces], [piece.high for piece in pieces]
-    if any(end < begin for end, begin in zip([low, *highs], [*lows, high], strict=True)):
+    if any(end < start for end, start in zip([low, *highs], [*lows, high], strict=True)):
         raise NoPath(f"the answers do not cover {parameter} from {low:g} to {high:g}")
     return Path(problem, parameter, low, high, gap, tuple(pieces))
 

@@ -67,7 +67,7 @@ class SDCA(Solver):
     def refuses(self, form: ERM) -> str | None:
         """Return why the form is unsupported, or None."""
         if form.intercept:
-            return "SDCA changes one coefficient at a time, which an intercept's Σ βᵢ = 0 forbids"
+            return "SDCA moves one coefficient at a time, which an intercept's Σ βᵢ = 0 forbids"
         if not isinstance(form.loss, (IntervalLoss, Logistic)):
             return f"SDCA has no step for the {form.loss.name} loss"
         if not form.gram.is_linear and not form.gram.fits:

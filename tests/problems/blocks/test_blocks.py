@@ -123,7 +123,7 @@ def test_a_bad_value_of_an_array_is_named_by_file_and_row(name, row, value, mess
             "C: must be one number for samples in blocks",
         ),
         (lambda X: SoftMarginDual(X, None, C=-1.0), "C: must be a finite number above 0"),
-        (lambda X: solve_path(SoftMarginDual(X, None), C=(1, 2)), "problem: a path keeps the dual"),
+        (lambda X: solve_path(SoftMarginDual(X, None), C=(1, 2)), "as a path keeps the dual"),
         (
             lambda X: solve(SoftMarginDual(X, None)).geometry.kinds,
             "samples in blocks are not in memory",

@@ -167,7 +167,7 @@ def test_samples_in_blocks_of_too_many_features_are_refused_with_their_number():
     solution = solve(SoftMarginPrimal(blocks, None))
     assert solution.status is Status.UNSUPPORTED
     assert "near_rows: near rows sends a matrix of d²" in solution.reason
-    assert "up to 2000 features, and these samples have 2001" in solution.reason
+    assert "at most 2000 features, but these samples have 2001" in solution.reason
 
 
 @pytest.mark.parametrize(

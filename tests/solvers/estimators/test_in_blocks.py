@@ -108,7 +108,7 @@ def blocks_of(y, folder):
     [
         ({"penalty": "l1", "dual": False}, {}, "penalty: samples in blocks have no 'l1'"),
         ({"multi_class": "crammer_singer"}, {}, "multi_class: samples in blocks have no"),
-        ({"class_weight": "balanced"}, {}, "class_weight: .* give weights of samples"),
+        ({"class_weight": "balanced"}, {}, "class_weight: .* pass sample weights"),
         ({"solver": "smo"}, {}, "solver: smo gave no answer: its samples are in blocks"),
         ({"C": 0.0}, {}, "C: must be"),
         ({}, {"y": LABELS}, "y: must be None when X is Blocks"),

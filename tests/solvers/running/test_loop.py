@@ -197,10 +197,10 @@ def test_an_infeasible_margin_ends_the_solver_early():
         ({"target_gap": 0}, "target_gap: must be"),
         ({"time_limit": -1}, "time_limit: must be"),
         ({"max_iter": "10"}, "max_iter: must be a whole number"),
-        ({"gram": np.eye(60)}, "gram: must be a Gram"),
-        ({"initial": np.zeros(3)}, r"initial: needs finite .* of shape \(60,\)"),
-        ({"initial": Point(w=np.zeros(3))}, r"initial: needs finite .* of shape \(60,\)"),
-        ({"initial": np.full(60, np.nan)}, r"initial: needs finite .* of shape \(60,\)"),
+        ({"gram": np.eye(60)}, "gram: must be a dualgap.problems.Gram"),
+        ({"initial": np.zeros(3)}, r"initial: must have finite .* of shape \(60,\)"),
+        ({"initial": Point(w=np.zeros(3))}, r"initial: must have finite .* of shape \(60,\)"),
+        ({"initial": np.full(60, np.nan)}, r"initial: must have finite .* of shape \(60,\)"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

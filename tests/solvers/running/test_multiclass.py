@@ -216,7 +216,7 @@ def test_it_begins_where_it_is_told():
         assert again.iterations < best.iterations / 4
     grown = solve(OneVsOne(IRIS.X, IRIS.y, 2.0, RBF(0.5)), TIGHT, initial=best)
     assert grown.verdict == "solved"
-    with pytest.raises(ValueError, match=r"^initial: needs .* of shape \(150, 3\)"):
+    with pytest.raises(ValueError, match=r"^initial: must have .* of shape \(150, 3\)"):
         solve(problem, initial=np.zeros(IRIS.n))
 
 

@@ -278,7 +278,7 @@ def test_what_cannot_be_proven_is_uncertified_with_its_reason(case_of):
     kernel = "{name: sigmoid, gamma: 0.1, coef0: 0}"
     record = run_case(case_of(text=PROVEN.replace("{name: rbf, gamma: 1e-14}", kernel))).record
     assert record["verdict"] == "uncertified"
-    assert "not proven: the kernel's matrix has eigenvalues below 0" in record["reason"]
+    assert "not proven: the kernel's matrix has negative eigenvalues" in record["reason"]
     assert math.isnan(record["dual_objective"])
 
 

@@ -89,7 +89,7 @@ class Doubled(PiecewiseLinear):
 
 def test_a_loss_of_whose_pieces_no_conjugate_follows_is_refused_in_both():
     for samples in ((X, Y), (in_blocks(X, Y), None)):
-        with pytest.raises(ValueError, match="no conjugate follows"):
+        with pytest.raises(ValueError, match="the conjugate of others is unknown"):
             RegularizedERM(*samples, 1.0, Doubled())
 
 

@@ -140,7 +140,7 @@ def test_what_samples_in_blocks_cannot_be_is_refused_by_name(pose, message, tmp_
 def test_a_label_that_is_no_sign_is_named_by_file_and_row(tmp_path):
     y = Y.copy()
     y[65] = 0.0
-    with pytest.raises(ValueError, match=r"y: .*X_2\.npy, row 5: is 0, and labels must be -1 and"):
+    with pytest.raises(ValueError, match=r"y: .*X_2\.npy, row 5: is 0, but labels must be -1 and"):
         SoftMarginDual(in_files(tmp_path, y=y), None)
 
 

@@ -148,7 +148,7 @@ def test_two_classes_are_the_binary_problem(strategy):
         ({"loss": "perceptron"}, "loss: the perceptron's risk"),
         ({"voting": "cricket"}, "voting: must be one of majority, soccer, margin"),
         ({"C": -1.0}, "C: must be"),
-        ({"C": np.ones(IRIS.n), "loss": "logistic"}, "C: the logistic loss takes one number"),
+        ({"C": np.ones(IRIS.n), "loss": "logistic"}, "C: the logistic loss needs one number"),
     ],
 )
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -18,6 +18,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.registry import Registry, snake_case
 from dualgap.problems.validation import check_choice, check_positive, check_whole
+from dualgap.solvers.needs import Need, refusal
 
 
 class Status(StrEnum):
@@ -76,7 +77,8 @@ class Solver(ABC):
         on that many of the problem's samples before the clock starts. 0 for no such run: it compiles
         and loads nothing, or its first call is timed.
     warm_up_settings : settings for that run, so that it ends soon or calls all loops.
-    needs : modules that `prepare` imports, each with the package that provides it.
+    needs : conditions on a form, see `dualgap.solvers.needs`; a form that fails one is unsupported.
+    packages : modules that `prepare` imports, each with the package that provides it.
     single_threaded : whether it uses one thread even if allowed more; tables mark it.
     copies_samples : whether `prepare` copies the samples into arrays of a library, which a program
         written for the library would fill from its file.
@@ -96,7 +98,8 @@ class Solver(ABC):
     name: ClassVar[str] = ""
     warm_up_size: ClassVar[int] = 0
     warm_up_settings: ClassVar[Mapping[str, Any]] = {}
-    needs: ClassVar[tuple[tuple[str, str], ...]] = ()
+    needs: ClassVar[tuple[Need, ...]] = ()
+    packages: ClassVar[tuple[tuple[str, str], ...]] = ()
     single_threaded: ClassVar[bool] = False
     copies_samples: ClassVar[bool] = False
     tol_share: ClassVar[float] = 1e-3
@@ -152,8 +155,11 @@ class Solver(ABC):
         return self.tol_for(TARGET_GAP) if tol is None else tol
 
     def refuses(self, form: Any, /) -> str | None:
-        """Return why this form is unsupported, as a sentence, or None."""
-        return None
+        """Return why this form cannot be solved, or None if it can.
+
+        By default the first of the solver's `needs` that the form does not meet.
+        """
+        return refusal(form, self, self.needs)
 
     def suits(self, form: Any, /) -> Any:
         """Return the argument of `prepare` if this is a good default solver for the form, else None.
@@ -164,7 +170,7 @@ class Solver(ABC):
 
     def prepare(self, form: Any, /) -> Any:
         """Return the state that `iterates` starts from; imports belong here, as they are not timed."""
-        for module, package in self.needs:
+        for module, package in self.packages:
             import_optional(module, type(self).__name__, package)
         return form
 

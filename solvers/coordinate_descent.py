@@ -22,6 +22,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import DENSE, NO_EQUALITY
 from dualgap.solvers.numerics.claims import is_near
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
@@ -86,16 +87,9 @@ class CoordinateDescent(Solver):
     max_iter: int = 10_000
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (NO_EQUALITY, DENSE)
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020); Hsieh et al. 2008"
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if form.a is not None:
-            return "an intercept's equality fixes each variable given the others; use SMO instead"
-        if not form.Q.fits:
-            return f"it needs all of Q, which for {form.n} variables does not fit in memory"
-        return None
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each sweep, or after several short ones."""

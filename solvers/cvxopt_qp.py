@@ -39,7 +39,7 @@ class CvxoptQP(ConvexQPSolver):
     max_iter: int = 100
 
     source: ClassVar[str] = "Vandenberghe 2010"
-    needs: ClassVar = (("cvxopt.solvers", "cvxopt"),)
+    packages: ClassVar = (("cvxopt.solvers", "cvxopt"),)
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""

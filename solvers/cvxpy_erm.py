@@ -16,9 +16,9 @@ import numpy as np
 
 from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.formulations.softmax import Softmax
-from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, Need, one_loss
 
 _MAX_WEIGHT = 1e12  # of ΣC: above it Clarabel called answers optimal whose gap was 1
 _TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
@@ -38,25 +38,17 @@ class CvxpyERM(Solver):
     max_iter: int = 200
 
     form: ClassVar = ERM
+    needs: ClassVar = (
+        one_loss("a loss that has a cone program", IntervalLoss, Logistic, Softmax),
+        Need(
+            f"ΣC of at most {_MAX_WEIGHT:.0e}, else ½‖w‖² is below what Clarabel resolves",
+            lambda form, _: form.C.sum() <= _MAX_WEIGHT,
+        ),
+        LINEAR_OR_DENSE,
+        CONVEX,
+    )
     source: ClassVar[str] = "Diamond & Boyd 2016; Goulart & Chen 2024 (Clarabel)"
-    needs: ClassVar = (("cvxpy", "cvxpy"), ("clarabel", "clarabel"))
-
-    def refuses(self, form: ERM) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if not isinstance(form.loss, (IntervalLoss, Logistic, Softmax)):
-            return f"no cones are known for {form.loss!r}"
-        if form.C.sum() > _MAX_WEIGHT:
-            return (
-                f"with losses of weight ΣC = {form.C.sum():.1g} an interior-point method does not "
-                f"resolve the term ½‖w‖²; at most {_MAX_WEIGHT:.0e} is supported"
-            )
-        if form.gram.is_linear:
-            return None
-        if not form.gram.fits:
-            return f"the Gram matrix of {form.n} samples does not fit in memory"
-        if not is_positive_semidefinite(form.gram):
-            return "the kernel is indefinite on these samples, and a cone program must be convex"
-        return None
+    packages: ClassVar = (("cvxpy", "cvxpy"), ("clarabel", "clarabel"))
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""

@@ -29,6 +29,7 @@ from dualgap.problems.kernels import RBF, Block, Linear, inner_products
 from dualgap.problems.validation import check_whole
 from dualgap.solvers.base import Solver
 from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
+from dualgap.solvers.needs import ALL_IN_EQUALITIES, FINITE_BOUNDS, ONE_EQUALITY, RBF_KERNEL
 
 _ERROR_SAMPLES = 64  # the error is measured on all pairs between two sets of this size
 
@@ -50,20 +51,13 @@ class Nystroem(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (FINITE_BOUNDS, ONE_EQUALITY, ALL_IN_EQUALITIES)
     warm_up_size: ClassVar = DualCoordinateDescent.warm_up_size
     source: ClassVar[str] = "Williams & Seeger 2001"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(self.components, "components")
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if not np.isfinite(form.ub).all():
-            return (
-                "C must be finite: the features need not separate samples that the kernel separates"
-            )
-        return self._linear().refuses(_with_gram(form, Gram(form.gram.X, Linear())))
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Map the samples, then yield as the linear solver does."""
@@ -113,6 +107,7 @@ class RandomFourier(Nystroem):
     seed : for the frequencies, the order of the descent, and the pairs for measuring the error.
     """
 
+    needs: ClassVar = (RBF_KERNEL, *Nystroem.needs)
     source: ClassVar[str] = "Rahimi & Recht 2007"
 
     def __post_init__(self) -> None:
@@ -121,12 +116,6 @@ class RandomFourier(Nystroem):
             raise ValueError(
                 f"components: must be even, half cosines and half sines, got {self.components!r}"
             )
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if not isinstance(form.gram.kernel, RBF):
-            return "random Fourier features need the RBF kernel; use nystroem for others"
-        return super().refuses(form)
 
     def features(self, gram: Gram, rng: np.random.Generator) -> Block:
         """Return features (n, components) at random frequencies."""

@@ -24,6 +24,7 @@ from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.losses import IntervalLoss
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import LINEAR, NO_INTERCEPT, Need
 from dualgap.solvers.numerics.claims import FAR
 from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.smooth_primal import SmoothRisk
@@ -49,20 +50,20 @@ class FiniteNewton(Solver):
     max_iter: int = 100
 
     form: ClassVar = ERM
+    needs: ClassVar = (
+        Need(
+            "a squared loss",
+            lambda form, _: isinstance(form.loss, IntervalLoss) and form.loss.is_smooth,
+        ),
+        LINEAR,
+        NO_INTERCEPT,
+        Need(
+            f"at most {MAX_FEATURES} features, as it factorises H",
+            lambda form, _: form.gram.X.shape[1] <= MAX_FEATURES,
+        ),
+    )
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Mangasarian 2002; Keerthi & DeCoste 2005"
-
-    def refuses(self, form: ERM) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if not isinstance(form.loss, IntervalLoss) or not form.loss.is_smooth:
-            return f"finite Newton needs a squared loss, not the {form.loss.name} loss"
-        if not form.gram.is_linear:
-            return "finite Newton needs the linear kernel, as it works on the coordinates of w"
-        if form.intercept:
-            return "finite Newton has no unregularised intercept: H could be singular"
-        if form.gram.X.shape[1] > MAX_FEATURES:
-            return f"finite Newton supports at most {MAX_FEATURES} features, as it factorises H"
-        return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each step."""

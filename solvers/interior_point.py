@@ -32,6 +32,7 @@ from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.solvers.base import SHARE_OF_GAP
+from dualgap.solvers.needs import CONVEX, Need
 from dualgap.solvers.numerics.claims import NO_MARGIN
 from dualgap.solvers.numerics.projected_cg import Apply
 from dualgap.solvers.numerics.quadratic import COARSEST, ConvexQPSolver
@@ -83,14 +84,15 @@ class InteriorPoint(ConvexQPSolver):
     max_iter: int = 100
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (
+        Need(
+            "a bound for every variable, as it starts between bounds",
+            lambda form, _: (np.isfinite(form.lb) | np.isfinite(form.ub)).all(),
+        ),
+        CONVEX,
+    )
     tol_share: ClassVar = SHARE_OF_GAP
     source: ClassVar[str] = "Mehrotra 1992; Gondzio 1996; Fine & Scheinberg 2001"
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if not (np.isfinite(form.lb) | np.isfinite(form.ub)).all():
-            return "a variable has no bound, and an interior-point method needs one for each"
-        return super().refuses(form)
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield the best point so far before each iteration, and at the end."""

@@ -26,6 +26,7 @@ from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import Block
 from dualgap.problems.validation import check_whole
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import Need
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 
@@ -42,20 +43,16 @@ class Perceptron(Solver):
     max_passes: int = 100_000
 
     form: ClassVar = Formulation
+    needs: ClassVar = (
+        Need("a hard margin, as it has no slack", lambda form, _: np.isinf(form.weight).all()),
+        Need("a Gram matrix that fits in memory", lambda form, _: form.gram().fits),
+    )
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Rosenblatt 1958; Novikoff 1962; Gori's notes"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(self.max_passes, "max_passes")
-
-    def refuses(self, problem: Formulation) -> str | None:
-        """Return why the problem is unsupported, or None."""
-        if np.isfinite(problem.weight).any():
-            return "the perceptron needs a hard margin: it has no slack"
-        if not problem.gram().fits:
-            return f"the perceptron needs all of Q, which for {problem.n} samples does not fit in memory"
-        return None
 
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""

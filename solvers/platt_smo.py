@@ -24,8 +24,9 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.kernels import Block
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import TEXTBOOK_PAIRS
 from dualgap.solvers.numerics.claims import is_near
-from dualgap.solvers.simplified_smo import bias, limits, pair_refusal, partner
+from dualgap.solvers.simplified_smo import bias, limits, partner
 
 _ZERO_RTOL = 1e-12  # relative size below which a curvature or a change of xⱼ counts as zero
 _BLOCK_ENTRIES = 2**19  # samples visited between two yields: about a millisecond
@@ -53,12 +54,9 @@ class PlattSMO(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    needs: ClassVar = TEXTBOOK_PAIRS
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Platt 1998; Minku, lecture notes on SMO"
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        return pair_refusal(form, "PlattSMO")
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each block of steps."""

@@ -21,8 +21,8 @@ import numpy as np
 
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
-from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import CONVEX, DENSE
 from dualgap.solvers.numerics.claims import is_near
 
 _SIGMA = 1e-4  # length of the step for the difference Hd, as in Møller 1993
@@ -58,15 +58,8 @@ class SCG(Solver):
     max_iter: int = 50_000
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (DENSE, CONVEX)
     source: ClassVar[str] = "Møller 1993; Hestenes 1969; Anderson's notes"
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if not form.Q.fits:
-            return f"SCG needs all of Q, which for {form.n} variables does not fit in memory"
-        if not is_positive_semidefinite(form.gram):
-            return "SCG needs a positive semidefinite kernel, or L(x) may be unbounded"
-        return None
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield within and after each minimisation of the Lagrangian, made feasible."""

@@ -22,6 +22,7 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.problems.losses.logistic import logistic_step
 from dualgap.solvers.base import SHARE_OF_GAP, Solver
+from dualgap.solvers.needs import LINEAR_OR_DENSE, NO_INTERCEPT, one_loss
 from dualgap.solvers.numerics.claims import relative_gap
 from dualgap.solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
 from dualgap.solvers.pegasos.steps import scored_samples
@@ -60,19 +61,14 @@ class SDCA(Solver):
     seed: int = 0
 
     form: ClassVar = ERM
+    needs: ClassVar = (
+        NO_INTERCEPT,
+        one_loss("a piecewise linear or quadratic loss, or the logistic", IntervalLoss, Logistic),
+        LINEAR_OR_DENSE,
+    )
     tol_share: ClassVar = SHARE_OF_GAP
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Shalev-Shwartz & Zhang 2013; NPFL129 notes (kernel ridge)"
-
-    def refuses(self, form: ERM) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if form.intercept:
-            return "SDCA moves one coefficient at a time, which an intercept's Σ βᵢ = 0 forbids"
-        if not isinstance(form.loss, (IntervalLoss, Logistic)):
-            return f"SDCA has no step for the {form.loss.name} loss"
-        if not form.gram.is_linear and not form.gram.fits:
-            return f"SDCA stores the Gram matrix, and {form.n} rows do not fit in memory"
-        return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch."""

@@ -21,6 +21,7 @@ from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block
 from dualgap.problems.validation import check_positive, check_whole
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import TEXTBOOK_PAIRS
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _PASS_OVERHEAD_ENTRIES = 1000  # cost of calling a pass, in entries read
@@ -49,6 +50,7 @@ class SimplifiedSMO(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    needs: ClassVar = TEXTBOOK_PAIRS
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020); Platt 1998"
 
@@ -56,10 +58,6 @@ class SimplifiedSMO(Solver):
         super().__post_init__()
         check_positive(self.min_step, "min_step")
         check_whole(self.max_passes, "max_passes")
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        return pair_refusal(form, "SimplifiedSMO")
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""
@@ -79,21 +77,6 @@ class SimplifiedSMO(Solver):
                     break
             yield FormPoint(x.copy(), iterations=passes)
         yield FormPoint(x, iterations=passes, claim="stopped")
-
-
-def pair_refusal(form: BoxQP, solver: str) -> str | None:
-    """Return why the textbook pair update cannot solve this form, or None if it can."""
-    if form.a is None:
-        return f"{solver} needs an equality constraint, and without an intercept there is none"
-    if form.groups is not None:
-        return f"{solver} needs a single equality constraint, and this problem has several"
-    if (np.abs(form.a) != 1).any():
-        return f"{solver} needs every coefficient of the equality to be +1 or -1"
-    if (form.lb != 0).any():
-        return f"{solver} needs every lower bound to be 0"
-    if not form.Q.fits:
-        return f"{solver} needs all of Q, which for {form.n} variables does not fit in memory"
-    return None
 
 
 @numba.njit(cache=True)

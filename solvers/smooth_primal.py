@@ -20,11 +20,11 @@ import numpy as np
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.gram.gram import Gram
-from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.validation import check_whole
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, SMOOTH
 from dualgap.solvers.numerics.claims import FAR, relative_gap
 
 
@@ -145,25 +145,13 @@ class _SmoothSolver(Solver):
     """Base of both solvers."""
 
     form: ClassVar = ERM
-    needs: ClassVar = (("scipy.optimize", "scipy"),)
+    needs: ClassVar = (SMOOTH, LINEAR_OR_DENSE, CONVEX)
+    packages: ClassVar = (("scipy.optimize", "scipy"),)
 
     def prepare(self, form: ERM) -> ERM:
         """Import SciPy's optimisers, and detect the thread pools."""
         Threads()
         return super().prepare(form)
-
-    def refuses(self, form: ERM) -> str | None:
-        """Return why the form is unsupported, or None."""
-        title = "L-BFGS" if isinstance(self, LBFGS) else "Newton-CG"
-        if not form.loss.smoothness < np.inf:
-            return f"{title} needs a smooth loss, and the {form.loss.name} loss has kinks"
-        if form.gram.is_linear:
-            return None
-        if not form.gram.fits:
-            return f"{title} factorises the Gram matrix, and {form.n} rows do not fit in memory"
-        if not is_positive_semidefinite(form.gram):
-            return f"the kernel is indefinite on these samples, and {title} needs a convex problem"
-        return None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import LINEAR, NO_INTERCEPT, one_loss
 from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.pegasos.steps import DRAWN, WEIGHTS, initial_state, risk_of, settle, steps
 
@@ -39,18 +40,13 @@ class StochasticSubgradient(Solver):
     seed: int = 0
 
     form: ClassVar = ERM
+    needs: ClassVar = (
+        NO_INTERCEPT,
+        one_loss("a piecewise linear or quadratic loss, or the logistic", IntervalLoss, Logistic),
+        LINEAR,
+    )
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; Lacoste-Julien et al. 2012"
-
-    def refuses(self, form: ERM) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if form.intercept:
-            return "StochasticSubgradient has no unregularised intercept"
-        if not isinstance(form.loss, (IntervalLoss, Logistic)):
-            return f"StochasticSubgradient has no step for the {form.loss.name} loss"
-        if not form.gram.is_linear:
-            return "StochasticSubgradient needs the linear kernel, as it stores w"
-        return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each block of steps."""

@@ -32,7 +32,7 @@ ORDER = {
         *("gram", "projection", "box_gap", "chains", "forms", "dual_problem"),
         *("certificates", "formulations", "answers", "exchange", "datasets"),
     ],
-    "dualgap.solvers": ["base", "numerics", "*", "running", "paths", "estimators"],
+    "dualgap.solvers": ["needs", "base", "numerics", "*", "running", "paths", "estimators"],
     "dualgap.experiments": [
         *("workers", "records", "files", "cases", "store", "executors", "analysis", "tables"),
         *("plots", "report", "selftest", "gallery", "commands", "cli", "docs"),

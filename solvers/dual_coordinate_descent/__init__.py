@@ -23,6 +23,7 @@ from dualgap.problems.gram.threads import Pool, Threads
 from dualgap.solvers.base import Solver
 from dualgap.solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole
 from dualgap.solvers.dual_coordinate_descent.descent import Descent
+from dualgap.solvers.needs import ALL_IN_EQUALITIES, LINEAR, ONE_EQUALITY
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 
 _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
@@ -57,24 +58,11 @@ class DualCoordinateDescent(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (LINEAR, ONE_EQUALITY, ALL_IN_EQUALITIES)
     finest_tol: ClassVar = 0.0  # it ends by its gap
     warm_up_size: ClassVar = 32
     warm_up_settings: ClassVar = {"tol": 1e-6, "gap": None}  # fine enough for all loops
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Only a linear kernel has a w to keep, and every variable is in the equality, or none."""
-        if not form.gram.is_linear:
-            return (
-                "dual coordinate descent keeps w, which has coordinates only for the linear kernel"
-            )
-        if form.groups is not None:
-            return (
-                "dual coordinate descent holds one equality at most, and this problem has several"
-            )
-        if form.a is not None and (form.a == 0).any():
-            return "dual coordinate descent needs every coefficient of the equality to be nonzero"
-        return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile both systems of Newton steps on sparse rows: which is smaller depends on the data."""

@@ -21,6 +21,7 @@ from dualgap.problems.formulations.svdd import Shortfall
 from dualgap.problems.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid, as_dense
 from dualgap.problems.losses import EpsilonInsensitive, Hinge, Perceptron
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import INTERCEPT, Need
 
 DUALS = {  # by scikit-learn estimator
     "SVC": "C-SVC",
@@ -74,40 +75,52 @@ def dual_of(problem: Formulation) -> EstimatorDual:
     return EstimatorDual(problem, *chosen)
 
 
-@dataclass(frozen=True)
-class DualBaseline(Solver):
-    """Base of solvers of some or all of LIBSVM's duals.
+NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)  # which LIBSVM and oneDAL compute themselves
 
-    Attributes
+
+def library_needs(
+    duals: tuple[str, ...] = tuple(DUALS), only_native: bool = True, one_C: bool = False
+) -> tuple[Need, ...]:
+    """Return what a library of LIBSVM's duals requires.
+
+    Parameters
     ----------
     duals : scikit-learn estimators of the supported duals.
-    kernels : supported kernels.
-    needs_equal_weights : whether it supports only one C for all samples.
+    only_native : whether it supports no Gram matrix of another kernel.
+    one_C : whether it supports only one C for all samples.
     """
+    native = Need(
+        "one of the kernels linear, RBF, polynomial and sigmoid",
+        lambda form, _: isinstance(form.kernel, NATIVE_KERNELS),
+    )
+    gram = Need(
+        "a Gram matrix of this kernel that fits in memory",
+        lambda form, _: isinstance(form.kernel, NATIVE_KERNELS) or form.gram().fits,
+    )
+    *names, last = (DUALS[name] for name in duals)
+    return (
+        Need(
+            f"one of the duals {', '.join(names)} and {last}",
+            lambda form, _: dual_of(form).estimator in duals,
+        ),
+        native if only_native else gram,
+        INTERCEPT,
+        Need("a finite C, as it has no hard margin", lambda form, _: form.is_bounded),
+        *([Need("one C for all samples", lambda form, _: np.ptp(form.weight) == 0)] * one_C),
+        Need(
+            "samples of both classes",
+            lambda form, _: dual_of(form).estimator != "SVC" or np.ptp(form.y) > 0,
+        ),
+    )
 
-    duals: ClassVar[tuple[str, ...]] = tuple(DUALS)
-    kernels: ClassVar[tuple[type[Kernel], ...]] = (Linear, RBF, Polynomial, Sigmoid)
-    needs_equal_weights: ClassVar[bool] = False
+
+@dataclass(frozen=True)
+class DualBaseline(Solver):
+    """Base of solvers of LIBSVM's duals, or of some of them."""
+
     form: ClassVar = Formulation
+    needs: ClassVar = library_needs()
     warm_up_size: ClassVar = 32
-
-    def refuses(self, problem: Formulation) -> str | None:
-        """Return why the problem is unsupported, or None."""
-        if not isinstance(problem.kernel, self.kernels):
-            supported = ", ".join(kernel.__name__ for kernel in self.kernels)
-            return f"{self.name} supports these kernels only: {supported}"
-        dual = dual_of(problem)
-        if dual.estimator not in self.duals:
-            *names, last = (DUALS[name] for name in self.duals)
-            return f"{self.name} solves only the duals of {', '.join(names)} and {last}"
-        if not problem.intercept:
-            return f"{self.name} always has an intercept"
-        if not problem.is_bounded:
-            return f"{self.name} has no hard margin: C must be finite"
-        if self.needs_equal_weights and np.ptp(problem.weight) > 0:
-            return f"{self.name} needs one C for all samples, not one for each"
-        single_class = dual.estimator == "SVC" and np.ptp(problem.y) == 0
-        return f"{self.name} needs samples of both classes" if single_class else None
 
 
 def kernel_settings(kernel: Kernel) -> dict[str, Any]:
@@ -147,8 +160,8 @@ class EstimatorBaseline(DualBaseline):
     def iterates(self, state: tuple[Formulation, Matrix]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         problem, samples = state
-        svm, dual = importlib.import_module(self.needs[0][0]), dual_of(problem)
-        gram, native = problem.gram(), isinstance(problem.kernel, DualBaseline.kernels)
+        svm, dual = importlib.import_module(self.packages[0][0]), dual_of(problem)
+        gram, native = problem.gram(), isinstance(problem.kernel, NATIVE_KERNELS)
         estimator = getattr(svm, dual.estimator)(
             tol=self.tolerance,
             max_iter=self.unlimited if self.max_iter is None else int(self.max_iter),

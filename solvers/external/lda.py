@@ -20,6 +20,7 @@ from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.kernels import as_dense
 from dualgap.problems.losses import Hinge
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import BOTH_CLASSES, INTERCEPT, LINEAR, one_loss
 
 
 @dataclass(frozen=True)
@@ -27,21 +28,12 @@ class LDA(Solver):
     """scikit-learn's LinearDiscriminantAnalysis; it makes no claim."""
 
     form: ClassVar = ERM
+    needs: ClassVar = (LINEAR, one_loss("the hinge loss", Hinge), INTERCEPT, BOTH_CLASSES)
     source: ClassVar[str] = "Fisher 1936; scikit-learn; Gori's notes"
-    needs: ClassVar = (
+    packages: ClassVar = (
         ("sklearn.discriminant_analysis", "scikit-learn"),
         ("scipy.optimize", "scipy"),
     )
-
-    def refuses(self, form: ERM) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if not form.gram.is_linear:
-            return "linear discriminant analysis has no kernels"
-        if not isinstance(form.loss, Hinge) or not form.intercept:
-            return "linear discriminant analysis needs the hinge loss and an intercept, to be comparable"
-        if np.unique(form.y).size < 2:
-            return "linear discriminant analysis needs samples of both classes"
-        return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""

@@ -43,7 +43,7 @@ class LibLinear(LinearBaseline):
     tol_share: ClassVar = 0.1  # smaller values often end at its limit, far from the optimum
     finest_tol: ClassVar = 1e-11
     single_threaded: ClassVar[bool] = True
-    needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
+    packages: ClassVar = (("sklearn.svm", "scikit-learn"),)
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""

@@ -10,9 +10,7 @@ NuSVC, NuSVR and OneClassSVM.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.kernels import Kernel
-from dualgap.solvers.external.duals import SINGLE_PRECISION, DualBaseline, EstimatorBaseline
+from dualgap.solvers.external.duals import SINGLE_PRECISION, EstimatorBaseline, library_needs
 
 
 @dataclass(frozen=True)
@@ -35,17 +33,9 @@ class LibSVM(EstimatorBaseline):
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm"
     single_threaded: ClassVar[bool] = True
-    needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
-    kernels: ClassVar = (Kernel,)
+    packages: ClassVar = (("sklearn.svm", "scikit-learn"),)
     finest_tol: ClassVar = SINGLE_PRECISION
-
-    def refuses(self, problem: Formulation) -> str | None:
-        """Return why the problem is unsupported, or None."""
-        refusal = super().refuses(problem)
-        native = isinstance(problem.kernel, DualBaseline.kernels)
-        if refusal is None and not native and not problem.gram().fits:
-            return "libsvm needs the full matrix of this kernel, which does not fit in memory"
-        return refusal
+    needs: ClassVar = library_needs(only_native=False)
 
     def extra_settings(self) -> dict[str, Any]:
         """Return the setting `shrinking`."""

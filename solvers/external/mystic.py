@@ -21,6 +21,7 @@ import numpy as np
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.solvers.base import Solver, import_optional
+from dualgap.solvers.needs import at_most
 
 _MAX_VARIABLES = 200  # variables; an iteration of Powell's method is a line search along each
 
@@ -49,13 +50,8 @@ class Mystic(Solver):
     max_iter: int = 1000
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (at_most(_MAX_VARIABLES),)
     source: ClassVar[str] = "McKerns et al. 2011; Powell 1964"
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if form.n > _MAX_VARIABLES:
-            return f"mystic searches without gradients: at most {_MAX_VARIABLES} variables, not {form.n}"
-        return None
 
     def prepare(self, form: BoxQP) -> tuple[BoxQP, Any]:
         """Import mystic."""

@@ -15,7 +15,7 @@ import numpy as np
 from dualgap.problems.dataset import Matrix
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.solvers.base import Precision
-from dualgap.solvers.external.duals import EstimatorBaseline
+from dualgap.solvers.external.duals import EstimatorBaseline, library_needs
 
 _MIN_TOL_FLOAT32 = 1e-6  # it terminated on 7 of 9 problems with this, on 4 with 1e-7
 
@@ -43,9 +43,9 @@ class OneDAL(EstimatorBaseline):
     source: ClassVar[str] = "Wen et al. 2018; oneDAL, svm_train_thunder"
     copies_samples: ClassVar[bool] = True
     unlimited: ClassVar[int] = 2**31 - 1  # its default of 10,000 rounds cuts hard problems short
-    duals: ClassVar = ("SVC", "SVR", "NuSVC", "NuSVR")
+    needs: ClassVar = library_needs(("SVC", "SVR", "NuSVC", "NuSVR"))
     # scikit-learn-intelex, without patching scikit-learn
-    needs: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
+    packages: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
 
     def tol_for(self, target_gap: float) -> float:
         """Return a `tol` that the samples' precision resolves: in float32 the target, at least 1e-6."""

@@ -19,6 +19,7 @@ import scipy
 
 from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.solvers.base import NotInstalled
+from dualgap.solvers.needs import CONVEX, Need
 from dualgap.solvers.numerics.quadratic import (
     BACKENDS,
     BackendQP,
@@ -64,15 +65,18 @@ class QPSolversQP(BackendQP):
 
     choices: ClassVar = tuple(name for name in BACKENDS if name != "cvxopt")
     source: ClassVar[str] = "Caron et al., qpsolvers"
+    needs: ClassVar = (
+        Need(
+            "max_iter=None with this back end, which has no limit on its iterations",
+            lambda _, solver: solver.max_iter is None or solver._backend.limit,
+        ),
+        Need(
+            "P ≠ 0 with quadprog, which divides by a factor of it",
+            lambda form, solver: solver.backend != "quadprog" or form.P.diagonal().any(),
+        ),
+        CONVEX,
+    )
     single_threaded: ClassVar[bool] = True
-
-    def refuses(self, form: QP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if self.max_iter is not None and not self._backend.limit:
-            return f"{self.backend} has no limit on its iterations: leave max_iter out"
-        if self.backend == "quadprog" and not form.P.diagonal().any():
-            return "quadprog divides by a factor of P, which is 0 here: use another back end"
-        return super().refuses(form)
 
     def prepare(self, form: QP) -> QP:
         """Import qpsolvers and its back ends; raise NotInstalled if one is missing."""

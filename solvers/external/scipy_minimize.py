@@ -20,6 +20,7 @@ from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block
 from dualgap.problems.validation import check_choice
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import at_most
 from dualgap.solvers.numerics.claims import is_near
 
 Method = Literal["slsqp", "trust-constr"]
@@ -44,18 +45,13 @@ class ScipyMinimize(Solver):
     max_iter: int = 300
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (at_most(_MAX_VARIABLES),)
     source: ClassVar[str] = "Kraft 1988; Byrd, Hribar & Nocedal 1999; SciPy"
-    needs: ClassVar = (("scipy.optimize", "scipy"),)
+    packages: ClassVar = (("scipy.optimize", "scipy"),)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice(self.method, "method", get_args(Method))
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Return why the form is unsupported, or None."""
-        if form.n > _MAX_VARIABLES:
-            return f"SciPy's {self.method} factorises dense matrices: at most {_MAX_VARIABLES} variables"
-        return None
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield once, at the end."""

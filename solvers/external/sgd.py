@@ -41,7 +41,7 @@ class SGD(LinearBaseline):
     source: ClassVar[str] = "Bottou 2010; Xu 2011"
     single_threaded: ClassVar[bool] = True
     copies_samples: ClassVar[bool] = True
-    needs: ClassVar = (("sklearn.linear_model", "scikit-learn"),)
+    packages: ClassVar = (("sklearn.linear_model", "scikit-learn"),)
 
     def prepare(self, form: ERM) -> tuple[ERM, Matrix]:
         """Return the form and its samples in the precision for SGD."""

@@ -18,10 +18,9 @@ import scipy
 
 from dualgap.problems.dataset import Matrix
 from dualgap.problems.forms import ERM, FormPoint
-from dualgap.problems.losses import Hinge
 from dualgap.problems.validation import check_whole
 from dualgap.solvers.base import import_optional
-from dualgap.solvers.external.linear import LinearBaseline
+from dualgap.solvers.external.linear import ONE_C_HINGE, LinearBaseline
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,7 @@ class SnapML(LinearBaseline):
     max_iter: int = 10_000
     threads: int = 1
 
-    losses: ClassVar = (Hinge,)
-    needs_equal_weights: ClassVar[bool] = True
+    needs: ClassVar = ONE_C_HINGE
     source: ClassVar[str] = "Dünner et al. 2018"
     copies_samples: ClassVar[bool] = True
 

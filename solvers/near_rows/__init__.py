@@ -54,10 +54,18 @@ from dualgap.solvers.near_rows.rounds import (
     total,
 )
 from dualgap.solvers.near_rows.state import RoundState, norm2
+from dualgap.solvers.needs import Need
 from dualgap.solvers.numerics.rows import as_rows, read_only
 
 MAX_FEATURES = 2000  # H then takes 32 MB of each answer
 _log = logging.getLogger("dualgap")
+
+
+def _has_unit_box(loss: Any) -> bool:
+    """Whether the loss is of one score and its dual variables have 0 ≤ x ≤ C as their box."""
+    if not isinstance(loss, ScalarLoss) or isinstance(loss, Perceptron):
+        return False
+    return all((p.low, p.high) == (0.0, 1.0) for p in loss.dual_pieces(np.ones(1)) or ())
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,19 @@ class NearRows(Solver):
     seed: int = 0
 
     form: ClassVar = Sharded
+    needs: ClassVar = (
+        Need("the hinge, the tube or a smooth loss", lambda form, _: _has_unit_box(form.loss)),
+        Need(
+            f"at most {MAX_FEATURES} features, as each block sends a matrix of d² entries",
+            lambda form, _: form.blocks.d <= MAX_FEATURES,
+        ),
+        Need(
+            "files, a Dask array or a generator with engine=dask, whose workers read the samples",
+            lambda form, solver: (
+                solver.engine != "dask" or not isinstance(form.blocks.source, ArraySource)
+            ),
+        ),
+    )
     tol_share: ClassVar = SHARE_OF_GAP
     source: ClassVar[str] = "Groenen, Nalbantov & Bioch 2008 (majoriser); Hsieh et al. 2008"
 
@@ -123,24 +144,6 @@ class NearRows(Solver):
             raise ValueError(f"{options[0]}: is only for a Dask cluster; set engine='dask' too")
         if self.address is not None and len(options) > 1:
             raise ValueError(f"{options[1]}: leave it out; the scheduler at `address` decides it")
-
-    def refuses(self, form: Sharded) -> str | None:
-        """Return why the form is unsupported, or None."""
-        scalar = isinstance(form.loss, ScalarLoss) and not isinstance(form.loss, Perceptron)
-        pieces = form.loss.dual_pieces(np.ones(1)) if scalar else None
-        if not scalar or any((p.low, p.high) != (0.0, 1.0) for p in pieces or ()):
-            return f"near rows needs the hinge, the tube or a smooth loss, not the {form.loss.name}"
-        if form.blocks.d > MAX_FEATURES:
-            return (
-                f"near rows sends a matrix of d² entries from each block, for at most {MAX_FEATURES} "
-                f"features, but these samples have {form.blocks.d}"
-            )
-        if self.engine == "dask" and isinstance(form.blocks.source, ArraySource):
-            return (
-                "engine dask reads blocks in its workers, but these samples are in the memory of this "
-                "process: pass files, a Dask array or a generator, or use engine here"
-            )
-        return None
 
     def prepare(self, form: Sharded) -> Sharded:
         """Import Dask if needed, and compile the loops on a small problem of the same kind."""

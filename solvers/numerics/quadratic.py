@@ -20,9 +20,9 @@ import scipy
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.problems.gram.gram import SignedGram
-from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 from dualgap.problems.validation import check_choice
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import CONVEX
 
 # Residual that an optimum may be claimed with, however large the rounding.
 COARSEST = 1e-4
@@ -97,12 +97,7 @@ class ConvexQPSolver(Solver):
     """Base of the solvers of convex QPs."""
 
     form: ClassVar = QP
-
-    def refuses(self, form: Any) -> str | None:
-        """A QP must be convex."""
-        if form.gram is None or is_positive_semidefinite(form.gram):
-            return None
-        return "the kernel is indefinite on these samples, and a QP solver needs a convex problem"
+    needs: ClassVar = (CONVEX,)
 
 
 @dataclass(frozen=True)

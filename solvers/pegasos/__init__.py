@@ -20,6 +20,7 @@ from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from dualgap.problems.validation import check_choice, check_whole
 from dualgap.solvers.base import SHARE_OF_GAP, Solver
+from dualgap.solvers.needs import NO_INTERCEPT, Need, one_loss
 from dualgap.solvers.numerics.claims import relative_gap
 from dualgap.solvers.numerics.rows import Rows, as_rows
 from dualgap.solvers.pegasos.steps import WEIGHTS, State, initial_state, risk_of, settle, steps
@@ -68,6 +69,11 @@ class Pegasos(Solver):
     seed: int = 0
 
     form: ClassVar = ERM
+    needs: ClassVar = (
+        NO_INTERCEPT,
+        one_loss("the hinge or the epsilon-insensitive loss", Hinge, EpsilonInsensitive),
+        Need("kernel rows of a batch that fit in memory", lambda form, solver: solver.fits(form)),
+    )
     tol_share: ClassVar = SHARE_OF_GAP
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = (
@@ -79,16 +85,9 @@ class Pegasos(Solver):
         check_whole(self.batch_size, "batch_size")
         check_choice(self.sampling, "sampling", get_args(Sampling))
 
-    def refuses(self, form: ERM) -> str | None:
-        """It needs a loss of unit slopes and no intercept."""
-        if form.intercept:
-            return "Pegasos has no unregularised intercept"
-        if not isinstance(form.loss, (Hinge, EpsilonInsensitive)):
-            return f"Pegasos takes the hinge and epsilon-insensitive losses, not {form.loss!r}"
-        rows = min(self.batch_size, form.n)
-        if not form.gram.is_linear and 8 * rows * form.n > form.gram.memory:
-            return f"Pegasos holds the kernel rows of a batch, and {rows} rows do not fit in memory"
-        return None
+    def fits(self, form: ERM) -> bool:
+        """Whether the kernel rows of a batch fit in memory; the linear kernel needs none."""
+        return form.gram.is_linear or 8 * min(self.batch_size, form.n) * form.n <= form.gram.memory
 
     def worst_case(self, k: Vector, problem: Mapping[str, float]) -> Vector | None:
         """Return G²(1 + ln T)/(2·lam²·T) after T = `k` steps, G = √(lam·L(0)) + R, in expectation.

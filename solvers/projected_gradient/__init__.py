@@ -28,6 +28,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.validation import check_choice, check_positive
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import Need
 from dualgap.solvers.numerics.claims import is_near
 from dualgap.solvers.projected_gradient.steps import (
     Box,
@@ -43,6 +44,10 @@ Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
 _DENSE = 8000  # samples up to which the Gram matrix is computed once, if it fits in memory
 _LEAST_IN_SUBSETS = 500  # variables from which barzilai_borwein moves some at a time
+
+
+def _is_hard_margin(form: BoxQP) -> bool:
+    return form.a is not None and not np.isfinite(form.ub).any()
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,12 @@ class ProjectedGradient(Solver):
     cache_size: float = 1000.0
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (
+        Need(
+            "a hard margin with an intercept for the notebook's loop",
+            lambda form, solver: solver.variant != "notebook" or _is_hard_margin(form),
+        ),
+    )
     warm_up_size: ClassVar = _LEAST_IN_SUBSETS
     warm_up_settings: ClassVar = {"tol": 0.1}
     source: ClassVar[str] = "Birgin, Martínez & Raydan 2000; O'Donoghue & Candès 2015"
@@ -103,12 +114,6 @@ class ProjectedGradient(Solver):
             return None
         bounds = {"plain": size / (2 * k), "accelerated": 2 * size / (k + 1) ** 2}
         return bounds.get(self.variant)
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """The notebook's loop is written for one problem, the only one without upper bounds."""
-        if self.variant == "notebook" and (form.a is None or np.isfinite(form.ub).any()):
-            return "the notebook's loop solves only the hard-margin dual with an intercept"
-        return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile what small problems may not call."""

@@ -18,13 +18,19 @@ from typing import ClassVar
 import numpy as np
 
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
-from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import (
+    ALL_IN_EQUALITIES,
+    CONVEX,
+    FINITE_BOUNDS,
+    ONE_EQUALITY,
+    Need,
+    refusal,
+)
 from dualgap.solvers.numerics.claims import may_claim
 from dualgap.solvers.semismooth_newton.diagnosis import (
-    Diagnosis,
     diagnose,
     diagnose_at_a_glance,
     negligible,
@@ -36,6 +42,12 @@ from dualgap.solvers.smo.variables import from_form
 
 _MANY = 5000  # variables from which the first pass is in float32
 _PATIENCE = 8  # centres without halving the violation
+
+
+_STORAGE = Need(
+    "a larger cache_size, as too many entries of K count; or use smo",
+    lambda form, solver: diagnose(form, solver.tolerance).fits(solver.cache_size),
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,7 @@ class SemismoothNewton(Solver):
     cache_size: float = 1000.0
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (ONE_EQUALITY, ALL_IN_EQUALITIES, FINITE_BOUNDS, _STORAGE, CONVEX)
     finest_tol: ClassVar = 0.0  # it ends by its gap
     warm_up_size: ClassVar = 32
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
@@ -68,24 +81,10 @@ class SemismoothNewton(Solver):
         That is seen in a small share of the time to solve.
         """
         found = diagnose_at_a_glance(form, self.tolerance)
-        pays = found is not None and found.pays and self.refuses(form, found) is None
-        return found.merged if found is not None and pays else None
-
-    def refuses(self, form: BoxQP, found: Diagnosis | None = None) -> str | None:
-        """The box must be finite, K semidefinite, its equalities one, and its entries must fit."""
-        if form.groups is not None or (form.a is not None and (form.a == 0).any()):
-            return "SemismoothNewton takes one equality of all variables, or none"
-        if not (np.isfinite(form.lb).all() and np.isfinite(form.ub).all()):
-            return "SemismoothNewton needs finite bounds, as of a soft margin"
-        found = found or diagnose(form, self.tolerance)
-        if not found.fits(self.cache_size):
-            return (
-                f"some {found.entries:.1g} entries of K count, too many for cache_size = "
-                f"{self.cache_size:g} MB: raise cache_size, or take SMO"
-            )
-        if not is_positive_semidefinite(form.gram):
-            return "the kernel is indefinite on these samples: Newton steps need a convex problem"
-        return None
+        if found is None or not found.pays or not found.fits(self.cache_size):
+            return None
+        others = [need for need in self.needs if need is not _STORAGE]
+        return found.merged if refusal(form, self, others) is None else None
 
     def prepare(self, form: BoxQP | Merged) -> BoxQP | Merged:
         """Compile the pass for both precisions: small problems have one."""

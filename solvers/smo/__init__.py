@@ -29,6 +29,7 @@ from typing import ClassVar
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.solvers.base import Solver
+from dualgap.solvers.needs import ALL_IN_EQUALITIES
 from dualgap.solvers.smo.active import MOST_ON_DEMAND
 from dualgap.solvers.smo.cache import compile_rows
 from dualgap.solvers.smo.decomposition import minimise
@@ -57,18 +58,11 @@ class SMO(Solver):
     cache_size: float | None = None
 
     form: ClassVar = BoxQP
+    needs: ClassVar = (ALL_IN_EQUALITIES,)
     finest_tol: ClassVar = 0.0  # it ends by its gap
     warm_up_size: ClassVar = MOST_ON_DEMAND + 1
     warm_up_settings: ClassVar = {"tol": 0.1, "gap": 0.1}  # a small gap, or none, ends too late
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Every variable must take part in an equality, or none."""
-        if form.groups is not None and (form.groups < 0).any():
-            return "SMO moves pairs along equalities, and some variables here are in none"
-        if form.a is not None and (form.a == 0).any():
-            return "SMO needs every coefficient of the equality to be nonzero"
-        return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile what only some problems of a kind call."""

@@ -134,17 +134,17 @@ def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
 @pytest.mark.parametrize(
     ("solver", "problem", "sentence"),
     [
-        (LBFGS(), RISKS["hinge"], "the hinge loss has kinks"),
-        (NewtonCG(), RISKS["tube"], "the epsilon_insensitive loss has kinks"),
-        (LBFGS(), RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)), "kernel is indefinite"),
+        (LBFGS(), RISKS["hinge"], "requires a smooth loss"),
+        (NewtonCG(), RISKS["tube"], "requires a smooth loss"),
+        (LBFGS(), RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)), "a positive semidefinite kernel"),
         (SDCA(), RISKS["logistic, intercept"], "an intercept"),
-        (SDCA(), RISKS["softmax"], "SDCA has no step for the softmax loss"),
-        (StochasticSubgradient(), RISKS["softmax"], "no step for the softmax loss"),
-        (Pegasos(), RISKS["logistic"], "takes the hinge and epsilon-insensitive losses"),
-        (Pegasos(), RISKS["tube, intercept"], "no unregularised intercept"),
+        (SDCA(), RISKS["softmax"], "or the logistic"),
+        (StochasticSubgradient(), RISKS["softmax"], "or the logistic"),
+        (Pegasos(), RISKS["logistic"], "the hinge or the epsilon-insensitive loss"),
+        (Pegasos(), RISKS["tube, intercept"], "without an unregularised intercept"),
     ],
 )
-def test_what_a_solver_cannot_take_it_refuses_in_a_sentence(solver, problem, sentence):
+def test_an_unsupported_problem_has_the_unmet_need_as_its_reason(solver, problem, sentence):
     solution = solve(problem, solver)
     assert solution.status is Status.UNSUPPORTED
     assert sentence in solution.reason

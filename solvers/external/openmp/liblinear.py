@@ -17,8 +17,7 @@ import numpy as np
 import scipy
 
 from dualgap.problems.forms import ERM, FormPoint
-from dualgap.problems.losses import Hinge
-from dualgap.solvers.external.linear import LinearBaseline
+from dualgap.solvers.external.linear import ONE_C_HINGE, LinearBaseline
 from dualgap.solvers.external.openmp import capture_output
 
 
@@ -36,12 +35,11 @@ class LibLinearMulticore(LinearBaseline):
 
     tol: float | None = None
 
-    losses: ClassVar = (Hinge,)  # regression uses one thread, as in `liblinear`
-    needs_equal_weights: ClassVar[bool] = True
+    needs: ClassVar = ONE_C_HINGE  # regression uses one thread, as in `liblinear`
     source: ClassVar[str] = "Chiang, Lee & Lin 2016; Fan et al. 2008"
     name: ClassVar[str] = "liblinear_multicore"
     copies_samples: ClassVar[bool] = True
-    needs: ClassVar = (("liblinear.liblinear", "liblinear-multicore"),)
+    packages: ClassVar = (("liblinear.liblinear", "liblinear-multicore"),)
 
     def prepare(self, form: ERM) -> tuple[ERM, Any]:
         """Return the form, and LIBLINEAR's arrays of samples and labels."""

@@ -23,6 +23,7 @@ from dualgap.solvers.external.duals import (
     EstimatorDual,
     dual_of,
     kernel_settings,
+    library_needs,
 )
 from dualgap.solvers.external.openmp import capture_output
 
@@ -54,12 +55,12 @@ class LibSVMOpenMP(DualBaseline):
     cache_size: float = 1000.0
     shrinking: bool = True
 
-    needs_equal_weights: ClassVar[bool] = True
+    needs: ClassVar = library_needs(one_C=True)
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
     finest_tol: ClassVar = SINGLE_PRECISION
     copies_samples: ClassVar[bool] = True
-    needs: ClassVar = (("libsvm.svm", "libsvm-official"),)
+    packages: ClassVar = (("libsvm.svm", "libsvm-official"),)
 
     def prepare(self, problem: Formulation) -> tuple[EstimatorDual, Any]:
         """Return the dual, and LIBSVM's arrays of samples and targets."""

@@ -189,4 +189,4 @@ def test_batch_whose_kernel_rows_do_not_fit_is_refused():
     form = reduce(LARGER, ERM).form
     small = ERM(Gram(form.gram.X, form.gram.kernel, 2000), form.y, form.C, form.loss, False)
     assert Pegasos(batch_size=1).refuses(small) is None
-    assert "do not fit" in Pegasos(batch_size=2).refuses(small)
+    assert "fit in memory" in Pegasos(batch_size=2).refuses(small)

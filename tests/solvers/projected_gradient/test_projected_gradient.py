@@ -159,7 +159,7 @@ def test_the_notebook_refuses_other_problems() -> None:
     for problem in (SoftMarginDual(X, y), HardMarginDual(X, y, intercept=False)):
         solution = solve(problem, ProjectedGradient("notebook"))
         assert solution.status is Status.UNSUPPORTED
-        assert "hard-margin dual with an intercept" in solution.note
+        assert "a hard margin with an intercept" in solution.note
 
 
 def test_too_large_a_rate_in_the_notebook_diverges() -> None:

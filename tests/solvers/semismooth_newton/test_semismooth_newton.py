@@ -54,7 +54,7 @@ def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
     [
         (HardMarginDual(*samples(40), RBF(1.0)), "finite bounds"),
         (NuSVC(*samples(40), 0.3, RBF(1.0)), "one equality"),
-        (SoftMarginDual(*samples(40), 1.0, Sigmoid(1.0, -1.0)), "indefinite"),
+        (SoftMarginDual(*samples(40), 1.0, Sigmoid(1.0, -1.0)), "positive semidefinite"),
     ],
     ids=["hard margin", "two equalities", "indefinite"],
 )

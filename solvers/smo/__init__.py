@@ -2,22 +2,23 @@
 
     min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
-Up to 500 variables all of K is computed, and compiled code solves the problem (`small`). Above, three
-levels. All variables: the scores f = Kz are kept for each, and say which may still have to move. Active
-variables, some thousands: the problem is solved on these, with their own rows of K in memory, before
-the other scores are brought up to date (Joachims 1999). Working set, 512 of the active: pairs of
-variables move along the equality to the exact minimum in the box (Platt 1998), the pair with the
-largest second-order gain first (Fan, Chen & Lin 2005), on a block of K that stays in the cache.
+Up to 500 variables, all of K is computed and compiled code solves the problem (`small`). Above, there
+are three levels. All variables: their scores f = Kz show which may still have to move. Active
+variables, a few thousand: the problem is solved on these, with their rows of K in memory, before the
+other scores are updated (Joachims 1999). Working set, 512 active variables: pairs move along the
+equality to the exact minimum in the box (Platt 1998), the pair with the largest second-order gain first
+(Fan, Chen & Lin 2005), on a block of K that stays in the processor's cache.
 
-Each level spares the one above it, since kernel values are what takes the time. They are in float32.
-When the violation comes down to their rounding errors, and before anything is claimed, the scores near
-the margin are computed in float64, and what is left is solved with the same rows. Where the free
-variables are few and settled, Newton steps in float64 end it; where refreshes help no more, all rows are
-in float64. What each measure gains is in the documentation, with what it was measured on.
+Each level saves work for the one above it, since kernel values dominate the time. They are in float32.
+When the violation approaches their rounding errors, and before optimality is claimed, the scores near
+the margin are recomputed in float64, and the remaining problem is solved with the same rows. Once the
+free variables are few and no longer change, Newton steps in float64 finish; once refreshes stop
+helping, all rows are recomputed in float64. The documentation says what each optimisation gains, and on
+which data.
 
-To read: `variables` and `duplicates` (what z is), `conditions` (when it is optimal), `matrix` and
-`cache` (K), `state` (z, f and their errors), `pairs` (the innermost loop), `newton`,
-`active` (rounds), `decomposition` (the outermost loop).
+Reading order: `variables` and `duplicates` (definition of z), `conditions` (optimality), `matrix` and
+`cache` (K), `state` (z, f and their errors), `pairs` (the innermost loop), `newton`, `active` (rounds),
+`decomposition` (the outermost loop).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import ALL_IN_EQUALITIES
-from dualgap.solvers.smo.active import MOST_ON_DEMAND
+from dualgap.solvers.smo.active import MAX_ON_DEMAND
 from dualgap.solvers.smo.cache import compile_rows
 from dualgap.solvers.smo.decomposition import minimise
 from dualgap.solvers.smo.pairs import compile_steps_on_demand, minimise_by_pairs
@@ -43,13 +44,13 @@ class SMO(Solver):
 
     Attributes
     ----------
-    tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning); without a claim
-        if the relative duality gap is still above `gap`, or 1e-2, as it may be where C is huge.
-    gap : stop also when the relative duality gap is at or below it; None never does, and a box with
-        infinite bounds has no gap to go by.
-    max_iter : steps after which it stops without a claim.
-    cache_size : megabytes for kernel rows; None for all rows, or half of the memory that is available.
-        The counter of the same name says what there was room for.
+    tol : stop when the violation of the maximal violating pair is at most `tol` (as in LIBSVM); nothing
+        is claimed if the relative duality gap still exceeds `gap`, or 1e-2, as it may if C is huge.
+    gap : stop also when the relative duality gap is at most `gap`; None disables this. A box with
+        infinite bounds has no gap.
+    max_iter : number of steps after which to stop without a claim.
+    cache_size : megabytes for kernel rows; None for all rows, or half of the available memory. The
+        counter of the same name reports the size used.
     """
 
     tol: float | None = None
@@ -59,23 +60,23 @@ class SMO(Solver):
 
     form: ClassVar = BoxQP
     needs: ClassVar = (ALL_IN_EQUALITIES,)
-    finest_tol: ClassVar = 0.0  # it ends by its gap
-    warm_up_size: ClassVar = MOST_ON_DEMAND + 1
-    warm_up_settings: ClassVar = {"tol": 0.1, "gap": 0.1}  # a small gap, or none, ends too late
+    finest_tol: ClassVar = 0.0  # the gap stops it
+    warm_up_size: ClassVar = MAX_ON_DEMAND + 1
+    warm_up_settings: ClassVar = {"tol": 0.1, "gap": 0.1}  # a smaller gap, or None, takes too long
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile what only some problems of a kind call."""
+        """Compile the functions that only some problems of a kind need."""
         if is_small(form, self.cache_size):
             compile_newton()
         else:
             compile_rows(form.gram, form.n, on_demand=True)
-            if form.n <= MOST_ON_DEMAND:
+            if form.n <= MAX_ON_DEMAND:
                 compile_steps_on_demand()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield every few rounds."""
+        """Yield a point every few rounds."""
         limits = self.tolerance, self.gap, int(self.max_iter)
         if is_small(form, self.cache_size):
             yield from Threads().one_at_a_time(minimise_by_matrix(form, *limits))

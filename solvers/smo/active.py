@@ -1,8 +1,8 @@
-"""Minimisation over the active variables, all others held where they are.
+"""Minimisation over the active variables, all others fixed.
 
-Rounds of pair steps on working sets: the worst violators, and what is still free of the last set. A
-round costs the rows of K, among the active variables, of those that moved; rows are kept, so each is
-computed once. Where pair steps converge slowly, a Newton step moves all free variables at once.
+Rounds of pair steps on working sets: the worst violators, and free variables of the last set. A round
+costs the rows of K, among the active variables, of those that moved; rows are cached, so each is
+computed once. When pair steps converge slowly, a Newton step moves all free variables at once.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from dualgap.solvers.smo.pairs import WorkingSet, minimise_by_pairs
 from dualgap.solvers.smo.state import State
 from dualgap.solvers.smo.variables import ONE_SET
 
-# What minimises over a working set to a violation, in so many steps at most: it returns z, the number of
-# steps, and whether the objective falls for ever.
+# A function (problem, target violation, max_steps) -> (z, number of steps, whether the objective is
+# unbounded below) that minimises over a working set.
 Inner = Callable[[WorkingSet, float, int], tuple[Vector, int, bool]]
 
 _WORKING_SET = 512  # variables: their block of K in float32, 1 MiB, stays in the second-level cache
-MOST_ON_DEMAND = 2048  # variables that are one set, for a round, where rows come on demand
+MAX_ON_DEMAND = 2048  # variables that form one set, for one round, if rows come on demand
 
 
 class Active:
     """The active variables of a state: rows of K among them, and their terms, z, f and b.
 
-    `inner` minimises over a working set; where it is pair steps, rows may come on demand.
+    `inner` minimises over a working set; with pair steps, rows may come on demand.
     """
 
     def __init__(self, state: State, inner: Inner) -> None:
@@ -49,30 +49,31 @@ class Active:
         start = state.variables.form.start
         self.policy = NewtonPolicy(begun=start is not None and bool(start.any()))
         self.half_memory: Tile | None = None
-        nobody = np.empty(0, np.int64)
-        self.rows = RowCache(state.matrix, nobody, state.room)
-        self.start_with(nobody)
+        empty = np.empty(0, np.int64)
+        self.rows = RowCache(state.matrix, empty, state.room)
+        self.start_with(empty)
 
     def start_with(self, members: Indices) -> None:
-        """Make `members` active, without any rows but those that an earlier problem left."""
-        state, every = self.state, members.size == self.state.variables.n
-        if every and state.earlier_rows is not None:
+        """Make `members` active, with no rows except those that an earlier problem left."""
+        state, all_active = self.state, members.size == self.state.variables.n
+        if all_active and state.earlier_rows is not None:
             self.rows = state.earlier_rows
         else:
             self.rows = RowCache(state.matrix, members, state.room, self.rows.memory)
         self.last_set = np.empty(0, np.int64)
         one_set = members.size > 0 and self.rows.complete
-        self.whole = one_set and members.size <= ONE_SET
-        # The first round may be on more, if the violation has no more than five digits to fall: with
-        # many free, the last digits take fewer steps where it falls slowly.
-        near = one_set and members.size <= MOST_ON_DEMAND and state.left <= 1e5
-        on_demand = every and (self.whole or near) and self.inner is minimise_by_pairs
+        self.single_set = one_set and members.size <= ONE_SET
+        # The first round may use a larger set, if the violation has at most five digits to fall: with
+        # many free variables, small sets need fewer steps for the last digits.
+        first_round = one_set and members.size <= MAX_ON_DEMAND and state.violation_factor <= 1e5
+        on_demand = all_active and (self.single_set or first_round)
+        on_demand &= self.inner is minimise_by_pairs
         one_equality = bool((state.variables.terms.groups == 0).all())
         self.source = self.rows.source() if on_demand and one_equality else None
-        self.whole |= self.source is not None
-        if self.whole and self.source is None:
+        self.single_set |= self.source is not None
+        if self.single_set and self.source is None:
             self.rows.fetch(np.arange(members.size))
-        # rows that an earlier problem computed on demand are not in the order of the members
+        # rows that an earlier problem computed on demand are not in member order
         in_order = np.array_equal(self.rows.place, np.arange(members.size))
         self.reads_rows = self.source is not None or (in_order and self.rows.twin is None)
 
@@ -84,17 +85,17 @@ class Active:
     @property
     def complete(self) -> bool:
         """Whether all variables are active, in one working set."""
-        return self.whole and self.members.size == self.state.variables.n
+        return self.single_set and self.members.size == self.state.variables.n
 
-    def relative_gap(self, enough: float = np.inf) -> float:
-        """Return the relative gap of the active variables, all others held; roughly if over `enough`."""
+    def relative_gap(self, threshold: float = np.inf) -> float:
+        """Return the relative gap of the active variables; only roughly if it exceeds `threshold`."""
         state = self.state
         return relative_gap(
-            state.variables, self.z, self.f, state.constant, terms=self.terms, enough=enough
+            state.variables, self.z, self.f, state.constant, terms=self.terms, threshold=threshold
         )
 
     def take(self, members: Indices) -> None:
-        """Make `members` active; where most of them were before, their rows stay."""
+        """Make `members` active; keep the rows if most of them were active before."""
         if members is not self.members:
             arriving = np.setdiff1d(members, self.members, assume_unique=True)
             grown = members.size != self.members.size or self.state.matrix.repeats
@@ -104,96 +105,96 @@ class Active:
                 leaving = ~np.isin(self.members, members, assume_unique=True)
                 positions = np.flatnonzero(leaving)
                 self.rows.replace(positions, arriving)
-                if self.whole:  # the block of all members is read by position
+                if self.single_set:  # the block of all members is read by position
                     self.rows.fetch(positions)
                 self.last_set = np.setdiff1d(self.last_set, positions)
         self.terms = self.state.variables.terms.of(self.members)
         self.z, self.f = self.state.z[self.members], self.state.f[self.members]
 
-    def reduce(self, share: float, least: float) -> Iterator[None]:
-        """Run rounds until the violation is at most `share` of the first, or `least`.
+    def reduce(self, fraction: float, tolerance: float) -> Iterator[None]:
+        """Run rounds until the violation is at most `fraction` of the first, or `tolerance`.
 
-        Pauses before each.
+        Yields before each round.
         """
-        accuracy = 0.1  # the share of the violation at which a round ends
-        if self.complete and not self.terms.tube.any():  # a round takes no variable across its tube
+        accuracy = 0.1  # fraction of the violation at which a round ends
+        if self.complete and not self.terms.tube.any():  # a round moves no variable across its tube
             accuracy = 1e4 * float(np.finfo(self.rows.values.dtype).eps)
         state, policy, target = self.state, self.policy, -np.inf
-        policy.begin()
+        policy.reset_progress()
         while not state.at_limit:
             up, down = slopes(self.f, self.z, self.terms)
             self.b, violation = multipliers(up, down, self.terms.groups, state.equalities)
             if target < 0:
-                target = max(least, share * violation)
+                target = max(tolerance, fraction * violation)
             if violation <= target:
                 return
             yield
             free = free_variables(self.z, self.terms)
-            gap = None if self.whole or self.z.size < state.variables.n else self.relative_gap
-            wanted = state.wanted if free.size and self.z.size == state.variables.n else None
-            left = violation / (least if self.z.size == state.variables.n else target)
-            match policy.due(violation, left, free, self.z.size, gap, wanted):
+            all_active = self.z.size == state.variables.n
+            gap = self.relative_gap if all_active and not self.single_set else None
+            target_gap = state.target_gap if free.size and all_active else None
+            factor = violation / (tolerance if all_active else target)
+            match policy.due(violation, factor, free, self.z.size, gap, target_gap):
                 case "no":
-                    self._round(self._choose(up, down), max(least, accuracy * violation))
-                case "in float64":
+                    self._round(self._choose(up, down), max(tolerance, accuracy * violation))
+                case "exact":
                     self._newton_step(free, in_float64=True)
-                    policy.note_step_in_float64(free_variables(self.z, self.terms))
-                    # five that did not halve the violation: rows in float32 are to blame
+                    policy.note_exact_step(free_variables(self.z, self.terms))
+                    # after five steps that did not halve the violation, float32 rows limit progress
                     state.stuck = state.matrix.in_single and policy.futile > 5
-                case "on half":
+                case "approximate":
                     self._newton_step(free, in_float64=False)
                     policy.note_step_on_half(self.relative_gap())
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
-        """Return some violators, worst or at random, and what is free of the last set.
+        """Return the worst and random violators, and free variables of the last set.
 
-        The worst ones alone are often like each other: when a few have moved, the others no longer
-        violate.
+        The worst violators alone are often similar: once a few have moved, the others no longer violate.
         """
-        if self.whole or self.z.size <= _WORKING_SET:
+        if self.single_set or self.z.size <= _WORKING_SET:
             return np.arange(self.z.size)
         b = self.b[self.terms.groups]
         up, down = up - b, down - b
-        margin = 0.02 * (float(up.max()) - float(down.min()))  # violators by less can wait
+        margin = 0.02 * (float(up.max()) - float(down.min()))  # smaller violations can wait
         violators = np.flatnonzero((up > margin) | (down < -margin))
-        most = 7 * _WORKING_SET // 8
-        if violators.size > most:
-            violators = self.state.rng.choice(violators, most, replace=False)
+        max_violators = 7 * _WORKING_SET // 8
+        if violators.size > max_violators:
+            violators = self.state.rng.choice(violators, max_violators, replace=False)
         moving = self.last_set
         free = (self.z > self.terms.lo) & (self.z < self.terms.hi)
         moving = moving[free[moving]]
         chosen = np.zeros(self.z.size, np.bool_)
         worst = largest(up, _WORKING_SET // 32), largest(-down, _WORKING_SET // 32)
-        for some in (*worst, violators, moving[: _WORKING_SET // 16]):
-            chosen[some] = True
+        for indices in (*worst, violators, moving[: _WORKING_SET // 16]):
+            chosen[indices] = True
         return np.flatnonzero(chosen)
 
     def _round(self, chosen: Indices, target: float) -> None:
-        """Solve on a working set to a violation of `target`."""
+        """Minimise over a working set to a violation of `target`."""
         state, terms, z = self.state, self.terms.of(chosen), self.z[chosen]
-        if self.whole and self.reads_rows:
+        if self.single_set and self.reads_rows:
             K = self.rows.values
-        elif not state.tiles.quick and self.rows.known(chosen).all():
+        elif not state.tiles.quick and self.rows.has_row(chosen).all():
             K = self.rows.block(chosen)
         else:
             members = self.members[chosen]
             K = state.matrix.block(members, members, state.matrix.columns(members))
         u, lo, hi = on_one_side(self.f[chosen], z, terms, self.b)
         before = self.rows.count
-        if self.source is not None:  # Newton steps have rows of their own
+        if self.source is not None:  # Newton steps may have added rows
             self.source.used[0] = before
-        given = WorkingSet(K, z, u, lo, hi, terms.groups, self.source)
-        z, taken, state.unbounded = self.inner(given, target, state.max_steps - state.steps)
+        problem = WorkingSet(K, z, u, lo, hi, terms.groups, self.source)
+        z, pair_steps, state.unbounded = self.inner(problem, target, state.max_steps - state.steps)
         state.tiles.gram.evaluations += (self.rows.count - before) * self.members.size
-        state.steps += taken
-        state.stuck = taken == 0
+        state.steps += pair_steps
+        state.stuck = pair_steps == 0
         self.last_set = chosen
         self._move(chosen, z)
-        if chosen.size > ONE_SET:  # steps on fewer variables take less time, once most are settled
-            self.whole, self.source = False, None
+        if chosen.size > ONE_SET:  # later steps take less time on fewer variables
+            self.single_set, self.source = False, None
 
     def _newton_step(self, free: Indices, in_float64: bool) -> None:
-        """Move the free variables to their minimum, if a step leads down."""
+        """Move the free variables to their minimum, if the step decreases the objective."""
         state, members = self.state, self.members[free]
         if free.size < 2:
             return
@@ -212,19 +213,19 @@ class Active:
             self.f[free] = state.matrix.exact_scores(members, everywhere)
         z, terms = self.z[free], self.terms.of(free)
         u, lo, hi = on_one_side(self.f[free], z, terms, np.zeros_like(self.b))
-        residual = 3e-2 if in_float64 else min(0.1, max(1e-3, 0.3 / self.policy.left))
+        residual = 3e-2 if in_float64 else min(0.1, max(1e-3, 0.3 / self.policy.gap_factor))
         end = newton_step(product, invert, -u, z, lo, hi, terms.groups, residual)
         if end is not None:
             state.newton_steps += 1
             self._move(free, end)
 
     def _move(self, chosen: Indices, z: Vector) -> None:
-        """Move variables, and bring f up to date from rows that are kept while there is room."""
+        """Set the chosen variables to `z`, and update f, from cached rows where possible."""
         change = z - self.z[chosen]
         self.z[chosen] = z
         self.state.note_change(self.members[chosen], change)
         moved, change = chosen[change != 0], change[change != 0]
-        known = self.rows.add_to(self.f, moved, change)
-        uncached = self.members[moved[~known]]
+        cached = self.rows.add_to(self.f, moved, change)
+        uncached = self.members[moved[~cached]]
         if uncached.size:
-            self.f += self.state.matrix.products(self.members, uncached, change[~known])
+            self.f += self.state.matrix.products(self.members, uncached, change[~cached])

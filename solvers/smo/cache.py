@@ -1,12 +1,12 @@
 """Rows of K among the active variables, computed when they are first needed and kept.
 
-What moves adds its row to the scores of all active variables; that reads each row again and again, at
-the speed of memory. Newton steps read them too: products with K then cost no kernel values.
+Each variable that moves adds its row to the scores of all active variables; this reads rows again and
+again, at the speed of memory. Newton steps read them too: products with K then cost no kernel values.
 
-For a working set of all variables rows come on demand: within the pair steps, when one first needs them.
-Most variables never move where classes are easily told apart: all of K would touch several times the
-memory, and memory touched first takes longer than the values in it. On 501 to 2048 samples of 20
-features all rows at once took 1.5 times as long, all of K in float64 (`small`) 1.7 times.
+For a working set of all variables, pair steps compute rows on demand. If classes are easily separated,
+most variables never move: all of K would touch several times the memory, and first-touch page faults
+cost more than the values. On 501 to 2048 samples with 20 features, computing all rows at once took 1.5
+times as long, and all of K in float64 (`small`) 1.7 times.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from dualgap.problems.gram.threads import READING, Job
 from dualgap.problems.gram.tiles import Tile
 from dualgap.problems.kernels import RBF
 from dualgap.solvers.smo.conditions import largest
-from dualgap.solvers.smo.matrix import Matrix, Ready
+from dualgap.solvers.smo.matrix import Matrix, PreparedColumns
 from dualgap.solvers.smo.variables import ONE_SET
 
-_MOST_FEATURES = 128  # up to which a row at a time takes little longer than many in one product
+_MOST_FEATURES = 128  # up to here, single rows take little longer than one product for many
 _SPAN = 4096  # columns whose sums, 16 KiB, stay in the first-level cache
-_SUMMED = 32  # rows summed in their own precision, before that is worse than theirs
-_SIDE = 64  # rows and columns of K that are gathered at a time
+_ROWS_PER_SUM = 32  # rows summed in float32, before the rounding of sums exceeds that of rows
+_GATHER_SIZE = 64  # rows and columns of K gathered at a time
 
 
 class Source(NamedTuple):
-    """What rows of K are computed from: exp(factor·rows[i]·columns), in float32.
+    """Samples from which rows of K are computed: exp(factor·rows[i]·columns), in float32.
 
     Attributes
     ----------
     rows, columns : the variables' samples, shapes (n, d) and (d, n).
-    place : where in the kept rows each variable's is, −1 for nowhere; overwritten, as are
-    owner : each kept row's variable, and
-    used : how many are kept, shape (1, ).
+    row_index : index of each variable's cached row, −1 for none; updated in place, as are
+    owner : the variable of each cached row, and
+    used : the number of cached rows, shape (1,).
     """
 
     rows: Tile
@@ -55,20 +55,21 @@ class Source(NamedTuple):
 
 
 class RowCache:
-    """Rows of K[members, members], as many as there is room for.
+    """Rows of K[members, members], as many as fit in memory.
 
     Attributes
     ----------
-    memory : of the rows, which other ones may have after these: touching fresh memory takes time.
-    values : the rows. place : where each member's row is, −1 for none. owner : each row's variable.
-    distinct : the members, but of those with one sample, as ν-SVR has them, only the first; `values` and
-        `place` are of these, and `twin` is which of them stands for each member; None for itself.
+    memory : holds the rows; reused by later caches, as touching fresh memory takes time.
+    values : the rows. row_index : index of each member's row, −1 for none. owner : each row's variable.
+    distinct : the members, but only the first of those that share a sample (ν-SVR has such); `values`
+        and `row_index` refer to these. twin : index in `distinct` of each member; None if all are
+        distinct.
     """
 
     def __init__(
-        self, matrix: Matrix, members: Indices, room: int, memory: Tile | None = None
+        self, matrix: Matrix, members: Indices, capacity: int, memory: Tile | None = None
     ) -> None:
-        """Begin without rows, with room for so many values, in `memory` if it is large enough."""
+        """Create an empty cache of `capacity` values, in `memory` if it is large enough."""
         self.matrix, self.members = matrix, members
         self.distinct, self.twin = members, None
         if matrix.repeats:
@@ -76,31 +77,31 @@ class RowCache:
             _, first, self.twin = np.unique(samples, return_index=True, return_inverse=True)
             self.distinct = members[first]
         width = self.distinct.size
-        most = max(width, min(room, width**2))
-        if memory is None or memory.size < most or memory.dtype != matrix.dtype:
-            memory = np.empty(most, matrix.dtype)
-        count = min(width, most // max(1, width))
+        entries = max(width, min(capacity, width**2))
+        if memory is None or memory.size < entries or memory.dtype != matrix.dtype:
+            memory = np.empty(entries, matrix.dtype)
+        count = min(width, entries // max(1, width))
         self.memory, self.values = memory, memory[: count * width].reshape(count, width)
         self.place = np.full(self.distinct.size, -1)
         self.owner = np.full(self.values.shape[0], -1)
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of cached rows."""
         return int(np.count_nonzero(self.owner >= 0))
 
     @cached_property
-    def columns(self) -> Ready:
-        """The columns of the members, made ready when the first row is computed."""
+    def columns(self) -> PreparedColumns:
+        """The columns of the members, prepared when the first row is computed."""
         return self.matrix.columns(self.distinct)
 
     @property
     def complete(self) -> bool:
-        """Whether there is room for all rows."""
+        """Whether all rows fit."""
         return self.owner.size >= self.distinct.size
 
-    def known(self, chosen: Indices) -> NDArray[np.bool_]:
-        """Return which of some members have a row."""
+    def has_row(self, chosen: Indices) -> NDArray[np.bool_]:
+        """Return a mask of the chosen members that have a row."""
         return self.place[chosen if self.twin is None else self.twin[chosen]] >= 0
 
     def block(self, chosen: Indices) -> Tile:
@@ -108,15 +109,15 @@ class RowCache:
         chosen = chosen if self.twin is None else self.twin[chosen]
         K, values = np.empty((chosen.size, chosen.size), self.values.dtype), self.values.reshape(-1)
         starts = self.place[chosen] * self.values.shape[1]
-        count = -(-chosen.size // _SIDE)
+        count = -(-chosen.size // _GATHER_SIZE)
 
         def gather(first: int, last: int) -> None:
-            # half of the values, each of which takes as long as 16 that are read in order; a part
-            # from either end has as many as any other two
+            # Only half of the values are gathered; each takes as long as 16 sequential reads. Pairing
+            # strips from both ends balances the load.
             for strip in {*range(first, last), *range(count - last, count - first)}:
-                rows = slice(_SIDE * strip, min(_SIDE * (strip + 1), chosen.size))
-                places = starts[rows, None] + chosen[: rows.stop]
-                part = np.take(values, places, mode="clip")
+                rows = slice(_GATHER_SIZE * strip, min(_GATHER_SIZE * (strip + 1), chosen.size))
+                indices = starts[rows, None] + chosen[: rows.stop]
+                part = np.take(values, indices, mode="clip")
                 K[rows, : rows.stop] = part
                 K[: rows.start, rows] = part[:, : rows.start].T
 
@@ -124,33 +125,33 @@ class RowCache:
         return K
 
     def fetch(self, chosen: Indices) -> None:
-        """Compute the rows of some members, given by position, that have none, while there is room."""
-        self._compute(self._places_for(chosen))
+        """Compute missing rows of the chosen members (positions), as many as fit."""
+        self._compute(self._assign_rows(chosen))
 
-    def _places_for(self, chosen: Indices) -> Indices:
-        """Give some members that have no row a place for it, while there is room; return the places."""
-        missing = chosen[~self.known(chosen)]
+    def _assign_rows(self, chosen: Indices) -> Indices:
+        """Assign rows to the chosen members that have none, as many as fit; return the indices."""
+        missing = chosen[~self.has_row(chosen)]
         if self.twin is not None:
             missing = np.unique(self.twin[missing])
-        places = np.flatnonzero(self.owner < 0)[: missing.size] if missing.size else missing
-        missing = missing[: places.size]
-        self.place[missing], self.owner[places] = places, self.distinct[missing]
-        return places
+        indices = np.flatnonzero(self.owner < 0)[: missing.size] if missing.size else missing
+        missing = missing[: indices.size]
+        self.place[missing], self.owner[indices] = indices, self.distinct[missing]
+        return indices
 
-    def _compute(self, places: Indices, then: Job | None = None, work: int = 0) -> None:
-        """Compute the rows of some places; threads go on with their columns as in `Tiles.block`."""
-        if places.size:
-            rows, first, last = self.owner[places], places[0], places[-1] + 1
-            if last - first == places.size:
+    def _compute(self, indices: Indices, then: Job | None = None, work: int = 0) -> None:
+        """Compute the rows at `indices`; each thread then calls `then` on its columns."""
+        if indices.size:
+            rows, first, last = self.owner[indices], indices[0], indices[-1] + 1
+            if last - first == indices.size:
                 out = self.values[first:last]
                 self.matrix.block(rows, self.distinct, self.columns, out, then, work)
                 return
-            self.values[places] = self.matrix.block(rows, self.distinct, self.columns)
+            self.values[indices] = self.matrix.block(rows, self.distinct, self.columns)
         if then is not None:
             self.matrix.tiles.pool.run(then, self.distinct.size, work)
 
     def source(self) -> Source | None:
-        """Return what pair steps on all members compute rows from; None where K is of no such kind."""
+        """Return the source of rows for pair steps on all members; None if K has no such source."""
         matrix = self.matrix
         factors = matrix.tiles.factors(np.float32) if matrix.in_single else None
         if factors is None or matrix.scale is not None:
@@ -158,14 +159,14 @@ class RowCache:
         rows, columns, factor = factors
         if columns.shape[1] > _MOST_FEATURES:
             return None
-        some = matrix.sample[self.members]
-        across, used = np.ascontiguousarray(columns[some].T), np.array([self.count])
-        return Source(rows[some], across, np.float32(factor), self.place, self.owner, used)
+        samples = matrix.sample[self.members]
+        across, used = np.ascontiguousarray(columns[samples].T), np.array([self.count])
+        return Source(rows[samples], across, np.float32(factor), self.place, self.owner, used)
 
     def replace(self, positions: Indices, arriving: Indices) -> None:
-        """Put `arriving` where other members stood: new columns for the rows that stay."""
-        given_up = self.place[positions]
-        self.owner[given_up[given_up >= 0]] = -1
+        """Replace the members at `positions`: drop their rows, and update columns of the other rows."""
+        dropped = self.place[positions]
+        self.owner[dropped[dropped >= 0]] = -1
         self.place[positions] = -1
         self.members = self.members.copy()
         self.members[positions] = arriving
@@ -177,13 +178,13 @@ class RowCache:
         self.distinct, self.columns = self.members, self.matrix.columns(self.members)
 
     def add_to(self, f: Vector, chosen: Indices, weights: Vector) -> NDArray[np.bool_]:
-        """Add weighted rows of members to f, the scores of all, and compute those that are missing.
+        """Add weighted rows of members to the scores f, and compute those that are missing.
 
-        Returns which were added: there may be no room for all.
+        Returns a mask of those added, as not all rows may fit.
         """
-        new, sums = self._places_for(chosen), f
-        known = self.known(chosen)
-        chosen, weights = chosen[known], weights[known]
+        new, sums = self._assign_rows(chosen), f
+        cached = self.has_row(chosen)
+        chosen, weights = chosen[cached], weights[cached]
         if self.twin is not None:
             total = np.bincount(self.twin[chosen], weights, self.distinct.size).astype(np.float64)
             sums, chosen = np.zeros(total.size), np.flatnonzero(total)
@@ -192,13 +193,13 @@ class RowCache:
         if self.values.dtype == np.float64 or sums.size <= ONE_SET:
 
             def add(first: int, last: int) -> None:
-                for k in range(0, at.size, _SUMMED):
-                    some = slice(k, k + _SUMMED)
-                    sums[first:last] += weight[some] @ self.values[at[some], first:last]
+                for k in range(0, at.size, _ROWS_PER_SUM):
+                    batch = slice(k, k + _ROWS_PER_SUM)
+                    sums[first:last] += weight[batch] @ self.values[at[batch], first:last]
 
         else:
-            filling = -at.size % 8  # any row, with the weight 0
-            at, weight = np.append(at, at[:1].repeat(filling)), np.pad(weight, (0, filling))
+            padding = -at.size % 8  # repeats of the first row, with weight 0
+            at, weight = np.append(at, at[:1].repeat(padding)), np.pad(weight, (0, padding))
 
             def add(first: int, last: int) -> None:
                 add_rows(sums, self.values, at, weight, np.empty(_SPAN, np.float32), first, last)
@@ -206,12 +207,12 @@ class RowCache:
         self._compute(new, add, READING * at.size * sums.size)
         if self.twin is not None:
             f += sums[self.twin]
-        return known
+        return cached
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def add_row(K: Tile, source: Source, i: int) -> int:
-    """Compute the row of K of variable i, and return where it is kept."""
+    """Compute the row of K of variable i, and return its index in the cache."""
     at = source.used[0]
     row, sample = K[at], source.rows[i]
     for t in range(row.size):
@@ -231,21 +232,22 @@ def add_row(K: Tile, source: Source, i: int) -> int:
 def add_rows(
     f: Vector, rows: Tile, at: Indices, weights: Tile, sums: Tile, first: int, last: int
 ) -> None:
-    """Add weighted rows in float32, a multiple of eight, to f[first:last].
+    """Add weighted float32 rows, whose number is a multiple of eight, to f[first:last].
 
-    Memory is read once for eight rows, and so many columns at a time stay in the cache meanwhile, in
-    `sums`, that f is touched once for 32 rows.
+    Eight rows are read in one pass. `sums` holds as many columns as stay in the cache, so that f is
+    updated once per 32 rows.
     """
-    for left in range(first, last, sums.size):
-        size = sums.size if left + sums.size < last else last - left
-        for start in range(0, at.size, _SUMMED):
+    for column in range(first, last, sums.size):
+        size = sums.size if column + sums.size < last else last - column
+        for start in range(0, at.size, _ROWS_PER_SUM):
             for t in range(size):
                 sums[t] = 0.0
-            for k in range(start, start + _SUMMED if start + _SUMMED < at.size else at.size, 8):
-                r0, r1 = rows[at[k], left:], rows[at[k + 1], left:]
-                r2, r3 = rows[at[k + 2], left:], rows[at[k + 3], left:]
-                r4, r5 = rows[at[k + 4], left:], rows[at[k + 5], left:]
-                r6, r7 = rows[at[k + 6], left:], rows[at[k + 7], left:]
+            end = start + _ROWS_PER_SUM if start + _ROWS_PER_SUM < at.size else at.size
+            for k in range(start, end, 8):
+                r0, r1 = rows[at[k], column:], rows[at[k + 1], column:]
+                r2, r3 = rows[at[k + 2], column:], rows[at[k + 3], column:]
+                r4, r5 = rows[at[k + 4], column:], rows[at[k + 5], column:]
+                r6, r7 = rows[at[k + 6], column:], rows[at[k + 7], column:]
                 w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
                 w4, w5, w6, w7 = weights[k + 4], weights[k + 5], weights[k + 6], weights[k + 7]
                 for t in range(size):
@@ -253,19 +255,19 @@ def add_rows(
                     above = (w4 * r4[t] + w5 * r5[t]) + (w6 * r6[t] + w7 * r7[t])
                     sums[t] += below + above
             for t in range(size):
-                f[left + t] += sums[t]
+                f[column + t] += sums[t]
 
 
 def compile_rows(gram: Gram, n: int, on_demand: bool) -> None:
-    """Compile what n variables call but small problems of the same kind may not.
+    """Compile the functions that n variables need and smaller problems of the same kind may not.
 
-    Where one working set has rows on demand, that is nothing.
+    There are none if one working set has rows on demand.
     """
     one = np.zeros((1, 1), np.float32)
     at, tile = np.zeros(8, np.int64), np.empty((HEIGHT, WIDTH), np.float32)
     if n > ONE_SET:
         largest(np.zeros(1), 1)
         add_rows(np.zeros(1), one, at, one.repeat(8), one[0], 0, 1)
-    of_few = isinstance(gram.kernel, RBF) and gram.X.shape[1] + 2 <= _MOST_FEATURES
-    if n > ONE_SET or not (on_demand and of_few):
+    has_source = isinstance(gram.kernel, RBF) and gram.X.shape[1] + 2 <= _MOST_FEATURES
+    if n > ONE_SET or not (on_demand and has_source):
         fill(pack(one, at, HEIGHT), pack(one, at, WIDTH), tile, one, 0, one[0, 0], one[0, 0], 1)

@@ -1,8 +1,8 @@
-"""When z is optimal, and how far it is from that: all of it follows from the scores f = Kz.
+"""Optimality conditions and the duality gap, computed from the scores f = Kz.
 
-Rising gains variable i upᵢ = −(f + q)ᵢ − tubeᵢ and falling loses it downᵢ = upᵢ where zᵢ > 0, each with
-+tubeᵢ where zᵢ < 0; at 0 they differ. z is optimal where none gains more than another of its equality
-loses, max up ≤ min down; the multiplier b is in the middle between them, 0 where there is no equality.
+Raising variable i gains upᵢ = −(f + q)ᵢ − tubeᵢ per unit and lowering it loses downᵢ = upᵢ if zᵢ > 0;
+both have +tubeᵢ if zᵢ < 0, and at 0 they differ. z is optimal if no variable gains more than another of
+its equality loses, max up ≤ min down; the multiplier b is halfway between, or 0 without an equality.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dualgap.solvers.smo.variables import Terms, Variables
 
 @numba.njit(cache=True, nogil=True)
 def slopes(f: Vector, z: Vector, terms: Terms) -> tuple[Vector, Vector]:
-    """Return what each variable gains by rising (−∞ where barred) and loses by falling (+∞)."""
+    """Return each variable's gain from rising (−∞ at its bound) and loss from falling (+∞)."""
     q, tube, lo, hi, _ = terms
     up, down = np.empty(z.size), np.empty(z.size)
     for t in range(z.size):
@@ -31,42 +31,42 @@ def slopes(f: Vector, z: Vector, terms: Terms) -> tuple[Vector, Vector]:
 
 @numba.njit(cache=True, nogil=True)
 def multipliers(up: Vector, down: Vector, groups: Indices, count: int) -> tuple[Vector, float]:
-    """Return b such that b[groups] is that of each variable, and the maximal violating pair.
+    """Return the multipliers b, one per equality, and the violation of the maximal violating pair.
 
-    `count` is the number of equalities; in some of them there may be none of these variables.
-    Without an equality the violation is at least PGmax − PGmin, whichever way a form counts variables.
+    `count` is the number of equalities, some of which may contain none of these variables. Without an
+    equality the violation is at least PGmax − PGmin, however the form counts its variables.
     """
-    b, most, least = np.empty(count + 1), np.empty(count + 1), np.empty(count + 1)
-    for group in range(count + 1):  # the last one, at −1, is for no equality
-        b[group], most[group], least[group] = 0.0, -np.inf, np.inf
+    b, highest, lowest = np.empty(count + 1), np.empty(count + 1), np.empty(count + 1)
+    for group in range(count + 1):  # the last entry, at −1, serves problems without an equality
+        b[group], highest[group], lowest[group] = 0.0, -np.inf, np.inf
     for t in range(up.size):
         group = groups[t]
-        most[group] = up[t] if up[t] > most[group] else most[group]
-        least[group] = down[t] if down[t] < least[group] else least[group]
+        highest[group] = up[t] if up[t] > highest[group] else highest[group]
+        lowest[group] = down[t] if down[t] < lowest[group] else lowest[group]
     if count == 0:
-        largest = most[0] if most[0] > -least[0] else -least[0]
+        largest = highest[0] if highest[0] > -lowest[0] else -lowest[0]
         return b, 2.0 * largest if largest > 0.0 else 0.0
     violation = 0.0
     for group in range(count):
-        difference = most[group] - least[group]
+        difference = highest[group] - lowest[group]
         violation = difference if difference > violation else violation
-        if abs(most[group] + least[group]) < np.inf:
-            b[group] = 0.5 * (most[group] + least[group])
+        if abs(highest[group] + lowest[group]) < np.inf:
+            b[group] = 0.5 * (highest[group] + lowest[group])
     return b[:count], violation
 
 
 @register_jitable
 def violation_of(f: Vector, z: Vector, terms: Terms, count: int) -> tuple[Vector, float]:
-    """Return the multipliers of so many equalities, and the maximal violating pair."""
+    """Return the multipliers of `count` equalities, and the violation of the maximal violating pair."""
     up, down = slopes(f, z, terms)
     return multipliers(up, down, terms.groups, count)
 
 
 @numba.njit(cache=True, nogil=True)
 def on_one_side(f: Vector, z: Vector, terms: Terms, b: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return scores relative to b, and bounds, on the side of its tube where each variable is.
+    """Return scores relative to b, and bounds, restricted to each variable's side of its tube.
 
-    At 0, on the side to which it is drawn.
+    At 0 that is the side toward which the score pulls.
     """
     q, tube, lo, hi, groups = terms
     score, low, high = np.empty(z.size), np.empty(z.size), np.empty(z.size)
@@ -81,7 +81,7 @@ def on_one_side(f: Vector, z: Vector, terms: Terms, b: Vector) -> tuple[Vector, 
 
 @numba.njit(cache=True, nogil=True)
 def free_variables(z: Vector, terms: Terms) -> Indices:
-    """Return the variables with room on both sides, on one side of their tube."""
+    """Return the variables strictly between their bounds, and off 0 if they have a tube."""
     _, tube, lo, hi, _ = terms
     free, count = np.empty(z.size, np.int64), 0
     for t in range(z.size):
@@ -93,7 +93,7 @@ def free_variables(z: Vector, terms: Terms) -> Indices:
 
 @numba.njit(cache=True, nogil=True)
 def largest(values: Vector, count: int) -> Indices:
-    """Return the indices of the `count` largest values, of those that are not −∞, in one pass."""
+    """Return the indices of the `count` largest values other than −∞, in one pass."""
     best, indices = np.empty(count), np.empty(count, np.int64)
     for k in range(count):
         best[k] = -np.inf
@@ -111,7 +111,7 @@ def largest(values: Vector, count: int) -> Indices:
 
 @numba.njit(cache=True, nogil=True)
 def _gap_at(f: Vector, z: Vector, terms: Terms, b: Vector, slope: Vector) -> float:
-    """Return the gap at multipliers `b`, and write its derivative by each of them to `slope`.
+    """Return the gap at multipliers `b`, and write its derivatives with respect to them to `slope`.
 
     Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
     """
@@ -131,39 +131,41 @@ def _gap_at(f: Vector, z: Vector, terms: Terms, b: Vector, slope: Vector) -> flo
     return gap
 
 
-def _least_gap(f: Vector, z: Vector, terms: Terms, b: Vector, width: float, enough: float) -> float:
-    """Return the least gap at multipliers within `width`/2 of b, found by bisection.
+def _minimal_gap(
+    f: Vector, z: Vector, terms: Terms, b: Vector, width: float, threshold: float
+) -> float:
+    """Return the smallest gap at multipliers within `width`/2 of b, found by bisection.
 
-    The gap is convex: its tangents tell where none is at most `enough`, or a hundredth less.
+    The gap is convex: bisection stops once tangents exclude a gap of at most `threshold`, or 1 % below.
     """
     low, high, slope = b - 0.5 * width, b + 0.5 * width, np.empty(b.size)
-    least = np.inf
+    smallest = np.inf
     for _ in range(10 if width > 0.0 else 1):  # to a thousandth of the interval
         middle = 0.5 * (low + high)
         gap = _gap_at(f, z, terms, middle, slope)
-        least = min(least, gap)
-        if gap - 0.5 * float(np.abs(slope) @ (high - low)) > min(enough, 0.99 * least):
+        smallest = min(smallest, gap)
+        if gap - 0.5 * float(np.abs(slope) @ (high - low)) > min(threshold, 0.99 * smallest):
             break
         low, high = np.where(slope > 0.0, low, middle), np.where(slope > 0.0, middle, high)
-    return least
+    return smallest
 
 
 def relative_gap(
     v: Variables, z: Vector, f: Vector, constant: float = 0.0, rounding: float = 0.0,
-    terms: Terms | None = None, enough: float = np.inf,
+    terms: Terms | None = None, threshold: float = np.inf,
 ) -> float:  # fmt: skip
-    """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite.
+    """Return (gap + rounding) / |dual objective|; inf if a bound is infinite.
 
-    At the best multipliers between those of the most violating pair, or only roughly where it is over
-    `enough`. Of some variables, all others held, where their terms are given.
+    The gap is taken at the best multipliers between those of the maximal violating pair; only roughly if
+    it exceeds `threshold`. With `terms` it is that of some variables, all others fixed.
     """
     terms = v.terms if terms is None else terms
     count = int(terms.groups.max()) + 1
     up, down = slopes(f, z, terms)
     b, violation = multipliers(up, down, terms.groups, count)
-    # where Σz = 0, a multiplier in the costs takes away what large targets have in common; it is not 0
-    # where variables have centres, which have left a constant
+    # If Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets. With
+    # centres, which leave a constant, the sum is not 0.
     costs = terms.q if constant or v.form.delta.any() else terms.q + b[terms.groups]
     dual = abs(float((0.5 * f * z + costs * z + terms.tube * np.abs(z)).sum()) + constant)
-    gap = _least_gap(f, z, terms, b, violation if count else 0.0, enough * dual)
+    gap = _minimal_gap(f, z, terms, b, violation if count else 0.0, threshold * dual)
     return (gap + rounding) / dual if np.isfinite(gap) and dual > 0 else np.inf

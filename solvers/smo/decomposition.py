@@ -1,4 +1,4 @@
-"""The outermost of SMO's levels: which variables are active, and when enough is known to stop.
+"""SMO's outermost level: choose the active variables, and decide when to stop.
 
 until the violation is at most tol:  choose active variables; minimise over them; update all scores
 """
@@ -18,8 +18,8 @@ from dualgap.solvers.smo.active import Active, Inner
 from dualgap.solvers.smo.conditions import free_variables
 from dualgap.solvers.smo.state import State
 
-_LOOK = 3  # rounds between two looks at the gap, where all variables are active: a tenth of a round each
-_FUTILE = 5  # refreshes without halving the violation, after which it goes on in float64
+_ROUNDS_PER_GAP = 3  # rounds between evaluations of the gap, which cost a tenth of a round each
+_FUTILE = 5  # refreshes without halving the violation, after which to continue in float64
 
 
 def minimise(
@@ -63,63 +63,64 @@ def _points(
             z = state.z.copy()
             z[active.members] = active.z
             yield point(z, "none")
-    # where C is huge, a small violation is no small gap
+    # if C is huge, the gap may be large although the violation is small
     x = state.merged.spread(state.z)
-    near = state.solved and not state.unbounded and may_claim(form, x, state.relative_gap(), gap)
-    yield point(state.z, "optimal" if near else "stopped")
+    solved = state.solved and not state.unbounded and may_claim(form, x, state.relative_gap(), gap)
+    yield point(state.z, "optimal" if solved else "stopped")
 
 
 def _improvements(state: State, active: Active, tol: float, gap: float | None) -> Iterator[None]:
-    """Run the algorithm until it has come to an end, pausing now and then."""
-    best, slow, pausing = np.inf, 0, False
-    least, futile = np.inf, 0  # violation that a refresh left; how many did not halve it
+    """Run the algorithm to its end, pausing now and then."""
+    best, stalled, pausing = np.inf, 0, False
+    refreshed, futile = np.inf, 0  # smallest violation after a refresh; refreshes not halving it
     while True:
         violation = state.violation()
         relative_gap = np.inf if gap is None else state.relative_gap()
-        # the gap falls faster than the violation, up to as its square
-        of_gap = np.inf if gap is None else (max(0.0, relative_gap) / gap) ** 0.75
-        state.left = min(violation / tol, of_gap)
+        # the gap falls faster than the violation, at most like its square
+        gap_factor = np.inf if gap is None else (max(0.0, relative_gap) / gap) ** 0.75
+        state.violation_factor = min(violation / tol, gap_factor)
         by_gap = gap is not None and relative_gap <= gap
         reached = by_gap or violation <= tol
         noise = state.noise
-        if reached or violation <= 10.0 * noise:  # below it, noise is solved
-            seen = max(violation, tol) if reached else violation
-            doubtful = state.doubtful_for_gap(gap) if gap and by_gap else state.doubtful(seen)
+        if reached or violation <= 10.0 * noise:  # below, steps would only fit the noise
+            level = max(violation, tol) if reached else violation
+            doubtful = state.doubtful_for_gap(gap) if gap and by_gap else state.doubtful(level)
             if reached and not doubtful.size:
                 state.solved = True
                 return
             yield from state.refresh(doubtful)
             exact = state.violation()
-            futile += exact > 0.5 * least
-            least, best, slow = min(least, exact), np.inf, 0
+            futile += exact > 0.5 * refreshed
+            refreshed, best, stalled = min(refreshed, exact), np.inf, 0
             active.policy.refine_in = 0
             continue
         if state.matrix.in_single and (state.stuck or futile > _FUTILE):
             state.leave_rows(active.rows)
-            state.work_in_double()
+            state.switch_to_float64()
             active.start_with(active.members[:0])
             pausing = False
             continue
         if state.at_limit:
             return
-        if pausing:  # not if that was the end: small problems are solved without a pause
+        if pausing:  # not before the first pass: small problems are solved without a pause
             yield
-        slow = slow + 1 if violation > 0.5 * best else 0
+        stalled = stalled + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
         n, free = state.variables.n, free_variables(state.z, state.variables.terms).size
-        if free > 0.6 * state.size and n**2 <= state.room:  # nearly all will be: no row twice
+        if free > 0.6 * state.size and n**2 <= state.room:  # soon all: compute no row twice
             state.size = n
-        elif slow > 3 or 2 * free > state.size:  # fewer rows of more variables can be kept
-            slow, state.size = 0, min(n, 2 * state.size)
+        elif stalled > 3 or 2 * free > state.size:  # more variables, fewer rows in the cache
+            stalled, state.size = 0, min(n, 2 * state.size)
         active.take(state.choose(active.members))
-        # of their violation, at which the active variables are left; earlier, if no more follows than
-        # an evaluation of the gap, and not before the end, if not even that
-        share = 0.1 if active.members.size < state.variables.n else 0.4
+        # Fraction of their violation at which to stop on the active variables: earlier if only the gap
+        # has to be evaluated afterwards, and not before the target if not even that.
+        fraction = 0.1 if active.members.size < state.variables.n else 0.4
         if active.complete and gap is None:
-            share = 0.0
-        every = active.members.size == n
-        for count, _ in enumerate(active.reduce(share, max(0.5 * tol, noise))):
-            if every and gap is not None and count % _LOOK == 0 and active.relative_gap(gap) <= gap:
+            fraction = 0.0
+        all_active = active.members.size == n
+        for count, _ in enumerate(active.reduce(fraction, max(0.5 * tol, noise))):
+            look = all_active and count % _ROUNDS_PER_GAP == 0
+            if look and gap is not None and active.relative_gap(gap) <= gap:
                 break
             if count and (active.complete or count % 16 == 0):
                 yield

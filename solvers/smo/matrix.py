@@ -1,7 +1,7 @@
-"""K between variables, in one precision: its columns, blocks and products.
+"""The matrix K of the variables, in one precision: its columns, blocks and products.
 
-A variable is a sample, or several samples that are alike, perhaps scaled; several variables may share a
-sample. Columns are made ready once for several products with them.
+A variable is a sample, or several equal samples, perhaps scaled; several variables may share a sample.
+Columns are prepared once for several products with them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from dualgap.problems.gram.tiles import Columns, Tile, Tiles
 from dualgap.solvers.smo.variables import Variables
 
 
-class Ready(NamedTuple):
-    """Columns of K for some variables: of their samples, and which one is whose where some share one."""
+class PreparedColumns(NamedTuple):
+    """Columns of K for some variables; `index` maps each to its column if several share a sample."""
 
     columns: Columns
-    place: Indices | None
+    index: Indices | None
 
 
 class Matrix:
-    """K between the variables of a problem, computed where it is asked for.
+    """K of the variables of a problem, computed on demand.
 
     Attributes
     ----------
-    sample, scale : of each variable. repeats : whether several variables have one sample.
-    dtype : of blocks, and of columns unless another is asked for.
+    sample, scale : those of each variable. repeats : whether variables share samples.
+    dtype : that of blocks, and the default of columns.
     """
 
     def __init__(self, tiles: Tiles, variables: Variables, dtype: Any) -> None:
@@ -42,17 +42,17 @@ class Matrix:
         """Whether rows are in float32."""
         return self.dtype == np.float32
 
-    def columns(self, cols: Indices, dtype: Any = None) -> Ready:
-        """Make columns of K ready, for several products with them; those of a sample are one."""
-        samples, place = self.sample[cols], None
+    def columns(self, cols: Indices, dtype: Any = None) -> PreparedColumns:
+        """Prepare columns of K for several products; variables that share a sample share a column."""
+        samples, index = self.sample[cols], None
         if self.repeats:
             once, back = np.unique(samples, return_inverse=True)
             if once.size < samples.size:
-                samples, place = once, back
-        return Ready(self.tiles.columns(samples, dtype or self.dtype), place)
+                samples, index = once, back
+        return PreparedColumns(self.tiles.columns(samples, dtype or self.dtype), index)
 
     def diagonal(self, members: Indices) -> Vector:
-        """Return K[i, i] of some variables."""
+        """Return K[i, i] for each of the members."""
         diagonal = self.tiles.diagonal[self.sample[members]]
         return diagonal if self.scale is None else self.scale[members] ** 2 * diagonal
 
@@ -60,22 +60,22 @@ class Matrix:
         self,
         rows: Indices,
         cols: Indices,
-        ready: Ready,
+        prepared: PreparedColumns,
         out: Tile | None = None,
         then: Job | None = None,
         work: int = 0,
     ) -> Tile:
-        """Return K[rows, cols] between variables, written to `out` if it is given.
+        """Return K[rows, cols], in `out` if given; each thread then calls `then` on its columns.
 
-        Each thread goes on with its columns as in `Tiles.block`.
+        See `Tiles.block`.
         """
-        if ready.place is None and self.scale is None:
-            return self.tiles.block(self.sample[rows], ready.columns, out, then, work)
-        if ready.place is None:
-            K = self.tiles.block(self.sample[rows], ready.columns, out)
+        if prepared.index is None and self.scale is None:
+            return self.tiles.block(self.sample[rows], prepared.columns, out, then, work)
+        if prepared.index is None:
+            K = self.tiles.block(self.sample[rows], prepared.columns, out)
         else:
-            once = self.tiles.block(self.sample[rows], ready.columns)
-            K = np.take(once, ready.place, axis=1, out=out, mode="clip")
+            once = self.tiles.block(self.sample[rows], prepared.columns)
+            K = np.take(once, prepared.index, axis=1, out=out, mode="clip")
         if self.scale is not None:
             K *= self.scale[rows][:, None] * self.scale[cols]
         if then is not None:
@@ -83,13 +83,13 @@ class Matrix:
         return K
 
     def products(
-        self, rows: Indices, cols: Indices, weights: Vector, ready: Ready | None = None
+        self, rows: Indices, cols: Indices, weights: Vector, prepared: PreparedColumns | None = None
     ) -> Vector:
-        """Return K[rows, cols] @ weights, with `ready` the columns `cols` if they are."""
-        columns, place = self.columns(cols) if ready is None else ready
+        """Return K[rows, cols] @ weights; `prepared` are the columns `cols`, if computed before."""
+        columns, index = self.columns(cols) if prepared is None else prepared
         weights = weights if self.scale is None else weights * self.scale[cols]
-        if place is not None:
-            weights = np.bincount(place, weights, columns.size).astype(np.float64)
+        if index is not None:
+            weights = np.bincount(index, weights, columns.size).astype(np.float64)
         if self.repeats:
             samples, back = np.unique(self.sample[rows], return_inverse=True)
             result = self.tiles.product(samples, columns, weights)[back]

@@ -1,11 +1,11 @@
-"""Pair steps and Newton steps in turn, for problems whose matrix K is at hand.
+"""Alternate pair steps and Newton steps, for problems whose whole matrix K is computed.
 
     min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta in each group (or none), lo ≤ z ≤ hi
 
-Pair steps (`pairs`) find which variables are free; Newton's step then moves all of them to their minimum
-(`dualgap.solvers.numerics.subspace`). They take turns: at first as long as either pays, and once the
-violation is at most `tol` until it is at most `fine`. Some hundred variables are solved before larger
-problems have set up their first product: no threads, no rounds, no choice of what is in memory.
+Pair steps (`pairs`) find which variables are free; a Newton step then moves all of these to their
+minimum (`dualgap.solvers.numerics.subspace`). They alternate, at first while each pays off, and once
+the violation is at most `tol` until it is at most `fine`. A few hundred variables are solved before
+larger problems have set up their first product: there are no threads, rounds or cached rows.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative
 from dualgap.solvers.smo.pairs import pair_steps
 from dualgap.solvers.smo.variables import Terms, from_form
 
-MOST = 500  # variables: of more, rows in float32 and on demand are quicker than all of K in float64
-_COARSE = 1e-3  # violation from which Newton steps may take longer than pair steps
-_TURN = 100  # pair steps between two Newton steps; at first half as many as variables, if more
-_SLOW_TURNS = 40  # without halving the violation, after which rounding is what is left
-_PAUSE = 10_000  # pair steps between two points, a millisecond or more
-_LOOK = 1000  # pair steps between two looks at the gap, where it may end: ten times as long
+MAX_SMALL = 500  # variables; above, float32 rows on demand take less time than all of K in float64
+_COARSE = 1e-3  # violation below which Newton steps may take longer than pair steps
+_STEPS_PER_TURN = 100  # pair steps between Newton steps; at first n/2 if that is more
+_MAX_STALLED_TURNS = 40  # turns without halving the violation; then only rounding errors remain
+_STEPS_PER_POINT = 10_000  # pair steps between two points: a millisecond or more
+_STEPS_PER_GAP = 1000  # pair steps between two evaluations of the gap: ten times as long as one
 
 
 def is_small(form: BoxQP, cache_size: float | None) -> bool:
-    """Whether a problem is solved by all of K, in float64, and there is room for it in megabytes.
+    """Whether all of K, in float64, is to be used and fits in `cache_size` megabytes.
 
-    Where somebody has computed all of K already, larger ones are too.
+    The size limit is larger if K has already been computed.
     """
-    # of regression's two variables for a sample SMO makes one
+    # SMO merges regression's two variables of a sample into one
     n = form.n if form.groups is not None else max(form.gram.n, form.n // 2)
-    most = MOST_KNOWN if form.gram.is_known else MOST
-    room = form.gram.is_known or form.gram.fits
-    return n <= most and room and (cache_size is None or 8e-6 * n**2 <= cache_size)
+    max_n = MOST_KNOWN if form.gram.is_known else MAX_SMALL
+    fits_memory = form.gram.is_known or form.gram.fits
+    return n <= max_n and fits_memory and (cache_size is None or 8e-6 * n**2 <= cache_size)
 
 
 def minimise_by_matrix(
     form: BoxQP, tol: float, gap: float | None, max_iter: int
 ) -> Iterator[FormPoint]:
-    """Yield every few thousand steps, and where the violation or the gap is what is wanted."""
+    """Yield every few thousand steps, and once the violation or the gap is small enough."""
     v = from_form(form)
     q, _, lo, hi, _ = terms = v.terms
     K = v.form.gram.dense()
@@ -55,7 +55,7 @@ def minimise_by_matrix(
         K = K[np.ix_(v.sample, v.sample)]
     if v.scale is not None:
         K = K * (v.scale[:, None] * v.scale)
-    K = np.require(K, requirements=["C", "W"])  # as compiled code takes it
+    K = np.require(K, requirements=["C", "W"])  # compiled code needs this layout
     bordered = _bordered(K, terms.groups)
     z, steps, fine = v.start.copy(), 0, tol if gap is None else max(tol, _COARSE)
     best = np.inf
@@ -64,26 +64,27 @@ def minimise_by_matrix(
     count = int(terms.groups.max()) + 1
     counters = {"active": v.n, "bits": 64, "cache_size": 8e-6 * v.n**2}
     while True:
-        most = min(max_iter - steps, _PAUSE if gap is None else _LOOK)
-        _, taken, _, unbounded = minimise_small(
-            bordered, z, f, terms, max(fine, _COARSE), fine, most
+        max_steps = min(max_iter - steps, _STEPS_PER_POINT if gap is None else _STEPS_PER_GAP)
+        _, new_steps, _, unbounded = minimise_small(
+            bordered, z, f, terms, max(fine, _COARSE), fine, max_steps
         )
-        steps += taken
-        if v.n <= MOST:  # of more it takes as long as the steps
-            f = K @ z  # afresh, without the rounding errors of each step
+        steps += new_steps
+        if v.n <= MAX_SMALL:  # for more variables it takes as long as the steps
+            f = K @ z  # recomputed, without the rounding errors of each step
         violation = violation_of(f, z, terms, count)[1]
         gap_now = np.inf if gap is None else relative_gap(v, z, f)
         by_gap = gap is not None and gap_now <= gap
         solved = violation <= tol or by_gap
-        # where bounds are far apart, a violation of `tol` is no small gap; for an optimum of 0, none is
-        enough = by_gap or (solved and (gap_now > FAR or violation > 0.5 * best))
-        if enough or unbounded or steps >= max_iter or (taken == 0 and violation > fine):
+        # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
+        # always is
+        finished = by_gap or (solved and (gap_now > FAR or violation > 0.5 * best))
+        if finished or unbounded or steps >= max_iter or (new_steps == 0 and violation > fine):
             break
         best = min(best, violation)
         if violation <= fine:
             fine = 0.01 * violation if solved else max(tol, 0.01 * violation)
         yield FormPoint(v.to_form(z), iterations=steps, counters=counters)
-    # targets that differ in their last digits alone leave f, and with it the gap, unknown
+    # if targets differ only in their last digits, rounding hides f, and with it the gap
     rounding = np.finfo(float).eps * float((np.abs(f) + np.abs(q)).max() * (hi - lo).sum())
     certain = relative_gap(v, z, f, rounding=rounding)
     x = v.to_form(z)
@@ -97,10 +98,10 @@ def solve_small(
     K: Block, q: Vector, tube: float, limits: tuple[Vector, Vector], groups: Indices,
     sums: tuple[float, ...], start: Vector | None, tol: float, fine: float, max_steps: int,
 ) -> tuple[Vector, Vector, int, float]:  # fmt: skip
-    """Minimise with each group's Σz in `sums` (zeros if there is a start), within the limits (lo, hi).
+    """Minimise within the limits (lo, hi), with `sums` the Σz of each group (zeros if there is a start).
 
-    With 2n groups z is the sum of two variables, one from 0 up and one from 0 down. Returns z, and what
-    `minimise_small` does.
+    With 2n groups z is the sum of a variable ≥ 0 and a variable ≤ 0. Returns z, the multipliers of the
+    equalities, the number of steps, and the violation.
     """
     n, (lo, hi) = q.size, limits
     if groups.size > n:
@@ -108,10 +109,12 @@ def solve_small(
         lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
     z = np.zeros(groups.size) if start is None else start.copy()
     for group, total in enumerate(sums):
-        if total != 0.0:  # the first variables at the end away from 0
-            own = np.flatnonzero(groups == group)
-            room = hi[own] if total > 0 else -lo[own]
-            z[own] = np.sign(total) * np.clip(abs(total) - (np.cumsum(room) - room), 0.0, room)
+        if total != 0.0:  # move the first variables to the bound away from 0
+            members = np.flatnonzero(groups == group)
+            slack = hi[members] if total > 0 else -lo[members]
+            z[members] = np.sign(total) * np.clip(
+                abs(total) - (np.cumsum(slack) - slack), 0.0, slack
+            )
     terms = Terms(q, np.full(z.size, float(tube)), lo, hi, groups)
     bordered = _bordered(K, groups)
     b, steps, violation, _ = minimise_small(bordered, z, K @ z, terms, tol, fine, max_steps)
@@ -124,36 +127,38 @@ def minimise_small(
     """Minimise from a feasible `z` (n,) with f = Kz, which are overwritten; `K` is from `_bordered`.
 
     Returns the multipliers of the equalities, the number of steps, the violation, and whether the last
-    pair can move for ever.
+    pair can move without limit.
     """
     n, count = z.size, int(terms.groups.max()) + 1
-    steps, taken, best, slow, unbounded = 0, 0, np.inf, 0, False
+    steps, turn_steps, best, stalled, unbounded = 0, 0, np.inf, 0, False
     b, violation = violation_of(f, z, terms, count)
     while True:
-        slow = 0 if violation < 0.5 * best else slow + 1
+        stalled = 0 if violation < 0.5 * best else stalled + 1
         best = min(best, violation)
-        last = best <= tol  # what is left is to `fine`
-        done = violation <= (fine if last else tol) or steps >= max_steps or unbounded
-        if done or slow > _SLOW_TURNS:
+        refining = best <= tol  # from `tol` to `fine`
+        stop = violation <= (fine if refining else tol) or steps >= max_steps or unbounded
+        if stop or stalled > _MAX_STALLED_TURNS:
             return b, steps, violation, unbounded
-        if last or taken > 0:
-            seconds = np.inf if last else taken * (1e-7 + 1e-9 * n)  # as long as the pair steps
+        if refining or turn_steps > 0:
+            # at most as long as the pair steps took
+            seconds = np.inf if refining else turn_steps * (1e-7 + 1e-9 * n)
             _newton(K, f, z, terms, b, seconds)
             b, violation = violation_of(f, z, terms, count)
-        taken, target = 0, fine if violation <= tol else tol
+        turn_steps, target = 0, fine if violation <= tol else tol
         if violation > target:
-            most = min(max_steps - steps, _TURN if last else max(_TURN, n // 2))
-            taken, unbounded = _pair_turn(K, f, z, terms, b, target, most)
-            steps += taken
+            limit = _STEPS_PER_TURN if refining else max(_STEPS_PER_TURN, n // 2)
+            limit = min(max_steps - steps, limit)
+            turn_steps, unbounded = _pair_turn(K, f, z, terms, b, target, limit)
+            steps += turn_steps
             b, violation = violation_of(f, z, terms, count)
 
 
 def _pair_turn(
-    K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, target: float, most: int
+    K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, target: float, max_steps: int
 ) -> tuple[int, bool]:
-    """Take pair steps on one side of each tube.
+    """Take pair steps on the current side of each tube.
 
-    Returns the number of steps, and whether the last pair can move for ever.
+    Returns the number of steps, and whether the last pair can move without limit.
     """
     n, groups = z.size, terms.groups
     before, low, high = on_one_side(f, z, terms, b)
@@ -161,11 +166,11 @@ def _pair_turn(
     if len(K) > n:
         x, u, groups = np.append(x, 0.0), np.append(u, 0.0), np.zeros(n + 1, np.int64)
         low, high = np.append(low, -np.inf), np.append(high, np.inf)
-        target *= 0.5  # a violation counts twice there, as either end of a pair
-    taken, unbounded = pair_steps(K, x, u, low, high, target, most, groups, None)
+        target *= 0.5  # a violation counts twice there, at either end of a pair
+    steps, unbounded = pair_steps(K, x, u, low, high, target, max_steps, groups, None)
     z[:] = x[:n]
     f += before - u[:n]
-    return taken, unbounded
+    return steps, unbounded
 
 
 def _newton(K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, seconds: float) -> None:
@@ -182,14 +187,14 @@ def _newton(K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, seconds: fl
 
 
 def compile_newton() -> None:
-    """Compile or load a Newton step, which a problem may need or not, whatever its kind."""
+    """Compile or load a Newton step, which only some problems of any kind need."""
     middle, zero, ones = np.full(2, 0.5), np.zeros(2), np.ones(2)
     terms = Terms(zero, zero, zero, ones, np.zeros(2, np.int64))
     _newton(np.eye(2), zero.copy(), middle, terms, np.zeros(1), np.inf)
 
 
 def _bordered(K: Block, groups: Indices) -> Block:
-    """Return K; without an equality with a row of zeros more, of a free variable that all pair with."""
+    """Return K; without an equality, append a zero row and column: a free partner for every variable."""
     if groups[0] >= 0:
         return K
     with_zeros = np.zeros((len(K) + 1, len(K) + 1))

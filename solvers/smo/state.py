@@ -1,10 +1,10 @@
-"""Where SMO stands: the point z, the scores f = Kz from which every gradient follows, what is exact.
+"""SMO's state: the point z, the scores f = Kz that determine every gradient, and their rounding errors.
 
-f is kept for all variables. Rows of K in float32 bring rounding errors into it with every change of z;
-their size is estimated as they come. Scores near the margin are computed afresh, in float64, as soon as
-these errors are what is left to be seen, and before anything is claimed. What is changed after that is
-small, and so are its errors: this is iterative refinement (Wilkinson 1963), which makes do with rows in
-float32 up to the last digits. Every score has an error of its own: it may come near the margin later.
+f is kept for all variables. Rows of K in float32 add rounding errors to it with every change of z;
+their size is estimated as they occur. Scores near the margin are recomputed in float64 as soon as these
+errors dominate the violation, and before optimality is claimed. Later changes are small, and so are
+their errors: this is iterative refinement (Wilkinson 1963), which needs only float32 rows up to the
+last digits. Errors are tracked per score, as a score may come near the margin later.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from dualgap.solvers.smo.duplicates import merge
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.variables import from_form
 
-_MOST_ACTIVE = 4096  # variables, where not all are active from the start
-_ROUNDING = 1e-7  # of a kernel value in float32
-_DEVIATIONS = 5.0  # standard deviations that no error exceeds
-_UNPAUSED = 2**27  # values of K in float64 between two pauses
-_UNASKED = 2**26  # bytes that are taken without a look at what is available
+_MOST_ACTIVE = 4096  # variables that are active at first, if not all are
+_KERNEL_RTOL = 1e-7  # rounding of a kernel value in float32
+_ERROR_SIGMAS = 5.0  # standard deviations that no error is assumed to exceed
+_VALUES_PER_PAUSE = 2**27  # values of K computed in float64 between two pauses
+_UNASKED = 2**26  # bytes allocated without checking the available memory
 _ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the start
 
 
@@ -39,14 +39,14 @@ class State:
 
     Attributes
     ----------
-    steps, newton_steps, refreshes : what has been done so far.
-    stuck, unbounded : why it cannot go on; solved : that it need not.
-    equalities : their number. b : their multipliers, as the last active variables have them.
-    matrix : K between the variables. room : values of it that may be kept.
-    kept, key : where the Gram matrix keeps rows from one problem to the next, and what for.
-    earlier_rows : those that an earlier problem on the same variables left; None if there are none.
-    wanted : the relative gap at which it ends; None where that goes by the violation alone.
-    left : by what factor the violation is still too large, as far as tol and the gap tell.
+    steps, newton_steps, refreshes : counts so far.
+    stuck, unbounded : no further progress is possible. solved : the target is reached.
+    equalities : their number. b : their multipliers, computed from the last active variables.
+    matrix : K of the variables. capacity : number of its values that may be cached.
+    row_store, key : the Gram matrix's store of rows for later problems, and this problem's key in it.
+    earlier_rows : rows left by an earlier problem on the same variables, or None.
+    target_gap : the relative gap at which to stop; None to stop by the violation alone.
+    violation_factor : the factor by which the violation must still fall, judged by `tol` and the gap.
     """
 
     def __init__(
@@ -64,37 +64,37 @@ class State:
         self.z, self.b = v.start.copy(), np.zeros(max(1, self.equalities))
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
-        self.left, self.wanted = np.inf, gap
+        self.violation_factor, self.target_gap = np.inf, gap
         bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
         single = bounded and tiles.precise(np.float32)
         self.constant = 0.0
         self.matrix = Matrix(tiles, v, np.float32 if single else np.float64)
-        self._rounding = max(_ROUNDING, tiles.rounding(np.float32)) if single else 0.0
+        self._rounding = max(_KERNEL_RTOL, tiles.rounding(np.float32)) if single else 0.0
         pairs = self.merged.contradictions
-        if pairs is not None:  # take into the costs what the variables' centres add to the scores
+        if pairs is not None:  # the costs include the scores of the centres
             scores = self.matrix.exact_scores(np.arange(v.n), pairs.centre)
             self.variables = replace(v, terms=v.terms._replace(q=v.terms.q + scores))
             self.constant = pairs.constant + 0.5 * float(pairs.centre @ scores)
-        self._begin()
+        self._initialise()
 
-    def _begin(self) -> None:
-        """Keep as many rows of the matrix as there is room for; compute all scores afresh."""
+    def _initialise(self) -> None:
+        """Choose the number of cached values and of active variables; compute all scores."""
         n, each = self.variables.n, self.matrix.dtype.itemsize
-        most = n**2
+        max_values = n**2
         if self.cache_size is not None:
-            most = int(self.cache_size * 1e6 / each)
-        elif each * most > _UNASKED:
-            most = available() // 2 // each
-        self.room = room = max(1, min(n**2, most))
-        # with room for more, more become active only where that turns out to be needed
-        few = max(2, min(n, _MOST_ACTIVE, int(room**0.5)))
-        self.size = n if n**2 <= min(_ALL_ACTIVE // each, room) else few
+            max_values = int(self.cache_size * 1e6 / each)
+        elif each * max_values > _UNASKED:
+            max_values = available() // 2 // each
+        self.room = room = max(1, min(n**2, max_values))
+        # more become active only when that turns out to be necessary
+        initial_size = max(2, min(n, _MOST_ACTIVE, int(room**0.5)))
+        self.size = n if n**2 <= min(_ALL_ACTIVE // each, room) else initial_size
         support, f = np.flatnonzero(self.z), np.zeros(n)
-        kept = self.variables.form.gram.kept if self.matrix.scale is None else None
-        self.kept: dict[Any, RowCache] = {} if kept is None else kept
+        store = self.variables.form.gram.kept if self.matrix.scale is None else None
+        self.row_store: dict[Any, RowCache] = {} if store is None else store
         self.key = self.matrix.dtype.name, self.matrix.sample.tobytes()
-        # rows grow while a problem is solved, so that no other may have them meanwhile
-        rows = self.kept.pop(self.key, None)
+        # rows are added during the solve, so no other problem may use them meanwhile
+        rows = self.row_store.pop(self.key, None)
         if rows is not None:
             rows.matrix = self.matrix
             support = support[~rows.add_to(f, support, self.z[support])]
@@ -103,49 +103,49 @@ class State:
             f += self.matrix.products(np.arange(n), support, self.z[support])
         self.f = f
         self._diagonal = np.abs(self.matrix.diagonal(np.arange(n)))
-        if self.tiles.kernel.is_psd is not True:  # values of K may be larger than its diagonal says
+        if self.tiles.kernel.is_psd is not True:  # values of K may exceed its diagonal
             scale = 1.0 if self.matrix.scale is None else self.matrix.scale**2
             self._diagonal = np.maximum(self._diagonal, scale * self.tiles.largest)
         self._stale, self._fresh = np.zeros(n), 0.0
         self.note_change(np.arange(n), self.z)
 
     def leave_rows(self, rows: RowCache) -> None:
-        """Leave rows of all variables to the next problem: those that came, if none were needed."""
-        left = rows if rows.members.size == self.variables.n else self.earlier_rows
-        if left is not None:
-            self.kept[self.key] = left
+        """Store rows of all variables for the next problem: the earlier ones if `rows` has not all."""
+        reusable = rows if rows.members.size == self.variables.n else self.earlier_rows
+        if reusable is not None:
+            self.row_store[self.key] = reusable
 
-    def work_in_double(self) -> None:
-        """Go on in float64, where float32 leads no further."""
+    def switch_to_float64(self) -> None:
+        """Continue in float64 once float32 stops making progress."""
         self.matrix = Matrix(self.tiles, self.variables, np.float64)
-        self._begin()
+        self._initialise()
         self.stuck = False
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """What draws among many violators: always the same."""
+        """Generator for drawing violators, with a fixed seed."""
         return np.random.default_rng(0)
 
     @property
     def at_limit(self) -> bool:
-        """Whether no more steps are allowed or possible."""
+        """Whether no further step is allowed or possible."""
         return self.stuck or self.unbounded or self.steps >= self.max_steps
 
     @property
     def errors(self) -> Vector:
-        """The standard deviation of rounding errors in each score, as far as they are independent."""
+        """Standard deviation of the rounding error of each score, assuming independent errors."""
         return np.sqrt(self._stale + self._fresh * self._diagonal)
 
     @property
     def noise(self) -> float:
-        """The largest error of a score that may be on the wrong side of the margin for it."""
+        """The largest error of a score that rounding may have put on the wrong side of the margin."""
         errors = self.errors
-        return float(errors[self._nearness() >= -_DEVIATIONS * errors].max(initial=0.0))
+        return float(errors[self._nearness() >= -_ERROR_SIGMAS * errors].max(initial=0.0))
 
     def note_change(self, members: Indices, change: Vector) -> None:
-        """Take note of a change of z that came into f through rows in float32.
+        """Record the rounding error of a change of z that was added to f through float32 rows.
 
-        Its rounding is relative to values of K, of which |Kₜⱼ|² ≤ Kₜₜ Kⱼⱼ where K is semidefinite.
+        It is relative to the values of K; |Kₜⱼ|² ≤ Kₜₜ Kⱼⱼ for semidefinite K.
         """
         if self.matrix.in_single:
             self._fresh += self._rounding**2 * float(change**2 @ self._diagonal[members])
@@ -157,14 +157,14 @@ class State:
         return multipliers(self.up, self.down, terms.groups, self.equalities)[1]
 
     def relative_gap(self, rounding: float = 0.0) -> float:
-        """Return the gap and its rounding relative to the dual objective; inf without bounds."""
+        """Return (gap + rounding) / |dual objective|; inf if a bound is infinite."""
         return relative_gap(self.variables, self.z, self.f, self.constant, rounding)
 
     def choose(self, members: Indices) -> Indices:
-        """Return the variables to be active: `members`, if no other one violates its condition.
+        """Return the next active variables: `members`, if no other variable violates its condition.
 
-        A few others take the places of the members farthest from violating. If they are many, all
-        are chosen anew: the worst of either kind, violators at random, then those nearest to it.
+        A few violators replace the members farthest from violating. If there are many, all members are
+        chosen again: the worst on either side, random violators, then those closest to violating.
         """
         n, size = self.variables.n, self.size
         if size >= n:
@@ -187,14 +187,14 @@ class State:
             violating = self.rng.choice(violating, size // 2, replace=False)
         chosen[violating] = True
         nearness[chosen] = -np.inf
-        others = n - size + int(chosen.sum())
-        chosen[np.argpartition(nearness, others)[others:]] = True
+        excluded = n - size + int(chosen.sum())
+        chosen[np.argpartition(nearness, excluded)[excluded:]] = True
         return np.flatnonzero(chosen)
 
     def _nearness(self) -> Vector:
-        """Return by how much each variable's condition is violated; below 0, how far it is from it.
+        """Return the violation of each variable's condition; negative if it is satisfied.
 
-        A free variable has two, and is as near as can be.
+        A free variable has two conditions; the larger deviation counts.
         """
         b = self.b[self.variables.terms.groups]
         rise, fall = self.up - b, b - self.down
@@ -202,44 +202,44 @@ class State:
         return np.where(np.isinf(rise), fall, np.where(np.isinf(fall), rise, both))
 
     def absorb(self, members: Indices, z: Vector, f: Vector, b: Vector) -> Iterator[None]:
-        """Take over the active variables, and bring all other scores up to date."""
+        """Copy back the active variables, and update all other scores."""
         change = z - self.z[members]
         self.z[members], self.f[members], self.b = z, f, b
         if members.size == self.variables.n:
             return
         inactive = np.ones(self.variables.n, np.bool_)
         inactive[members] = False
-        others, moved = np.flatnonzero(inactive), np.flatnonzero(change)
+        updated, moved = np.flatnonzero(inactive), np.flatnonzero(change)
         for at in range(0, moved.size, 2048):  # columns of K between two pauses
-            some = moved[at : at + 2048]
-            self.f[others] += self.matrix.products(others, members[some], change[some])
+            batch = moved[at : at + 2048]
+            self.f[updated] += self.matrix.products(updated, members[batch], change[batch])
             yield
 
     def doubtful(self, violation: float) -> Indices:
-        """Return the variables that rounding may have put on the wrong side of a violation."""
+        """Return the variables for which rounding may hide whether they violate by `violation`."""
         errors = self.errors
-        near = self._nearness() >= -(2 * _DEVIATIONS * errors + violation)
-        return np.flatnonzero(near & (errors > 0.05 * violation))
+        candidates = self._nearness() >= -(2 * _ERROR_SIGMAS * errors + violation)
+        return np.flatnonzero(candidates & (errors > 0.05 * violation))
 
     def doubtful_for_gap(self, gap: float) -> Indices:
-        """Return the variables whose rounding may hide that the relative gap is above `gap`.
+        """Return the variables whose rounding errors may hide that the relative gap exceeds `gap`.
 
-        In the gap, an error of a score counts as often as the variable's bounds are apart.
+        In the gap, the error of a score is multiplied by the width of the variable's box.
         """
         errors, terms = self.errors, self.variables.terms
-        near = self._nearness() >= -_DEVIATIONS * errors
-        rounding = float(errors[near] @ (terms.hi - terms.lo)[near])
-        enough = self.relative_gap(rounding) <= 1.1 * gap
-        return np.flatnonzero(near & (errors > 0) & (not enough))
+        candidates = self._nearness() >= -_ERROR_SIGMAS * errors
+        rounding = float(errors[candidates] @ (terms.hi - terms.lo)[candidates])
+        certain = self.relative_gap(rounding) <= 1.1 * gap
+        return np.flatnonzero(candidates & (errors > 0) & (not certain))
 
     def refresh(self, chosen: Indices) -> Iterator[None]:
-        """Compute the scores of some variables anew, pausing now and then."""
-        step = max(1, _UNPAUSED // max(1, np.count_nonzero(self.z)))
+        """Recompute the scores of the chosen variables in float64, pausing now and then."""
+        step = max(1, _VALUES_PER_PAUSE // max(1, np.count_nonzero(self.z)))
         for at in range(0, chosen.size, step):
             if at:
                 yield
-            some = chosen[at : at + step]
-            self.f[some] = self.matrix.exact_scores(some, self.z)
+            batch = chosen[at : at + step]
+            self.f[batch] = self.matrix.exact_scores(batch, self.z)
         self._stale += self._fresh * self._diagonal
         self._stale[chosen] = self._fresh = 0.0
         self.refreshes += 1

@@ -1,10 +1,10 @@
-"""The variables SMO works on: one for each sample, with the equality Σz = delta.
+"""The variables SMO works on: one per sample, with the equality Σz = delta.
 
     min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
 With z = ax (z = sign·x where there is no equality) the coefficients of the equality become 1, and for
-classification Q becomes K itself. The two variables that regression has for a sample are the two
-sides of one: z = α − α*, and their common cost epsilon·(α + α*) is the tube.
+classification Q becomes K itself. Regression's two variables of a sample are the
+two sides of one: z = α − α*, and their common cost epsilon·(α + α*) is the tube.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP
 
-ONE_SET = 1024  # variables up to which all are one working set, whose block of K is kept
+ONE_SET = 1024  # variables up to which one working set holds all, so that its block of K is kept
 
 
 class Terms(NamedTuple):
-    """What a problem is besides K: costs, bounds and equalities of some variables, shape (n,) each.
+    """Everything but K: costs, bounds and equalities of variables, shape (n,) each.
 
-    `groups` has the number of each variable's equality, 0 if there is one; −1 throughout for none. Where
-    there are several, Σ_{i∈g} zᵢ = delta_g.
+    `groups` is the index of each variable's equality, Σ_{i∈g} zᵢ = delta_g; 0 throughout if there is one
+    equality, −1 throughout if there is none.
     """
 
     q: Vector
@@ -34,7 +34,7 @@ class Terms(NamedTuple):
     groups: Indices
 
     def of(self, chosen: Indices) -> Terms:
-        """Return those of some of the variables."""
+        """Return the terms of the chosen variables."""
         q, tube, lo, hi, groups = self
         return Terms(q[chosen], tube[chosen], lo[chosen], hi[chosen], groups[chosen])
 
@@ -48,7 +48,8 @@ class Terms(NamedTuple):
 class Variables:
     """Terms and start of z (n,); z = `multiplier`·x.
 
-    Variable k stands for `scale[k]`·φ(x_sample[k]); None is 1 for all. `doubled`: z = x[:n] − x[n:].
+    Variable k is the coefficient of `scale[k]`·φ(x_sample[k]); a `scale` of None means 1. If `doubled`,
+    z = x[:n] − x[n:].
     """
 
     form: BoxQP
@@ -69,11 +70,11 @@ class Variables:
         if self.doubled:
             return np.concatenate([np.maximum(z, 0.0), np.maximum(-z, 0.0)])
         x = z / self.multiplier
-        return np.clip(x, self.form.lb, self.form.ub, out=x)  # rounding may lead out
+        return np.clip(x, self.form.lb, self.form.ub, out=x)  # rounding may leave the box
 
 
 def from_form(form: BoxQP) -> Variables:
-    """Return the variables of a box QP, at its start or a feasible point near 0."""
+    """Return the variables of a box QP, starting at its start or at a feasible point near 0."""
     x = _at_bounds(form) if form.start is None and form.delta.any() else form.first_point()
     a = form.Q.sign if form.a is None else form.a
     ends = form.lb * a, form.ub * a
@@ -93,22 +94,22 @@ def from_form(form: BoxQP) -> Variables:
 
 
 def _at_bounds(form: BoxQP) -> Vector:
-    """Return a feasible point of which few variables are not 0, and nearly all at a bound.
+    """Return a feasible point with few nonzero variables, nearly all of them at a bound.
 
-    LIBSVM begins there too. The nearest point to 0 moves all variables by the same, and nearly all of
-    them have to move again.
+    LIBSVM starts there too. The feasible point nearest to 0 moves all variables by the same amount, and
+    nearly all of them have to move again.
     """
     x = np.clip(0.0, form.lb, form.ub)
     for i, a, delta in form.equalities:
-        lacking = delta - float(a @ x[i])
-        room = np.abs(a) * np.where(a * lacking > 0, form.ub[i] - x[i], x[i] - form.lb[i])
-        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-        x[i] += np.sign(lacking) / a * np.clip(abs(lacking) - before, 0.0, room)
-    return form.project(x)  # which says what cannot be met
+        shortfall = delta - float(a @ x[i])
+        slack = np.abs(a) * np.where(a * shortfall > 0, form.ub[i] - x[i], x[i] - form.lb[i])
+        before = np.concatenate([[0.0], np.cumsum(slack)[:-1]])
+        x[i] += np.sign(shortfall) / a * np.clip(abs(shortfall) - before, 0.0, slack)
+    return form.project(x)  # raises an error if the form is infeasible
 
 
 def _is_doubled(form: BoxQP) -> bool:
-    """Whether every sample has two variables, one for each side of its tube, as in regression."""
+    """Whether every sample has two variables, one per side of its tube, as in regression."""
     n = form.n // 2
     twice = form.n == 2 * n and np.array_equal(form.Q.index[:n], form.Q.index[n:])
     if form.groups is not None or not twice:

@@ -1,7 +1,7 @@
-"""Half of K among the free variables, for Newton steps: products with it read each value once.
+"""The lower triangle of K among the free variables, for Newton steps: products read each value once.
 
-Kept rows of K are among all active variables, several times as many values as Newton's system has. Half
-of it, computed anew, takes 10 ms for 4500 variables, and a product with it 1.5 ms.
+Cached rows of K span all active variables, several times as many values as the Newton system has.
+Computing the triangle takes 10 ms for 4500 variables, and a product with it 1.5 ms.
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ from dualgap.problems.gram.tiles import Tile
 from dualgap.solvers.numerics.projected_cg import Apply
 from dualgap.solvers.smo.matrix import Matrix
 
-_WIDTH = 512  # columns of a strip: their parts of two vectors stay in the first-level cache
-_HEIGHT = 1024  # rows of a strip at a time: their values, 2 MiB, are in the cache when shortened
-_GROUP = 4  # rows that a product reads together
-_MOST_LANDMARKS = 1024  # columns of K behind the approximate inverse
+_WIDTH = 512  # columns per strip: their parts of two vectors stay in the first-level cache
+_HEIGHT = 1024  # rows of a strip computed at a time: 2 MiB, still in the cache when quantised
+_ROW_GROUP = 4  # rows that a product reads together
+_MAX_LANDMARKS = 1024  # columns of K in the approximate inverse
 
 
 class HalfMatrix:
-    """The lower half of K among some variables, in strips of columns, each from its diagonal down.
+    """The lower triangle of K among some variables, in strips of columns, each from its diagonal down.
 
-    Its values relative to the diagonal, K[i, j]/√(K[i, i]·K[j, j]), are 16-bit integers in units of
-    1/32767: fresh memory takes longer to be touched than to be filled, and a step needs no more digits.
+    Values K[i, j]/√(K[i, i]·K[j, j]) are stored as 16-bit integers in units of 1/32767: touching fresh
+    memory takes longer than filling it, and a step needs no more digits.
     """
 
     def __init__(self, matrix: Matrix, members: Indices, memory: NDArray[np.int16] | None) -> None:
-        """Compute it, in `memory` if that is large enough."""
+        """Compute the triangle, in `memory` if it is large enough."""
         self.matrix, self.members, k = matrix, members, members.size
         self.sizes = np.sqrt(np.maximum(0.0, matrix.diagonal(members)))
-        inverse = np.divide(1.0, self.sizes, out=np.zeros(k), where=self.sizes > 0).astype(
-            matrix.dtype
-        )
-        self.padded = k + -k % _GROUP
+        inverse = np.divide(1.0, self.sizes, out=np.zeros(k), where=self.sizes > 0)
+        inverse = inverse.astype(matrix.dtype)
+        self.padded = k + -k % _ROW_GROUP
         starts = range(0, k, _WIDTH)
         sizes = [(self.padded - at) * min(_WIDTH, k - at) for at in starts]
-        needed = sum(sizes)
-        if memory is None or memory.size < needed:
-            memory = np.empty(needed, np.int16)
-        self.memory, self.strips, begin = memory, list[Tile](), 0
+        total = sum(sizes)
+        if memory is None or memory.size < total:
+            memory = np.empty(total, np.int16)
+        self.memory, self.strips, offset = memory, list[Tile](), 0
         buffer = np.empty(_HEIGHT * _WIDTH, matrix.dtype)
         for at, size in zip(starts, sizes, strict=True):
             cols = members[at : at + _WIDTH]
-            ready, strip = matrix.columns(cols), memory[begin : begin + size].reshape(-1, cols.size)
+            columns = matrix.columns(cols)
+            strip = memory[offset : offset + size].reshape(-1, cols.size)
             for low in range(at, k, _HEIGHT):
                 rows = members[low : low + _HEIGHT]
                 tile = buffer[: rows.size * cols.size].reshape(rows.size, cols.size)
-                matrix.block(rows, cols, ready, tile)
+                matrix.block(rows, cols, columns, tile)
                 shorten(tile, inverse[low:], inverse[at:], strip[low - at :])
             strip[k - at :] = 0
             self.strips.append(strip)
-            begin += size
+            offset += size
 
     def product(self, v: Vector) -> Vector:
         """Return Kv."""
-        tiles, groups = self.matrix.tiles, self.padded // _GROUP
+        tiles, groups = self.matrix.tiles, self.padded // _ROW_GROUP
         weighted = self.sizes * v / 32767.0
         size = float(np.abs(weighted).max()) or 1.0
         x = np.zeros(self.padded, np.float32)
@@ -68,12 +68,12 @@ class HalfMatrix:
         def add(first: int, last: int) -> None:
             sums = np.zeros(self.padded, np.float32)
             for s, strip in enumerate(self.strips):
-                rows = len(strip) // _GROUP
-                ends = (_GROUP * (rows * part // groups) for part in (first, last))
+                rows = len(strip) // _ROW_GROUP
+                ends = (_ROW_GROUP * (rows * part // groups) for part in (first, last))
                 multiply_half(strip, x, sums, s * _WIDTH, *ends)
             parts[first] = sums
 
-        # half of the values, each of which takes as long as four multiplications, as it serves two rows
+        # half of the values, each as costly as four multiplications, as it serves two rows
         tiles.pool.run(add, groups, 2 * self.padded**2)
         total = np.array([parts[at] for at in sorted(parts)]).sum(axis=0, dtype=np.float64)
         return size * self.sizes * total[: v.size]
@@ -87,16 +87,16 @@ class HalfMatrix:
             If rounding makes W indefinite.
         """
         matrix, k = self.matrix, self.members.size
-        count = min(_MOST_LANDMARKS, max(64, k // 20), k // 2)
-        some = np.linspace(0, k - 1, count).astype(np.int64)
-        C = matrix.block(self.members[some], self.members, matrix.columns(self.members))
-        W = C[:, some].astype(np.float64)
+        count = min(_MAX_LANDMARKS, max(64, k // 20), k // 2)
+        landmarks = np.linspace(0, k - 1, count).astype(np.int64)
+        C = matrix.block(self.members[landmarks], self.members, matrix.columns(self.members))
+        W = C[:, landmarks].astype(np.float64)
         scale = float(np.trace(W)) / count
         W[np.diag_indices(count)] += 1e-5 * scale
         L = np.linalg.cholesky(W).astype(C.dtype)
         trsm, trsv = get_blas_funcs(("trsm", "trsv"), (C,))
         S = trsm(1.0, L.T, C.T, side=1, lower=0, overwrite_b=1).T  # K ≈ SᵀS
-        # what is left of K's diagonal on average
+        # mean of the diagonal of K − SᵀS
         sigma = max(1e-3 * scale, scale - float(np.einsum("ij,ij->", S, S)) / k)
         inner = (S @ S.T).astype(np.float64)
         inner[np.diag_indices(count)] += sigma
@@ -113,9 +113,9 @@ class HalfMatrix:
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def multiply_half(strip: Tile, x: Tile, y: Tile, at: int, first: int, last: int) -> None:
-    """Add to y what rows `first` to `last` of a strip contribute to Kx, and their mirror images.
+    """Add to y the contribution to Kx of rows `first` to `last` of a strip, and of their transpose.
 
-    The strip begins at row and column `at`; its first rows, a square, hold their own mirror images.
+    The strip begins at row and column `at`; its first rows form a square, which holds its transpose.
     """
     wide = strip.shape[1]
     xs, ys = x[at : at + wide], y[at : at + wide]
@@ -147,7 +147,7 @@ def multiply_half(strip: Tile, x: Tile, y: Tile, at: int, first: int, last: int)
 
 @numba.njit(cache=True, nogil=True)
 def shorten(tile: Tile, rows: Tile, columns: Tile, out: Tile) -> None:
-    """Write a tile, relative to the diagonal whose inverse roots are given, in units of 1/32767."""
+    """Write tile[i, j]·rows[i]·columns[j], rounded to units of 1/32767; the factors are 1/√K[i, i]."""
     for i in range(tile.shape[0]):
         scale = np.float32(32767.0) * rows[i]
         for j in range(tile.shape[1]):

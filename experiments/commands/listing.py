@@ -19,7 +19,7 @@ from dualgap.solvers.running.defaults import SUCCESSORS
 
 _Row = tuple[str, ...]
 _HEADS = {
-    "solvers": ("solver", "form", "settings", "successors", "source"),
+    "solvers": ("solver", "form", "requires", "settings", "successors", "source"),
     "problems": ("formulation", "settings", "description", "source"),
     "losses": ("loss", "settings", "description", "source"),
     "datasets": ("data set", "settings", "description"),
@@ -52,8 +52,9 @@ def _named(kind: str) -> Iterator[_Row]:
     for name, cls in classes(kind).items():
         specific = {k: v for k, v in options_of(cls).items() if v != common.get(k)}
         if kind == "solvers":
+            needs = "; ".join(need.name for need in cls.needs)
             successors = ", ".join(SUCCESSORS.get(name, ()))
-            yield name, cls.form.__name__, _settings(specific), successors, cls.source
+            yield name, cls.form.__name__, needs, _settings(specific), successors, cls.source
         elif kind == "datasets":
             yield name, _settings(specific), about(name, cls)
         else:

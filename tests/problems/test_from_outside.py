@@ -114,7 +114,7 @@ def test_a_conjugate_is_not_taken_outside_its_domain(rigorous):
     problem = RegularizedERM([[1.0]], [-1.0], 1.0, Lacking())  # the optimum is 0
     found = certify(problem, Point([-0.5], [1.0]), rigorous)
     assert not found.dual_objective > 0
-    assert "its dual_range must say" in found.reason
+    assert "its dual_range" in found.reason
 
 
 class DoubleHinge(PiecewiseLinear):

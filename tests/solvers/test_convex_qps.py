@@ -155,7 +155,7 @@ def test_a_tolerance_that_cvxopt_fails_at_through_cvxpy_is_made_coarser():
     problem = ConvexQP(F.T @ F, rng.standard_normal(6), A=A, b_eq=A @ np.ones(6), lb=0, ub=3)
     answer = solve(problem, CvxpyQP("CVXOPT", tol=1e-14))
     assert (answer.verdict, answer.claimed) == ("solved", "stopped")
-    assert "failed at tol = 1e-14, and reached" in answer.note
+    assert "failed at tol = 1e-14 and reached" in answer.note
 
 
 def test_an_infinite_side_is_a_row_without_a_constraint():

@@ -46,7 +46,7 @@ def test_an_answer_on_files_is_solved_and_says_what_it_took(planned, files):
     assert near["worker_cpu_seconds"] > 0
     assert near["worker_memory"] > 2**20
     assert other["status"] == "unsupported"
-    assert "name near_rows" in other["reason"]
+    assert "use near_rows" in other["reason"]
 
 
 def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files, tmp_path):

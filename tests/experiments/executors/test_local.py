@@ -109,7 +109,7 @@ def test_a_solver_that_never_yields_has_half_its_limit_more_and_ten_seconds(case
 
 @pytest.mark.parametrize("executor", ["local", "dask"])
 def test_a_number_of_workers_below_1_is_refused(executor):
-    with pytest.raises(ValueError, match="workers: must be 1 or more, got 0"):
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
         EXECUTORS[executor](workers=0)
 
 

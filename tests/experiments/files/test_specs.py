@@ -74,7 +74,7 @@ def test_the_error_of_a_feature_map_is_in_the_record(planned, solver):
         (MOONS, "{name: spectrum, k: 2}", "rows of letter numbers"),
         (MOONS, "set_intersection", "rows of zeros and ones"),
         (MOONS, "weisfeiler_lehman", "rows of graphs have"),
-        (MOONS, "{name: subset, kernel: linear, features: [[2]]}", "column 2 is not there"),
+        (MOONS, "{name: subset, kernel: linear, features: [[2]]}", "column 2 does not exist"),
         ("{name: planted_sets, standardize: true}", "set_intersection", "leave standardize out"),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_label_that_is_no_sign_is_named_by_file_and_row(tmp_path):
 def test_another_solver_is_refused_and_near_rows_named(tmp_path):
     answer = solve(SoftMarginDual(in_files(tmp_path), None), SMO())
     assert answer.status == "unsupported"
-    assert "name near_rows" in answer.reason
+    assert "use near_rows" in answer.reason
 
 
 def test_weights_alone_are_certified_and_predict(tmp_path):

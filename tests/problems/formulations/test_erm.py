@@ -211,7 +211,7 @@ def test_a_precomputed_kernel_gives_the_same_certificate():
     ("change", "message"),
     [
         ({"loss": "hing"}, "loss: must be one of .*, hinge, logistic"),
-        ({"loss": "epsilon_insensitive"}, "with an epsilon"),
+        ({"loss": "epsilon_insensitive"}, "it has an epsilon"),
         ({"loss": Softmax(3)}, "loss: must be one of"),
         ({"lam": 0.0}, "lam: must be"),
         ({"y": TARGETS}, "y: labels must be -1 and"),

@@ -229,7 +229,7 @@ def test_any_solver_of_the_problem_gives_the_same_model(solver):
 
 def test_a_solver_without_a_way_to_the_problem_is_an_error_with_its_reason():
     X, y = IRIS
-    with pytest.raises(ValueError, match="only for the linear kernel"):
+    with pytest.raises(ValueError, match="requires the linear kernel"):
         SVC(solver="dual_coordinate_descent").fit(X, y)
     with pytest.raises(ValueError, match="unknown solver 'smoo'"):
         SVC(solver="smoo").fit(X, y)

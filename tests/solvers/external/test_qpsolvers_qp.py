@@ -89,4 +89,4 @@ def test_quadprog_refuses_a_limit_that_solve_is_given_and_a_linear_program() -> 
     assert "quadprog has no limit on its iterations" in limited.note
     linear = solve(ConvexQP(q=[1.0], lb=0), QPSolversQP("quadprog"))
     assert linear.status is Status.UNSUPPORTED
-    assert "factor of P, which is 0" in linear.note
+    assert "P ≠ 0 with quadprog" in linear.note

@@ -1,14 +1,15 @@
-"""Dual coordinate descent for linear kernels, finished by proximal Newton steps.
+"""Dual coordinate descent for linear kernels, followed by proximal Newton steps.
 
-    min ½‖Mᵀx‖² + pᵀx  s.t. aᵀx = delta (or none), lb ≤ x ≤ ub,   w = Mᵀx kept up to date
-A coordinate step x ← clip(x − g/h, lb, ub) costs one sample (Hsieh et al. 2008). Epochs of them, on
-all samples or on a random sixteenth that predicts the others, find roughly which variables end at which
-bound; the last digits, and degenerate data, would take thousands. Proximal steps solved by Newton's
-method take over there: `descent` holds both, `blocks` and `proximal` have the compiled loops.
+    min ½‖Mᵀx‖² + pᵀx  s.t. aᵀx = delta (or none), lb ≤ x ≤ ub,   w = Mᵀx kept up to date A coordinate
+    step x ← clip(x − g/h, lb, ub) reads one sample (Hsieh et al. 2008). Epochs of such steps, on all
+    samples or on a random sixteenth that predicts the others, find roughly which variables end at which
+    bound; the last digits, and degenerate data, would take thousands of epochs. There proximal steps,
+    solved by Newton's method, take over. `descent` implements both, `blocks` and `proximal` the
+    compiled loops.
 
-Starts at the answer for another C took a third of the cold time on a9a, w8a and ijcnn1 (20 values from
-0.01 to 100), from α scaled with the box half of it. Merging equal samples did not help: a9a has 20%
-fewer rows then, and took 20% longer.
+Starting at the solution for another C took a third of the cold time on a9a, w8a and ijcnn1 (20 values
+from 0.01 to 100); starting from α scaled with the box took half of it. Merging equal samples did not
+help: a9a then has 20 % fewer rows, but took 20 % longer.
 """
 
 from collections.abc import Iterator
@@ -26,15 +27,15 @@ from dualgap.solvers.dual_coordinate_descent.descent import Descent
 from dualgap.solvers.needs import ALL_IN_EQUALITIES, LINEAR, ONE_EQUALITY
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 
-_SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
-_SMALLEST_SAMPLE = 2000
-_SAMPLE_EPOCHS, _SAMPLE_STEPS = 5, 2
-_EPOCHS = 5
-_LOOK = 10  # epochs from one measurement to the next where systems are large
-_LOOKS_BEFORE_LARGE_SYSTEMS = 50  # on farm-ads they halved the Newton steps of 100 epochs
+_SAMPLE_DIVISOR = 16  # the sample has n/16 variables; 8 and 32 were no faster
+_MIN_SAMPLE = 2000  # variables; smaller samples predict too little
+_SAMPLE_STEPS = 2  # proximal steps on the sample
+_EPOCHS = 5  # before the first proximal step, on the sample or on all variables
+_EPOCHS_PER_MEASUREMENT = 10  # before large systems
+_MEASUREMENTS_BEFORE_LARGE_SYSTEMS = 50  # on farm-ads this halved the Newton steps after 100 epochs
 _LARGE_SYSTEM = 1000  # equations
-_COSTLY = 10  # multiplications of a factorisation per entry of X, above which epochs are cheap
-_PATIENCE = 5  # full checks in a row that fail, though no variable was shrunk
+_COSTLY_FACTORISATION = 10  # multiplications per entry of X; above, epochs come first
+_PATIENCE = 5  # consecutive full checks that fail although no variable was shrunk
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,12 @@ class DualCoordinateDescent(Solver):
 
     Attributes
     ----------
-    tol : stop when the maximal violating pair of the box QP is at or below it: LIBSVM's
-        m − M if there is an equality, which the point then meets, and LIBLINEAR's PGmax − PGmin if
-        there is none.
-    gap : stop also when the relative duality gap is at or below it; None never does, and a box with
-        infinite bounds has no gap to go by.
-    max_iter : epochs and Newton steps after which it stops without a claim.
-    seed : of the order of the variables and the choice of the sample.
+    tol : stop when the violation of the maximal violating pair is at most `tol`: LIBSVM's m − M with an
+        equality, which the point then satisfies, and LIBLINEAR's PGmax − PGmin without one.
+    gap : stop also when the relative duality gap is at most `gap`; None disables this. A box with
+        infinite bounds has no gap.
+    max_iter : number of epochs and Newton steps after which to stop without a claim.
+    seed : determines the order of the variables and the sample.
     """
 
     tol: float | None = None
@@ -59,23 +59,23 @@ class DualCoordinateDescent(Solver):
 
     form: ClassVar = BoxQP
     needs: ClassVar = (LINEAR, ONE_EQUALITY, ALL_IN_EQUALITIES)
-    finest_tol: ClassVar = 0.0  # it ends by its gap
+    finest_tol: ClassVar = 0.0  # the gap stops it
     warm_up_size: ClassVar = 32
     warm_up_settings: ClassVar = {"tol": 1e-6, "gap": None}  # fine enough for all loops
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile both systems of Newton steps on sparse rows: which is smaller depends on the data."""
+        """Compile both systems of Newton steps on sparse rows; the data decide which one is smaller."""
         if scipy.sparse.issparse(form.gram.X):
             compile_sparse_systems(form.gram.X)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield after each epoch and each Newton step, after several where they are short.
+        """Yield after each epoch and Newton step, or after several short ones.
 
-        The point changes with whole proximal steps.
+        The point changes only after complete proximal steps.
         """
-        # small products and systems: on busy cores linear algebra on two made w8a ten times slower
+        # products and systems are small: on busy cores, two BLAS threads made w8a ten times slower
         threads = Threads()
         with Pool(threads.count) as pool:
             yield from threads.one_at_a_time(self._points(form, pool))
@@ -83,7 +83,7 @@ class DualCoordinateDescent(Solver):
     def _points(self, form: BoxQP, pool: Pool) -> Iterator[FormPoint]:
         free = np.isinf(form.ub) & (form.p < 0)
         if form.a is None and free.any() and (form.Q.diagonal()[free] == 0).any():
-            # a variable without curvature or upper bound has a falling cost
+            # the cost of a variable without curvature or upper bound falls without limit
             yield FormPoint(form.first_point(), claim="stopped", note=NO_MARGIN)
             return
         state = Descent(
@@ -112,21 +112,21 @@ class DualCoordinateDescent(Solver):
         )
 
     def improvements(self, state: Descent, warm: bool) -> Iterator[None]:
-        """Run the algorithm until the full check is passed, pausing now and then."""
+        """Run the algorithm until the check on all variables passes, pausing now and then."""
         rng = np.random.default_rng(self.seed)
         sample = None if warm else _sample(state, rng)
         if warm:
             state.start_warm()
         elif sample is None:
             large = min(state.x.size, state.w.size) > _LARGE_SYSTEM
-            for _ in range(_LOOKS_BEFORE_LARGE_SYSTEMS if large else 1):
-                yield from state.epochs(_LOOK if large else _EPOCHS, rng)
+            for _ in range(_MEASUREMENTS_BEFORE_LARGE_SYSTEMS if large else 1):
+                yield from state.epochs(_EPOCHS_PER_MEASUREMENT if large else _EPOCHS, rng)
                 state.measure()
                 if self._reached(state):
                     return
             state.lengthen()
         else:
-            yield from sample.epochs(_SAMPLE_EPOCHS, rng)
+            yield from sample.epochs(_EPOCHS, rng)
             for _ in range(_SAMPLE_STEPS):
                 yield from sample.proximal_step()
             state.start_from(sample)
@@ -135,10 +135,10 @@ class DualCoordinateDescent(Solver):
             steps_before = state.count["newton_steps"]
             yield from state.proximal_step()
             idle = state.count["newton_steps"] == steps_before
-            if self._reached(state) or idle:  # judged by the active variables alone
-                watched = state.active.size
+            if self._reached(state) or idle:  # as measured on the active variables only
+                active_before = state.active.size
                 state.measure()
-                failed = failed + 1 if state.active.size == watched else 0
+                failed = failed + 1 if state.active.size == active_before else 0
                 state.stuck |= failed > _PATIENCE and not self._reached(state)
                 yield
 
@@ -147,18 +147,22 @@ class DualCoordinateDescent(Solver):
 
 
 def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:
-    """Return a random sixteenth of a large problem, each variable standing for several; None if small.
+    """Return a random sixteenth of a large problem, with a box 16 times as wide; None if it is small.
 
-    None also where a Newton step's d³ outweighs an epoch: there epochs go first (w8a: 0.12 s for 0.20).
+    None also if a Newton step's d³ outweighs an epoch: then epochs come first (w8a: 0.12 s, not 0.20 s).
     """
     n, block, d = state.x.size, state.block, state.w.size
-    size = n // _SHARE
-    too_small = size < max(_SMALLEST_SAMPLE, 2 * d)
-    if too_small or d**3 > _COSTLY * block.rows.size or not np.isfinite(block.ub).all():
+    size = n // _SAMPLE_DIVISOR
+    too_small = size < max(_MIN_SAMPLE, 2 * d)
+    if (
+        too_small
+        or d**3 > _COSTLY_FACTORISATION * block.rows.size
+        or not np.isfinite(block.ub).all()
+    ):
         return None
     chosen = np.sort(rng.choice(n, size, replace=False))
-    taken = block.take(chosen, n / size)
-    start = np.clip(np.zeros(size), taken.lb, taken.ub)
-    sample = Descent(taken, state.delta, state.equality, start, state.count, pool=state.pool)
+    sampled = block.take(chosen, n / size)
+    start = np.clip(np.zeros(size), sampled.lb, sampled.ub)
+    sample = Descent(sampled, state.delta, state.equality, start, state.count, pool=state.pool)
     sample.sigma *= n / size
     return sample

@@ -1,15 +1,14 @@
-"""A block of the variables of a box QP over a linear Gram matrix: its products, and an epoch on it.
+"""A block of variables of a box QP over a linear Gram matrix: products, and an epoch on it.
 
-Variable k stands for the vector mₖ = signₖ·x_row(k) of one sample, so that Q = MMᵀ is never formed:
-with w = Mᵀx the gradient is Mw + p. A block holds all variables, a random sample of them, or those
-that may still move. Each loop is compiled once for dense rows and for CSR rows alike.
+Variable k is the coefficient of mₖ = signₖ·x_row(k), a signed sample, so Q = MMᵀ is never formed: with
+w = Mᵀx the gradient is Mw + p. A block holds all variables, a random sample of them, or those that may
+still move. Each loop is compiled once for dense rows and for CSR rows alike.
 
-An epoch is one of dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3): each variable
-in turn goes to its own minimum in the box, x ← clip(x − g/h, lb, ub), and w = Mᵀx follows. The equality
-is an augmented Lagrangian (Hestenes 1969): with t = aᵀx − delta,
-    g = mᵀw + p + a·(ν + ρt),   h = mᵀm + ρa²,   and ν ← ν + ρt after each epoch,
-as if the samples had one more feature √ρ·a. With ρ about the mean of mᵀm this takes no more epochs
-than the problem without the equality.
+An epoch is one of dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3): each
+variable in turn moves to its minimum in the box, x ← clip(x − g/h, lb, ub), and w = Mᵀx is updated. The
+equality is treated by an augmented Lagrangian (Hestenes 1969): with t = aᵀx − delta, g = mᵀw + p + a·(ν
++ ρt),   h = mᵀm + ρa²,   and ν ← ν + ρt after each epoch, as if the samples had an additional feature
+√ρ·a. With ρ about the mean of mᵀm this takes no more epochs than the problem without the equality.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from dualgap.problems.gram.threads import READING, Pool
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
 
-_CACHED = 1024  # rows whose matrix Z stays in the second-level cache
+_ROWS_PER_BATCH = 1024  # rows whose matrix Z stays in the second-level cache
 ALONE = Pool(1)
 
 
 class VariableBlock(NamedTuple):
-    """Some of the variables: their rows, and their entries of p, a, lb, ub and the diagonal of Q."""
+    """Some variables: their rows, and their entries of p, a, lb, ub and the diagonal of Q."""
 
     rows: Rows
     row_of: Indices
@@ -43,15 +42,15 @@ class VariableBlock(NamedTuple):
 
     @property
     def reading(self) -> int:
-        """What reading the variables' rows takes, in multiplications."""
+        """The cost of reading the variables' rows, in multiplications."""
         samples = max(1, self.rows.dense.shape[0], self.rows.indptr.size - 1)
         return int(READING * self.rows.size / samples * self.sign.size)
 
     def take(self, chosen: Indices, weight: float = 1.0) -> VariableBlock:
-        """Return the chosen variables, each standing for `weight` of them: a box that much wider."""
+        """Return the chosen variables, with their boxes multiplied by `weight`."""
         row_of, sign, p, a, lb, ub, diagonal = (v[chosen] for v in self[1:])
-        taken = (row_of, sign, p, a, weight * lb, weight * ub, diagonal)
-        return VariableBlock(self.rows, *(read_only(v) for v in taken))
+        vectors = (row_of, sign, p, a, weight * lb, weight * ub, diagonal)
+        return VariableBlock(self.rows, *(read_only(v) for v in vectors))
 
 
 def compile_sparse_systems(X: Any) -> None:
@@ -64,7 +63,7 @@ def compile_sparse_systems(X: Any) -> None:
 
 
 def whole(form: BoxQP) -> VariableBlock:
-    """Return all variables of `form`; `a` is 0 where it has no equality."""
+    """Return all variables of `form`; `a` is 0 if it has no equality."""
     rows = as_rows(form.gram.X)
     a = np.zeros(form.n) if form.a is None else form.a
     index, sign = form.Q.index, form.Q.sign
@@ -86,10 +85,10 @@ def epoch(
 ) -> tuple[int, float, float, float]:
     """Visit the variables in `order`; return how many stay, the extreme projected gradients, and t.
 
-    x, w and the order change in place: those that stay come first. A variable at a bound leaves if
-    its gradient holds it there by more than last epoch's extremes `high` and `low`.
+    x, w and `order` are updated in place: those that stay come first. A variable at a bound is dropped
+    if its gradient holds it there by more than the last epoch's extremes `high` and `low`.
     """
-    stay, most, least = 0, 0.0, 0.0
+    stay, highest, lowest = 0, 0.0, 0.0
     for k in range(order.size):
         i = order[k]
         row, sign, a = int(block.row_of[i]), float(block.sign[i]), float(block.a[i])
@@ -101,8 +100,8 @@ def epoch(
         order[stay] = i
         stay += 1
         projected = 0.0 if (old <= lb and g > 0.0) or (old >= ub and g < 0.0) else g
-        most = projected if projected > most else most
-        least = projected if projected < least else least
+        highest = projected if projected > highest else highest
+        lowest = projected if projected < lowest else lowest
         if projected != 0.0:
             goal = old - g / h if h > 0.0 else ub if g < 0.0 else lb
             goal = lb if goal < lb else ub if goal > ub else goal
@@ -111,7 +110,7 @@ def epoch(
             if change != 0.0:
                 t += a * change
                 add(block.rows, row, sign * change, w)
-    return stay, most, least, t
+    return stay, highest, lowest, t
 
 
 def scores(block: VariableBlock, w: Vector, bias: float, pool: Pool = ALONE) -> Vector:
@@ -138,12 +137,12 @@ def combine(block: VariableBlock, x: Vector, w: Vector, pool: Pool = ALONE) -> f
     parts = dict[int, tuple[Vector, float]]()
 
     def add_part(first: int, last: int) -> None:
-        own = np.zeros(w.size)
-        parts[first] = own, _combine(block, x, own, first, last)
+        partial = np.zeros(w.size)
+        parts[first] = partial, _combine(block, x, partial, first, last)
 
     pool.run(add_part, x.size, block.reading)
     total = 0.0
-    for first in sorted(parts):  # in any order sums would be rounded in another way
+    for first in sorted(parts):  # a fixed order makes rounding reproducible
         w += parts[first][0]
         total += parts[first][1]
     return total
@@ -160,17 +159,17 @@ def _combine(block: VariableBlock, x: Vector, w: Vector, first: int, last: int) 
 
 
 def dense_normal_matrix(block: VariableBlock, root: Vector, extra: Vector, pool: Pool) -> Block:
-    """Return ZᵀZ for dense rows, with Z = [diag(root)·M, extra], some rows at a time in the cache."""
+    """Return ZᵀZ for dense rows, with Z = [diag(root)·M, extra], in cache-sized batches of rows."""
     dense, scale, d = block.rows.dense, block.sign * root, block.rows.features
     parts = dict[int, Block]()
 
     def add_part(first: int, last: int) -> None:
-        total, Z = np.zeros((d + 1, d + 1)), np.empty((_CACHED, d + 1))
-        for low in range(first, last, _CACHED):
-            some = slice(low, min(low + _CACHED, last))
-            Z = Z[: some.stop - low]
-            np.multiply(dense[block.row_of[some]], scale[some, None], out=Z[:, :d])
-            Z[:, d] = extra[some]
+        total, Z = np.zeros((d + 1, d + 1)), np.empty((_ROWS_PER_BATCH, d + 1))
+        for low in range(first, last, _ROWS_PER_BATCH):
+            batch = slice(low, min(low + _ROWS_PER_BATCH, last))
+            Z = Z[: batch.stop - low]
+            np.multiply(dense[block.row_of[batch]], scale[batch, None], out=Z[:, :d])
+            Z[:, d] = extra[batch]
             total += Z.T @ Z
         parts[first] = total
 
@@ -179,7 +178,7 @@ def dense_normal_matrix(block: VariableBlock, root: Vector, extra: Vector, pool:
 
 
 def normal_matrix(block: VariableBlock, weight: Vector, size: int) -> Block:
-    """Return the lower half of Σ weightⱼ·mⱼmⱼᵀ for CSR rows, as leading block of (size, size)."""
+    """Return the lower triangle of Σ weightⱼ·mⱼmⱼᵀ for CSR rows, as leading block of (size, size)."""
     H: Block = np.zeros((size, size))
     _add_squares(block, weight, H)
     return H
@@ -198,10 +197,10 @@ def _add_squares(block: VariableBlock, weight: Vector, H: Block) -> None:
 
 
 def row_products(block: VariableBlock, weight: Vector, d: int) -> Block:
-    """Return the lower half of [weightᵢ·weightⱼ·mᵢᵀmⱼ] for CSR rows in d features.
+    """Return the lower triangle of [weightᵢ·weightⱼ·mᵢᵀmⱼ] for CSR rows in d features.
 
-    Each row meets the rows before it in its features' lists, so that a pair of samples costs what
-    the two have in common: a fifth of the time of SciPy's product on text.
+    Rows are looked up in lists per feature, so that a pair of samples costs only their common features:
+    a fifth of the time of SciPy's product on text.
     """
     K, scale = np.zeros((weight.size, weight.size)), weight * block.sign
     sizes = np.diff(block.rows.indptr.astype(np.int64))
@@ -216,7 +215,7 @@ def _add_products(
     block: VariableBlock, scale: Vector, start: Indices, end: Indices, sample: Any, entry: Vector,
     K: Block,
 ) -> None:  # fmt: skip
-    """Add the products to K; a feature's entries are listed from `start` to `end`, both 0 at first."""
+    """Add the products to K; `start` and `end`, 0 at first, delimit the entries of each feature."""
     rows, total = block.rows, 0
     for j in range(scale.size):
         i = block.row_of[j]

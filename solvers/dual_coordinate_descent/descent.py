@@ -1,10 +1,10 @@
-"""The point x of a block of a box QP, with what follows from it, and the two ways to improve it.
+"""The point x of a block of a box QP, its derived quantities, and the two ways to improve it.
 
-Coordinate descent (`epoch`) is cheap and finds roughly where every variable ends; there it converges
-linearly. Proximal steps (`proximal_step`) then converge faster than linearly, for each is solved by
-Newton's method on all free variables at once and weakens the proximal term: x ← the minimum with
-Σ (xₖ − cₖ)²·Qₖₖ/(2σ) added, σ growing (Rockafellar 1976). An equality aᵀx = delta is held by an
-augmented Lagrangian in both.
+Coordinate descent (`epoch`) cheaply finds roughly where every variable ends, but converges only
+linearly. Proximal steps (`proximal_step`) then converge superlinearly, as each is solved by Newton's
+method on all free variables at once and weakens the proximal term: x ← the minimum with Σ (xₖ −
+cₖ)²·Qₖₖ/(2σ) added, with growing σ (Rockafellar 1976). Both treat an equality aᵀx = delta by an
+augmented Lagrangian.
 """
 
 from collections import Counter
@@ -26,37 +26,37 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
 )
 from dualgap.solvers.dual_coordinate_descent.proximal import ProximalStep
 
-_FIRST_SIGMA = 10.0
-_REACH = 0.1  # times `across`: how much longer the first step from a sample's prediction is
-_INSIDE = 8  # times as many variables as features may be inside the box in a first step
-_NEIGHBOURS = 8  # that stay together in the order of an epoch: half the time of w8a's epochs
-_ENTRIES_BEFORE_PAUSE = 2**21  # of X, some 10 ms
-_MOST_STEPS_BEFORE_PAUSE = 100  # of four samples some milliseconds
+_FIRST_SIGMA = 10.0  # of the first proximal step
+_PREDICTION_STEP = 0.1  # first σ after a sample's prediction, relative to `across`
+_MAX_FREE_RATIO = 8  # free variables per feature in a first step
+_NEIGHBOURS = 8  # adjacent variables visited together in an epoch: halves the time on w8a
+_ENTRIES_BEFORE_PAUSE = 2**21  # entries of X read between two pauses: about 10 ms
+_MAX_STEPS_PER_PAUSE = 100  # a few milliseconds for four samples
 _GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
-_LARGEST_SIGMA = 1e6  # times Qₖₖ·(ub − lb) where that is over 1; beyond it σ only adds rounding
-_LARGEST_RHO = 100.0  # times the first
-_SETBACK = 25.0  # of σ when shrunk variables turn out to violate
-_SMALLEST_SIGMA = 1e-6
-_NEWTON_STEPS = 50
-_NEAR = 0.5  # how far a score may be from 0, relative to the last change of scores, to be watched
-_SURE = 0.25  # a score from which a start at the lower bound is shrunk, relative to their mean
-_SPREAD = 1.0  # of a predicted variable: the scores, relative to their mean, where it is inside
+_MAX_SIGMA = 1e6  # relative to `across`; above, σ only adds rounding
+_MAX_RHO_RATIO = 100.0  # largest ρ relative to the first
+_SETBACK = 25.0  # divides σ when shrunk variables turn out to violate
+_MIN_SIGMA = 1e-6  # below, the method is stuck
+_MAX_NEWTON_STEPS = 50  # per proximal step
+_WATCH_RATIO = 0.5  # variables with scores up to this, relative to the last change, stay active
+_SURE_SCORE_RATIO = 0.25  # relative to the mean score; above, a start at the lower bound is shrunk
+_FREE_SCORE_RATIO = 1.0  # range of scores, relative to their mean, predicted to be free
 
 
 class Descent:
-    """A feasible start, and what the two methods keep up to date.
+    """The current point and the quantities that both methods update.
 
     Attributes
     ----------
     x, w, t : the point, Mᵀx and aᵀx − delta. nu : the multiplier of the equality.
     count : "epochs" and "newton_steps" so far.
-    unit : what the duality gap is relative to; None for the dual objective.
-    reach : 1/(Qₖₖ + ρaₖ²), the scale of steps. across : Qₖₖ·(ub − lb) on average, if it is over 1.
-    active : the variables that may still move. may_shrink : whether they may become fewer.
-    violation, gap : as of the last measurement, the violating pair and the relative duality gap.
-    stuck : whether the last proximal step could not be solved with any σ.
-    pool : the threads that share long loops.
-    between_pauses : how many epochs or Newton steps, if they are short, are not worth a pause.
+    unit : scale of the relative duality gap; None for the dual objective.
+    reach : 1/(Qₖₖ + ρaₖ²), the scale of steps. across : mean of Qₖₖ·(ub − lb), at least 1.
+    active : the variables that may still move. may_shrink : whether their number may decrease.
+    violation, gap : last measured violation and relative duality gap.
+    stuck : whether the last proximal step could not be solved for any σ.
+    pool : threads that share long loops.
+    between_pauses : number of epochs or Newton steps between two pauses, above 1 if they are short.
     """
 
     def __init__(
@@ -76,28 +76,28 @@ class Descent:
         width = block.ub - block.lb
         width = float(width[np.isfinite(width)].mean()) if np.isfinite(width).any() else np.inf
         self.w = np.zeros(block.rows.features)
-        # ν has to move by about |p| where x moves by about its width, however small that is
-        least_rho = float(np.abs(block.p).mean()) / width if width > 0 else 0.0
-        self.rho = max(curvature, least_rho) if equality else 0.0
-        self.largest_rho = _LARGEST_RHO * self.rho
+        # ν must be able to move by about |p| when x moves by the width of its box, however small
+        min_rho = float(np.abs(block.p).mean()) / width if width > 0 else 0.0
+        self.rho = max(curvature, min_rho) if equality else 0.0
+        self.largest_rho = _MAX_RHO_RATIO * self.rho
         diagonal = np.where(block.diagonal > 0, block.diagonal, curvature)
         self.reach = 1.0 / (diagonal + self.rho * block.a**2)
         self.across = max(1.0, curvature * width) if np.isfinite(width) else 1.0
         self.nu, self.sigma, self.may_shrink = 0.0, _FIRST_SIGMA, True
-        self.largest_sigma = _LARGEST_SIGMA * self.across
+        self.largest_sigma = _MAX_SIGMA * self.across
         self.active = np.arange(x.size)
         self.guess: Vector | None = None
         self.violation = self.gap = np.inf
         self.stuck = False
         multiplications = block.rows.size + min(x.size, self.w.size) ** 3
         pause = int(_ENTRIES_BEFORE_PAUSE / 8 / multiplications)
-        self.between_pauses = min(max(1, pause), _MOST_STEPS_BEFORE_PAUSE)
+        self.between_pauses = min(max(1, pause), _MAX_STEPS_PER_PAUSE)
         self._recompute()
 
     def epochs(self, number: int, rng: np.random.Generator) -> Iterator[None]:
-        """Run epochs of coordinate descent, each in a fresh order of what did not shrink away.
+        """Run epochs of coordinate descent, each in a new random order of the remaining variables.
 
-        A long epoch also pauses on its way, so that limits of time hold.
+        Long epochs also pause in between, so that time limits hold.
         """
         entries = max(1.0, self.block.rows.size / self.x.size)
         pause = max(1, int(_ENTRIES_BEFORE_PAUSE / entries))
@@ -110,11 +110,11 @@ class Descent:
             staying: list[Indices] = []
             for first in range(0, order.size, pause):
                 turn = order[first : first + pause]
-                stay, most, least, self.t = epoch(
+                stay, highest, lowest, self.t = epoch(
                     self.block, turn, self.x, self.w, self.t, self.nu, self.rho, *bounds
                 )
                 staying.append(turn[:stay])
-                high, low = max(high, most), min(low, least)
+                high, low = max(high, highest), min(low, lowest)
                 if first + pause < order.size:
                     yield
             order = np.concatenate([order[:0], *staying])
@@ -139,7 +139,7 @@ class Descent:
             self.pool,
         )
         before = step.u
-        for _ in step.run(_NEWTON_STEPS):
+        for _ in step.run(_MAX_NEWTON_STEPS):
             self.count["newton_steps"] += 1
             yield
         if step.solved:
@@ -149,22 +149,22 @@ class Descent:
         else:
             self.guess = None
             self.sigma /= _GROWTH**2
-            self.stuck = self.sigma < _SMALLEST_SIGMA
+            self.stuck = self.sigma < _MIN_SIGMA
 
     def measure(self) -> None:
-        """Measure violation and gap on all variables, and let the violating ones be active."""
+        """Measure violation and gap on all variables, and activate the violating ones."""
         self.balance()
         r = self._measure(self.block, self.x, self._scores(self.w) + self.block.p)
         held = np.where(r >= 0, self.x <= self.block.lb, self.x >= self.block.ub)
         held[self.active] = False
         active = np.flatnonzero(~held)
         if active.size > self.active.size:
-            self.sigma = max(self.sigma / _SETBACK, _FIRST_SIGMA)  # newcomers have far to go
-            self.may_shrink = False  # or some come and go: a regression took 450 steps for 110
+            self.sigma = max(self.sigma / _SETBACK, _FIRST_SIGMA)  # new variables have far to go
+            self.may_shrink = False  # avoids cycles: a regression took 450 steps instead of 110
         self.active = active
 
     def balance(self) -> None:
-        """Meet the equality exactly, if that is possible by the variables inside the box alone."""
+        """Satisfy the equality exactly, by moving free variables only if possible."""
         block = self.block
         if self.equality:
             free = np.flatnonzero((self.x > block.lb) & (self.x < block.ub))
@@ -177,44 +177,45 @@ class Descent:
         self._recompute()
 
     def start_from(self, sample: Self) -> None:
-        """Predict x from a sample's w: at a bound, but where the score is near 0."""
+        """Predict x from a sample's w: at a bound unless the score is near 0."""
         block, self.nu, self.guess = self.block, sample.nu, sample.w
         u = self._scores(sample.w) + block.p + self.nu * block.a
-        width = _SPREAD * float(np.abs(u).mean()) or 1.0
-        self.sigma *= max(1.0, _REACH * self.across)  # three times as fast on 100,000 x 50, C = 100
+        width = _FREE_SCORE_RATIO * float(np.abs(u).mean()) or 1.0
+        # a longer first step was three times as fast on 100,000 x 50 with C = 100
+        self.sigma *= max(1.0, _PREDICTION_STEP * self.across)
         inside = 0.5 * (block.lb + block.ub) - (block.ub - block.lb) * (0.5 / width) * u
         self.x = project(inside, block.lb, block.ub, block.a if self.equality else None, self.delta)
         self._recompute()
 
     def lengthen(self) -> None:
-        """Make the first step so long that few variables stay inside the box.
+        """Increase σ until few variables stay inside the box in the first step.
 
-        It costs a Newton step less then: 20,000 samples in 100 features took a third of the time.
+        This saves Newton steps: 20,000 samples with 100 features took a third of the time.
         """
-        block, most = self.block, _INSIDE * self.w.size
+        block, max_free = self.block, _MAX_FREE_RATIO * self.w.size
         u = self._scores(self.w) + block.p + self.nu * block.a
         while self.sigma < _FIRST_SIGMA * self.across:
             goal = self.x - self.sigma * self.reach * u
-            if np.count_nonzero((goal > block.lb) & (goal < block.ub)) <= most:
+            if np.count_nonzero((goal > block.lb) & (goal < block.ub)) <= max_free:
                 return
             self.sigma *= _GROWTH
 
     def start_warm(self) -> None:
-        """Start from the solution of a similar problem; its box may have been another.
+        """Start from the solution of a similar problem, whose box may differ.
 
-        The first step has to reach across the new box: with σ in proportion to it, and what is
-        surely at its lower bound shrunk, 20 values of C on a9a took 0.38 s for 0.69 (cold: 1.1). A
-        feasible x is taken as it is; one product gives both ν and the first measurement.
+        The first step must be able to cross the new box: with σ proportional to it, and variables
+        surely at their lower bound shrunk, 20 values of C on a9a took 0.38 s instead of 0.69 s (cold:
+        1.1 s). A feasible x is not changed; one product gives both ν and the first measurement.
         """
         self.sigma *= self.across
         block, width = self.block, self.block.ub - self.block.lb
         g = self._scores(self.w) + block.p
-        # the ν of least gap, whichever box x is from
+        # the ν of smallest gap, independent of x
         if self.equality and np.isfinite(width).all():
             constant = self.delta - float(block.a @ block.lb)
             self.nu = middle(*best_multiplier(g, block.a, width, constant))
         r = self._measure(block, self.x, g)
-        sure = (self.x <= self.block.lb) & (r > _SURE * np.abs(r).mean())
+        sure = (self.x <= self.block.lb) & (r > _SURE_SCORE_RATIO * np.abs(r).mean())
         self.active = np.flatnonzero(~sure)
 
     def _scores(self, w: Vector) -> Vector:
@@ -222,14 +223,14 @@ class Descent:
         return scores(self.block, w, 0.0, self.pool)
 
     def _recompute(self) -> None:
-        """Compute w and t afresh: updates leave rounding errors."""
+        """Recompute w and t, without the rounding errors of updates."""
         self.w = np.zeros(self.w.size)
         self.t = combine(self.block, self.x, self.w, self.pool) - self.delta
 
     def _accept(self, step: ProximalStep, before: Vector) -> None:
-        """Move to the answer of a proximal step, and shrink variables that will hardly move any more.
+        """Move to the result of a proximal step, and shrink variables that will hardly move again.
 
-        The check on all variables finds those that were shrunk too early; shrinking made later steps up
+        The check on all variables finds those that were shrunk too early; shrinking makes later steps up
         to ten times cheaper.
         """
         active, d = self.active, self.w.size
@@ -239,14 +240,15 @@ class Descent:
             self.t = float(step.target[-1] / np.sqrt(self.rho))
             self.nu += float(np.sqrt(self.rho) * step.v[-1])
         self._measure(step.block, step.x, scores(step.block, self.w, 0.0, self.pool) + step.block.p)
-        if self.may_shrink:  # what is far from 0 by its last change, in units of the sample's norm
+        if self.may_shrink:  # by scores and their last change, relative to the sample norms
             norm = np.sqrt(self.reach[active])
-            near = np.abs(step.u) * norm <= _NEAR * (np.abs(step.u - before) * norm).max(initial=0)
-            near[step.free] = True
-            self.active = active[near]
+            change = (np.abs(step.u - before) * norm).max(initial=0)
+            staying = np.abs(step.u) * norm <= _WATCH_RATIO * change
+            staying[step.free] = True
+            self.active = active[staying]
 
     def _measure(self, block: VariableBlock, x: Vector, g: Vector) -> Vector:
-        """Measure violation and gap on a block of gradient g; return that of the Lagrangian."""
+        """Measure violation and gap on a block with gradient g; return the Lagrangian's gradient."""
         below, above = x - block.lb, block.ub - x
         self.violation = violating_pair(g, block.a if self.equality else None, below, above)
         r = g + self.nu * block.a

@@ -3,10 +3,10 @@
     min ½‖Mᵀx‖² + pᵀx + Σ (xₖ − cₖ)²/(2sₖ)   s.t. lb ≤ x ≤ ub
 has the dual  max −½‖v‖² + Σ min over xₖ,  where the best x is x(v) = clip(c − s∘u, lb, ub) with
 u = Mv + p. Its gradient is Mᵀx(v) − v and its Hessian −(I + M_FᵀS_F M_F) with F the variables
-strictly inside the box. A Newton step solves min(|F|, d) equations however many variables change
-sides, and the concave, piecewise quadratic dual is searched along it (Qi & Sun 1993; for support
-vector machines Yan & Li 2020). ½‖Mᵀx(v) − v‖² is the exact duality gap of the step: once that is a
-tenth of the distance term the step is good enough, for the objective has gone down.
+strictly inside the box. A Newton step solves min(|F|, d) equations, however many variables change sides,
+followed by a line search on the concave, piecewise quadratic dual (Qi & Sun 1993; for support vector
+machines Yan & Li 2020). ½‖Mᵀx(v) − v‖² is the exact duality gap of the step: once it is a tenth of the
+distance term, the step is accurate enough, as the objective has decreased.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,27 +30,28 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
 )
 from dualgap.solvers.numerics.rows import FAST
 
-_ACCURACY = 0.1  # of a step's gap, as a share of its distance term
-_ROUNDING = 1e-24  # of ‖v‖²: a gap this small is rounding
-_SLOPE = 0.1  # the search along a Newton direction ends at this share of the first slope
-_SEARCH_STEPS = 20
-_LARGE = 500  # equations from which a float32 factor is tried first
-_LARGEST_FLOAT32 = 1e30  # no entry of a semidefinite matrix is larger than its diagonal's largest
-_REFINEMENTS, _REFINED = 5, 1e-10  # with 1e-6 farm-ads took twice the Newton steps
+_GAP_RATIO = 0.1  # gap of a solved step, relative to its distance term
+_GAP_ROUNDING = 1e-24  # relative to ‖v‖²: a gap this small is rounding
+_SLOPE_RATIO = 0.1  # the line search ends at this slope, relative to the first
+_MAX_SEARCH_STEPS = 20  # per line search
+_LARGE = 500  # equations; from here on a float32 factor is tried first
+_MAX_FLOAT32 = 1e30  # largest diagonal entry, which bounds all entries, for a float32 factor
+_MAX_REFINEMENTS = 5  # of a float32 factor's solution
+_REFINED_RTOL = 1e-10  # residual; with 1e-6 farm-ads took twice the Newton steps
 
 
 class ProximalStep:
-    """One proximal step; under an equality its samples have one more feature √ρ·a.
+    """One proximal step; with an equality its samples have an additional feature √ρ·a.
 
     Parameters
     ----------
     block : the k variables. centre, step : c and s, shape (k,).
-    w : Mᵀc (d,), and √ρ·(aᵀc − delta) as last entry if ρ > 0. v : where to start, of the same shape.
+    w : Mᵀc (d,), and √ρ·(aᵀc − delta) as last entry if ρ > 0. v : the start, of the same shape.
     nu, rho : the multiplier of the equality and its penalty, both 0 without an equality.
 
     Attributes
     ----------
-    x : x(v) (k,). target : what w is at x. u : the scores Mv + p + ν·a. free : the indices F.
+    x : x(v) (k,). target : w at x. u : the scores Mv + p + ν·a. free : the indices F.
     solved : whether v is accurate enough.
     """
 
@@ -73,9 +74,9 @@ class ProximalStep:
         self._respond()
 
     def run(self, max_steps: int) -> Iterator[None]:
-        """Take one Newton step, and more until the step is solved or cannot be; pause after each."""
-        for taken in range(max_steps):
-            if (self.solved and taken > 0) or not self.residual.any():
+        """Take one Newton step or more, until the step is solved or fails; pause after each."""
+        for count in range(max_steps):
+            if (self.solved and count > 0) or not self.residual.any():
                 return
             try:
                 direction = self._newton_direction()
@@ -90,11 +91,11 @@ class ProximalStep:
         return scores(block, v, bias, self.pool)
 
     def _respond(self) -> None:
-        """Bring x, F and the dual's gradient up to date with u."""
+        """Update x, F and the gradient of the dual for the current u."""
         block = self.block
         self.x, free = np.empty(self.u.size), np.empty(self.u.size, np.int64)
-        given = self.centre, self.step, self.u, block.lb, block.ub
-        count, distance = _respond(*given, self.x, free)
+        arguments = self.centre, self.step, self.u, block.lb, block.ub
+        count, distance = _respond(*arguments, self.x, free)
         self.free = free[:count].copy()
         self.target = self.w.copy()
         t = combine(block, self.x - self.centre, self.target, self.pool)
@@ -102,29 +103,29 @@ class ProximalStep:
             self.target[-1] += self.weight * t
         self.residual = self.target - self.v
         gap = 0.5 * float(self.residual @ self.residual)
-        self.solved = gap <= _ACCURACY * distance + _ROUNDING * float(self.v @ self.v)
+        self.solved = gap <= _GAP_RATIO * distance + _GAP_ROUNDING * float(self.v @ self.v)
 
     def _newton_direction(self) -> Vector:
-        """Return (I + ZᵀZ)⁻¹·residual for Z = S_F^½·M_F, by the smaller of two systems.
+        """Return (I + ZᵀZ)⁻¹·residual for Z = S_F^½·M_F, by solving the smaller of two systems.
 
-        (I + ZᵀZ)⁻¹ = I − Zᵀ(I + ZZᵀ)⁻¹Z. Of either matrix the lower half counts.
+        (I + ZᵀZ)⁻¹ = I − Zᵀ(I + ZZᵀ)⁻¹Z. Only the lower triangle of either matrix is computed.
         """
         free, root = self.block.take(self.free), np.sqrt(self.step[self.free])
-        extra = self.weight * free.a * root  # Z's last column, under an equality
+        extra = self.weight * free.a * root  # Z's last column, with an equality
         if free.sign.size == 0:
             return self.residual
         dense, size = free.rows.dense, self.v.size
         if free.sign.size >= size:
             if dense.size > 0:
                 H = dense_normal_matrix(free, root, extra, self.pool)[:size, :size]
-                return _solved(np.ascontiguousarray(H), self.residual)
+                return _solve_shifted(np.ascontiguousarray(H), self.residual)
             H = normal_matrix(free, root**2, size)
             if self.equality:
                 across = np.zeros(size)
                 combine(free, root * extra, across)
                 across[-1] = extra @ extra
                 H[-1] = across
-            return _solved(H, self.residual)
+            return _solve_shifted(H, self.residual)
         if dense.size > 0:
             Z = dense[free.row_of] * (free.sign * root)[:, None]
             K = Z @ Z.T
@@ -132,7 +133,7 @@ class ProximalStep:
             K = row_products(free, root, self.d)
         if self.equality:
             K += np.multiply.outer(extra, extra)
-        y = root * _solved(K, root * self._scores(free, self.residual))
+        y = root * _solve_shifted(K, root * self._scores(free, self.residual))
         direction = self.residual.copy()
         t = combine(free, -y, direction)
         if self.equality:
@@ -140,7 +141,7 @@ class ProximalStep:
         return direction
 
     def _search(self, direction: Vector) -> None:
-        """Move v along the direction, at most by all of it, to where the dual is about highest."""
+        """Move v along the direction, by at most a full step, to about the maximum of the dual."""
         block = self.block
         change = self._scores(block, direction)
         constant = float((self.w - self.v) @ direction)
@@ -156,18 +157,18 @@ class ProximalStep:
 
 
 def _falling_root(slope: Callable[[float], float], first: float) -> float:
-    """Return a step_size in (0, 1] where |slope| is below a tenth of `first`, its value at 0; else 1."""
+    """Return a step size in (0, 1] with |slope| at most a tenth of `first`, its value at 0; or 1."""
     low, high, at_low, at_high = 0.0, 1.0, first, slope(1.0)
-    if at_high >= -_SLOPE * first:
+    if at_high >= -_SLOPE_RATIO * first:
         return 1.0
     step_size = 1.0
-    for k in range(_SEARCH_STEPS):
-        bisect = k % 3 == 2  # the secant alone may creep
+    for k in range(_MAX_SEARCH_STEPS):
+        bisect = k % 3 == 2  # the secant alone may converge slowly
         step_size = (
             0.5 * (low + high) if bisect else low + (high - low) * at_low / (at_low - at_high)
         )
         now = slope(step_size)
-        if abs(now) <= _SLOPE * first:
+        if abs(now) <= _SLOPE_RATIO * first:
             break
         if now > 0:
             low, at_low = step_size, now
@@ -176,24 +177,24 @@ def _falling_root(slope: Callable[[float], float], first: float) -> float:
     return step_size
 
 
-def _solved(A: Block, right: Vector) -> Vector:
-    """Return (I + A)⁻¹·right for a semidefinite A, of which the lower half counts; A is spent.
+def _solve_shifted(A: Block, right: Vector) -> Vector:
+    """Return (I + A)⁻¹·right for a semidefinite A given by its lower triangle; A is overwritten.
 
-    Large systems by a float32 factor and refinement, where A's condition allows it: on farm-ads, with
-    1500 equations a step, it took half the time of a float64 factor.
+    Large systems use a float32 factor and refinement if A's condition permits: on farm-ads, with 1500
+    equations per step, this took half the time of a float64 factor.
     """
     A.flat[:: right.size + 1] += 1.0
-    upper = A.T  # as LAPACK stores matrices, which saves it a copy
-    if right.size >= _LARGE and upper.diagonal().max() <= _LARGEST_FLOAT32:
+    upper = A.T  # in LAPACK's storage order, which avoids a copy
+    if right.size >= _LARGE and upper.diagonal().max() <= _MAX_FLOAT32:
         with suppress(LinAlgError):
             factor = cho_factor(upper.astype(np.float32), overwrite_a=True, check_finite=False)
             y, residual = np.zeros(right.size), right
-            for _ in range(_REFINEMENTS):
-                scale = float(np.abs(residual).max()) or 1.0  # float32 has a short range
+            for _ in range(_MAX_REFINEMENTS):
+                scale = float(np.abs(residual).max()) or 1.0  # float32 has a small range
                 scaled = (residual / scale).astype(np.float32)
                 y += scale * cho_solve(factor, scaled, check_finite=False).astype(np.float64)
                 residual = right - dsymv(1.0, upper, y)
-                if np.linalg.norm(residual) <= _REFINED * np.linalg.norm(right):
+                if np.linalg.norm(residual) <= _REFINED_RTOL * np.linalg.norm(right):
                     return y
     factor = cho_factor(upper, overwrite_a=True, check_finite=False)
     return cho_solve(factor, right, check_finite=False)
@@ -203,10 +204,7 @@ def _solved(A: Block, right: Vector) -> Vector:
 def _respond(
     c: Vector, s: Vector, u: Vector, lb: Vector, ub: Vector, x: Vector, free: Indices
 ) -> tuple[int, float]:
-    """Write x = clip(c − s∘u, lb, ub) and the indices strictly inside; return their number.
-
-    And ½Σ(x − c)²/s.
-    """
+    """Write x = clip(c − s∘u, lb, ub) and the free indices; return their number and ½Σ(x − c)²/s."""
     count, distance = 0, 0.0
     for k in range(c.size):
         goal, low, high = c[k] - s[k] * u[k], lb[k], ub[k]

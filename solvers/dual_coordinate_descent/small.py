@@ -1,10 +1,10 @@
-"""Coordinate descent and Newton steps in one compiled call, for dense samples of few features.
+"""Coordinate descent and Newton steps in one compiled call, for dense samples with few features.
 
-    min ½‖Xᵀz‖² + qᵀz + Σ tubeᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date
-Epochs find which variables are free; Newton's step then moves all of them to the minimum on their face
-(`dualgap.solvers.numerics.subspace`). They take turns until the violation is at most `fine`, or as near
-as float64 leads.
-What `descent` does for large samples takes longer to begin than this takes to end.
+min ½‖Xᵀz‖² + qᵀz + Σ tubeᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date Epochs find which
+variables are free; a Newton step then moves all of these to the minimum on their face
+(`dualgap.solvers.numerics.subspace`). They alternate until the violation is at most `fine`, or as
+small as float64 permits. The method for large samples (`descent`) takes longer to start than this
+takes in total.
 """
 
 import numba
@@ -12,15 +12,15 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
-from dualgap.solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
+from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import free_variables, on_one_side, violation_of
 from dualgap.solvers.smo.variables import Terms
 
-_FLAT = 1e-100  # in place of the curvature of a sample of zeros, which goes to a bound
-_PATIENCE = 20  # turns without halving the violation
-_EPOCHS = 20  # between two Newton steps
-_OF_ENTRY = 4e-10  # seconds in an epoch for each entry of X; a Newton step may take as long ...
-_LEAST_SECONDS = 1e-4  # ... and so long in any case
+_MIN_CURVATURE = 1e-100  # for a sample of zeros, whose variable goes to a bound
+_MAX_STALLED_TURNS = 20  # without halving the violation
+_EPOCHS_PER_TURN = 20  # between Newton steps
+_SECONDS_PER_ENTRY = 4e-10  # of X in an epoch; a Newton step may take as long
+_MIN_NEWTON_SECONDS = 1e-4  # a Newton step may always take this long
 
 
 @numba.njit(cache=True, nogil=True)
@@ -34,16 +34,16 @@ def minimise_linear(
     """
     w, diagonal = z @ X, np.sum(X * X, axis=1)
     state = np.uint64(1)
-    epochs, best, slow = 0, np.inf, 0
+    epochs, best, stalled = 0, np.inf, 0
     order, terms = np.arange(z.size), Terms(q, tube, lo, hi, np.full(z.size, -1))
     while True:
         violation = violation_of(X @ w, z, terms, 0)[1]
-        slow = 0 if violation < 0.5 * best else slow + 1
+        stalled = 0 if violation < 0.5 * best else stalled + 1
         best = min(best, violation)
         target = fine if best <= tol else tol
-        if violation <= target or epochs >= max_epochs or slow > _PATIENCE:
+        if violation <= target or epochs >= max_epochs or stalled > _MAX_STALLED_TURNS:
             return w, epochs, violation
-        count = min(_EPOCHS, max_epochs - epochs)
+        count = min(_EPOCHS_PER_TURN, max_epochs - epochs)
         active, size, reach = order, order.size, np.inf
         for _ in range(count):
             for t in range(size - 1, 0, -1):
@@ -52,7 +52,7 @@ def minimise_linear(
                 active[t], active[s] = active[s], active[t]
             size, reach = _epoch(X, w, z, q, tube, lo, hi, diagonal, active, size, reach)
         epochs += count
-        _newton(X, w, z, terms, max(_LEAST_SECONDS, count * _OF_ENTRY * X.size))
+        _newton(X, w, z, terms, max(_MIN_NEWTON_SECONDS, count * _SECONDS_PER_ENTRY * X.size))
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -62,8 +62,8 @@ def _epoch(
 ) -> tuple[int, float]:  # fmt: skip
     """Minimise over each of the first `size` active variables in turn.
 
-    Those at a bound that they are drawn to by more than `reach` are put behind the others. Returns how
-    many are left, and the largest pull on the others.
+    Variables pulled against their bound by more than `reach` are moved behind the others. Returns the
+    number of the remaining ones, and the largest pull on them.
     """
     largest, at = 0.0, 0
     while at < size:
@@ -82,7 +82,7 @@ def _epoch(
         if gain <= 0.0:
             continue
         largest = max(largest, gain)
-        curvature = max(diagonal[t], _FLAT)
+        curvature = max(diagonal[t], _MIN_CURVATURE)
         goal = curvature * z[t] - slope  # soft thresholding
         end = max(goal - tube[t], 0.0) + min(goal + tube[t], 0.0)
         end = min(max(end / curvature, lo[t]), hi[t])
@@ -97,7 +97,7 @@ def _epoch(
 def _newton(X: Block, w: Vector, z: Vector, terms: Terms, seconds: float) -> None:
     """Move the free variables to the minimum on their face."""
     free = free_variables(z, terms)
-    if not 0 < free.size <= MOST_FREE:
+    if not 0 < free.size <= MAX_FREE:
         return
     rows, moved = X[free], z[free]
     r, low, high = on_one_side(X @ w, z, terms, np.zeros(1))

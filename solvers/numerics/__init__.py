@@ -1,1 +1,1 @@
-"""What several solvers share: rows of samples, threads, scaled QPs, steps on faces, planes, claims."""
+"""Code shared by solvers: sample rows, memory, scaled QPs, linear systems, warm-up and claims."""

@@ -1,4 +1,4 @@
-"""What may be claimed of a point: gaps for methods that judge themselves by something else."""
+"""Duality gaps that decide whether a method that stops by another criterion may claim optimality."""
 
 from __future__ import annotations
 
@@ -10,31 +10,29 @@ from dualgap.problems.certificates.certificate import Bounds
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import ERM, BoxQP
 
-# Float64 cannot tell a thin margin from none: a problem is called infeasible by a proof in rationals.
-NO_MARGIN = "in float64 the dual objective has no limit, as if no hyperplane separated the samples"
-FAR = 1e-2  # relative gap with which nothing is claimed to be optimal
-_RESOLVED = 1e-12  # of the terms of a gap
+# Float64 cannot tell a thin margin from none; only a proof in rationals calls a problem infeasible.
+NO_MARGIN = "in float64 the dual objective is unbounded, as if no hyperplane separated the samples"
+FAR = 1e-2  # relative gap above which no point is claimed to be optimal
+_GAP_RTOL = 1e-12  # rounding of a gap, relative to its terms
 
 
-def is_near(form: BoxQP, x: Vector, g: Vector, least: float = 0.0) -> bool:
-    """Whether the duality gap allows to call x (n,) optimal: where C is huge, no small violation does.
+def is_near(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) -> bool:
+    """Whether the duality gap of x (n,) permits a claim; small violations do not if C is huge.
 
-    `g` is the gradient Qx + p, and a gap of `least` is none. A box with infinite bounds has no gap to go
-    by.
+    `g` is the gradient Qx + p, and a gap of `negligible` counts as 0. A box with infinite bounds has no
+    gap: True.
     """
     if not np.isfinite(form.ub).all():
         return True
     gap, value = float(form.gap_terms(g, x).sum()), 0.5 * float(x @ (g + form.p))
-    return gap <= max(least, FAR * max(abs(value), abs(value - gap)))
+    return gap <= max(negligible, FAR * max(abs(value), abs(value - gap)))
 
 
 def may_claim(form: BoxQP, x: Vector, gap: float, target: float | None = None) -> bool:
-    """Whether a relative gap allows to call x (n,) optimal; an infinite one says nothing.
+    """Whether the relative gap of x (n,) permits a claim: is at most `target`, 1e-2 by default.
 
-    It has to be at most the `target`, `FAR` where there is none.
-
-    It is infinite in a box with infinite bounds, or where the dual objective is 0. There a gap that is
-    more than what float64 leaves of the terms that make it is too large.
+    It is infinite if a bound is, which permits the claim, or if the dual objective is 0. Then the gap
+    must not exceed the rounding of its terms.
     """
     if np.isfinite(gap):
         return gap <= (FAR if target is None else target)
@@ -42,13 +40,13 @@ def may_claim(form: BoxQP, x: Vector, gap: float, target: float | None = None) -
         return True
     g = form.Q.matvec(x) + form.p
     terms = float(np.abs(form.p) @ (form.ub - form.lb)) + float(form.Q.diagonal() @ x**2)
-    return is_near(form, x, g, _RESOLVED * terms)
+    return is_near(form, x, g, _GAP_RTOL * terms)
 
 
 def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:
-    """Return the relative duality gap of coefficients β (n,) of a risk, with the w that they give.
+    """Return the relative duality gap of coefficients β (n,) of a risk, with w = Σ βᵢφ(xᵢ).
 
-    With an intercept `b` they sum to 0, as far as the gap is to be one.
+    With an intercept `b`, it is a duality gap only if they sum to 0.
     """
     slopes = -beta / form.C
     if not form.loss.in_domain(form.y, slopes).all():

@@ -1,7 +1,7 @@
-"""Projected conjugate gradients: linear systems on a plane, with steps that keep Σd as it is.
+"""Projected conjugate gradients: linear systems on a plane, with steps that preserve Σd.
 
-    M d + Eν = −r,  Eᵀd = const,   E a column of ones for each group of variables
-(Gould, Hribar & Nocedal 2001): the preconditioner leads back onto the plane.
+    M d + Eν = −r,  Eᵀd = const,   E with one column of ones per group of variables
+(Gould, Hribar & Nocedal 2001): the preconditioner projects onto the plane.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ Apply = Callable[[Vector], Vector]
 
 
 def on_plane(invert: Apply, groups: Indices) -> tuple[Apply, Apply]:
-    """Return v ↦ M⁻¹v brought onto the plane Eᵀv = 0, and v ↦ v brought there.
+    """Return v ↦ M⁻¹v projected onto the plane Eᵀv = 0, and the projection v ↦ v − M⁻¹E(EᵀM⁻¹E)⁻¹Eᵀv.
 
-    Along the directions that cost least: v − M⁻¹E(EᵀM⁻¹E)⁻¹Eᵀv. `groups` (n,) has the number of each
-    variable's equality, −1 for none; a group may have no variable that M⁻¹ moves.
+    `groups` (n,) is the index of each variable's equality, −1 for none. M⁻¹ may be 0 on a whole group.
     """
     if groups.max() < 0:
         return invert, lambda v: v
@@ -31,24 +30,24 @@ def on_plane(invert: Apply, groups: Indices) -> tuple[Apply, Apply]:
         return v - across @ (inner @ (E.T @ v))
 
     def invert_on_plane(v: Vector) -> Vector:
-        """Invert without the part of v that leads across the plane, whose rounding would add up."""
+        """Invert without the component of v across the plane, whose rounding would accumulate."""
         return onto(invert(v - E @ (inner @ (across.T @ v))))
 
     return invert_on_plane, onto
 
 
 def conjugate_gradients(
-    product: Apply, precondition: Apply, d: Vector, r: Vector, most: int, accuracy: float
+    product: Apply, precondition: Apply, d: Vector, r: Vector, max_products: int, accuracy: float
 ) -> Vector:
-    """Return d with the residual r brought down, by steps that `precondition` keeps on the plane.
+    """Return d after conjugate gradient steps from residual r; `precondition` keeps them on the plane.
 
-    Ends after `most` products, or where the residual has fallen to the share `accuracy` of the first,
-    in the norm of the preconditioner.
+    Stops after `max_products` products, or once the residual is at most `accuracy` times the first, in
+    the norm of the preconditioner.
     """
     y = precondition(r)
     p, size = -y, float(r @ y)
     first = size
-    for _ in range(most):
+    for _ in range(max_products):
         if size <= accuracy**2 * first:
             break
         Kp = product(p)

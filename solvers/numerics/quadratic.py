@@ -1,11 +1,11 @@
-"""What the QP solvers share: convexity, a scaling to the size of tolerances, back ends and answers.
+"""Code shared by the QP solvers: convexity check, scaling, back ends and results.
 
 Interior-point and splitting methods compare residuals with tolerances that are absolute for numbers
-below one, so that what they answer depends on the units of the data. They are given
-    min ½uᵀ(σ²P/ρ)u + (σq/ρ)ᵀu   s.t.  Gu ≤ h/σ,  Au = b/σ,  lb/σ ≤ u ≤ ub/σ
-with x = σu, in which σ and ρ are powers of two, and so exact: σ is the size of the box where all of it
-is below one, and ρ brings the linear cost, or P where there is none, to a size of one. What a solver's
-multipliers are times ρ/σ are those of the original.
+below one, so that their results depend on the units of the data. They are given min ½uᵀ(σ²P/ρ)u +
+(σq/ρ)ᵀu   s.t.  Gu ≤ h/σ,  Au = b/σ,  lb/σ ≤ u ≤ ub/σ with x = σu, where σ and ρ are powers of two, so
+that scaling is exact: σ is the size of the box if all of it is below one, and ρ scales the linear cost,
+or P without one, to a size of one. The solver's multipliers times ρ/σ are those of the original
+problem.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from dualgap.problems.validation import check_choice
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX
 
-# Residual that an optimum may be claimed with, however large the rounding.
+# largest residual of a claimed optimum, however large the rounding
 COARSEST = 1e-4
 _EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledQP:
-    """A QP's arrays as a solver gets them.
+    """The arrays of a QP as passed to a solver.
 
     Attributes
     ----------
-    operator, of_P : P is `of_P` times the operator; for a dual the operator may never be formed.
-    of_x, of_z : what the solver's variables, and its multipliers, are to be multiplied by.
+    operator, of_P : P is `of_P` times the operator; a dual's operator need not be formed.
+    of_x, of_z : factors by which to multiply the solver's variables and its multipliers.
     """
 
     operator: scipy.sparse.csc_array | SignedGram
@@ -58,9 +58,10 @@ class ScaledQP:
         return P if self.of_P == 1 else self.of_P * P
 
     def rounding(self, x: Vector) -> float:
-        """Return the rounding error of P x relative to q, below which no dual residual comes.
+        """Return the rounding error of P x relative to q: the smallest attainable dual residual.
 
-        Each entry of P x is rounded by up to eps·max P·‖x‖₁; for P ⪰ 0 the diagonal has the largest.
+        Each entry of P x is rounded by up to eps·max P·‖x‖₁; the largest entry of P ⪰ 0 is on the
+        diagonal.
         """
         largest = self.of_P * float(self.operator.diagonal().max())
         error = _EPS * np.sqrt(x.size) * largest * float(np.abs(x).sum())
@@ -68,7 +69,7 @@ class ScaledQP:
 
 
 def scaled(form: QP) -> ScaledQP:
-    """Return `form` with its box, if it is small, and its cost brought to a size of one."""
+    """Return `form` with its cost, and its box if it is small, scaled to a size of one."""
     ends = np.abs([form.lb, form.ub])
     of_x = min(1.0, _power_of_two(float(ends.max()))) if np.isfinite(ends).all() else 1.0
     linear = of_x * float(np.abs(form.q).max())
@@ -89,12 +90,12 @@ def scaled(form: QP) -> ScaledQP:
 
 
 def _power_of_two(size: float) -> float:
-    """Return the power of two that is at most `size`, and above half of it; 1 for 0."""
+    """Return the largest power of two that is at most `size`; 1 for 0."""
     return float(np.ldexp(1.0, np.frexp(size)[1] - 1)) if size else 1.0
 
 
 class ConvexQPSolver(Solver):
-    """Base of the solvers of convex QPs."""
+    """Base class of the solvers of convex QPs."""
 
     form: ClassVar = QP
     needs: ClassVar = (CONVEX,)
@@ -102,14 +103,14 @@ class ConvexQPSolver(Solver):
 
 @dataclass(frozen=True)
 class Backend:
-    """Where a back end comes from, and what it calls things.
+    """The package of a back end, and the names of its options.
 
     Attributes
     ----------
-    package : what to install.
-    tolerances : its options that mean `tol`.
-    limit : its option that means `max_iter`, "" if it has none.
-    clock : its option for seconds after which it ends, "" if it has none.
+    package : name of the package to install.
+    tolerances : options that correspond to `tol`.
+    limit : option that corresponds to `max_iter`, "" if there is none.
+    clock : option for the time limit in seconds, "" if there is none.
     """
 
     package: str
@@ -140,7 +141,7 @@ BACKENDS = {
 
 @dataclass(frozen=True)
 class BackendQP(ConvexQPSolver):
-    """Base of the packages that hand a QP to one of several back ends."""
+    """Base class of the packages that pass a QP to one of several back ends."""
 
     backend: str
     tol: float | None = None
@@ -157,7 +158,7 @@ class BackendQP(ConvexQPSolver):
         return BACKENDS[self.backend.lower()]
 
     def _options(self, tol: float, max_iter: int | None) -> dict[str, Any]:
-        """Return the back end's options for a tolerance and a limit on its iterations."""
+        """Return the back end's options for a tolerance and an iteration limit."""
         options: dict[str, Any] = dict.fromkeys(self._backend.tolerances, tol)
         return options if max_iter is None else {**options, self._backend.limit: int(max_iter)}
 
@@ -165,10 +166,10 @@ class BackendQP(ConvexQPSolver):
 def answer_of(
     form: QP, qp: ScaledQP, x: Any, z: Any, y: Any, iterations: int, claim: Claim
 ) -> FormPoint:
-    """Return the point of a back end's x and multipliers z of Gx ≤ h and y of A x = b_eq, or None.
+    """Return the point of a back end's x and multipliers z of Gx ≤ h and y of A x = b_eq (or None).
 
-    At C = 1e12 some claim a problem to be infeasible that has an optimum, as 0 is feasible and its box
-    finite: they have failed.
+    At C = 1e12 some back ends call a problem infeasible whose box is finite and contains the feasible 0:
+    this counts as a failure.
     """
     no_optimum = claim in ("infeasible", "unbounded")
     if no_optimum and form.G is None and (form.b_eq is None or not form.b_eq.any()):
@@ -187,29 +188,29 @@ def answer_of(
 
 
 def unbounded_claim(form: QP) -> Claim:
-    """Return the claim that a back end makes which says that the objective is unbounded.
+    """Return the claim that corresponds to a back end's "unbounded".
 
-    A dual is unbounded where the problem of its samples is infeasible.
+    An unbounded dual means that the primal problem is infeasible.
     """
     return "unbounded" if form.gram is None else "infeasible"
 
 
 def point_of_failure(form: QP, backend: str, error: Exception) -> FormPoint:
-    """Return the point of a back end that raised an exception; some raise one to say "unbounded".
+    """Return the point of a back end that raised an exception, which may mean "unbounded".
 
     Raises
     ------
     MemoryError
-        If that is the exception, which is no back end's own.
+        If `error` is one, as it says nothing about the problem.
     """
     if isinstance(error, MemoryError):
         raise error
-    said = str(error) or type(error).__name__
-    claim = unbounded_claim(form) if "unbounded" in said else "stopped"
-    return FormPoint(None, claim=claim, note=f"{backend} gave no answer: {said}")
+    message = str(error) or type(error).__name__
+    claim = unbounded_claim(form) if "unbounded" in message else "stopped"
+    return FormPoint(None, claim=claim, note=f"{backend} gave no answer: {message}")
 
 
 def _times(scale: float, values: Any) -> Vector | None:
-    """Return the values scaled; None for none, or for those that are not numbers."""
-    array = np.asarray(values, dtype=np.float64)  # of None a NaN
+    """Return scale·values, or None if they are None or not finite."""
+    array = np.asarray(values, dtype=np.float64)  # None becomes NaN
     return scale * array if np.isfinite(array).all() else None

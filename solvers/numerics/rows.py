@@ -1,7 +1,7 @@
-"""Samples as rows, dense or sparse, for compiled loops.
+"""Samples as dense or sparse rows, for compiled loops.
 
-Every solver that reads one sample at a time reads it through `Rows`, so that each loop is written once
-and compiled once: arrays come read-only and contiguous, whatever the caller holds.
+Every solver that reads one sample at a time uses this class, so that each loop is written and compiled
+once: its arrays are read-only and contiguous, even if those of the caller are not.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ import scipy
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
 
-# Sums may be taken in any order, which lets dense products use vector instructions; NaN and
-# infinities keep their meaning.
+# allow reordered sums, so that dense products use vector instructions; NaN and infinities stay valid
 FAST = {"reassoc", "contract", "nsz"}
 
 
 class Rows(NamedTuple):
     """Samples as rows: a dense matrix (n, d), or the arrays of a CSR matrix.
 
-    Indices are unsigned, so that no loop asks whether they count from the end: products with a9a
-    took 0.24 ms for 0.54.
+    Indices are unsigned, so that no loop checks for negative ones: products with a9a took 0.24 ms
+    instead of 0.54 ms.
     """
 
     dense: Block
@@ -39,22 +38,22 @@ class Rows(NamedTuple):
 
     @property
     def features(self) -> int:
-        """Number of columns, up to the last that is not empty."""
+        """Number of columns, up to the last nonempty one."""
         return self.dense.shape[1] or int(self.indices.max(initial=0)) + 1
 
 
 def as_rows(X: Any) -> Rows:
     """Return the rows of dense or CSR samples `X` (n, d), with sorted indices."""
     if not scipy.sparse.issparse(X):
-        no = _unsigned(np.empty(0, np.int32))
-        return Rows(read_only(X), read_only(np.empty(0)), no, no)
+        no_entries = _unsigned(np.empty(0, np.int32))
+        return Rows(read_only(X), read_only(np.empty(0)), no_entries, no_entries)
     X = X if X.has_sorted_indices else X.sorted_indices()
     csr = read_only(X.data), _unsigned(X.indices), _unsigned(X.indptr)
     return Rows(read_only(np.empty((0, 0))), *csr)
 
 
 def read_only(array: Any) -> Any:
-    """Return a contiguous view that cannot be written to."""
+    """Return a contiguous read-only view."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

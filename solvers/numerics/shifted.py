@@ -1,13 +1,13 @@
-"""Solving (K + diag(e)) v = r for a Gram matrix K and e > 0, the core of a dual's Newton system.
+"""Solve (K + diag(e)) v = r for a Gram matrix K and e > 0, the core of a dual's Newton system.
 
 Dense K. A Cholesky factor in single precision preconditions conjugate gradients in double precision
 (Hestenes & Stiefel 1952; Higham 2002, section 12): it takes half the time of one in double precision,
-and two or three steps are enough. Late iterations with a singular K can need the factor in double
-precision: it is taken from then on.
+and two or three steps suffice. Late iterations with a singular K may need a factor in double precision,
+which is then used to the end.
 
 Linear kernel, K = X Xᵀ with X (n, d), through w = Xᵀv. Eliminating all of v = (r − X w)/e (Sherman,
-Morrison & Woodbury) loses its digits for free variables, where e is tiny and r − X w cancels. So the
-2d variables F of smallest e stay, and only the others, B, are eliminated:
+Morrison & Woodbury) loses accuracy for free variables, where e is tiny and r − X w cancels. So the 2d
+variables F of smallest e remain, and only the others, B, are eliminated:
 
     S w = X_Bᵀ(r_B/e_B) + X_Fᵀv_F,    S = I + X_Bᵀ diag(1/e_B) X_B,
     (diag(e_F) + X_F S⁻¹ X_Fᵀ) v_F = r_F − X_F S⁻¹ X_Bᵀ(r_B/e_B),
@@ -31,17 +31,17 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.projected_cg import Apply, conjugate_gradients
 
-LARGEST = 1e30  # e relative to K, of a variable that is to stay; single precision ends at 3e38
-_LOW_RANK = 0.5  # of n: where n·d² flops for XᵀX stop being fewer than n³/3 for a Cholesky factor
-_RIDGE = {"f": 1e-6, "d": 1e-11}  # share of K's diagonal added: a singular one has a factor then
-_ACCURACY = 1e-10  # in the norm of the matrix; the next Newton step corrects what is left
-_PRODUCTS = 30  # of conjugate gradients; more take longer than a factor in double precision
+LARGEST = 1e30  # e relative to K, for a variable that must not move; float32 overflows at 3e38
+_MAX_RANK_FRACTION = 0.5  # d/n; above, n·d² flops for XᵀX exceed n³/3 for a Cholesky factor
+_RIDGE = {"f": 1e-6, "d": 1e-11}  # relative to K's diagonal: makes a singular K positive definite
+_CG_RTOL = 1e-10  # in the norm of the matrix; the next Newton step corrects the rest
+_MAX_PRODUCTS = 30  # per system; more take longer than a factor in double precision
 
 
 def shifted_gram(gram: Gram) -> LowRank | Dense:
     """Return K in the representation that is faster to solve with."""
     d = gram.X.shape[1]
-    if gram.is_linear and d <= _LOW_RANK * gram.n and 8 * d**2 <= gram.memory:
+    if gram.is_linear and d <= _MAX_RANK_FRACTION * gram.n and 8 * d**2 <= gram.memory:
         return LowRank(gram.samples)
     return Dense(gram.dense())
 
@@ -57,9 +57,9 @@ class LowRank:
         return self.X @ (self.X.T @ v)
 
     def factor(self, e: Vector) -> Apply:
-        """Return r ↦ (K + diag(e))⁻¹ r; factored are S (d, d), and the matrix of F."""
-        X, most = self.X, min(2 * self.X.shape[1], e.size)
-        F = np.argpartition(e, most - 1)[:most]
+        """Return r ↦ (K + diag(e))⁻¹ r by factors of S (d, d) and of the matrix of F."""
+        X, count = self.X, min(2 * self.X.shape[1], e.size)
+        F = np.argpartition(e, count - 1)[:count]
         weight = 1 / e
         weight[F] = 0.0
         if isinstance(X, np.ndarray):
@@ -81,31 +81,31 @@ class LowRank:
 
 
 def inverse_in_place(M: Any) -> Apply:
-    """Return v ↦ M⁻¹v by a Cholesky factor in the precision and the memory of M (k, k).
+    """Return v ↦ M⁻¹v by a Cholesky factor that overwrites M (k, k), in the precision of M.
 
-    The lower half of M counts. LinAlgError where rounding makes it indefinite.
+    Only the lower triangle is read. Raises LinAlgError if rounding makes M indefinite.
     """
     (potrf,) = get_lapack_funcs(("potrf",), (M,))
-    (half,) = get_blas_funcs(("trsv",), (M,))  # two take a third of potrs's time
+    (solve_triangular,) = get_blas_funcs(("trsv",), (M,))  # two calls take a third of potrs's time
     upper, failed = potrf(M.T, lower=0, clean=0, overwrite_a=1)
     if failed:
         raise np.linalg.LinAlgError("the Newton matrix has no Cholesky factor")
 
     def solve(v: Vector) -> Vector:
         size = float(np.abs(v).max()) or 1.0  # 1e-40 would be 0 in single precision
-        t = half(upper, (v / size).astype(M.dtype), lower=0, trans=1, overwrite_x=1)
-        return size * half(upper, t, lower=0, overwrite_x=1).astype(np.float64)
+        t = solve_triangular(upper, (v / size).astype(M.dtype), lower=0, trans=1, overwrite_x=1)
+        return size * solve_triangular(upper, t, lower=0, overwrite_x=1).astype(np.float64)
 
     return solve
 
 
 def inverse(H: Block) -> Apply:
-    """Return r ↦ H⁻¹ r by a Cholesky factor; LinAlgError where there is none."""
+    """Return r ↦ H⁻¹ r by a Cholesky factor; raise LinAlgError if there is none."""
     return partial(cho_solve, cho_factor(H, check_finite=False), check_finite=False)
 
 
 class Dense:
-    """K (n, n) in memory; `precision` is that of the factor, single ("f") while that does."""
+    """K (n, n) in memory; `precision` of the factor is single ("f") as long as that suffices."""
 
     def __init__(self, K: Block) -> None:
         self.K, self.largest = K, float(K.diagonal().max()) or 1.0
@@ -113,26 +113,26 @@ class Dense:
 
     def _use(self, precision: str) -> None:
         self.precision, self.scaled = precision, (self.K / self.largest).astype(precision)
-        self.memory = np.empty_like(self.scaled)  # touching it anew takes as long as a product
+        self.memory = np.empty_like(self.scaled)  # reused: touching it costs as much as a product
 
     def product(self, v: Vector) -> Vector:
         """Return K v."""
         return blas.dsymv(1.0, self.K.T, v)
 
     def factor(self, e: Vector) -> Apply:
-        """Return r ↦ (K + diag(e))⁻¹ r; LinAlgError where there is no factor."""
-        precondition, made = self._factor(e), list[int]()
+        """Return r ↦ (K + diag(e))⁻¹ r; raise LinAlgError if there is no factor."""
+        precondition, products = self._factor(e), list[int]()
 
         def product(v: Vector) -> Vector:
-            made.append(v.size)
+            products.append(v.size)
             return self.product(v) + e * v
 
         def solve(r: Vector) -> Vector:
             nonlocal precondition
-            made.clear()
-            arguments = np.zeros(r.size), -r, _PRODUCTS, _ACCURACY
+            products.clear()
+            arguments = np.zeros(r.size), -r, _MAX_PRODUCTS, _CG_RTOL
             v = conjugate_gradients(product, precondition, *arguments)
-            if len(made) == _PRODUCTS and self.precision == "f":
+            if len(products) == _MAX_PRODUCTS and self.precision == "f":
                 self._use("d")
                 precondition = self._factor(e)
                 v = conjugate_gradients(product, precondition, *arguments)

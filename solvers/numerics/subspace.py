@@ -1,9 +1,9 @@
-"""Newton's method on the faces of a box: for small dual problems whose last digits it gives at once.
+"""Newton's method on the faces of a box, which gives small dual problems their last digits.
 
-    min ½zᵀAz − rᵀz  s.t. Σz = const in each group (or none), low ≤ z ≤ high
-On the face of the variables between their bounds the minimum solves one system; where the way to it
-leaves the box, the variable that gets to its bound first is held there, and the system is solved for the
-others (Nocedal & Wright 2006, section 16.5).
+min ½zᵀAz − rᵀz  s.t. Σz = const in each group (or none), low ≤ z ≤ high On the face of the
+variables between their bounds, the minimum solves one linear system; if the step to it leaves the
+box, the first variable to reach its bound is fixed there, and the system is solved for the others
+(Nocedal & Wright 2006, section 16.5).
 """
 
 from __future__ import annotations
@@ -14,38 +14,39 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
 
-MOST_FREE = 1000  # variables above which a factor takes longer than many steps
-_MOST_FACES = 20  # met on the way
-_RIDGE = 1e-10  # relative to the largest curvature: A is singular where samples are dependent
-_LEAST_CURVATURE = 1e-290  # below it, steps overflow: only bounds would end one
-_HELD = -2  # in place of the equality of a variable at a bound
-# Seconds of a step on k variables: for its calls, for each entry of the matrix, and for each of k³
-_CALLS, _OF_ENTRY, _OF_CUBE = 1e-5, 2e-9, 1e-10
+MAX_FREE = 1000  # variables; above, a factor takes longer than many steps
+_MAX_FACES = 20  # per call
+_RIDGE = 1e-10  # relative to the largest curvature: A is singular if samples are dependent
+_MIN_CURVATURE = 1e-290  # below, steps overflow, so that only bounds would end them
+_FIXED = -2  # replaces the equality index of a variable at a bound
+_STEP_SECONDS = 1e-5  # overhead of a step on k variables
+_SECONDS_PER_ENTRY = 2e-9  # of a step, times k²
+_SECONDS_PER_CUBE = 1e-10  # of a step, times k³
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def minimise_on_subspaces(
     A: Block, r: Vector, z: Vector, low: Vector, high: Vector, groups: Indices, seconds: float
 ) -> None:
-    """Move `z` (k,) in place to the minimum on its face, or as far as about `seconds` lead.
+    """Move `z` (k,) in place to the minimum on its face, or as far as about `seconds` allow.
 
-    Shapes: `A` (k, k), the others (k,). `r` is the negative gradient at `z`. `groups` has the number
-    of each variable's equality, from 0; −1 for none.
+    Shapes: `A` (k, k), the others (k,). `r` is the negative gradient at `z`. `groups` is the index of
+    each variable's equality, −1 for none.
     """
     k, count = z.size, groups[0] + 1
     for group in groups:
         count = group + 1 if group >= count else count
-    H, step, own = np.empty((k + count, k + count)), np.empty(k + count), np.empty(k, np.int64)
+    H, step, equality = np.empty((k + count, k + count)), np.empty(k + count), np.empty(k, np.int64)
     slopes, change = np.empty(k), np.empty(k)
     for t in range(k):
         slopes[t] = r[t]
-    for _ in range(_MOST_FACES):
-        seconds -= _CALLS + _OF_ENTRY * k**2 + _OF_CUBE * k**3
+    for _ in range(_MAX_FACES):
+        seconds -= _STEP_SECONDS + _SECONDS_PER_ENTRY * k**2 + _SECONDS_PER_CUBE * k**3
         if seconds < 0.0:
             return
         for t in range(k):
-            own[t] = groups[t] if low[t] < z[t] < high[t] else _HELD
-        _set_system(A, slopes, own, H, step)
+            equality[t] = groups[t] if low[t] < z[t] < high[t] else _FIXED
+        _set_system(A, slopes, equality, H, step)
         _solve(H, step)
         slope, curvature = 0.0, 0.0
         for s in range(k):
@@ -54,46 +55,46 @@ def minimise_on_subspaces(
                 change[s] += A[s, t] * step[t]
             slope += slopes[s] * step[s]
             curvature += change[s] * step[s]
-        if not 0.0 < slope < np.inf:  # the step does not lead down, or there is none
+        if not 0.0 < slope < np.inf:  # no descent step
             return
-        share, blocking, bound = slope / curvature if curvature > slope else 1.0, -1, 0.0
+        step_length, blocking, bound = slope / curvature if curvature > slope else 1.0, -1, 0.0
         for t in range(k):
             end = high[t] if step[t] > 0.0 else low[t]
-            if step[t] != 0.0 and (end - z[t]) / step[t] < share:
-                share, blocking, bound = (end - z[t]) / step[t], t, end
+            if step[t] != 0.0 and (end - z[t]) / step[t] < step_length:
+                step_length, blocking, bound = (end - z[t]) / step[t], t, end
         for t in range(k):
-            z[t] += share * step[t]
-            slopes[t] -= share * change[t]
+            z[t] += step_length * step[t]
+            slopes[t] -= step_length * change[t]
         if blocking < 0:
             return
         z[blocking] = bound
 
 
 @numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # pyright: ignore[reportCallIssue]
-def _set_system(A: Block, r: Vector, own: Indices, H: Block, x: Vector) -> None:
-    """Write the system of a step to the minimum on a face, of `H` the lower triangle.
+def _set_system(A: Block, r: Vector, equality: Indices, H: Block, x: Vector) -> None:
+    """Write the system of a step to the minimum on a face; of `H` only the lower triangle.
 
-    Within each group the largest curvature is added to all of A, which changes nothing where Σ step = 0:
-    so H stays well conditioned while it is factored in this order.
+    Within each group the largest curvature is added to all entries of A, which has no effect if Σ step
+    = 0 but keeps H well conditioned while it is factored in this order.
     """
-    k, largest = own.size, 0.0
+    k, largest = equality.size, 0.0
     for t in range(k):
         largest = A[t, t] if A[t, t] > largest else largest
     for s in range(x.size):
         x[s], H[s, s] = 0.0, 1.0
         for t in range(s):
             H[s, t] = 0.0
-    if largest < _LEAST_CURVATURE:
+    if largest < _MIN_CURVATURE:
         return
     for s in range(k):
-        if own[s] != _HELD:
+        if equality[s] != _FIXED:
             x[s] = r[s]
             for t in range(s + 1):
-                if own[t] != _HELD:
-                    H[s, t] = A[s, t] + (largest if own[t] == own[s] >= 0 else 0.0)
+                if equality[t] != _FIXED:
+                    H[s, t] = A[s, t] + (largest if equality[t] == equality[s] >= 0 else 0.0)
             H[s, s] += _RIDGE * largest
-            if own[s] >= 0:
-                row = k + own[s]
+            if equality[s] >= 0:
+                row = k + equality[s]
                 H[row, s], H[row, row] = 1.0, 0.0
 
 
@@ -102,7 +103,7 @@ def _set_system(A: Block, r: Vector, own: Indices, H: Block, x: Vector) -> None:
     error_model="numpy", fastmath={"reassoc", "contract", "nsz"},
 )  # fmt: skip
 def _solve(H: Block, x: Vector) -> None:
-    """Solve Hx = b in place of b, by LDLᵀ in place of the lower triangle of H."""
+    """Solve Hx = b by LDLᵀ, overwriting b, passed as x, and the lower triangle of H."""
     for s in range(x.size):
         for t in range(s):
             entry = H[s, t]

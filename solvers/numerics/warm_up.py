@@ -1,12 +1,12 @@
-"""Compilation and loading before the clock starts: a solver first solves a few samples of its problem.
+"""Warm-up before the clock starts: a solver first solves a few samples of its problem.
 
-They have the types, the storage, the kernel and the loss of all samples, and are as many as decide how
-the solver works, so the same functions are compiled or loaded. What depends on the values of the data,
-and may not happen on a few samples, a solver compiles in `prepare`.
+These have the types, storage, kernel and loss of all samples, and are numerous enough for the solver to
+take the same code paths, so the same functions are compiled or loaded. Functions that depend on the
+values of the data, and may not be called on a few samples, are compiled in `prepare`.
 
-Baselines that state a size are warmed up like our own solvers: what LIBSVM, LIBLINEAR and their like do
-once a process is not timed either. Packages for quadratic and cone programs are imported, and no more:
-what else their first call does is timed.
+Baselines that state a warm-up size are treated like our own solvers: work that LIBSVM, LIBLINEAR and
+similar packages do once per process is not timed either. Packages for quadratic and cone programs are
+only imported; the rest of their first call is timed.
 """
 
 from __future__ import annotations
@@ -28,28 +28,25 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.projection import members_of, project
 from dualgap.solvers.base import Solver
 
-_LEAST_SAMPLES = 32
-_MOST_POINTS = 30  # that a solver yields here, each after some milliseconds
-_WARM: set[Any] = (
-    set()
-)  # the kinds of problems that were warmed up, with the process and the solver
+_MIN_SAMPLES = 32
+_MAX_POINTS = 30  # points that a solver yields here, each after some milliseconds
+_WARM: set[Any] = set()  # process, solver and kind of the problems already warmed up
 
 
 def warm_up(
     solver: Solver, problem: Any, start: Point | None = None, gram: Gram | None = None
 ) -> None:
-    """Compile or load what a solver calls for a problem, by solving a few of its samples.
+    """Compile or load the functions that a solver calls for a problem, by solving a few of its samples.
 
-    They are as many as there are, up to the solver's `warm_up_size`: a process touches its memory for
-    the first time here. What a class from outside has changed of one of ours is not run, unless it
-    states a size itself: it might do its work here.
-    Once for each solver and kind of problem in a process: again and again it takes 10 ms, ten times a
-    small fit. In a copy of a process, whose pages of memory are first touched then, it is done again.
+    Their number is the solver's `warm_up_size`, if there are as many: a process first touches its memory
+    here. Overrides by a user's subclass of our solvers are not run unless it states a size itself, as it
+    might do its work here. This happens once per solver, kind of problem and process, as each time takes
+    10 ms, ten times a small fit; and again in a fork, whose memory pages are touched for the first time.
 
     Parameters
     ----------
-    solver, problem : as `solve` takes them, but one of its parts.
-    start, gram : where it begins, and the Gram matrix that it goes by, as `reduce` takes them.
+    solver, problem : as for `solve`, but a single part of the problem.
+    start, gram : the start and the Gram matrix, as for `reduce`.
     """
     if not isinstance(problem, Formulation) or not problem.has_samples or problem.in_blocks:
         return
@@ -62,26 +59,26 @@ def warm_up(
     if not cls.warm_up_size or isabstract(cls):
         return
     settings = {field.name: getattr(solver, field.name) for field in fields(cls) if field.init}
-    like = cls(**settings | dict(cls.warm_up_settings))
-    count = min(problem.n, max(cls.warm_up_size, _LEAST_SAMPLES))
-    known = gram is not None and gram.is_known
-    key = os.getpid(), like, count, _kind(problem), _kind(start), known
+    trial = cls(**settings | dict(cls.warm_up_settings))
+    count = min(problem.n, max(cls.warm_up_size, _MIN_SAMPLES))
+    gram_known = gram is not None and gram.is_known
+    key = os.getpid(), trial, count, _kind(problem), _kind(start), gram_known
     if key not in _WARM:
         _WARM.add(key)
-        # what fails is met again where it is measured, unless it is of these few samples alone
+        # errors will occur again in the timed run, unless only these few samples cause them
         with suppress(Exception), np.errstate(all="ignore"):
-            _solve_part(like, problem, _some_samples(problem, count), start, gram)
+            _solve_part(trial, problem, _balanced_sample(problem, count), start, gram)
 
 
 def _compute_values(problem: Formulation, gram: Gram | None) -> None:
-    """Compute a few values of a kernel in the way that all samples decide."""
+    """Compute a few kernel values, by the method that is chosen for all samples."""
     if gram is None or not gram.is_known:
-        few = np.arange(min(problem.n, 2))
-        Gram(problem.X, problem.kernel).block(few, few)
+        rows = np.arange(min(problem.n, 2))
+        Gram(problem.X, problem.kernel).block(rows, rows)
 
 
 def _kind(value: Any) -> Any:
-    """Return all that compiled code can depend on: classes and types, but not the values of numbers."""
+    """Return everything compiled code can depend on: classes and types, not numerical values."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.ndim, value.flags.c_contiguous, value.flags.writeable
     if scipy.sparse.issparse(value):
@@ -92,38 +89,38 @@ def _kind(value: Any) -> Any:
     return value if isinstance(value, bool | str) else type(value)
 
 
-def _some_samples(problem: Formulation, count: int) -> Indices:
-    """Return the first samples of each class, as many of one as of another if there are."""
+def _balanced_sample(problem: Formulation, count: int) -> Indices:
+    """Return the first samples of each class, in equal numbers if possible."""
     labels = np.zeros(problem.n) if problem.is_regression else problem.y
-    place = np.empty(problem.n, np.intp)
+    rank = np.empty(problem.n, np.intp)
     for members in members_of(np.unique(labels, return_inverse=True)[1]):
-        place[members] = np.arange(members.size)
-    return np.sort(np.argsort(place, kind="stable")[:count])
+        rank[members] = np.arange(members.size)
+    return np.sort(np.argsort(rank, kind="stable")[:count])
 
 
 def _solve_part(
     solver: Solver, problem: Formulation, rows: Indices, start: Point | None, gram: Gram | None
 ) -> None:
-    """Let a solver yield its first points for the problem of some samples."""
+    """Let a solver yield its first points for the problem restricted to `rows`."""
     part = (gram or problem.gram()).part(rows)
     _protect(part.X, problem.X)
     names = {"y", *(field.name for field in fields(problem))}  # type: ignore[arg-type]
     values = {name: getattr(problem, name) for name in names}
     arrays = {name: v for name, v in values.items() if np.shape(v) == (problem.n,)}
-    own = {name: _protect(v[rows], v) for name, v in arrays.items()}
-    few = problem.changed(**own, X=part.X, shared_gram=part)
-    begin = None if start is None or start.alpha is None else Point(start.alpha[rows])
-    form = reduce(few, solver.form, begin, gram=part).form
+    selected = {name: _protect(v[rows], v) for name, v in arrays.items()}
+    reduced = problem.changed(**selected, X=part.X, shared_gram=part)
+    part_start = None if start is None or start.alpha is None else Point(start.alpha[rows])
+    form = reduce(reduced, solver.form, part_start, gram=part).form
     if solver.refuses(form) is None:
-        for _ in islice(solver.iterates(solver.prepare(form)), _MOST_POINTS):
+        for _ in islice(solver.iterates(solver.prepare(form)), _MAX_POINTS):
             pass
 
 
-def _protect(some: Any, whole: Any) -> Any:
-    """Return some samples, as read-only as all are: to compiled code that is another type."""
-    names = ("data", "indices", "indptr") if scipy.sparse.issparse(whole) else ()
-    for part, all_of_it in [(getattr(some, n), getattr(whole, n)) for n in names] or [
-        (some, whole)
+def _protect(sample: Any, original: Any) -> Any:
+    """Return `sample` with the writeable flags of `original`, which are part of compiled types."""
+    names = ("data", "indices", "indptr") if scipy.sparse.issparse(original) else ()
+    for part, source in [(getattr(sample, n), getattr(original, n)) for n in names] or [
+        (sample, original)
     ]:
-        part.flags.writeable = all_of_it.flags.writeable
-    return some
+        part.flags.writeable = source.flags.writeable
+    return sample

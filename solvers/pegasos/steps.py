@@ -1,10 +1,10 @@
-"""Compiled stochastic subgradient steps, for dense rows, CSR rows and rows of a Gram matrix alike.
+"""Compiled stochastic subgradient steps, for dense rows, CSR rows and rows of a Gram matrix.
 
     min F = (lam/2)‖w‖² + (1/n) Σ weightᵢ·ℓᵢ(wᵀφ(xᵢ))   over ‖w‖ ≤ radius
 
 The weights are w = scale·v with v = Σ countsᵢφ(xᵢ), so that shrinking w costs nothing, and their
 average Σ weightₜ·wₜ is unaveraged·v − lag, where unaveraged = Σ weightₜ·scaleₜ: a sample that is added
-to v goes into lag with the `unaveraged` of that moment, for it was not in what came before.
+to v is also added to `lag` with the current `unaveraged`, as earlier weights did not contain it.
 """
 
 from typing import NamedTuple
@@ -18,14 +18,14 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.solvers.numerics.rows import FAST, Rows, add, dot, read_only
 
-# Below it v is rescaled: the lazy average loses as many digits as the scale.
-_SMALLEST_SCALE = 1e-3
+# below, v is rescaled: the lazy average loses as many digits as the scale
+_MIN_SCALE = 1e-3
 
 
 class State(NamedTuple):
-    """Everything that a step changes, in place.
+    """The arrays that a step updates in place.
 
-    v (d,), counts (n,) : w and its dual coefficients, but for the scale.
+    v (d,), counts (n,) : w and its dual coefficients, up to the scale.
     lag, count_lag : corrections of the lazy average.
     total, count_total : the sums Σ weightₜ·wₜ as of the last `settle`.
     numbers : scale, ‖w‖², samples drawn so far, unaveraged, and Σ weightₜ; see the names below.
@@ -40,17 +40,21 @@ class State(NamedTuple):
     numbers: Vector
 
 
-SCALE, NORM2, DRAWN, UNAVERAGED, WEIGHTS = range(5)
+SCALE = 0  # index in `numbers`
+NORM2 = 1
+DRAWN = 2
+UNAVERAGED = 3
+WEIGHTS = 4
 
 
 class Risk(NamedTuple):
-    """What a step reads.
+    """The parameters of a step.
 
-    samples (n, 4) : the ends of the interval without loss (for the logistic loss y twice), weightᵢ and
-        ‖φ(xᵢ)‖², side by side, for they are read in random order.
+    samples (n, 4) : ends of the zero-loss interval (for the logistic loss y twice), weightᵢ and
+        ‖φ(xᵢ)‖², stored together as they are read in random order.
     smoothing, lipschitz : of the loss, see `IntervalLoss`.
-    lam, radius : of F. first : t₀, by which step sizes 1/(lam·(t + t₀)) are delayed.
-    power : of t in the weights of the average, 1 or 3; 0 for no average.
+    lam, radius : of F. first : t₀ in the step sizes 1/(lam·(t + t₀)).
+    power : exponent of t in the weights of the average, 1 or 3; 0 for no average.
     """
 
     samples: Block
@@ -64,10 +68,10 @@ class Risk(NamedTuple):
 
 
 def risk_of(form: ERM, weight: Vector, first: float, projected: bool, power: int) -> Risk:
-    """Return the risk of `form` with these weights (n,) of its samples.
+    """Return the risk of `form` with sample weights (n,).
 
-    radius = √(ΣC·L(0)) holds the optimum, as at it ‖w‖² + ΣC·L(w) ≤ ΣC·L(0) for the mean loss L, by
-    strong duality and Fenchel-Young.
+    The ball of radius √(ΣC·L(0)) contains the optimum, where ‖w‖² + ΣC·L(w) ≤ ΣC·L(0) for the mean loss
+    L, by strong duality and Fenchel-Young.
     """
     at_zero = float(form.C @ form.loss.value(form.y, np.zeros(form.n)))
     return Risk(
@@ -80,7 +84,7 @@ def risk_of(form: ERM, weight: Vector, first: float, projected: bool, power: int
 
 
 def scored_samples(form: ERM, weight: Vector) -> tuple[Block, float, float, bool]:
-    """Return the fields of `Risk` that say what loss each sample has, for these weights (n,)."""
+    """Return the fields of `Risk` that define the loss of each sample, for weights (n,)."""
     loss, y = form.loss, form.y
     lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
     samples = np.column_stack([lower, upper, weight, form.gram.diagonal()])
@@ -105,10 +109,10 @@ def steps(
     risk: Risk,
     state: State,
 ) -> int:
-    """Take one step for each batch of `samples`, in place; return the number of steps.
+    """Take one step per batch of `samples`, in place; return the number of steps.
 
-    `row_of` says which row belongs to each of `samples`, a row of X or, for `of_gram`, of the Gram
-    matrix; `batch` (2, k), for batches of k samples, is overwritten. The step t is
+    `row_of` is the row index of each of `samples`, in X or, if `of_gram`, in the Gram matrix; `batch`
+    (2, k), for batches of k samples, is overwritten. Step t is
     w ← (1 − 1/(t + t₀))·w − Σ ℓ'ᵢ(w)·weightᵢ/(lam·(t + t₀)·k)·φ(xᵢ), then w ← min(1, radius/‖w‖)·w;
     t·k is `drawn`, so that a short last batch weighs less.
     """
@@ -117,12 +121,12 @@ def steps(
     scale, norm2, drawn = numbers[SCALE], numbers[NORM2], numbers[DRAWN]
     unaveraged, weights = numbers[UNAVERAGED], numbers[WEIGHTS]
     slope, scores = batch[0], batch[1]
-    done = 0
+    count = 0
     for start in range(0, samples.size, slope.size):
         size = samples.size - start if samples.size - start < slope.size else slope.size
         for k in range(size):
             scores[k] = scale * dot(rows, row_of[start + k], v)
-            slope[k] = _downhill(risk, samples[start + k], scores[k])
+            slope[k] = _negative_slope(risk, samples[start + k], scores[k])
         before = drawn + risk.first
         shrink = before / (before + size) if drawn > 0.0 else 1.0  # before the first step w is 0
         drawn += size
@@ -146,18 +150,18 @@ def steps(
         if risk.power > 0:
             weight = drawn**3 if risk.power == 3 else drawn
             unaveraged, weights = unaveraged + weight * scale, weights + weight
-        if scale < _SMALLEST_SCALE:
+        if scale < _MIN_SCALE:
             numbers[SCALE], numbers[UNAVERAGED] = scale, unaveraged
             settle(state)
             scale, unaveraged = 1.0, 0.0
-        done += 1
+        count += 1
     numbers[SCALE], numbers[NORM2], numbers[DRAWN] = scale, norm2, drawn
     numbers[UNAVERAGED], numbers[WEIGHTS] = unaveraged, weights
-    return done
+    return count
 
 
 @numba.njit(inline="always", fastmath=FAST)
-def _downhill(risk: Risk, i: int, f: float) -> float:
+def _negative_slope(risk: Risk, i: int, f: float) -> float:
     """Return −ℓ'ᵢ(f), 0 at a kink."""
     lower, upper = risk.samples[i, 0], risk.samples[i, 1]
     if risk.logistic:
@@ -173,7 +177,7 @@ def _downhill(risk: Risk, i: int, f: float) -> float:
 
 @numba.njit(cache=True)
 def settle(state: State) -> None:
-    """Bring the scale back to one, and the lazy averages up to date."""
+    """Reset the scale to one, and update the lazy averages."""
     numbers = state.numbers
     scale, unaveraged = numbers[SCALE], numbers[UNAVERAGED]
     for k in range(state.v.size):

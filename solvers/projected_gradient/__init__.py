@@ -3,19 +3,19 @@
     min ½xᵀQx + pᵀx  s.t. Σ_{i∈g} aᵢxᵢ = delta_g for every group g, lb ≤ x ≤ ub
 
 One step is x ← Π(x − λg) with g = Qx + p and Π the exact projection onto the feasible set. The
-variants differ in λ and in what they add:
+variants differ in λ and in their extensions:
 
 - plain: λ = rate/L, with L ≥ ‖Q‖ from power iterations (Levitin & Polyak 1966).
-- accelerated: the same step from a point extrapolated along the last one (Beck & Teboulle 2009),
+- accelerated: the same step from a point extrapolated along the last step (Beck & Teboulle 2009),
   restarted when momentum points uphill (O'Donoghue & Candès 2015, the gradient scheme). Restarts make
-  it faster, but no theorem bounds it then.
-- barzilai_borwein: λ = sᵀs/sᵀy and sᵀy/yᵀy in turn for the last step s and y = Qs, with a line search
-  that lets the objective rise now and then (Birgin, Martínez & Raydan 2000, SPG2); a step that it
-  turns down is made the exact minimiser, as the objective is quadratic (Dai & Fletcher 2006). Of
-  many variables it moves some hundreds at a time (Serafini, Zanghirati & Zanni 2005).
-- notebook: the gradient ascent of Anderson's lecture notes on the hard margin's dual, which puts a
-  penalty step α ← α − s(yᵀα)y in place of the equality, and then clips at 0. Its fixed point is the
-  optimum of another problem: no intercept, and a constant added to the kernel.
+  it faster, but no theorem then bounds its error.
+- barzilai_borwein: λ alternates between sᵀs/sᵀy and sᵀy/yᵀy for the last step s and y = Qs, with a
+  nonmonotone line search (Birgin, Martínez & Raydan 2000, SPG2); a rejected step is replaced by the
+  exact minimiser along it, as the objective is quadratic (Dai & Fletcher 2006). In large problems it
+  moves a few hundred variables at a time (Serafini, Zanghirati & Zanni 2005).
+- notebook: the gradient ascent of Anderson's lecture notes on the hard-margin dual, which replaces the
+  equality by a penalty step α ← α − s(yᵀα)y, and then clips at 0. Its fixed point is the optimum of
+  another problem: no intercept, and a constant added to the kernel.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,8 +42,8 @@ from dualgap.solvers.smo.decomposition import minimise
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
-_DENSE = 8000  # samples up to which the Gram matrix is computed once, if it fits in memory
-_LEAST_IN_SUBSETS = 500  # variables from which barzilai_borwein moves some at a time
+_MAX_DENSE = 8000  # samples; up to here the Gram matrix is computed once, if it fits in memory
+_LEAST_IN_SUBSETS = 500  # variables; from here on barzilai_borwein moves subsets
 
 
 def _is_hard_margin(form: BoxQP) -> bool:
@@ -57,15 +57,15 @@ class ProjectedGradient(Solver):
     Attributes
     ----------
     variant : "plain", "accelerated", "barzilai_borwein" or "notebook".
-    tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning, and without a
-        claim if the relative duality gap is still above 1e-2, as for SMO).
-        The notebook's points are off the equality: it stops when no variable moves by more than
-        tol times its step.
-    max_iter : steps after which it stops without a claim.
+    tol : stop when the violation of the maximal violating pair is at most `tol` (as in LIBSVM; nothing
+        is claimed if the relative duality gap still exceeds 1e-2, as for SMO).
+        The notebook's points violate the equality: it stops when no variable moves by more than tol
+        times its step size.
+    max_iter : number of steps after which to stop without a claim.
     rate : plain, accelerated: the step in units of 1/L, None for 1. notebook: the step is rate/n,
-        None for 0.1; above 2 its penalty step diverges. barzilai_borwein takes None only.
-    restart : whether accelerated is restarted; without, its published bound holds.
-    cache_size : megabytes for kernel rows, where some variables are moved at a time.
+        None for 0.1; above 2 its penalty step diverges. barzilai_borwein accepts only None.
+    restart : whether to restart the accelerated variant; without restarts its published bound holds.
+    cache_size : megabytes for kernel rows, if subsets of variables are moved.
     """
 
     variant: Variant = "barzilai_borwein"
@@ -91,22 +91,22 @@ class ProjectedGradient(Solver):
         check_choice(self.variant, "variant", get_args(Variant))
         if not self.restart and self.variant != "accelerated":
             raise ValueError(
-                f"restart: only the accelerated variant is restarted; leave it out for {self.variant}"
+                f"restart: this applies only to the accelerated variant; omit it for {self.variant}"
             )
         if self.rate is not None:
             check_positive(self.rate, "rate")
             if self.variant == "barzilai_borwein":
                 raise ValueError(
-                    f"rate: barzilai_borwein finds its own steps; leave out rate={self.rate!r}, "
-                    "or take variant plain, accelerated or notebook"
+                    f"rate: barzilai_borwein finds its own steps; omit rate={self.rate!r}, "
+                    "or use variant plain, accelerated or notebook"
                 )
 
     def worst_case(self, k: Vector, problem: Mapping[str, float]) -> Vector | None:
         """Return L‖x₀ − x*‖²/(2k), accelerated without restarts 2L‖x₀ − x*‖²/(k + 1)².
 
-        Beck & Teboulle 2009, theorems 3.1 and 4.4. None for steps above 1/L, and with restarts: each
-        begins at a distance from x* that no theorem bounds by the first. On breast_cancer (lam = 0.001)
-        the restarted method was seen at twice the bound of the other.
+        Beck & Teboulle 2009, theorems 3.1 and 4.4. None for steps above 1/L, and with restarts: no
+        theorem bounds the distance from x* at a restart by the first. On breast_cancer (lam = 0.001)
+        the restarted method reached twice the bound of the other.
         """
         rate = self.rate or 1.0
         size = problem["largest_eigenvalue"] * problem["start_distance"] ** 2 / rate
@@ -116,24 +116,24 @@ class ProjectedGradient(Solver):
         return bounds.get(self.variant)
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile what small problems may not call."""
+        """Compile the functions that small problems may not call."""
         if self._in_subsets(form):
             compile_rows(form.gram, form.n, on_demand=False)
         return form
 
     def _in_subsets(self, form: BoxQP) -> bool:
-        """Whether rows of K are worth having, and every variable has its place in the equality."""
-        many = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
+        """Whether caching rows of K is worthwhile, and every variable is in the equality."""
+        worthwhile = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
         in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
-        return self.variant == "barzilai_borwein" and many and in_equality
+        return self.variant == "barzilai_borwein" and worthwhile and in_equality
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield after every step, or after all steps on some of the variables."""
+        """Yield after every step, or after all steps on a subset of the variables."""
         if self._in_subsets(form):
             limits = self.tolerance, None, int(self.max_iter), self.cache_size
             yield from minimise(form, minimise_by_gradients, *limits)
             return
-        if not form.gram.is_linear and form.gram.fits and form.gram.n <= _DENSE:
+        if not form.gram.is_linear and form.gram.fits and form.gram.n <= _MAX_DENSE:
             form.gram.dense()  # every product with Q is then one with this matrix
         yield from self._ascent(form) if self.variant == "notebook" else self._at_once(form)
 
@@ -148,9 +148,9 @@ class ProjectedGradient(Solver):
                 new = np.maximum(0.0, raised - s * float(y @ raised) * y)
                 converged = float(np.abs(new - alpha).max()) <= self.tolerance * s
             alpha = new
-            ended = converged or count == self.max_iter
-            yield FormPoint(alpha.copy(), iterations=count, claim="stopped" if ended else "none")
-            if ended:
+            final = converged or count == self.max_iter
+            yield FormPoint(alpha.copy(), iterations=count, claim="stopped" if final else "none")
+            if final:
                 return
 
     def _at_once(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -1,8 +1,8 @@
-"""Steps of projected gradient methods, on any quadratic that has a product with its matrix.
+"""Steps of projected gradient methods on a quadratic, given products with its matrix.
 
-Of many variables a working set of 512 is minimised at a time, in SMO's nested levels, by steps on all
-of it, on a block of K that stays in the processor's cache (Serafini, Zanghirati & Zanni 2005). What SMO
-does beside its pair steps is done here too.
+Large problems are solved by working sets of 512 variables, in SMO's nested levels: the steps move all of
+them, on a block of K that stays in the processor's cache (Serafini, Zanghirati & Zanni 2005). Everything
+but the pair steps is the same as in SMO.
 """
 
 from collections import deque
@@ -17,21 +17,21 @@ from dualgap.problems.projection import project
 from dualgap.solvers.smo.pairs import WorkingSet
 
 _POWER_ITERATIONS = 20
-_MOST_STEPS = 500  # on a working set
-_MEMORY = 10  # objective values that the line search compares with: Birgin et al. take 10
-_SUFFICIENT = 1e-4  # share of the predicted decrease that a step must reach
-_STEPS = 1e-12, 1e12  # bounds of a Barzilai-Borwein step in units of the first one
-_REFRESH = 100  # steps after which a gradient kept by updates is computed afresh
+_MAX_STEPS = 500  # per working set
+_SEARCH_MEMORY = 10  # objective values that the line search compares with, as in Birgin et al.
+_MIN_DECREASE_RATIO = 1e-4  # smallest accepted fraction of the predicted decrease
+_STEP_RANGE = 1e12  # largest ratio, or its inverse, of a Barzilai-Borwein step to the first one
+_STEPS_PER_REFRESH = 100  # steps between recomputations of the updated gradient
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """min ½xᵀQx + pᵀx s.t. the equalities of a `BoxQP`, lb ≤ x ≤ ub, with p known through a gradient.
+    """min ½xᵀQx + pᵀx s.t. the equalities of a `BoxQP`, lb ≤ x ≤ ub, with p given by a gradient.
 
     Attributes
     ----------
     product : v ↦ Qv.
-    x, g : where to begin, and the gradient there; shape (n,), as all vectors.
+    x, g : the start and its gradient; shape (n,), as all vectors.
     """
 
     product: Callable[[Vector], Vector]
@@ -52,12 +52,12 @@ class Box:
         return project(z, self.lb, self.ub, self.a, self.delta, self.groups)
 
     def free(self, x: Vector) -> Vector:
-        """Return 1 for each variable between its bounds, 0 for others."""
+        """Return 1 for each variable strictly between its bounds, 0 for others."""
         return ((x > self.lb) & (x < self.ub)).astype(np.float64)
 
 
 def plain(box: Box, rate: float) -> Iterator[tuple[Vector, Vector]]:
-    """Yield x and its gradient; end where a step no longer moves x."""
+    """Yield x and its gradient; end when a step no longer moves x."""
     x, g, L = box.x, box.g, _largest_eigenvalue(box)
     while True:
         yield x, g
@@ -66,12 +66,12 @@ def plain(box: Box, rate: float) -> Iterator[tuple[Vector, Vector]]:
         if not s.any():
             return
         g_new = box.gradient(x_new)
-        L = max(L, float(s @ (g_new - g)) / float(s @ s))  # power iterations stop short of ‖Q‖
+        L = max(L, float(s @ (g_new - g)) / float(s @ s))  # power iterations underestimate ‖Q‖
         x, g = x_new, g_new
 
 
 def accelerated(box: Box, rate: float, restart: bool) -> Iterator[tuple[Vector, Vector]]:
-    """Yield x and its gradient; z is the extrapolated point, its gradient follows from two others."""
+    """Yield x and its gradient; that of the extrapolated point z is combined from two others."""
     x, g, L, t = box.x, box.g, _largest_eigenvalue(box), 1.0
     z, g_z = x, g
     while True:
@@ -91,17 +91,17 @@ def accelerated(box: Box, rate: float, restart: bool) -> Iterator[tuple[Vector, 
 
 
 def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
-    """Yield x and its gradient; end where no descent is left in floating point."""
-    x, g, value = box.x, box.g, 0.0  # the objective, from where it began
+    """Yield x and its gradient; end when floating point permits no further descent."""
+    x, g, value = box.x, box.g, 0.0  # the objective relative to its first value
     d = box.nearest(x - g) - x  # along it the first step is exact
     curvature = float(d @ box.product(d))
     first = step = float(d @ d) / curvature if curvature > 0 else 1.0
     free, count = box.free(x), 0
-    recent: deque[float] = deque(maxlen=_MEMORY)
+    recent: deque[float] = deque(maxlen=_SEARCH_MEMORY)
     while True:
         yield x, g
         recent.append(value)
-        # a multiple of a in g moves no projection, but its rounding would drown a small slope
+        # a multiple of a in g does not change projections, but its rounding would hide a small slope
         r = _without_normal(g, box, free)
         target = box.nearest(x - step * r)
         d = target - x
@@ -111,18 +111,18 @@ def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
         Qd = box.product(d)
         curvature = float(d @ Qd)
         decrease = -slope - 0.5 * curvature  # of the full step
-        full = value - decrease <= max(recent) + _SUFFICIENT * slope
-        share = 1.0 if full else min(1.0, -slope / curvature)
-        # what reaches a bound is put there exactly: x + d may miss it by a rounding error
-        x = target if share == 1.0 else np.clip(x + share * d, box.lb, box.ub)
-        value += share * slope + 0.5 * share**2 * curvature
-        g = g + share * Qd
+        full = value - decrease <= max(recent) + _MIN_DECREASE_RATIO * slope
+        length = 1.0 if full else min(1.0, -slope / curvature)
+        # variables that reach a bound are set to it exactly: x + d may miss it by a rounding error
+        x = target if length == 1.0 else np.clip(x + length * d, box.lb, box.ub)
+        value += length * slope + 0.5 * length**2 * curvature
+        g = g + length * Qd
         count += 1
-        if count % _REFRESH == 0:
+        if count % _STEPS_PER_REFRESH == 0:
             g = box.gradient(x)
         free = box.free(x)
         step = _spectral_step(d, Qd, curvature, box, free, count % 2 == 1)
-        step = float(np.clip(step, first * _STEPS[0], first * _STEPS[1]))
+        step = float(np.clip(step, first / _STEP_RANGE, first * _STEP_RANGE))
 
 
 def _spectral_step(
@@ -130,8 +130,8 @@ def _spectral_step(
 ) -> float:
     """Return dᵀd/dᵀQd, or the short step dᵀQd/‖v‖² with v = Qd on the free variables' plane aᵀv = 0.
 
-    What Qd is at the bounds and along a takes no part in the motion, and would make the step too short
-    (Crisci, Porta, Ruggiero & Zanni 2020).
+    The components of Qd at the bounds and along a do not affect the motion, and would make the step too
+    short (Crisci, Porta, Ruggiero & Zanni 2020).
     """
     if curvature <= 0:
         return np.inf
@@ -144,18 +144,18 @@ def _spectral_step(
 
 
 def _without_normal(v: Vector, box: Box, free: Vector) -> Vector:
-    """Return v minus the multiples of a, one a group, that make its free part orthogonal to a."""
+    """Return v minus multiples of a, one per group, so that its free part is orthogonal to a."""
     if box.a is None:
         return v
     normal = box.a * free
     if box.groups is None:
         size = float(normal @ normal)
         return v - float(normal @ v) / size * box.a if size > 0 else v
-    group, count = box.groups + 1, box.delta.size + 1  # with the variables in none first
+    group, count = box.groups + 1, box.delta.size + 1  # first, those in no group
     size, along = np.bincount(group, normal**2, count), np.bincount(group, normal * v, count)
-    share = np.divide(along, size, out=np.zeros(count), where=size > 0)
-    share[0] = 0.0
-    return v - share[group] * box.a
+    multiple = np.divide(along, size, out=np.zeros(count), where=size > 0)
+    multiple[0] = 0.0
+    return v - multiple[group] * box.a
 
 
 def _largest_eigenvalue(box: Box) -> float:
@@ -170,14 +170,16 @@ def _largest_eigenvalue(box: Box) -> float:
     return largest
 
 
-def minimise_by_gradients(given: WorkingSet, target: float, most: int) -> tuple[Vector, int, bool]:
-    """Return z at a violation of `target`, or a share of what it is, the steps, and False."""
-    K, z, u, lo, hi, groups, _ = given
+def minimise_by_gradients(
+    problem: WorkingSet, target: float, max_steps: int
+) -> tuple[Vector, int, bool]:
+    """Return z at a violation of `target` or a fraction of the first, the number of steps, and False."""
+    K, z, u, lo, hi, groups, _ = problem
     a = None if groups[0] < 0 else np.ones(z.size)
     box = Box(lambda v: K @ v.astype(K.dtype), z, -u, a, None, z.sum(keepdims=True), lo, hi)
-    # at 0.3 of its violation a set is left: 0.1 takes 1.7 times as long
-    target, taken = max(target, 0.3 * violating_pair(-u, a, z - lo, hi - z)), 0
-    for taken, (z, g) in enumerate(barzilai_borwein(box)):
-        if violating_pair(g, a, z - lo, hi - z) <= target or taken >= min(most, _MOST_STEPS):
+    # stop at 0.3 of the first violation: 0.1 takes 1.7 times as long
+    target, steps = max(target, 0.3 * violating_pair(-u, a, z - lo, hi - z)), 0
+    for steps, (z, g) in enumerate(barzilai_borwein(box)):
+        if violating_pair(g, a, z - lo, hi - z) <= target or steps >= min(max_steps, _MAX_STEPS):
             break
-    return z, taken, False
+    return z, steps, False

@@ -2,13 +2,14 @@
 
     min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
-One pass over half of K keeps the entries that count (`storage`); the proximal point method with
-semismooth Newton steps (`method`) then needs some tens of products with them, which take no time beside
-that pass. Equal samples are one variable, also those of opposite labels (`smo.duplicates`): they make K
-singular. Some rows of K say before whether this pays (`diagnosis`), and `solve` picks it where it does.
+One pass over half of K stores the entries that are not negligible (`storage`); the proximal point
+method with semismooth Newton steps (`method`) then needs a few dozen products with them, whose time is
+negligible. Equal samples, which make K singular, are merged, even those with opposite labels
+(`smo.duplicates`). A few rows of K predict whether the method is worthwhile (`diagnosis`); if so,
+`solve` chooses it by default.
 
 On w8a with C = 64 and gamma = 7.8, where 34,678 of 34,704 distinct samples are support vectors between
-their bounds, 65 products lead to a relative gap of 1e-10: half a second after the pass of two to four.
+their bounds, 65 products reach a relative gap of 1e-10: half a second after a pass of two to four.
 """
 
 from collections.abc import Iterator
@@ -40,8 +41,8 @@ from dualgap.solvers.semismooth_newton.storage import LargeEntries, compile_pass
 from dualgap.solvers.smo.duplicates import Merged, merge
 from dualgap.solvers.smo.variables import from_form
 
-_MANY = 5000  # variables from which the first pass is in float32
-_PATIENCE = 8  # centres without halving the violation
+_MANY = 5000  # variables; from here on the first pass is in float32
+_MAX_STALLED_CENTRES = 8  # without halving the violation
 
 
 _STORAGE = Need(
@@ -52,14 +53,14 @@ _STORAGE = Need(
 
 @dataclass(frozen=True)
 class SemismoothNewton(Solver):
-    """Semismooth Newton for box QPs with at most one equality, whose K has few entries that count.
+    """Semismooth Newton for box QPs with at most one equality, whose K has few non-negligible entries.
 
     Attributes
     ----------
-    tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning); without a claim
-        if the relative duality gap is still above `gap`, or 1e-2.
-    gap : stop also when the relative duality gap is at or below it; None never does.
-    max_iter : Newton steps after which it stops without a claim.
+    tol : stop when the violation of the maximal violating pair is at most `tol` (as in LIBSVM); nothing
+        is claimed if the relative duality gap still exceeds `gap`, or 1e-2.
+    gap : stop also when the relative duality gap is at most `gap`; None disables this.
+    max_iter : number of Newton steps after which to stop without a claim.
     cache_size : megabytes for the entries of K.
     """
 
@@ -70,43 +71,43 @@ class SemismoothNewton(Solver):
 
     form: ClassVar = BoxQP
     needs: ClassVar = (ONE_EQUALITY, ALL_IN_EQUALITIES, FINITE_BOUNDS, _STORAGE, CONVEX)
-    finest_tol: ClassVar = 0.0  # it ends by its gap
+    finest_tol: ClassVar = 0.0  # the gap stops it
     warm_up_size: ClassVar = 32
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
 
     def suits(self, form: BoxQP) -> Merged | None:
-        """Return the form's variables if it takes the form and pays there, else None.
+        """Return the form's variables if the solver is supported and worthwhile, else None.
 
-        That is seen in a small share of the time to solve.
+        This takes a small fraction of the time to solve.
         """
-        found = diagnose_at_a_glance(form, self.tolerance)
-        if found is None or not found.pays or not found.fits(self.cache_size):
+        sparsity = diagnose_at_a_glance(form, self.tolerance)
+        if sparsity is None or not sparsity.pays or not sparsity.fits(self.cache_size):
             return None
         others = [need for need in self.needs if need is not _STORAGE]
-        return found.merged if refusal(form, self, others) is None else None
+        return sparsity.merged if refusal(form, self, others) is None else None
 
     def prepare(self, form: BoxQP | Merged) -> BoxQP | Merged:
-        """Compile the pass for both precisions: small problems have one."""
+        """Compile the pass for both precisions; small problems use only one."""
         compile_pass()
         return form
 
     def iterates(self, form: BoxQP | Merged) -> Iterator[FormPoint]:
-        """Yield after every centre; from the variables of a form if it was looked at before."""
+        """Yield after every centre; accepts a form, or its merged variables if already available."""
         threads = Threads()
         gram = form.original.form.gram if isinstance(form, Merged) else form.gram
         with Tiles(gram, threads.count) as tiles:
             yield from threads.one_at_a_time(self._points(form, tiles))
 
-    def _points(self, given: BoxQP | Merged, tiles: Tiles) -> Iterator[FormPoint]:
-        merged = given if isinstance(given, Merged) else merge(from_form(given))
+    def _points(self, problem: BoxQP | Merged, tiles: Tiles) -> Iterator[FormPoint]:
+        merged = problem if isinstance(problem, Merged) else merge(from_form(problem))
         v, form = merged.variables, merged.original.form
         largest = float(form.gram.diagonal().max())
-        least = negligible(merged, largest, self.tolerance)
+        threshold = negligible(merged, largest, self.tolerance)
         single = self.tolerance >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
-        K = LargeEntries(tiles, v.sample, v.scale, least, np.float32 if single else np.float64)
+        K = LargeEntries(tiles, v.sample, v.scale, threshold, np.float32 if single else np.float64)
         method = Method(merged, K)
-        best, slow = np.inf, 0
+        best, stalled = np.inf, 0
         while True:
             x, f = merged.spread(method.z), method.scores
             doubled = merged.original.doubled
@@ -117,15 +118,17 @@ class SemismoothNewton(Solver):
             solved = method.violation <= self.tolerance or (
                 self.gap is not None and relative <= self.gap
             )
-            slow = slow + 1 if method.violation > 0.5 * best else 0
+            stalled = stalled + 1 if method.violation > 0.5 * best else 0
             best = min(best, method.violation)
-            coarse = slow > _PATIENCE or (solved and method.error > 0.5 * self.tolerance)
+            coarse = stalled > _MAX_STALLED_CENTRES or (
+                solved and method.error > 0.5 * self.tolerance
+            )
             if coarse and K.dtype == np.float32:
-                K = LargeEntries(tiles, v.sample, v.scale, least, np.float64)
+                K = LargeEntries(tiles, v.sample, v.scale, threshold, np.float64)
                 method.take(K)
-                slow = 0
+                stalled = 0
                 continue
-            if solved or slow > _PATIENCE or method.steps >= self.max_iter:
+            if solved or stalled > _MAX_STALLED_CENTRES or method.steps >= self.max_iter:
                 break
             yield FormPoint(x, iterations=method.steps)
             method.advance(int(self.max_iter) - method.steps)

@@ -1,23 +1,23 @@
-"""The proximal point method, each of whose problems is solved by semismooth Newton steps.
+"""The proximal point method, whose subproblems are solved by semismooth Newton steps.
 
     min F(z) = ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
-The next centre minimises F(z) + ½λ(z − c)ᵀD(z − c) over the same set, c being the last (Rockafellar
-1976), D the diagonal of K. The dual of that has no constraints: with scores f = Ku and a multiplier b,
+The next centre minimises F(z) + ½λ(z − c)ᵀD(z − c) over the same set, with c the last one (Rockafellar
+1976) and D the diagonal of K. Its dual has no constraints: with scores f = Ku and a multiplier b,
 
     φ(u, b) = ½uᵀKu + λΣDᵢᵢHᵢ(tᵢ) + b·delta,     t = c − D⁻¹(f + q + b)/λ,
     Hᵢ' = pᵢ = soft(tᵢ, tubeᵢ/(λDᵢᵢ)), clipped to the box,
 
-is convex and differentiable, ∇φ = (K(u − p), delta − Σp), and where it is 0, u = p is the minimum.
-∇φ is semismooth. With F the variables whose pᵢ follows tᵢ, and all others A at a bound or 0, Newton's
+is convex and differentiable, ∇φ = (K(u − p), delta − Σp), and if it is 0, u = p is the minimum. ∇φ is
+semismooth. With F the variables whose pᵢ varies with tᵢ, and A the others, at a bound or 0, Newton's
 step ends at u_A = p_A and
 
     [K_FF + λD_FF  1] [du_F]   [λD(p − u)_F − K_FA du_A]
     [1ᵀ            0] [db  ] = [delta − Σu − Σdu_A      ]
 
 (the primal-dual active set method: Hintermüller, Ito & Kunisch 2002; within the proximal point method,
-for support vector machines: Niu et al. 2019). As φ is convex, a search along each step makes it fall
-until it is minimal: no sequence of active sets repeats. λ falls while centres are found in few steps.
+for support vector machines: Niu et al. 2019). As φ is convex, a line search along each step decreases it
+down to its minimum: no sequence of active sets repeats. λ decreases while centres take few steps.
 """
 
 from typing import Any
@@ -31,23 +31,24 @@ from dualgap.solvers.semismooth_newton.storage import LargeEntries
 from dualgap.solvers.smo.conditions import violation_of
 from dualgap.solvers.smo.duplicates import Merged
 
-_ACCURACY = 0.03  # of a system: more would be lost when the active set changes
-_PRODUCTS = 40  # with K for a system
-_STEPS = 30  # to a centre
-_NEAR = 0.1  # ‖u − p‖ relative to ‖p − c‖ at which p is the next centre
-# steps to a centre, up to which λ is a tenth for the next, and from which it is twice
-_FEW, _MANY = 3, 6
-_FIRST, _LEAST = 1e-2, 1e-6  # λ: below it rounding is what moves
-_HALVINGS = 50  # of the interval in which φ is least
+_SYSTEM_RTOL = 0.03  # of a system: more accuracy is lost when the active set changes
+_MAX_PRODUCTS = 40  # with K per system
+_MAX_STEPS = 30  # per centre
+_CENTRE_RTOL = 0.1  # ‖u − p‖ relative to ‖p − c‖ at which p is the next centre
+_STEPS_TO_DECREASE = 3  # up to here, λ is divided by ten for the next centre
+_STEPS_TO_INCREASE = 6  # from here on, λ is doubled for the next centre
+_FIRST_WEIGHT = 1e-2  # the first λ
+_MIN_WEIGHT = 1e-6  # smallest λ, and relative diagonal entry; below, rounding dominates
+_MAX_BISECTIONS = 50  # of the interval that contains the minimum of φ
 
 
 class Method:
-    """Where the method stands.
+    """The state of the method.
 
     Attributes
     ----------
     z, f : the centre, which is feasible, and its scores Kz (n,). b : the multiplier of the equality.
-    terms : with the costs of what the variables are relative to. weight : λ. steps : so far.
+    terms : the terms, with the costs of the variables' centres added. weight : λ. steps : their number.
     """
 
     def __init__(self, merged: Merged, K: LargeEntries) -> None:
@@ -55,12 +56,12 @@ class Method:
         self.equality = v.terms.groups[0] >= 0
         self.z, self.steps = v.start.copy(), 0
         self.total = float(self.z.sum())
-        self.D = np.maximum(K.diagonal, _LEAST * float(K.diagonal.max()) or 1.0)
-        self.weight = _FIRST
+        self.D = np.maximum(K.diagonal, _MIN_WEIGHT * float(K.diagonal.max()) or 1.0)
+        self.weight = _FIRST_WEIGHT
         self.take(K)
 
     def take(self, K: LargeEntries) -> None:
-        """Go on with other values of K."""
+        """Continue with other values of K."""
         self.K, self.f = K, K.product(self.z)
         self.shift = K.product(self.merged.centre)
         terms = self.merged.variables.terms
@@ -74,37 +75,38 @@ class Method:
 
     @property
     def error(self) -> float:
-        """How far a score may be off."""
+        """Bound on the error of a score."""
         return self.K.error(np.abs(self.z) + np.abs(self.merged.centre))
 
     def _order(self) -> None:
         (self.b,), self.violation = violation_of(self.f, self.z, self.terms, int(self.equality))
 
-    def advance(self, most: int) -> None:
-        """Find the next centre, in at most so many steps."""
+    def advance(self, max_steps: int) -> None:
+        """Find the next centre, in at most `max_steps` steps."""
         u, f, b, first = self.z, self.f, self.b, self.steps
         p, follows = self._proximal(f, b)
-        while self.steps < first + min(most, _STEPS):
+        while self.steps < first + min(max_steps, _MAX_STEPS):
             if self.equality and not follows.any():
                 b = self._balance(f)
                 p, follows = self._proximal(f, b)
             du, Kdu, db = self._newton(u, p, follows)
-            share = self._share(u, f, b, du, Kdu, db)
-            u, f, b = u + share * du, f + share * Kdu, b + share * db
+            length = self._step_length(u, f, b, du, Kdu, db)
+            u, f, b = u + length * du, f + length * Kdu, b + length * db
             self.steps += 1
             p, follows = self._proximal(f, b)
-            off = np.linalg.norm(u - p) + self.equality * abs(float(p.sum()) - self.total)
-            if off <= _NEAR * np.linalg.norm(p - self.z):
+            distance = np.linalg.norm(u - p) + self.equality * abs(float(p.sum()) - self.total)
+            if distance <= _CENTRE_RTOL * np.linalg.norm(p - self.z):
                 break
         z = self._feasible(p, follows)
         self.f = f + self.K.product(z - u)
-        self.z, taken = z, self.steps - first
-        factor = 0.1 if taken <= _FEW else 1.0 if taken < _MANY else 2.0
-        self.weight = max(factor * self.weight, _LEAST)
+        self.z, new_steps = z, self.steps - first
+        easy, hard = new_steps <= _STEPS_TO_DECREASE, new_steps >= _STEPS_TO_INCREASE
+        factor = 0.1 if easy else 2.0 if hard else 1.0
+        self.weight = max(factor * self.weight, _MIN_WEIGHT)
         self._order()
 
     def _proximal(self, f: Vector, b: float) -> tuple[Vector, Any]:
-        """Return p, and which of its entries follow t."""
+        """Return p, and a mask of the entries that vary with t."""
         q, tube, lo, hi, _ = self.terms
         weights = self.weight * self.D
         t = self.z - (f + q + b) / weights
@@ -114,18 +116,18 @@ class Method:
         return p, (p == soft) & ((width == 0) | (soft != 0))
 
     def _balance(self, f: Vector) -> float:
-        """Return the b for which Σp = delta: Σp falls with b, from Σhi to Σlo."""
+        """Return the b with Σp = delta; Σp decreases with b from Σhi to Σlo."""
         q, tube, lo, hi, _ = self.terms
         weights = self.weight * self.D
         low = float((weights * (self.z - hi) - f - q - tube).min())
         high = float((weights * (self.z - lo) - f - q + tube).max())
-        for _ in range(_HALVINGS):
+        for _ in range(_MAX_BISECTIONS):
             b = 0.5 * (low + high)
             low, high = (b, high) if self._proximal(f, b)[0].sum() > self.total else (low, b)
         return 0.5 * (low + high)
 
     def _feasible(self, p: Vector, follows: Any) -> Vector:
-        """Return the nearest point that meets the equality: by those that follow, if they can."""
+        """Return the projection of p onto the equality; by entries that vary with t if possible."""
         if not self.equality:
             return p
         lo, hi = np.where(follows, self.terms.lo, p), np.where(follows, self.terms.hi, p)
@@ -142,7 +144,7 @@ class Method:
         du = np.where(follows, 0.0, p - u)
         Kdu = K.product(du) if du.any() else np.zeros(u.size)
         inverse = K.inverse(follows, weights)
-        if self.equality:  # along the direction that costs least
+        if self.equality:  # along the cheapest direction
             across = inverse(np.ones(u.size))
             shift = (self.total - float(u.sum() + du.sum())) / across.sum() * across
             du, Kdu = du + shift, Kdu + K.product(shift)
@@ -152,23 +154,27 @@ class Method:
         def product(v: Vector) -> Vector:
             return np.where(follows, K.product(v) + weights * v, 0.0)
 
-        d = conjugate_gradients(product, onto, np.zeros(u.size), residual, _PRODUCTS, _ACCURACY)
+        d = conjugate_gradients(
+            product, onto, np.zeros(u.size), residual, _MAX_PRODUCTS, _SYSTEM_RTOL
+        )
         du, Kdu = du + d, Kdu + K.product(d)
-        left = (Kdu + weights * (du - (p - u)))[follows]
-        return du, Kdu, -float(left.mean()) if self.equality else 0.0
+        remainder = (Kdu + weights * (du - (p - u)))[follows]
+        return du, Kdu, -float(remainder.mean()) if self.equality else 0.0
 
-    def _share(self, u: Vector, f: Vector, b: float, du: Vector, Kdu: Vector, db: float) -> float:
-        """Return the share of a step at which φ is least: its slope there is 0."""
+    def _step_length(
+        self, u: Vector, f: Vector, b: float, du: Vector, Kdu: Vector, db: float
+    ) -> float:
+        """Return the fraction of a step that minimises φ, where its slope is 0."""
 
-        def slope(share: float) -> float:
-            p = self._proximal(f + share * Kdu, b + share * db)[0]
-            off = u + share * du - p
-            return float(Kdu @ off) + db * (self.total - float(p.sum()))
+        def slope(length: float) -> float:
+            p = self._proximal(f + length * Kdu, b + length * db)[0]
+            difference = u + length * du - p
+            return float(Kdu @ difference) + db * (self.total - float(p.sum()))
 
         low, high = 0.0, 1.0
         if slope(high) <= 0:
             return high
-        for _ in range(_HALVINGS):
+        for _ in range(_MAX_BISECTIONS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if slope(middle) < 0 else (low, middle)
             if high - low <= 0.02 * high:

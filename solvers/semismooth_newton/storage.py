@@ -1,9 +1,9 @@
-"""The entries of K that count, where they are few: one pass over half of K picks them.
+"""The non-negligible entries of K, if they are few: one pass over half of K selects them.
 
-    (Kv)ᵢ ≈ Σ {k(xᵢ, xⱼ)vⱼ : |k(xᵢ, xⱼ)| > least},   wrong by at most least·Σ|vⱼ|
+    (Kv)ᵢ ≈ Σ {k(xᵢ, xⱼ)vⱼ : |k(xᵢ, xⱼ)| > threshold},   error at most threshold·Σ|vⱼ|
 
-The pass goes tile by tile on all threads (`dualgap.problems.gram.tiles`), each of which is looked
-through while it is in the cache; after it no kernel value is computed again.
+The pass goes tile by tile on all threads (`dualgap.problems.gram.tiles`), and each tile is scanned while
+it is in the cache; no kernel value is computed again later.
 """
 
 from typing import Any
@@ -18,35 +18,38 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile, Tiles
 from dualgap.solvers.numerics.projected_cg import Apply
 
-Places = NDArray[np.int32]
+EntryIndices = NDArray[np.int32]
 
-_COLUMNS, _ROWS = 512, 1024  # of K that are looked through at a time
-_FACTORED = 1000  # variables up to which a factor takes no time
-_RIDGE = 1e-12  # relative: K is singular where samples are dependent
-_ROUNDING = 16.0  # times that of one operation: of a kernel value
+_COLUMNS = 512  # per tile of K
+_ROWS = 1024  # per tile of K
+_FACTORED = 1000  # variables; up to here a Cholesky factor takes almost no time
+_RIDGE = 1e-12  # relative to the diagonal: K is singular if samples are dependent
+_KERNEL_ROUNDINGS = 16.0  # rounding error of a kernel value, in units of eps
 
 
 class LargeEntries:
-    """The entries of K above `least` between the samples `sample`, in the rows of a sparse matrix.
+    """A sparse matrix of the entries above `threshold` of K among the samples `sample`.
 
     Attributes
     ----------
-    diagonal : of K. products : how many have been taken.
+    diagonal : of K. products : their number so far.
     """
 
     def __init__(
-        self, tiles: Tiles, sample: Indices, scale: Vector | None, least: float, dtype: Any
+        self, tiles: Tiles, sample: Indices, scale: Vector | None, threshold: float, dtype: Any
     ) -> None:
-        self.least, self.dtype, self.products = least, np.dtype(dtype), 0
-        n, parts = sample.size, list[tuple[Places, Places, Tile]]()
-        room = np.empty(min(_ROWS, n) * min(_COLUMNS, n), dtype)
-        for left in range(0, n, _COLUMNS):
-            columns = tiles.columns(sample[left : left + _COLUMNS], dtype)
-            for low in range(left, n, _ROWS):
+        self.threshold, self.dtype, self.products = threshold, np.dtype(dtype), 0
+        n, parts = sample.size, list[tuple[EntryIndices, EntryIndices, Tile]]()
+        buffer = np.empty(min(_ROWS, n) * min(_COLUMNS, n), dtype)
+        for column in range(0, n, _COLUMNS):
+            columns = tiles.columns(sample[column : column + _COLUMNS], dtype)
+            for low in range(column, n, _ROWS):
                 rows = sample[low : low + _ROWS]
-                tile = room[: rows.size * columns.size].reshape(rows.size, columns.size)
+                tile = buffer[: rows.size * columns.size].reshape(rows.size, columns.size)
                 parts.append(
-                    _large(tiles.block(rows, columns, tile), low, left, tile.dtype.type(least))
+                    _large(
+                        tiles.block(rows, columns, tile), low, column, tile.dtype.type(threshold)
+                    )
                 )
         i, j, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         if scale is not None:
@@ -63,28 +66,28 @@ class LargeEntries:
     def inverse(self, inside: Any, weights: Vector) -> Apply:
         """Return v ↦ M⁻¹v on the variables inside, 0 elsewhere; M is K + diag(weights) among them.
 
-        Where they are many M is its diagonal alone: K is near to its own.
+        If they are many, M is replaced by its diagonal, as K is nearly diagonal.
         """
-        some = np.flatnonzero(inside)
-        if some.size > _FACTORED:
+        members = np.flatnonzero(inside)
+        if members.size > _FACTORED:
             diagonal = np.where(inside, 1.0 / (self.diagonal + weights), 0.0)
             return lambda v: diagonal * v
-        M = self.matrix[some][:, some].toarray()
-        M[np.diag_indices(some.size)] += weights[some] + _RIDGE * self.diagonal[some]
+        M = self.matrix[members][:, members].toarray()
+        M[np.diag_indices(members.size)] += weights[members] + _RIDGE * self.diagonal[members]
         factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
 
         def invert(v: Vector) -> Vector:
             result = np.zeros(v.size)
-            result[some] = cho_solve(factor, v[some], check_finite=False)
+            result[members] = cho_solve(factor, v[members], check_finite=False)
             return result
 
         return invert
 
     def error(self, v: Vector) -> float:
-        """Return how far an entry of Kv may be off, by what is neglected and by rounding."""
+        """Return a bound on the error of an entry of Kv, from neglected entries and rounding."""
         size = np.abs(v)
-        rounding = _ROUNDING * float(np.finfo(self.dtype).eps) * float((self.matrix @ size).max())
-        return self.least * float(size.sum()) + rounding
+        rtol = _KERNEL_ROUNDINGS * float(np.finfo(self.dtype).eps)
+        return self.threshold * float(size.sum()) + rtol * float((self.matrix @ size).max())
 
 
 def compile_pass() -> None:
@@ -95,21 +98,23 @@ def compile_pass() -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _large(tile: Tile, low: int, left: int, least: float) -> tuple[Places, Places, Tile]:
-    """Return rows, columns and values of the entries above `least` on and below K's diagonal."""
-    found = np.zeros(tile.shape[0], np.int64)
+def _large(
+    tile: Tile, low: int, column: int, threshold: float
+) -> tuple[EntryIndices, EntryIndices, Tile]:
+    """Return rows, columns and values of the entries above `threshold` on and below K's diagonal."""
+    counts = np.zeros(tile.shape[0], np.int64)
     for r in range(tile.shape[0]):
-        row, some = tile[r], np.int32(0)
+        row, number = tile[r], np.int32(0)
         for c in range(row.size):
-            some += np.int32(abs(row[c]) > least)
-        found[r] = some
-    count = found.sum()
+            number += np.int32(abs(row[c]) > threshold)
+        counts[r] = number
+    count = counts.sum()
     i, j = np.empty(count, np.int32), np.empty(count, np.int32)
     values = np.empty(count, tile.dtype)
     k = 0
     for r in range(tile.shape[0]):
-        for c in range(min(tile.shape[1], low + r - left + 1) if found[r] else 0):
-            if abs(tile[r, c]) > least:
-                i[k], j[k], values[k] = low + r, left + c, tile[r, c]
+        for c in range(min(tile.shape[1], low + r - column + 1) if counts[r] else 0):
+            if abs(tile[r, c]) > threshold:
+                i[k], j[k], values[k] = low + r, column + c, tile[r, c]
                 k += 1
     return i[:k], j[:k], values[:k]

@@ -35,7 +35,7 @@ _ROWS_PER_SUM = 32  # rows summed in float32, before the rounding of sums exceed
 _GATHER_SIZE = 64  # rows and columns of K gathered at a time
 
 
-class Source(NamedTuple):
+class RowSource(NamedTuple):
     """Samples from which rows of K are computed: exp(factor·rows[i]·columns), in float32.
 
     Attributes
@@ -150,7 +150,7 @@ class RowCache:
         if then is not None:
             self.matrix.tiles.pool.run(then, self.distinct.size, work)
 
-    def source(self) -> Source | None:
+    def source(self) -> RowSource | None:
         """Return the source of rows for pair steps on all members; None if K has no such source."""
         matrix = self.matrix
         factors = matrix.tiles.factors(np.float32) if matrix.in_single else None
@@ -161,7 +161,7 @@ class RowCache:
             return None
         samples = matrix.sample[self.members]
         across, used = np.ascontiguousarray(columns[samples].T), np.array([self.count])
-        return Source(rows[samples], across, np.float32(factor), self.place, self.owner, used)
+        return RowSource(rows[samples], across, np.float32(factor), self.place, self.owner, used)
 
     def replace(self, positions: Indices, arriving: Indices) -> None:
         """Replace the members at `positions`: drop their rows, and update columns of the other rows."""
@@ -211,7 +211,7 @@ class RowCache:
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def add_row(K: Tile, source: Source, i: int) -> int:
+def add_row(K: Tile, source: RowSource, i: int) -> int:
     """Compute the row of K of variable i, and return its index in the cache."""
     at = source.used[0]
     row, sample = K[at], source.rows[i]

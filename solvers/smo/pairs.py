@@ -20,7 +20,7 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
-from dualgap.solvers.smo.cache import Source, add_row
+from dualgap.solvers.smo.cache import RowSource, add_row
 from dualgap.solvers.smo.variables import ONE_SET
 
 _PENALTY = np.float32(1e30)  # excludes a variable at its bound: larger than any score
@@ -48,7 +48,7 @@ class WorkingSet(NamedTuple):
     lo: Vector
     hi: Vector
     groups: Indices
-    source: Source | None
+    source: RowSource | None
 
 
 def minimise_by_pairs(
@@ -74,7 +74,7 @@ def minimise_by_pairs(
 
 def pair_steps(
     K: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target: float, max_steps: int,
-    groups: Indices, source: Source | None,
+    groups: Indices, source: RowSource | None,
 ) -> tuple[int, bool]:  # fmt: skip
     """Take steps in place until the violation is at most `target`.
 
@@ -97,7 +97,7 @@ def pair_steps(
 def compile_steps_on_demand() -> None:
     """Compile or load pair steps with rows on demand, which some problems of a kind never take."""
     rows, indices = np.zeros((2, 2), np.float32), np.zeros(2, np.int64)
-    source = Source(rows, rows, np.float32(-1.0), indices - 1, indices, np.zeros(1, np.int64))
+    source = RowSource(rows, rows, np.float32(-1.0), indices - 1, indices, np.zeros(1, np.int64))
     K, z, u = np.zeros((2, 2), np.float32), np.zeros(2), np.zeros(2, np.float32)
     pair_steps(K, z, u, np.zeros(2), np.ones(2), 1.0, 1, np.zeros(2, np.int64), source)
 
@@ -105,7 +105,7 @@ def compile_steps_on_demand() -> None:
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _steps(
     K: Tile, diagonal: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target_bits: int,
-    max_steps: int, groups: Indices, source: Source | None, rise: Tile, fall: Tile, memory: Tile,
+    max_steps: int, groups: Indices, source: RowSource | None, rise: Tile, fall: Tile, memory: Tile,
     bits: Tile,
 ) -> tuple[int, bool]:  # fmt: skip
     """Take the steps of `pair_steps`; `target_bits` are the bits of the target in float32.

@@ -19,7 +19,7 @@ from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.gram.gram import MOST_KNOWN
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.claims import FAR, NO_MARGIN, may_claim
-from dualgap.solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
+from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
 from dualgap.solvers.smo.pairs import pair_steps
 from dualgap.solvers.smo.variables import Terms, from_form
@@ -176,7 +176,7 @@ def _pair_turn(
 def _newton(K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, seconds: float) -> None:
     """Move the free variables to the minimum on their face."""
     free = free_variables(z, terms)
-    if not 0 < free.size <= MOST_FREE:
+    if not 0 < free.size <= MAX_FREE:
         return
     u, low, high = on_one_side(f, z, terms, b)
     rows, before = K.take(free, 0), z[free]

@@ -136,7 +136,11 @@ def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
     [
         (LBFGS(), RISKS["hinge"], "requires a smooth loss"),
         (NewtonCG(), RISKS["tube"], "requires a smooth loss"),
-        (LBFGS(), RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)), "a positive semidefinite kernel"),
+        (
+            LBFGS(),
+            RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)),
+            "a positive semidefinite kernel",
+        ),
         (SDCA(), RISKS["logistic, intercept"], "an intercept"),
         (SDCA(), RISKS["softmax"], "or the logistic"),
         (StochasticSubgradient(), RISKS["softmax"], "or the logistic"),

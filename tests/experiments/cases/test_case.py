@@ -166,7 +166,9 @@ def test_the_diagnosis_of_several_classes_names_the_subproblem(case_of, strange)
     assert outcome.record["verdict"] == "wrong"
     assert outcome.diagnosis["condition"] == "box"
     finding = outcome.diagnosis["finding"]
-    assert finding.startswith("in the subproblem class 0 against the rest: violates its constraints")
+    assert finding.startswith(
+        "in the subproblem class 0 against the rest: violates its constraints"
+    )
     assert finding in outcome.record["reason"]
 
 

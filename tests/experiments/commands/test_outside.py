@@ -202,7 +202,11 @@ def test_an_answer_to_a_problem_that_the_index_has_lost_is_refused(command, expo
     ("text", "options", "message"),
     [
         (SMALL, ("--format", "lisbvm"), "unknown format 'lisbvm'; did you mean 'libsvm'?"),
-        (SMALL.replace("C: [1, 10]", "path: {C: [1, 10]}"), (), "contains a path. Give values of C"),
+        (
+            SMALL.replace("C: [1, 10]", "path: {C: [1, 10]}"),
+            (),
+            "contains a path. Give values of C",
+        ),
         (SMALL.replace("rbf, gamma: 0.05", "rbf, gama: 1"), (), "gama"),
     ],
 )

@@ -113,7 +113,9 @@ def test_what_is_wrong_is_recorded_with_the_run(diagnoses):
     _, folder = diagnoses
     results = load_results(folder)
     students = results[results["solver"].str.endswith("ForgottenPartner")]
-    assert students["reason"].str.contains(r"violates its constraints by .* \(Σαᵢyᵢ must be 0\)").all()
+    assert (
+        students["reason"].str.contains(r"violates its constraints by .* \(Σαᵢyᵢ must be 0\)").all()
+    )
     found = RunFolder(folder).diagnoses
     assert {found[run_id]["condition"] for run_id in students["run_id"]} == {"equality"}
     assert found.keys().isdisjoint(results["run_id"][results["solver"] == "smo"])

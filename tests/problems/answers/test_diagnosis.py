@@ -171,7 +171,9 @@ def test_what_is_off_is_said_with_its_sample_and_amount():
     lost = one(optimum(), free(), 0.99)
     equality = found(lost)
     assert equality.amount == pytest.approx(abs(lost @ DATA.y))
-    assert equality.finding == f"violates its constraints by {equality.amount:.3g} (Σαᵢyᵢ must be 0)"
+    assert (
+        equality.finding == f"violates its constraints by {equality.amount:.3g} (Σαᵢyᵢ must be 0)"
+    )
 
 
 def test_the_reason_of_a_solution_says_that_it_is_off_its_constraints():

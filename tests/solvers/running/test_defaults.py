@@ -186,7 +186,11 @@ def test_samples_in_blocks_of_too_many_features_are_refused_with_their_number():
         ),
         (
             Outside(X, TARGETS, Staircase(), intercept=False),
-            ["lbfgs: requires a smooth loss", "sdca: requires a piece", "cvxpy_erm: requires a loss"],
+            [
+                "lbfgs: requires a smooth loss",
+                "sdca: requires a piece",
+                "cvxpy_erm: requires a loss",
+            ],
         ),
     ],
     ids=["smooth loss, several offsets", "indefinite kernel", "kinks of an unknown kind"],

@@ -29,7 +29,6 @@ from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 
 _SAMPLE_DIVISOR = 16  # the sample has n/16 variables; 8 and 32 were no faster
 _MIN_SAMPLE = 2000  # variables; smaller samples predict too little
-_SAMPLE_STEPS = 2  # proximal steps on the sample
 _EPOCHS = 5  # before the first proximal step, on the sample or on all variables
 _EPOCHS_PER_MEASUREMENT = 10  # before large systems
 _MEASUREMENTS_BEFORE_LARGE_SYSTEMS = 50  # on farm-ads this halved the Newton steps after 100 epochs
@@ -127,7 +126,7 @@ class DualCoordinateDescent(Solver):
             state.lengthen()
         else:
             yield from sample.epochs(_EPOCHS, rng)
-            for _ in range(_SAMPLE_STEPS):
+            for _ in range(2):
                 yield from sample.proximal_step()
             state.start_from(sample)
         failed = 0

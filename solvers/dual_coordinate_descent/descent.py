@@ -36,8 +36,6 @@ _GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more New
 _MAX_SIGMA = 1e6  # relative to `across`; above, σ only adds rounding
 _MAX_RHO_RATIO = 100.0  # largest ρ relative to the first
 _SETBACK = 25.0  # divides σ when shrunk variables turn out to violate
-_MIN_SIGMA = 1e-6  # below, the method is stuck
-_MAX_NEWTON_STEPS = 50  # per proximal step
 _WATCH_RATIO = 0.5  # variables with scores up to this, relative to the last change, stay active
 _SURE_SCORE_RATIO = 0.25  # relative to the mean score; above, a start at the lower bound is shrunk
 _FREE_SCORE_RATIO = 1.0  # range of scores, relative to their mean, predicted to be free
@@ -139,7 +137,7 @@ class Descent:
             self.pool,
         )
         before = step.u
-        for _ in step.run(_MAX_NEWTON_STEPS):
+        for _ in step.run(50):
             self.count["newton_steps"] += 1
             yield
         if step.solved:
@@ -149,7 +147,7 @@ class Descent:
         else:
             self.guess = None
             self.sigma /= _GROWTH**2
-            self.stuck = self.sigma < _MIN_SIGMA
+            self.stuck = self.sigma < 1e-6  # no σ helps
 
     def measure(self) -> None:
         """Measure violation and gap on all variables, and activate the violating ones."""

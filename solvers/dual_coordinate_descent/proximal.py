@@ -33,10 +33,8 @@ from dualgap.solvers.numerics.rows import FAST
 _GAP_RATIO = 0.1  # gap of a solved step, relative to its distance term
 _GAP_ROUNDING = 1e-24  # relative to ‖v‖²: a gap this small is rounding
 _SLOPE_RATIO = 0.1  # the line search ends at this slope, relative to the first
-_MAX_SEARCH_STEPS = 20  # per line search
 _LARGE = 500  # equations; from here on a float32 factor is tried first
 _MAX_FLOAT32 = 1e30  # largest diagonal entry, which bounds all entries, for a float32 factor
-_MAX_REFINEMENTS = 5  # of a float32 factor's solution
 _REFINED_RTOL = 1e-10  # residual; with 1e-6 farm-ads took twice the Newton steps
 
 
@@ -162,7 +160,7 @@ def _falling_root(slope: Callable[[float], float], first: float) -> float:
     if at_high >= -_SLOPE_RATIO * first:
         return 1.0
     step_size = 1.0
-    for k in range(_MAX_SEARCH_STEPS):
+    for k in range(20):
         bisect = k % 3 == 2  # the secant alone may converge slowly
         step_size = (
             0.5 * (low + high) if bisect else low + (high - low) * at_low / (at_low - at_high)
@@ -189,7 +187,7 @@ def _solve_shifted(A: Block, right: Vector) -> Vector:
         with suppress(LinAlgError):
             factor = cho_factor(upper.astype(np.float32), overwrite_a=True, check_finite=False)
             y, residual = np.zeros(right.size), right
-            for _ in range(_MAX_REFINEMENTS):
+            for _ in range(5):  # refinements
                 scale = float(np.abs(residual).max()) or 1.0  # float32 has a small range
                 scaled = (residual / scale).astype(np.float32)
                 y += scale * cho_solve(factor, scaled, check_finite=False).astype(np.float64)

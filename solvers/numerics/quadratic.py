@@ -26,7 +26,6 @@ from dualgap.solvers.needs import CONVEX
 
 # largest residual of a claimed optimum, however large the rounding
 COARSEST = 1e-4
-_EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ class ScaledQP:
         diagonal.
         """
         largest = self.of_P * float(self.operator.diagonal().max())
-        error = _EPS * np.sqrt(x.size) * largest * float(np.abs(x).sum())
+        error = float(np.finfo(float).eps) * np.sqrt(x.size) * largest * float(np.abs(x).sum())
         return error / max(1.0, float(np.linalg.norm(self.q)))
 
 

@@ -15,7 +15,6 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
 
 MAX_FREE = 1000  # variables; above, a factor takes longer than many steps
-_MAX_FACES = 20  # per call
 _RIDGE = 1e-10  # relative to the largest curvature: A is singular if samples are dependent
 _MIN_CURVATURE = 1e-290  # below, steps overflow, so that only bounds would end them
 _FIXED = -2  # replaces the equality index of a variable at a bound
@@ -40,7 +39,7 @@ def minimise_on_subspaces(
     slopes, change = np.empty(k), np.empty(k)
     for t in range(k):
         slopes[t] = r[t]
-    for _ in range(_MAX_FACES):
+    for _ in range(20):  # faces
         seconds -= _STEP_SECONDS + _SECONDS_PER_ENTRY * k**2 + _SECONDS_PER_CUBE * k**3
         if seconds < 0.0:
             return

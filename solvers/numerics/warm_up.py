@@ -29,7 +29,6 @@ from dualgap.problems.projection import members_of, project
 from dualgap.solvers.base import Solver
 
 _MIN_SAMPLES = 32
-_MAX_POINTS = 30  # points that a solver yields here, each after some milliseconds
 _WARM: set[Any] = set()  # process, solver and kind of the problems already warmed up
 
 
@@ -112,7 +111,7 @@ def _solve_part(
     part_start = None if start is None or start.alpha is None else Point(start.alpha[rows])
     form = reduce(reduced, solver.form, part_start, gram=part).form
     if solver.refuses(form) is None:
-        for _ in islice(solver.iterates(solver.prepare(form)), _MAX_POINTS):
+        for _ in islice(solver.iterates(solver.prepare(form)), 30):  # points
             pass
 
 

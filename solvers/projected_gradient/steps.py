@@ -16,12 +16,8 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.projection import project
 from dualgap.solvers.smo.pairs import WorkingSet
 
-_POWER_ITERATIONS = 20
 _MAX_STEPS = 500  # per working set
-_SEARCH_MEMORY = 10  # objective values that the line search compares with, as in Birgin et al.
 _MIN_DECREASE_RATIO = 1e-4  # smallest accepted fraction of the predicted decrease
-_STEP_RANGE = 1e12  # largest ratio, or its inverse, of a Barzilai-Borwein step to the first one
-_STEPS_PER_REFRESH = 100  # steps between recomputations of the updated gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +93,7 @@ def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
     curvature = float(d @ box.product(d))
     first = step = float(d @ d) / curvature if curvature > 0 else 1.0
     free, count = box.free(x), 0
-    recent: deque[float] = deque(maxlen=_SEARCH_MEMORY)
+    recent: deque[float] = deque(maxlen=10)  # as in Birgin et al.
     while True:
         yield x, g
         recent.append(value)
@@ -118,11 +114,11 @@ def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
         value += length * slope + 0.5 * length**2 * curvature
         g = g + length * Qd
         count += 1
-        if count % _STEPS_PER_REFRESH == 0:
+        if count % 100 == 0:  # without the rounding errors of updates
             g = box.gradient(x)
         free = box.free(x)
         step = _spectral_step(d, Qd, curvature, box, free, count % 2 == 1)
-        step = float(np.clip(step, first / _STEP_RANGE, first * _STEP_RANGE))
+        step = float(np.clip(step, first * 1e-12, first * 1e12))
 
 
 def _spectral_step(
@@ -162,7 +158,7 @@ def _largest_eigenvalue(box: Box) -> float:
     """Return a lower estimate of ‖Q‖ by power iterations; 1 for Q = 0."""
     v = np.random.default_rng(0).standard_normal(box.x.size)
     largest = 0.0
-    for _ in range(_POWER_ITERATIONS):
+    for _ in range(20):
         v = box.product(v / np.linalg.norm(v))
         largest = float(np.linalg.norm(v))
         if largest == 0:

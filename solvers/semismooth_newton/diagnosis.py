@@ -19,10 +19,8 @@ MIN_VARIABLES = 3000  # below, SMO takes almost no time
 _SAMPLED_ROWS = 32  # rows of K
 _GLANCE_COLUMNS = 512  # entries per row computed first
 _MAX_GLANCE_DENSITY = 0.04  # above, no further entries are computed
-_BYTES_PER_ENTRY = 32  # while the sparse matrix is built; 12 in the end
 _MAX_DENSITY = 0.01  # fraction of entries for which the method is worthwhile
 _MAX_OFF_DIAGONAL = 0.5  # sum of a row's other entries, relative to the diagonal
-_MIN_NEGLIGIBLE = 1e-16  # relative to the largest diagonal entry: rounding in float64
 _MAX_NEGLIGIBLE = 1e-6  # relative to the largest diagonal entry: neglecting more saves nothing
 
 
@@ -48,8 +46,8 @@ class SparsityDiagnosis(NamedTuple):
         return self.share * self.merged.variables.n**2
 
     def fits(self, megabytes: float) -> bool:
-        """Whether the larger entries fit in memory."""
-        return _BYTES_PER_ENTRY * self.entries <= 1e6 * megabytes
+        """Whether the larger entries fit in memory: 32 bytes each while the matrix is built."""
+        return 32 * self.entries <= 1e6 * megabytes
 
     @property
     def pays(self) -> bool:
@@ -104,4 +102,4 @@ def negligible(merged: Merged, largest: float, tol: float) -> float:
     terms, centre = merged.variables.terms, merged.centre
     total_width = float(np.maximum(np.abs(terms.lo + centre), np.abs(terms.hi + centre)).sum())
     threshold = 0.1 * tol / max(total_width, np.finfo(float).tiny)
-    return min(max(threshold, _MIN_NEGLIGIBLE * largest), _MAX_NEGLIGIBLE * largest)
+    return min(max(threshold, 1e-16 * largest), _MAX_NEGLIGIBLE * largest)  # 1e-16: rounding

@@ -37,7 +37,6 @@ _MAX_STEPS = 30  # per centre
 _CENTRE_RTOL = 0.1  # ‖u − p‖ relative to ‖p − c‖ at which p is the next centre
 _STEPS_TO_DECREASE = 3  # up to here, λ is divided by ten for the next centre
 _STEPS_TO_INCREASE = 6  # from here on, λ is doubled for the next centre
-_FIRST_WEIGHT = 1e-2  # the first λ
 _MIN_WEIGHT = 1e-6  # smallest λ, and relative diagonal entry; below, rounding dominates
 _MAX_BISECTIONS = 50  # of the interval that contains the minimum of φ
 
@@ -57,7 +56,7 @@ class Method:
         self.z, self.steps = v.start.copy(), 0
         self.total = float(self.z.sum())
         self.D = np.maximum(K.diagonal, _MIN_WEIGHT * float(K.diagonal.max()) or 1.0)
-        self.weight = _FIRST_WEIGHT
+        self.weight = 1e-2
         self.take(K)
 
     def take(self, K: LargeEntries) -> None:
@@ -100,8 +99,8 @@ class Method:
         z = self._feasible(p, follows)
         self.f = f + self.K.product(z - u)
         self.z, new_steps = z, self.steps - first
-        easy, hard = new_steps <= _STEPS_TO_DECREASE, new_steps >= _STEPS_TO_INCREASE
-        factor = 0.1 if easy else 2.0 if hard else 1.0
+        decrease, increase = new_steps <= _STEPS_TO_DECREASE, new_steps >= _STEPS_TO_INCREASE
+        factor = 0.1 if decrease else 2.0 if increase else 1.0
         self.weight = max(factor * self.weight, _MIN_WEIGHT)
         self._order()
 

@@ -24,7 +24,6 @@ _COLUMNS = 512  # per tile of K
 _ROWS = 1024  # per tile of K
 _FACTORED = 1000  # variables; up to here a Cholesky factor takes almost no time
 _RIDGE = 1e-12  # relative to the diagonal: K is singular if samples are dependent
-_KERNEL_ROUNDINGS = 16.0  # rounding error of a kernel value, in units of eps
 
 
 class LargeEntries:
@@ -86,7 +85,7 @@ class LargeEntries:
     def error(self, v: Vector) -> float:
         """Return a bound on the error of an entry of Kv, from neglected entries and rounding."""
         size = np.abs(v)
-        rtol = _KERNEL_ROUNDINGS * float(np.finfo(self.dtype).eps)
+        rtol = 16.0 * float(np.finfo(self.dtype).eps)  # of a kernel value
         return self.threshold * float(size.sum()) + rtol * float((self.matrix @ size).max())
 
 

@@ -28,7 +28,6 @@ from dualgap.solvers.smo.matrix import Matrix
 
 MAX_FACTORED = 3000  # variables; above, rounds take less time than K and its factor
 MOST_PRODUCTS = 60  # products with K per step
-_COARSE_RESIDUAL = 0.1  # relative residual that suffices to see which variables leave the box
 
 
 def newton_step(
@@ -49,7 +48,8 @@ def newton_step(
     residual : target residual, relative to the first, in the norm of `invert`.
     """
     d, inside, products = np.zeros(z.size), np.ones(z.size, np.bool_), 0
-    first, target_residual = 0.0, max(residual, _COARSE_RESIDUAL)
+    # a coarse solution suffices to see which variables leave the box
+    first, target_residual = 0.0, max(residual, 0.1)
 
     def masked_product(v: Vector) -> Vector:
         nonlocal products

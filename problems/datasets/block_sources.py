@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from dualgap.problems.blocks import Blocks, BlockSource
-from dualgap.problems.datasets.block_files import ROWS
+from dualgap.problems.datasets.block_files import DEFAULT_BLOCK_ROWS
 from dualgap.problems.datasets.readers.tables import feature_matrix
 from dualgap.problems.datasets.source import DataInBlocks, Loadable, count, number
 from dualgap.problems.validation import check_choice
@@ -157,7 +157,7 @@ class GeneratedBlocks(Loadable):
 
     n: int = count(200, low=1)
     d: int = count(10, low=1)
-    rows: int = count(ROWS, low=1)
+    rows: int = count(DEFAULT_BLOCK_ROWS, low=1)
     noise: float = number(0.5)
     task: Literal["classification", "regression"] = "classification"  # pyright: ignore[reportIncompatibleVariableOverride]
     features: Literal["normal", "one_hot"] = "normal"

@@ -248,7 +248,7 @@ def to_raw(features: Any, y: Any, location: str, row_name: RowName = "row {}".fo
         )
     if is_number(y.dtype) and y.notna().all():
         return Raw(by_density(X), y.to_numpy(np.float64))
-    words = check_words(y.astype(object).row_name(y.notna(), ""), f"{location}: {y.name}", row_name)
+    words = check_words(y.astype(object).where(y.notna(), ""), f"{location}: {y.name}", row_name)
     if (broken := np.char.find(words, "\n") >= 0).any():
         raise ValueError(
             f"{location}: {y.name} has a line break at {row_name(int(broken.argmax()))}; a stray "

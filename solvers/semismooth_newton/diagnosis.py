@@ -101,5 +101,5 @@ def negligible(merged: Merged, largest: float, tol: float) -> float:
     """
     terms, centre = merged.variables.terms, merged.centre
     total_width = float(np.maximum(np.abs(terms.lo + centre), np.abs(terms.hi + centre)).sum())
-    threshold = 0.1 * tol / max(total_width, np.finfo(float).tiny)
-    return min(max(threshold, 1e-16 * largest), _MAX_NEGLIGIBLE * largest)  # 1e-16: rounding
+    size = 0.1 * tol / max(total_width, np.finfo(float).tiny)
+    return min(max(size, 1e-16 * largest), _MAX_NEGLIGIBLE * largest)  # 1e-16: rounding

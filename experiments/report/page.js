@@ -16,7 +16,7 @@ function sortBy(head) {
   });
   const missing = (cell) => cell.text === "" || cell.text.startsWith("–");
   const order = (a, b) => {
-    if (missing(a) || missing(b)) return missing(a) - missing(b); // last, whatever the direction
+    if (missing(a) || missing(b)) return missing(a) - missing(b); // last in both directions
     const numbers = !Number.isNaN(a.number) && !Number.isNaN(b.number);
     const difference = numbers ? a.number - b.number
       : a.text.localeCompare(b.text, "en", { numeric: true });
@@ -61,8 +61,8 @@ setUpFilters();
 // ---- charts -----------------------------------------------------------------------------------
 
 const payload = JSON.parse(document.getElementById("payload").textContent);
-const plots = new Map(); // of each chart, once it is drawn
-const hidden = new Set(); // places of solvers
+const plots = new Map(); // by chart, once drawn
+const hidden = new Set(); // indices of solvers
 
 /** Put the lines of one view into a chart; a gap separates several lines of one solver. */
 function fill(chart, view) {
@@ -71,7 +71,7 @@ function fill(chart, view) {
   const figure = document.querySelector(`[data-chart="${chart.name}"]`);
   figure.querySelector(".empty").hidden = lines.length > 0;
   const select = figure.querySelector("select.view");
-  figure.querySelector(".shown").textContent = // the whole name, which the drop-down may cut off
+  figure.querySelector(".shown").textContent = // the full name: the drop-down may truncate it
     `${select.parentElement.firstChild.data.trim()}: ${select.selectedOptions[0]?.text ?? ""}`;
   if (plot.target && lines.length) {
     plot.target.data = { x: [lines[0][2][0]], y: plot.target.data.y };
@@ -103,10 +103,10 @@ function hide(places, value) {
   showSolvers();
 }
 
-const PLAIN_DECADES = 3; // up to this many, ticks are at 1, 2, 5, 10, 20, ...; labels of more overlap
+const PLAIN_DECADES = 3; // up to this many, ticks are at 1, 2, 5, 10, 20, ...; more labels overlap
 const MOST_POWERS = 8;
 
-/** Return a number as text: 0.02 or 500, and as 2·10⁻⁸ where one of all ticks is smaller or larger. */
+/** Return a number as text: 0.02 or 500, and as 2·10⁻⁸ if any tick is smaller or larger. */
 function tickLabel(tick, all) {
   if (all.every((each) => each >= 0.999e-3 && each < 1e5)) return String(Number(tick.toPrecision(3)));
   const [mantissa, exponent] = tick.toExponential(2).split("e").map(Number);
@@ -149,7 +149,7 @@ function scale(plot, axis, kind) {
   plot.view.reset();
 }
 
-/** Paint the charts in the colours of the page as it is now, and at once: paper does not wait. */
+/** Paint the charts in the page's current colours, immediately: printing does not wait. */
 function paint() {
   const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink");
   for (const plot of plots.values()) {

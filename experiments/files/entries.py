@@ -66,7 +66,7 @@ class Describer:
     def _describe(self, describe: Callable[[Node, str, bool], S], node: Node) -> S:
         """Return a description; unchecked, as written in the entry, if a file cannot be imported."""
         outside = dict[str, str]()
-        for name in _outside_names(node):
+        for name in _user_class_nodes(node):
             try:
                 file = outside_file(name.value, self.folder)
                 if not file.is_file():
@@ -118,13 +118,13 @@ def _check_names(values: Iterable[Any]) -> None:
             _check_names(cast("list[Any]", value))
 
 
-def _outside_names(node: Node) -> Iterator[Node]:
+def _user_class_nodes(node: Node) -> Iterator[Node]:
     """Yield every `path/to/file.py:ClassName` in a node."""
     if isinstance(node.value, str) and is_outside(node.value):
         yield node
     elif isinstance(node.value, (dict, list)):
         for child in node.value.values() if isinstance(node.value, dict) else node.value:
-            yield from _outside_names(child)
+            yield from _user_class_nodes(child)
 
 
 def _problem(node: Node, folder: str, importable: bool) -> ProblemSpec:

@@ -122,21 +122,21 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     return SOLVERS.find(spec.name, folder)(**settings)
 
 
-def texts_in(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+def iter_texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Yield (key, text) for each text in a plain value, at any depth."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, dict):
         for child_key, child in cast("dict[str, Any]", value).items():
-            yield from texts_in(child, child_key)
+            yield from iter_texts(child, child_key)
     elif isinstance(value, list):
         for child in cast("list[Any]", value):
-            yield from texts_in(child, key)
+            yield from iter_texts(child, key)
 
 
 def outside_names(value: Any) -> set[str]:
     """Return every `path/to/file.py:ClassName` in a plain value, at any depth."""
-    return {text for _, text in texts_in(value) if is_outside(text)}
+    return {text for _, text in iter_texts(value) if is_outside(text)}
 
 
 def outside_file(name: str, folder: str) -> Path:

@@ -229,12 +229,12 @@ def compare_folders(first: Path, second: Path, quiet: bool, as_json: bool) -> No
     List the runs that became faster, slower, right or wrong. Exit 1 if something became wrong, unsolved
     or broken in the SECOND, or bounds contradict each other.
     """
-    from dualgap.experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
+    from dualgap.experiments.analysis.compare import compare_results, regressed  # noqa: PLC0415
     from dualgap.experiments.store.reading import RunFolder  # noqa: PLC0415
     from dualgap.experiments.tables.comparison import to_json, to_terminal  # noqa: PLC0415
 
     old, new = RunFolder(first), RunFolder(second)
-    changes = set_side_by_side(old.results, new.results)
+    changes = compare_results(old.results, new.results)
     if as_json:
         print_json(to_json(changes, old.manifest, new.manifest))
     elif not quiet:

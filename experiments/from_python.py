@@ -13,7 +13,7 @@ from dualgap.experiments.commands.run import (
     run_missing,
 )
 from dualgap.experiments.commands.terminal import INTERRUPTED
-from dualgap.experiments.files.experiment import described_experiment
+from dualgap.experiments.files.experiment import experiment_from_dict
 from dualgap.experiments.store.folder import write_tables
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.tables.summary import summarise, to_markdown
@@ -56,7 +56,7 @@ def run(
         If interrupted; use `resume` to continue.
     """
     if isinstance(experiment, Mapping):
-        loaded, source = described_experiment(experiment), None
+        loaded, source = experiment_from_dict(experiment), None
     else:
         loaded, source = load_experiment(str(experiment))
     workers, executor, address = load_defaults().completed(workers, executor, address)

@@ -3,7 +3,7 @@
 from dualgap.problems.answers.certify import certify
 from dualgap.problems.answers.geometry import Geometry, describe
 from dualgap.problems.certificates.certificate import Certificate
-from dualgap.problems.compilation import announce_compilation, compile_what_cannot_be_read
+from dualgap.problems.compilation import announce_compilation, recompile_unreadable_caches
 from dualgap.problems.dataset import Dataset, Matrix, Vector
 from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported, reduce
 from dualgap.problems.formulations.convex_qp import ConvexQP
@@ -49,7 +49,7 @@ from dualgap.problems.kernels import (
 )
 from dualgap.problems.registry import Registry
 
-compile_what_cannot_be_read()
+recompile_unreadable_caches()
 announce_compilation()
 
 # The formulations in `formulations/` and in plug-ins, by their names in experiment files.

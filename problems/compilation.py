@@ -41,13 +41,13 @@ _separate_folders: list[
 ] = []  # stack of cache folders used instead of numba's; the last is active
 
 
-def compile_what_cannot_be_read() -> None:
+def recompile_unreadable_caches() -> None:
     """Let numba recompile functions of these packages whose cache files it cannot read."""
     FunctionCache.load_overload, FunctionCache.save_overload = _load, _save  # type: ignore[method-assign]
 
 
 @contextmanager
-def compiled_apart(name: str) -> Generator[None]:
+def separate_compile_cache(name: str) -> Generator[None]:
     """Write functions compiled in this context to a separate folder, derived from `name`; read it too.
 
     Cached functions are pickles, which execute code when loaded. A process that runs user code must not

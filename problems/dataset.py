@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dualgap.problems.validation import check_positive, shown
+from dualgap.problems.validation import check_positive, short_repr
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -216,7 +216,7 @@ def as_floats(values: Any, name: str, empty: bool = False) -> NDArray[np.float64
     if array.size == 0 and not empty:
         raise ValueError(f"{name}: is empty")
     if array.dtype.kind not in "bifu" and array.size:
-        example = shown(array.ravel()[0])
+        example = short_repr(array.ravel()[0])
         raise ValueError(f"{name}: expected real numbers, got {array.dtype}, for example {example}")
     with np.errstate(over="ignore"):  # a long double beyond float64 is refused as infinite
         return array.astype(np.float64, copy=False)

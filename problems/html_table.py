@@ -25,6 +25,6 @@ def html_table(title: str, rows: Iterable[tuple[str, str]]) -> str:
     return f'<table style="{TABLE}">{caption}<tbody>{lines}</tbody></table>'
 
 
-def shown(value: float, form: str = ".2g") -> str:
+def format_number(value: float, form: str = ".2g") -> str:
     """Format a number; NaN gives an empty string."""
     return "" if math.isnan(value) else f"{value:{form}}"

@@ -36,7 +36,7 @@ def is_ours(cls: type) -> bool:
     return cls.__module__.startswith("dualgap.")
 
 
-def is_outside(name: str) -> bool:
+def is_user_class(name: str) -> bool:
     """Whether a name has the form `path/to/file.py:ClassName`."""
     path, colon, _ = name.rpartition(":")
     return bool(colon) and path.endswith(".py")
@@ -71,8 +71,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     """The classes of one kind by name; modules are imported on first access.
 
     It contains the concrete public subclasses of `base` that a module of the package defines (not those
-    it imports), except for classes with `listed = False` in their own body. The key of a class is its
-    `name`, or its class name in snake case.
+    it imports), except for classes with `listed = False` in their built_in body. The key of a class is
+    its `name`, or its class name in snake case.
 
     Parameters
     ----------
@@ -97,13 +97,13 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         Unusable classes of plug-ins are omitted, with a warning.
         """
         offered = {name: self._load(name) for name in sorted(self.plugins)}
-        return self.own | {name: cls for name, cls in offered.items() if cls is not None}
+        return self.built_in | {name: cls for name, cls in offered.items() if cls is not None}
 
     @cached_property
     def plugins(self) -> dict[str, EntryPoint]:
         """The entry points of plug-ins by name, without those whose names the package defines."""
         offered = {e.name: e for e in entry_points(group=self.group)} if self.group else {}
-        for name in offered.keys() & self.own.keys() if offered else ():
+        for name in offered.keys() & self.built_in.keys() if offered else ():
             self._leave_out(offered.pop(name), f"dualgap defines a {self.kind} of that name")
         return offered
 
@@ -136,7 +136,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         )
 
     @cached_property
-    def own(self) -> dict[str, type[T]]:
+    def built_in(self) -> dict[str, type[T]]:
         """The classes of the package, sorted by name."""
         folder = importlib.import_module(self.package).__path__
         names = [module.name for module in pkgutil.walk_packages(folder, f"{self.package}.")]
@@ -162,7 +162,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = f"must be a name, got {name!r:.80}; accepted are {', '.join(self)}"
             raise ValueError(f"{self.kind}: {message}")
-        if not is_outside(name):
+        if not is_user_class(name):
             if name.endswith(".py"):
                 file = find_path(name, folder)
                 if not file.is_file():
@@ -186,7 +186,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return classes[class_name]
 
     def __getitem__(self, name: str) -> type[T]:
-        cls = self._by_file(name) or self.own.get(name)
+        cls = self._by_file(name) or self.built_in.get(name)
         cls = cls or (self._load(name) if name in self.plugins else None)
         if cls is None:
             raise KeyError(name)
@@ -196,7 +196,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         """Return the class whose module has the same name, so that no other module is imported."""
         file = f"{self.package}.{name}"
         if (
-            type(self).own.attrname in vars(self)
+            type(self).built_in.attrname in vars(self)
             or not name.isidentifier()
             or find_spec(file) is None
         ):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 # raised by Python and NumPy, along with ValueError, for a file that is corrupt or of another format
-DAMAGE = (
+CORRUPT_FILE_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tokenize.TokenError, SyntaxError),
     *(EOFError, OSError, OverflowError, RuntimeError),
 )
@@ -21,7 +21,7 @@ class NoSuchProblem(ValueError):
     """Settings and samples that are each valid, but together do not define a problem."""
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return a short one-line description of a value for messages, without memory addresses."""
     if isinstance(value, type) or inspect.isroutine(value):
         return f"the {'class' if isinstance(value, type) else 'function'} {value.__name__}"[:80]
@@ -41,19 +41,19 @@ def decode_text(content: bytes) -> str:
 
 
 def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
-    """Return `value` as a finite float above 0, or with `zero` at least 0."""
+    """Return `value` as a finite float above 0, or with `zero` at minimum 0."""
     number = _number(value)
     if not (number > 0 or (zero and number == 0)):
         accepted = "a finite number, 0 or above" if zero else "a finite number above 0"
-        raise ValueError(f"{name}: must be {accepted}, got {shown(value)}")
+        raise ValueError(f"{name}: must be {accepted}, got {short_repr(value)}")
     return number
 
 
-def check_share(value: Any, name: str) -> float:
+def check_fraction(value: Any, name: str) -> float:
     """Return `value` as a float above 0 and at most 1."""
     number = _number(value)
     if not 0 < number <= 1:
-        raise ValueError(f"{name}: must be a number above 0 and at most 1, got {shown(value)}")
+        raise ValueError(f"{name}: must be a number above 0 and at most 1, got {short_repr(value)}")
     return number
 
 
@@ -61,22 +61,24 @@ def check_finite(value: Any, name: str) -> float:
     """Return `value` as a finite float."""
     number = _number(value)
     if np.isnan(number):
-        raise ValueError(f"{name}: must be a finite number, got {shown(value)}")
+        raise ValueError(f"{name}: must be a finite number, got {short_repr(value)}")
     return number
 
 
-def check_whole(value: Any, name: str, least: int = 1) -> int:
-    """Return `value` as an int of at least `least`."""
+def check_integer(value: Any, name: str, minimum: int = 1) -> int:
+    """Return `value` as an int of at minimum `minimum`."""
     number = _number(value)
-    if not (least <= number < 2**63 and number.is_integer()):  # which fits into int64
-        raise ValueError(f"{name}: must be a whole number of {least} or more, got {shown(value)}")
+    if not (minimum <= number < 2**63 and number.is_integer()):  # which fits into int64
+        raise ValueError(
+            f"{name}: must be a whole number of {minimum} or more, got {short_repr(value)}"
+        )
     return int(value)
 
 
-def check_switch(value: Any, name: str) -> bool:
+def check_bool(value: Any, name: str) -> bool:
     """Return `value` as a bool."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name}: must be True or False, got {shown(value)}")
+        raise ValueError(f"{name}: must be True or False, got {short_repr(value)}")
     return bool(value)
 
 
@@ -84,7 +86,7 @@ def check_choice(value: Any, name: str, choices: Iterable[Any]) -> None:
     """Raise ValueError if `value` is not one of `choices`."""
     if value not in choices:
         raise ValueError(
-            f"{name}: must be one of {', '.join(map(str, choices))}, got {shown(value)}"
+            f"{name}: must be one of {', '.join(map(str, choices))}, got {short_repr(value)}"
         )
 
 

@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
     """Return a solver class, so that `from dualgap.solvers import SMO` needs no list of them."""
     if name == "__all__" or not name.startswith("_"):
         # built-in ones only: a plug-in may be the module that is being imported
-        classes = {cls.__name__: cls for cls in SOLVERS.own.values()}
+        classes = {cls.__name__: cls for cls in SOLVERS.built_in.values()}
         if name == "__all__":
             return [*_NAMES, *classes]
         if name in classes:

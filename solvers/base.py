@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.registry import Registry, snake_case
-from dualgap.problems.validation import check_choice, check_positive, check_whole
+from dualgap.problems.validation import check_choice, check_integer, check_positive
 from dualgap.solvers.needs import Need, refusal
 
 
@@ -51,15 +51,15 @@ Precision = Literal["float64", "float32"]  # of the samples passed to a library
 _NO_SETTING = object()
 _CHECKS: dict[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("tol", "gap", "cache_size"), check_positive),
-    **dict.fromkeys(("max_iter", "epochs"), check_whole),
-    "seed": partial(check_whole, least=0),
+    **dict.fromkeys(("max_iter", "epochs"), check_integer),
+    "seed": partial(check_integer, minimum=0),
     "dtype": partial(check_choice, choices=get_args(Precision)),
 }
 _MAY_BE_NONE = ("tol", "gap", "max_iter", "seed")
 TARGET_GAP = 1e-6  # default relative gap of `solve`
 # fraction of the target gap at which a solver stops; the rest is for rounding, its own and the
 # certificate's
-SHARE_OF_GAP = 0.5
+GAP_FRACTION = 0.5
 MARGIN_FRACTION = 0.1  # violation of a hard margin, relative to the target gap
 
 
@@ -82,7 +82,7 @@ class Solver(ABC):
     single_threaded : whether it uses one thread even if allowed more; tables mark it.
     copies_samples : whether `prepare` copies the samples into arrays of a library, which a program
         written for the library would fill from its file.
-    tol_share, finest_tol : if `tol` is None it is `tol_share` times the target gap, but at least
+    tol_share, finest_tol : if `tol` is None it is `tol_share` times the target gap, but at minimum
         `finest_tol`, the smallest that the solver resolves; see `aimed_at`.
 
     Tolerances are in the units in which `solve` states a problem: targets, or scores without a margin of
@@ -139,7 +139,7 @@ class Solver(ABC):
             return self
         accuracy = {"tol": self.tol_for(target_gap)}
         if getattr(self, "gap", _NO_SETTING) is None:
-            gap = {"gap": SHARE_OF_GAP * target_gap}
+            gap = {"gap": GAP_FRACTION * target_gap}
             accuracy |= gap if bounded else {"tol": MARGIN_FRACTION * target_gap}
         return replace(self, **accuracy)
 
@@ -161,7 +161,7 @@ class Solver(ABC):
         """
         return refusal(form, self, self.needs)
 
-    def suits(self, form: Any, /) -> Any:
+    def state_if_default(self, form: Any, /) -> Any:
         """Return the argument of `prepare` if this is a good default solver for the form, else None.
 
         That is the form, or the result of an inspection of it, whose time counts as solving.

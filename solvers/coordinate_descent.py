@@ -23,7 +23,7 @@ from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import DENSE, NO_EQUALITY
-from dualgap.solvers.numerics.claims import is_near
+from dualgap.solvers.numerics.claims import has_small_gap
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 
@@ -105,7 +105,7 @@ class CoordinateDescent(Solver):
                 _sweep(Q, x, g, form.lb, form.ub)
                 sweeps += 1
             yield FormPoint(x.copy(), iterations=sweeps)
-        optimal = violation <= self.tolerance and is_near(form, x, g)
+        optimal = violation <= self.tolerance and has_small_gap(form, x, g)
         yield FormPoint(x, iterations=sweeps, claim="optimal" if optimal else "stopped")
 
 

@@ -21,7 +21,7 @@ from dualgap.problems.chains import Chains
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.problems.kernels import Block
-from dualgap.solvers.base import SHARE_OF_GAP, Solver
+from dualgap.solvers.base import GAP_FRACTION, Solver
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 
 _MAX_IDLE_ITERATIONS = 50  # iterations with weight 0 after which a plane is dropped
@@ -41,7 +41,7 @@ class CuttingPlane(Solver):
     max_iter: int = 5000
 
     form: ClassVar = Chains
-    tol_share: ClassVar = SHARE_OF_GAP
+    tol_share: ClassVar = GAP_FRACTION
     source: ClassVar[str] = "Joachims, Finley & Yu 2009; Taskar, Guestrin & Koller 2004"
 
     def iterates(self, chains: Chains) -> Iterator[FormPoint]:

@@ -20,7 +20,12 @@ import scipy
 
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import QP, FormPoint
-from dualgap.solvers.numerics.quadratic import COARSEST, ConvexQPSolver, ScaledQP, scaled
+from dualgap.solvers.numerics.quadratic import (
+    MAX_CLAIMED_RESIDUAL,
+    ConvexQPSolver,
+    ScaledQP,
+    scaled,
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class CvxoptQP(ConvexQPSolver):
             return
         x, z, y = (np.asarray(answer[name]).ravel() for name in "xzy")
         # along a ray x grows until P x is only rounding, and every residual is small relative to it
-        optimal = answer["status"] == "optimal" and qp.rounding(x) <= COARSEST
+        optimal = answer["status"] == "optimal" and qp.rounding(x) <= MAX_CLAIMED_RESIDUAL
         yield FormPoint(
             qp.of_x * x,
             inequality=None if qp.G is None else qp.of_z * z[: qp.G.shape[0]],

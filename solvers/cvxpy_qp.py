@@ -17,7 +17,7 @@ from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.solvers.base import NotInstalled, import_optional
 from dualgap.solvers.numerics.quadratic import (
     BACKENDS,
-    COARSEST,
+    MAX_CLAIMED_RESIDUAL,
     BackendQP,
     answer_of,
     point_of_failure,
@@ -99,7 +99,7 @@ class CvxpyQP(BackendQP):
             try:
                 problem.solve(solver=self.backend, **self._options(tol, self.max_iter))
             except cp.SolverError:
-                if self.backend != "CVXOPT" or 10 * tol > COARSEST:
+                if self.backend != "CVXOPT" or 10 * tol > MAX_CLAIMED_RESIDUAL:
                     raise
                 tol *= 10
             else:

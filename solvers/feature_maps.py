@@ -26,7 +26,7 @@ import numpy as np
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.gram.gram import Gram, SignedGram
 from dualgap.problems.kernels import RBF, Block, Linear, inner_products
-from dualgap.problems.validation import check_whole
+from dualgap.problems.validation import check_integer
 from dualgap.solvers.base import Solver
 from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 from dualgap.solvers.needs import ALL_IN_EQUALITIES, FINITE_BOUNDS, ONE_EQUALITY, RBF_KERNEL
@@ -57,7 +57,7 @@ class Nystroem(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.components, "components")
+        check_integer(self.components, "components")
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Map the samples, then yield as the linear solver does."""

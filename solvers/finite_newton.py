@@ -25,7 +25,7 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.losses import IntervalLoss
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import LINEAR, NO_INTERCEPT, Need
-from dualgap.solvers.numerics.claims import FAR
+from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP
 from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.smooth_primal import SmoothRisk
 
@@ -69,7 +69,7 @@ class FiniteNewton(Solver):
         """Yield after each step."""
         points, (n, d) = self._points(form), form.gram.X.shape
         # small products take less time than waking a second thread
-        return points if n * d * d > _THREADED_FLOPS else Threads().one_at_a_time(points)
+        return points if n * d * d > _THREADED_FLOPS else Threads().with_one_blas_thread(points)
 
     def _points(self, form: ERM) -> Iterator[FormPoint]:
         X, loss = form.gram.X, form.loss
@@ -80,7 +80,7 @@ class FiniteNewton(Solver):
         for step in range(1, int(self.max_iter) + 1):
             w, _, converged = minimise_squares(X, *of_losses, regularised, w, self.tolerance, 1)
             fallback = "stopped" if converged or step == self.max_iter else "none"
-            optimal = converged and SmoothRisk(form).relative_gap(w) <= FAR
+            optimal = converged and SmoothRisk(form).relative_gap(w) <= MAX_CLAIMED_GAP
             yield FormPoint(w, b=0.0, iterations=step, claim="optimal" if optimal else fallback)
             if converged:
                 return

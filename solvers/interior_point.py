@@ -31,12 +31,12 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
-from dualgap.solvers.base import SHARE_OF_GAP
+from dualgap.solvers.base import GAP_FRACTION
 from dualgap.solvers.needs import CONVEX, Need
 from dualgap.solvers.numerics.claims import NO_MARGIN
 from dualgap.solvers.numerics.projected_cg import Apply
-from dualgap.solvers.numerics.quadratic import COARSEST, ConvexQPSolver
-from dualgap.solvers.numerics.shifted import LARGEST, shifted_gram
+from dualgap.solvers.numerics.quadratic import MAX_CLAIMED_RESIDUAL, ConvexQPSolver
+from dualgap.solvers.numerics.shifted import MAX_SHIFT, shifted_gram
 
 _EPS = float(np.finfo(float).eps)
 _STALL_LIMIT = 10  # iterations without progress after which it stops, counted below the next error
@@ -91,15 +91,15 @@ class InteriorPoint(ConvexQPSolver):
         ),
         CONVEX,
     )
-    tol_share: ClassVar = SHARE_OF_GAP
+    tol_share: ClassVar = GAP_FRACTION
     source: ClassVar[str] = "Mehrotra 1992; Gondzio 1996; Fine & Scheinberg 2001"
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield the best point so far before each iteration, and at the end."""
-        yield from Threads().one_at_a_time(self._iterates(form))
+        yield from Threads().with_one_blas_thread(self._iterates(form))
 
     def _iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        program = Program(form)
+        program = BoxProgram(form)
         point = program.first_point()
         answer, best, stalled = point.x, np.inf, 0
         for count in range(self.max_iter + 1):
@@ -138,7 +138,7 @@ def advance(point: Iterate, mu: float, newton: Callable[[Block], Iterate]) -> It
     return point.moved(step, length)
 
 
-class Program:
+class BoxProgram:
     """A box QP with Q = T K Tᵀ, T = diag(S), or [S; −S] if each sample occurs twice (`doubled`).
 
     `sign` (2, n) is 1 for a lower bound, −1 for an upper one, and 0 without `has_room`: s is 1, z 0.
@@ -191,7 +191,7 @@ class Program:
         rounding = _EPS * np.sqrt(point.x.size) * self.largest * size / self.cost
         errors = (
             gap / (max(abs(value), abs(value - gap)) + self.unit) if gap else 0.0,
-            wrong_sign if wrong_sign > min(rounding, COARSEST) else 0.0,
+            wrong_sign if wrong_sign > min(rounding, MAX_CLAIMED_RESIDUAL) else 0.0,
             float(np.abs(residual).max(initial=0.0)) / (size or 1.0),
         )
         mu = float((point.s * point.z).sum()) / max(1, np.count_nonzero(self.sign))
@@ -215,7 +215,7 @@ class Program:
 
     def newton(self, point: Iterate, dual: Vector, residual: Vector) -> Callable[[Block], Iterate]:
         """Return the function m ↦ Newton's step towards s∘z = m."""
-        fixed = LARGEST * self.largest * ~self.has_room.any(axis=0)
+        fixed = MAX_SHIFT * self.largest * ~self.has_room.any(axis=0)
         solve = self._factor((np.abs(self.sign) * point.z / point.s).sum(axis=0) + fixed)
         border = np.array([solve(a) for a in self.A]).reshape(self.A.shape)
 

@@ -24,7 +24,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import Block
-from dualgap.problems.validation import check_whole
+from dualgap.problems.validation import check_integer
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import Need
 
@@ -52,7 +52,7 @@ class Perceptron(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.max_passes, "max_passes")
+        check_integer(self.max_passes, "max_passes")
 
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""

@@ -25,7 +25,7 @@ from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.kernels import Block
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import TEXTBOOK_PAIRS
-from dualgap.solvers.numerics.claims import is_near
+from dualgap.solvers.numerics.claims import has_small_gap
 from dualgap.solvers.simplified_smo import bias, limits, partner
 
 _ZERO_RTOL = 1e-12  # relative size below which a curvature or a change of xⱼ counts as zero
@@ -78,7 +78,7 @@ class PlattSMO(Solver):
                 b = _central_bias(t, C, x, errors)
             optimal = _violators(t, C, x, errors + b, self.tolerance, False).size == 0
             if optimal:  # for a huge C, small violations do not imply a small gap
-                claim = "optimal" if is_near(form, x, t * errors) else "stopped"
+                claim = "optimal" if has_small_gap(form, x, t * errors) else "stopped"
             elif stuck or steps >= self.max_iter:
                 claim = "stopped"
             yield FormPoint(x.copy(), iterations=steps, claim=claim)

@@ -23,7 +23,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, DENSE
-from dualgap.solvers.numerics.claims import is_near
+from dualgap.solvers.numerics.claims import has_small_gap
 
 _SIGMA = 1e-4  # length of the step for the difference Hd, as in Møller 1993
 _INITIAL_LAMBDA = 1e-6  # as in Møller 1993
@@ -76,7 +76,7 @@ class SCG(Solver):
             violation = lagrangian.update(x)
             if progress.converged and violation <= self.tolerance * float(np.abs(x).max()):
                 feasible = form.project(x)
-                optimal = is_near(form, feasible, lagrangian.Q @ feasible + form.p)
+                optimal = has_small_gap(form, feasible, lagrangian.Q @ feasible + form.p)
                 claim = "optimal" if optimal else "stopped"
             elif spent >= self.max_iter:
                 claim = "stopped"

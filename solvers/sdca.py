@@ -21,10 +21,10 @@ from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.kernels import Block
 from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.problems.losses.logistic import logistic_step
-from dualgap.solvers.base import SHARE_OF_GAP, Solver
+from dualgap.solvers.base import GAP_FRACTION, Solver
 from dualgap.solvers.needs import LINEAR_OR_DENSE, NO_INTERCEPT, one_loss
 from dualgap.solvers.numerics.claims import relative_gap
-from dualgap.solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
+from dualgap.solvers.numerics.rows import FASTMATH, SampleRows, add, as_rows, dot, read_only
 from dualgap.solvers.pegasos.steps import scored_samples
 
 _CHECK_GROWTH = 1.2  # ratio of the epochs after which the gap is evaluated, as that costs an epoch
@@ -37,7 +37,7 @@ class EpochData(NamedTuple):
     The other fields are those of `Risk` for the weights Cᵢ.
     """
 
-    rows: Rows
+    rows: SampleRows
     gram: Block
     samples: Block
     smoothing: float
@@ -66,7 +66,7 @@ class SDCA(Solver):
         one_loss("a piecewise linear or quadratic loss, or the logistic", IntervalLoss, Logistic),
         LINEAR_OR_DENSE,
     )
-    tol_share: ClassVar = SHARE_OF_GAP
+    tol_share: ClassVar = GAP_FRACTION
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Shalev-Shwartz & Zhang 2013; NPFL129 notes (kernel ridge)"
 
@@ -91,7 +91,7 @@ class SDCA(Solver):
                 return
 
 
-@numba.njit(cache=True, fastmath=FAST)
+@numba.njit(cache=True, fastmath=FASTMATH)
 def _epoch(dual: EpochData, order: Indices, beta: Vector, state: Vector) -> None:
     """Maximise over each coefficient in `order`; `state` is w, or f = Kβ with a kernel."""
     for position in range(order.size):

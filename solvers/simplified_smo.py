@@ -19,7 +19,7 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block
-from dualgap.problems.validation import check_positive, check_whole
+from dualgap.problems.validation import check_integer, check_positive
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import TEXTBOOK_PAIRS
 
@@ -57,7 +57,7 @@ class SimplifiedSMO(Solver):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.min_step, "min_step")
-        check_whole(self.max_passes, "max_passes")
+        check_integer(self.max_passes, "max_passes")
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""

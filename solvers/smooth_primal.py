@@ -22,10 +22,10 @@ from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
-from dualgap.problems.validation import check_whole
+from dualgap.problems.validation import check_integer
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, SMOOTH
-from dualgap.solvers.numerics.claims import FAR, relative_gap
+from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, relative_gap
 
 
 class SmoothRisk:
@@ -178,7 +178,7 @@ class LBFGS(_SmoothSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.memory, "memory")
+        check_integer(self.memory, "memory")
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""
@@ -192,7 +192,7 @@ class LBFGS(_SmoothSolver):
         }
         # the products inside L-BFGS are tiny: a second thread made them a hundred times slower
         with Threads().limited(1):
-            point = risk.minimum("L-BFGS-B", options, self.gap or FAR)
+            point = risk.minimum("L-BFGS-B", options, self.gap or MAX_CLAIMED_GAP)
         yield point
 
 
@@ -217,4 +217,4 @@ class NewtonCG(_SmoothSolver):
         """Yield once, at the end."""
         risk = SmoothRisk(form)
         options = {"xtol": self.tolerance, "maxiter": int(self.max_iter)}
-        yield risk.minimum("Newton-CG", options, self.gap or FAR)
+        yield risk.minimum("Newton-CG", options, self.gap or MAX_CLAIMED_GAP)

@@ -30,7 +30,7 @@ def test_a_star_brings_all_names_of_a_package_and_solvers_those_of_all_solver_cl
         exec(f"from {package.__name__} import *", names)
         assert set(package.__all__) <= names.keys()
         assert len(set(package.__all__)) == len(package.__all__)
-    assert {cls.__name__ for cls in solvers.SOLVERS.own.values()} <= set(solvers.__all__)
+    assert {cls.__name__ for cls in solvers.SOLVERS.built_in.values()} <= set(solvers.__all__)
     assert {"SMO", "solve", "NotInstalled"} <= set(solvers.__all__)
 
 

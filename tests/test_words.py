@@ -24,8 +24,8 @@ ADJECTIVE = re.compile(
     r"|OFTEN|RARE|SAFE|KNOWN|OWN|SOME|MOST|LEAST|WORTH|ALIKE|READY|MEASURED|UNSEEN|UNASKED)"
 )
 ARCHAIC = re.compile(
-    r"\b(anew|afresh|in (the )?place of|but for|for ever|comes? to its end|so many|some hundred|what is left"
-    r"|code from outside|thereof|therein|by and by)\b|\bOf (a|an|the|each|every|which) \w+ [^.:]*, "
+    r"\b(anew|afresh|in (the )?place of|but for|for ever|comes? to its end|so many|some hundred"
+    r"|what is left|code from outside|thereof|therein|by and by)\b|\bOf (a|an|the|each|every|which) \w+ [^.:]*, "
 )
 SAME_NAME_AS_SCIKIT_LEARN = {"NuSVC", "NuSVR", "OneClassSVM", "Perceptron"}  # problem and estimator
 MAX_CONSTANTS = {"problems": 260, "solvers": 280, "experiments": 450}

@@ -22,7 +22,7 @@ import pandas as pd
 
 from dualgap.experiments.analysis.labels import solver_labels
 from dualgap.experiments.analysis.noise import (
-    FEWEST,
+    MIN_REPETITIONS,
     Comparison,
     aa_pairs,
     compare,
@@ -49,7 +49,7 @@ CHANGES = {  # worst first
     "other data": "the problem has the same name but other data: nothing is compared",
     "missing": "in the first folder only",
     "new": "in the second folder only",
-    "unclear": f"fewer than {FEWEST} repetitions, or several hosts: times cannot be compared",
+    "unclear": f"fewer than {MIN_REPETITIONS} repetitions, or several hosts: times cannot be compared",
     "faster": "by more than the noise",
     "solved": "was not solved before and is now",
     "mended": "was wrong or broken and no longer is",
@@ -89,7 +89,7 @@ class Change:
     samples: tuple[Times, Times] = ((), ())
 
 
-def set_side_by_side(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
+def compare_results(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
     """Return the change of each solver on each problem, worst first.
 
     Parameters

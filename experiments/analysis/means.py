@@ -20,8 +20,8 @@ from dualgap.experiments.analysis.times import (
     configurations,
     grouped,
     joined_by_optimum,
+    missed_target,
     times,
-    tried_in_vain,
 )
 
 
@@ -129,7 +129,7 @@ def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
             "problems": len(both),
             "least": both["ratio"].min(),
             "most": both["ratio"].max(),
-            "failed": int((tried_in_vain(group) & ~group["missed"]).sum()),
+            "failed": int((missed_target(group) & ~group["missed"]).sum()),
             "alone": int((group["time"].notna() & group["missed"]).sum()),
         }
         rows.append(row)

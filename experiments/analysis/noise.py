@@ -24,7 +24,7 @@ from scipy.special import stdtrit
 
 from dualgap.problems import Vector
 
-FEWEST = 3  # repetitions that an interval needs
+MIN_REPETITIONS = 3  # repetitions that an interval needs
 MARK = "~"
 _CONFIDENCE = 0.95  # the tables say 95 %
 _NAN = float("nan")
@@ -52,7 +52,7 @@ class Comparison:
         return f"{self.ratio:.2g}×" if coarse else f"{_number(self.ratio)}×"
 
     @property
-    def spread(self) -> str:
+    def interval_text(self) -> str:
         """The interval and the noise mark: ` [0.97, 1.11] ~`."""
         has_interval = not np.isnan(self.low)
         interval = f" [{_number(self.low)}, {_number(self.high)}]" if has_interval else ""
@@ -60,7 +60,7 @@ class Comparison:
 
     def __str__(self) -> str:
         """The ratio with its interval; empty without a ratio."""
-        return "" if np.isnan(self.ratio) else self.factor + self.spread
+        return "" if np.isnan(self.ratio) else self.factor + self.interval_text
 
 
 def _number(value: float) -> str:
@@ -89,7 +89,7 @@ def compare(
     count = len(pairs) + ones
     medians = np.array([np.median(times) for times in samples])
     ratio, low, high = float(np.prod((medians[0::2] / medians[1::2]) ** (1 / count))), _NAN, _NAN
-    if min(map(len, samples)) >= FEWEST:
+    if min(map(len, samples)) >= MIN_REPETITIONS:
         margin = _margin(samples, count)
         low, high = ratio / margin, ratio * margin
     within = low <= 1 <= high or _factor(ratio) <= noise
@@ -145,12 +145,12 @@ def ranked(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Ser
 def noise_unknown(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Series:
     """Whether the order of each row among those of its problem (and target) may be due to chance.
 
-    It may if several solvers have a time, one of them with fewer than `FEWEST` repetitions, and no A/A
-    pair measures how much identical runs differ. Parameters: see `ranked`.
+    It may if several solvers have a time, one of them with fewer than `MIN_REPETITIONS` repetitions,
+    and no A/A pair measures how much identical runs differ. Parameters: see `ranked`.
     """
     timed = table.dropna(subset=[time])
     groups = timed["times"].map(len).groupby([timed[key] for key in _keys(table)], sort=False)
-    unknown = (groups.transform("size") > 1) & (groups.transform("min") < FEWEST)
+    unknown = (groups.transform("size") > 1) & (groups.transform("min") < MIN_REPETITIONS)
     return (unknown & ~timed["problem"].isin([*noise])).reindex(table.index, fill_value=False)
 
 

@@ -36,7 +36,7 @@ PAIRWISE = (
     "A profile compares each solver with the fastest one only: the order of two others may change when "
     "that one is left out, so compare solvers in pairs (Gould & Scott 2016)."
 )
-LEAST_GAP = 1e-16  # relative; float64 resolves no less, so smaller gaps are drawn here
+MIN_PLOTTED_GAP = 1e-16  # relative; float64 resolves no less, so smaller gaps are drawn here
 SHIFT_S = 0.01  # of the shifted geometric mean: much shorter times count as equal
 Curves = dict[str, tuple[Vector, Vector]]
 
@@ -59,7 +59,7 @@ def quality_profile(results: pd.DataFrame) -> Curves:
     table = configurations(results.assign(relative_gap=results["relative_gap"].mask(proven, 0.0)))
     table = table[table["kind"] != "floor"]
     gaps = table.groupby(["problem", "solver"])["gap"].min().fillna(np.inf).unstack()
-    return _profiles(gaps.clip(lower=LEAST_GAP))
+    return _profiles(gaps.clip(lower=MIN_PLOTTED_GAP))
 
 
 def _by_problem(table: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
@@ -124,7 +124,7 @@ def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
     return summary.drop(columns="failed").reset_index()
 
 
-def partly_asked(table: pd.DataFrame) -> str:
+def partial_coverage_text(table: pd.DataFrame) -> str:
     """Return a sentence on the solvers of `times` that were not run on every problem; empty if none."""
     problems = table["problem"].nunique()
     counts = table.groupby("solver", sort=False)["problem"].nunique()

@@ -97,7 +97,7 @@ def approach(run: pd.Series, evaluations: pd.DataFrame, results: pd.DataFrame) -
         steps[resolved],
         distances[resolved],
         None if solver is None else _bounds(solver, run, steps[resolved], results),
-        fitted(steps, distances, resolution),
+        fit_rate(steps, distances, resolution),
     )
 
 
@@ -116,7 +116,7 @@ def _bounds(
     return None if bounds is None or not np.isfinite(bounds).all() else bounds
 
 
-def fitted(steps: Vector, distances: Vector, resolution: float) -> Rate:
+def fit_rate(steps: Vector, distances: Vector, resolution: float) -> Rate:
     """Return the rate of the distances (m,) above the resolution, at steps k > 0 (m,)."""
     nearest = np.minimum.accumulate(distances)
     resolved = nearest > resolution

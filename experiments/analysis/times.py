@@ -17,7 +17,7 @@ from dualgap.experiments.analysis.noise import is_repeat, without_repeats
 from dualgap.experiments.records.names import AA_REPEAT, gap_text, missed_gap_text
 from dualgap.experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
-READINGS = {
+TIME_DEFINITIONS = {
     "whole_run": "Times are those of whole runs, medians over the repetitions.",
     "cheapest_setting": (
         "Times are those of the cheapest setting: the fastest among a solver's runs, at any tolerance, "
@@ -75,7 +75,7 @@ def times(
 
 
 def select_time_definition(results: pd.DataFrame, traces: pd.DataFrame) -> str:
-    """Return the key of `READINGS` under which the times of all these solvers are comparable.
+    """Return the key of `TIME_DEFINITIONS` under which the times of all these solvers are comparable.
 
     "first_within" if every solver was evaluated while it ran, at least twice in one of its runs. Else
     "cheapest_setting", as a solver evaluated only at its end has only times of whole runs.
@@ -86,15 +86,15 @@ def select_time_definition(results: pd.DataFrame, traces: pd.DataFrame) -> str:
     return "first_within" if len(evaluations) and (evaluations >= 2).all() else "cheapest_setting"
 
 
-def tried_in_vain(table: pd.DataFrame) -> pd.Series:
-    """Whether each row of `times` is of a solver that missed a target it was asked for.
+def missed_target(table: pd.DataFrame) -> pd.Series:
+    """Whether each row of `times` is of a solver that missed_text a target it was asked for.
 
     It was not asked if its gap still fell at the smallest tolerance tried.
     """
     return table["time"].isna() & ~table["outcome"].isin((*NOT_RUN, NOT_ASKED))
 
 
-def missed(row: Mapping[Any, Any]) -> str:
+def missed_text(row: Mapping[Any, Any]) -> str:
     """Return the text of a table cell without a time; empty if the target was not asked for."""
     outcome = str(row["outcome"]).replace("_", " ")
     if outcome == NOT_ASKED:

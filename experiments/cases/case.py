@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dualgap.experiments.workers.isolation import call_in_copy
+from dualgap.experiments.workers.isolation import call_in_fork
 from dualgap.experiments.workers.start import SETTING_UP
 from dualgap.experiments.workers.wire import MOST_BYTES
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dualgap.experiments.cases.plan import Case
-    from dualgap.experiments.workers.isolation import Returned
+    from dualgap.experiments.workers.isolation import ChildResult
 
 
 def run(
     report: Callable[[str], object],
     case: Case,
     threads: int,
-    isolated: Callable[..., Returned] = call_in_copy,
+    isolated: Callable[..., ChildResult] = call_in_fork,
 ) -> bytes:
     """Run one case and return its outcome as a message, whatever happens.
 
@@ -36,7 +36,7 @@ def run(
     ----------
     report : called as each phase begins.
     threads : number of threads that the solver may use.
-    isolated : calls a function in a fork, see `workers.isolation.call_in_copy`.
+    isolated : calls a function in a fork, see `workers.isolation.call_in_fork`.
     """
     from dualgap.experiments.cases.judging import certify_run  # noqa: PLC0415 - after the environment is set
     from dualgap.experiments.cases.plan import user_code  # noqa: PLC0415

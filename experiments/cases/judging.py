@@ -22,10 +22,10 @@ from dualgap.experiments.cases.records import Outcome, blank_record, failed, pac
 from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.files.specs import Loaded
 from dualgap.experiments.records.columns import COUNTED
-from dualgap.experiments.workers.isolation import Returned
+from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.wire import Malformed
 from dualgap.problems import Dataset, Formulation, Point, Precomputed, describe
-from dualgap.problems.compilation import compiled_apart
+from dualgap.problems.compilation import separate_compile_cache
 from dualgap.problems.exchange.answers import read_answer
 from dualgap.problems.forms import Claim
 from dualgap.problems.formulations.task import LABELS
@@ -46,13 +46,13 @@ _BATCH_ROWS = 1000  # test samples whose kernel values fit in memory
 _MAX_DRAWN = 5000  # samples of a model that is recorded for a figure
 
 
-def certify_run(_: Callable[[], object], case: Case, call: Returned, threads: int) -> bytes:
+def certify_run(_: Callable[[], object], case: Case, call: ChildResult, threads: int) -> bytes:
     """Return the outcome of a case as a message, whatever its solver's process returned.
 
     `threads` is the number of threads that the solver may use.
     """
     try:
-        cache = compiled_apart(user_code(case, "problem"))
+        cache = separate_compile_cache(user_code(case, "problem"))
         with warnings.catch_warnings(), np.errstate(), cache:
             outcome = _certify(case, call, threads)
     except BaseException as error:
@@ -99,7 +99,7 @@ def certify_file(case: Case, folder: Path, key: str, problem_hash: str) -> Outco
         return failed(case, *Failure.of(error))
 
 
-def _certify(case: Case, call: Returned, threads: int) -> Outcome:
+def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
     problem, data = load_problem(case)
     try:
         answer, points = unpack_answer(call.file, problem, on_path=bool(case.problem.path))
@@ -181,7 +181,7 @@ def _is_loose(case: Case) -> bool:
 
 
 def _time_columns(
-    record: Mapping[str, Any], call: Returned, threads: int, excused: float
+    record: Mapping[str, Any], call: ChildResult, threads: int, excused: float
 ) -> dict[str, Any]:
     """Return a row's times and reason, corrected by the time that its process took.
 

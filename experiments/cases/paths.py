@@ -15,7 +15,7 @@ from dualgap.problems import Dataset, Formulation, Point
 from dualgap.problems.answers.parametric_bounds import Parameter, with_value
 from dualgap.problems.texts import one_line
 from dualgap.solvers import NoPath, Path, Solution, Solver, Status, select, solve_path
-from dualgap.solvers.paths.path import path_of
+from dualgap.solvers.paths.path import assemble_path
 
 Fields = dict[str, Any]
 
@@ -61,7 +61,9 @@ def certify_path(
     path, reason = None, answer.reason
     try:
         if answers:
-            path = path_of(problem, (parameter, spec["low"], spec["high"]), spec["gap"], answers)
+            path = assemble_path(
+                problem, (parameter, spec["low"], spec["high"]), spec["gap"], answers
+            )
     except NoPath as refuted:
         reason = str(refuted)
     if path is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, outside_names
+from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, user_class_names
 from dualgap.experiments.records.names import problem_names
 from dualgap.problems import FORMULATIONS
 from dualgap.problems.datasets import SOURCES
@@ -156,13 +156,13 @@ def user_code(case: Case, part: str = "solver") -> str:
     }
     names = set[str]()
     for key, (spec, class_name, registry) in parts.items():
-        names |= outside_names(spec) | ({class_name} & registry.plugins.keys())
+        names |= user_class_names(spec) | ({class_name} & registry.plugins.keys())
         if key == part:
             break
     return " ".join(sorted(names))
 
 
-def search_of(run_id: str) -> str:
+def search_id(run_id: str) -> str:
     """Return the common id prefix of the runs of a search; for other runs the id itself."""
     return run_id.partition("-")[0]
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import pandas as pd
 
-from dualgap.experiments.cases.plan import Case, search_of
+from dualgap.experiments.cases.plan import Case, search_id
 from dualgap.experiments.files.specs import SEARCHED
 from dualgap.experiments.records.outcomes import targets_above
 
@@ -59,10 +59,10 @@ def case_at_step(case: Case, number: int) -> Case:
     loosest = SEARCHED[key]
     value = round(loosest * tighter) if key == "epochs" else float(f"{loosest / tighter:.2g}")
     solver = replace(case.solver, settings=case.solver.settings | {key: value})
-    return replace(case, solver=solver, run_id=f"{search_of(case.run_id)}-{number:02}")
+    return replace(case, solver=solver, run_id=f"{search_id(case.run_id)}-{number:02}")
 
 
-def next_of(run_id: str, records: Mapping[str, Record]) -> int | None:
+def next_step(run_id: str, records: Mapping[str, Record]) -> int | None:
     """Return the next step in the search of a run; None if it is over.
 
     For a run outside a search it is 0 until the run is recorded.
@@ -74,7 +74,7 @@ def next_of(run_id: str, records: Mapping[str, Record]) -> int | None:
         ids = {number: f"{search}-{number:02}" for number in range(_MAX_RUNS)}
         return {number: records[key] for number, key in ids.items() if key in records}
 
-    search = search_of(run_id)
+    search = search_id(run_id)
     first_search = search.partition(".")[0]  # of the first repetition, which the others follow
     number = _next_to_search(first := records_of(first_search))
     if search == first_search:
@@ -213,8 +213,8 @@ class PendingCases(Iterator[Case]):
         answer: Callable[[str], Any] = lambda _: None,
     ) -> None:
         self._answer, self._records = answer, dict(records)
-        self._pending = deque(case for case in cases if next_of(case.run_id, records) is not None)
-        self._first_cases = {search_of(case.run_id): case for case in self._pending}
+        self._pending = deque(case for case in cases if next_step(case.run_id, records) is not None)
+        self._first_cases = {search_id(case.run_id): case for case in self._pending}
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -222,7 +222,7 @@ class PendingCases(Iterator[Case]):
     def __next__(self) -> Case:
         while case := next((case for case in self._pending if self._is_ready(case)), None):
             self._pending.remove(case)
-            number = next_of(case.run_id, self._records)
+            number = next_step(case.run_id, self._records)
             if number is not None:
                 case = case_at_step(case, number) if case.solver.searched else case
                 return replace(case, initial=self._answer(case.after)) if case.after else case
@@ -233,37 +233,37 @@ class PendingCases(Iterator[Case]):
         chains, first = dict[str, list[Case]](), dict[str, str]()
         while self._pending:
             case = self._pending.popleft()
-            if next_of(case.run_id, self._records) is not None:
-                search = search_of(case.run_id).partition(".")[0]
+            if next_step(case.run_id, self._records) is not None:
+                search = search_id(case.run_id).partition(".")[0]
                 first[case.run_id] = first.get(case.after or "", search)
                 chains.setdefault(first[case.run_id], []).append(case)
         return list(chains.values())
 
     def dependencies(self, cases: Iterable[Case]) -> tuple[dict[str, Record], dict[str, Any]]:
         """Return the records that chains depend on, and the answers that they start from, by run id."""
-        searches = {search_of(case.run_id).partition(".")[0] for case in cases}
+        searches = {search_id(case.run_id).partition(".")[0] for case in cases}
         before = {case.after for case in cases}
         records = {
             k: r
             for k, r in self._records.items()
-            if k in before or search_of(k).partition(".")[0] in searches
+            if k in before or search_id(k).partition(".")[0] in searches
         }
         answers = {k: self._answer(k) for k in records if k in before}
         return records, {k: alpha for k, alpha in answers.items() if alpha is not None}
 
     def _is_ready(self, case: Case) -> bool:
-        search, repeat, _ = search_of(case.run_id).partition(".")
+        search, repeat, _ = search_id(case.run_id).partition(".")
         if repeat:
-            return next_of(f"{search}-00", self._records) is None
+            return next_step(f"{search}-00", self._records) is None
         return not case.after or case.after in self._records
 
     def follow(self, record: Record) -> int:
         """Add the record of a run; return whether its search continues, which is then next."""
         self._records[record["run_id"]] = record
-        case = self._first_cases.get(search_of(record["run_id"]))
+        case = self._first_cases.get(search_id(record["run_id"]))
         if case is None:  # of an earlier plan, from a job that was not collected yet
             return 0
-        continues = next_of(case.run_id, self._records) is not None
+        continues = next_step(case.run_id, self._records) is not None
         if continues:
             self._pending.appendleft(case)
         return continues

@@ -18,7 +18,7 @@ from time import localtime
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from dualgap.experiments.analysis.compare import set_side_by_side
+from dualgap.experiments.analysis.compare import compare_results
 from dualgap.experiments.commands.run import RunOptions, replan_from_folder, run_missing
 from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
 from dualgap.experiments.files.experiment import read_experiment
@@ -32,7 +32,7 @@ from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_path
 from dualgap.experiments.tables.comparison import to_json, to_terminal
 from dualgap.experiments.tables.summary import summarise, to_markdown
-from dualgap.problems.validation import DAMAGE
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
 CRATE = "ro-crate-metadata.json"
 CHECKSUMS = "checksums.sha256"
@@ -213,7 +213,7 @@ def check_archive(file: Path, out: Path | None, options: RunOptions) -> int:
         experiment = read_experiment(folder / EXPERIMENT)
         target = out or Path(scratch) / "again"
         rerun, stop_reason = run_missing(experiment, target, options, folder)
-        changes = set_side_by_side(old_results, rerun.results)
+        changes = compare_results(old_results, rerun.results)
         manifests = old.manifest, rerun.manifest
     if options.as_json:
         header = {"archive": str(file), "ended": stop_reason or None}
@@ -242,7 +242,7 @@ def _extract(file: Path, folder: Path) -> None:
                     path.chmod(0o755)
         lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
         checksums = {str(safe_path(line[66:])): line[:64] for line in lines}  # two spaces between
-    except (*DAMAGE, ValueError) as error:  # NotImplementedError is a RuntimeError
+    except (*CORRUPT_FILE_ERRORS, ValueError) as error:  # NotImplementedError is a RuntimeError
         raise Refusal(f"{file} is not an archive of `dualgap archive`: {error}") from None
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     for name in sorted(({*checksums} | files) - {CHECKSUMS, CRATE}):

@@ -14,8 +14,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dualgap.experiments.cases.plan import Case, search_of, user_code
-from dualgap.experiments.cases.search import Record, next_of
+from dualgap.experiments.cases.plan import Case, search_id, user_code
+from dualgap.experiments.cases.search import Record, next_step
 from dualgap.experiments.executors.base import limit_of
 from dualgap.experiments.files.experiment import Experiment
 from dualgap.experiments.files.settings import options_of
@@ -57,9 +57,9 @@ def preview(
     (cases, restarted), recorded = planned, dict[str, Record]()
     with suppress(StoreError):
         recorded = RunFolder(folder).records(retry)
-    valid = {run_id: row for run_id, row in recorded.items() if search_of(run_id) not in restarted}
+    valid = {run_id: row for run_id, row in recorded.items() if search_id(run_id) not in restarted}
     refusals = impossible(cases)
-    pending = [case for case in cases if not resume or next_of(case.run_id, valid) is not None]
+    pending = [case for case in cases if not resume or next_step(case.run_id, valid) is not None]
     possible = [case for case in pending if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
     reasons = Counter((solver, why) for (_, solver, _), why in refusals.items())

@@ -43,7 +43,7 @@ def listing(kind: str) -> Table:
     }
     rows = sources.get(kind, lambda: _named(kind))()
     first, *more = _HEADS[kind]
-    columns = {first: Column(first, side="left")} | {n: Column(n, side="words") for n in more}
+    columns = {first: Column(first, align="left")} | {n: Column(n, align="words") for n in more}
     return Table.of((dict(zip(columns, row, strict=True)) for row in rows), columns)
 
 

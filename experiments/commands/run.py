@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from dualgap.experiments.cases.plan import Case, keep_existing_names, plan, search_of
+from dualgap.experiments.cases.plan import Case, keep_existing_names, plan, search_id
 from dualgap.experiments.cases.search import PendingCases, Record, is_followed
 from dualgap.experiments.commands.defaults import load_defaults
 from dualgap.experiments.commands.progress import progress
@@ -25,7 +25,7 @@ from dualgap.experiments.files.experiment import (
     find_experiments,
     read_experiment,
 )
-from dualgap.experiments.files.selection import selected, solver_names
+from dualgap.experiments.files.selection import name_matches, solver_names
 from dualgap.experiments.files.yamlfile import ConfigError, Fault, parse
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.records.names import choices_text
@@ -33,7 +33,7 @@ from dualgap.experiments.records.outcomes import FAILING
 from dualgap.experiments.store.folder import Store, write_tables
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.log import LOG
-from dualgap.experiments.store.manifest import NAME, Growth, read_manifest
+from dualgap.experiments.store.manifest import NAME, ResumePolicy, read_manifest
 from dualgap.experiments.store.reading import RunFolder, load_answer
 from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
 from dualgap.solvers.base import Status
@@ -253,10 +253,10 @@ def plan_runs(
     names = solver_names([case.solver for case in cases]) if options.rerun else []
     restarted = set[str]()
     for text in options.rerun:
-        if not any(chosen := selected(text, names)):
+        if not any(chosen := name_matches(text, names)):
             raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
         pairs = zip(cases, chosen, strict=True)
-        restarted |= {search_of(case.run_id) for case, is_chosen in pairs if is_chosen}
+        restarted |= {search_id(case.run_id) for case, is_chosen in pairs if is_chosen}
     return cases, restarted
 
 
@@ -288,10 +288,10 @@ def open_run(
         experiment.text,
         [case.run_id for case in all_cases],
         options.resume,
-        Growth(options.force, options.extend, restarted),
+        ResumePolicy(options.force, options.extend, restarted),
         inputs=inputs,
         problems={case.problem_id: vars(case.problem) for case in all_cases},
-        begun_by={
+        command_info={
             "options": experiment.options,
             "folder": experiment.folder if inputs else "",
             "plans": plans,

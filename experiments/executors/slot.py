@@ -79,7 +79,7 @@ class WorkerSlot:
         printed, record = self.worker.printed(), outcome.record
         if record["signal"] and (line := last_words(printed)):
             record = record | {"reason": f"{record['reason']}; last output: {line}"}
-        if not (has_ended and self.worker.can_go_on()):
+        if not (has_ended and self.worker.is_reusable()):
             self.worker.stop()
         return replace(
             outcome, record=record, output=(printed + outcome.output)[-_MAX_OUTPUT_CHARS:]

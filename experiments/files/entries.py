@@ -18,19 +18,19 @@ from dualgap.experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
     build_source,
-    outside_file,
     plain,
+    user_class_file,
     values_of,
 )
 from dualgap.experiments.files.yamlfile import Fault, Node
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 from dualgap.problems import FORMULATIONS, Formulation, datasets
-from dualgap.problems.compilation import compiled_apart
+from dualgap.problems.compilation import separate_compile_cache
 from dualgap.problems.datasets import ENTRIES, SOURCES
 from dualgap.problems.kernels import KERNELS
 from dualgap.problems.losses import LOSSES
-from dualgap.problems.registry import Registry, class_names, find_path, is_outside, unknown
+from dualgap.problems.registry import Registry, class_names, find_path, is_user_class, unknown
 from dualgap.solvers import SOLVERS
 
 S = TypeVar("S", ProblemSpec, SolverSpec)
@@ -68,7 +68,7 @@ class Describer:
         outside = dict[str, str]()
         for name in _user_class_nodes(node):
             try:
-                file = outside_file(name.value, self.folder)
+                file = user_class_file(name.value, self.folder)
                 if not file.is_file():
                     raise ValueError(f"there is no file {file}")
                 class_names(file)
@@ -99,7 +99,7 @@ def _description(
     describe: Callable[[Node, str, bool], object], node: Node, folder: str, outside: str
 ) -> bytes:
     """Return a message with a description, or with the line and text of its fault."""
-    with compiled_apart(outside):
+    with separate_compile_cache(outside):
         try:
             return pack(describe(node, folder, True))
         except Fault as fault:
@@ -120,7 +120,7 @@ def _check_names(values: Iterable[Any]) -> None:
 
 def _user_class_nodes(node: Node) -> Iterator[Node]:
     """Yield every `path/to/file.py:ClassName` in a node."""
-    if isinstance(node.value, str) and is_outside(node.value):
+    if isinstance(node.value, str) and is_user_class(node.value):
         yield node
     elif isinstance(node.value, (dict, list)):
         for child in node.value.values() if isinstance(node.value, dict) else node.value:
@@ -210,7 +210,7 @@ def _build(registry: Registry[Any], node: Node, folder: str) -> Any:
         ("left", "right", "kernel"), partial(_build, KERNELS, folder=folder)
     )
     instance = build(cls, options_of(cls), settings, name.value, nested)
-    if is_outside(name.value):  # its description needs the name in the file
+    if is_user_class(name.value):  # its description needs the name in the file
         object.__setattr__(instance, "name", name.value)
     return instance
 
@@ -222,7 +222,7 @@ def _dataset(node: Node, folder: str, needs_signs: bool) -> tuple[dict[str, Any]
     With `needs_signs` a file must have two labels, also if its task is "auto".
     """
     name, settings = name_and_settings(node, "dataset")
-    if not is_outside(name.value) and name.value not in datasets.names():
+    if not is_user_class(name.value) and name.value not in datasets.names():
         raise Fault(name.line, unknown("data set", name.value, datasets.names()))
     is_published = name.value in ENTRIES
     options = options_of(datasets.Published if is_published else _class(SOURCES, name, folder))

@@ -121,7 +121,7 @@ def checked_experiment(
         raise ConfigError(path, [fault], option_texts) from None
 
 
-def described_experiment(content: Mapping[str, Any]) -> Experiment:
+def experiment_from_dict(content: Mapping[str, Any]) -> Experiment:
     """Return the experiment of a dict with the content of a file, relative to the current folder.
 
     Raises

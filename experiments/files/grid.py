@@ -13,7 +13,7 @@ from typing import Any
 from dualgap.experiments.files.settings import build, options_of
 from dualgap.experiments.files.yamlfile import Fault, Node
 from dualgap.problems import Formulation
-from dualgap.solvers.paths.interval import Ends, interval_of
+from dualgap.solvers.paths.interval import Ends, validate_interval
 
 PATH_KEY = "path"
 COLUMN_KEYS = ("columns", "drop")  # of a table
@@ -125,7 +125,7 @@ def path_spec(problem: Formulation, settings: PathSettings | None, node: Node) -
         return {}
     ends: dict[Any, Ends | None] = {name: getattr(settings, name) for name in FOLLOWED}
     try:
-        parameter, low, high = interval_of(problem, ends, settings.gap)
+        parameter, low, high = validate_interval(problem, ends, settings.gap)
     except ValueError as error:
         raise Fault(node.value[PATH_KEY].line, f"path: {error}") from None
     return {"parameter": parameter, "low": low, "high": high, "gap": settings.gap}

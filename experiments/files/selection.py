@@ -51,7 +51,7 @@ def solver_names(specs: Sequence[SolverSpec]) -> list[list[str]]:
     ]
 
 
-def selected(text: str, names: Sequence[Sequence[str]]) -> list[bool]:
+def name_matches(text: str, names: Sequence[Sequence[str]]) -> list[bool]:
     """Return for each case whether a text is one of its names."""
     return [any(same_name(text, name) for name in each) for each in names]
 
@@ -70,7 +70,7 @@ def _select(
     selection = [False] * len(specs)
     for node in root.value[key].value:
         text = node.value
-        matches = selected(text, names)
+        matches = name_matches(text, names)
         try:
             matches = matches if any(matches) else fallback(text, names)
             fault = f"{text!r} selects nothing"

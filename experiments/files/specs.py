@@ -13,7 +13,7 @@ from dualgap.problems import FORMULATIONS, Dataset, Formulation, Kernel, dataset
 from dualgap.problems.datasets import DataInBlocks, WholeProblem
 from dualgap.problems.kernels import KERNELS
 from dualgap.problems.losses import LOSSES, Loss
-from dualgap.problems.registry import Registry, find_path, is_outside
+from dualgap.problems.registry import Registry, find_path, is_user_class
 from dualgap.solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
@@ -134,11 +134,11 @@ def iter_texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
             yield from iter_texts(child, key)
 
 
-def outside_names(value: Any) -> set[str]:
+def user_class_names(value: Any) -> set[str]:
     """Return every `path/to/file.py:ClassName` in a plain value, at any depth."""
-    return {text for _, text in iter_texts(value) if is_outside(text)}
+    return {text for _, text in iter_texts(value) if is_user_class(text)}
 
 
-def outside_file(name: str, folder: str) -> Path:
+def user_class_file(name: str, folder: str) -> Path:
     """Return the file of `path/to/file.py:ClassName`; ValueError as `find_path`."""
     return find_path(name.rpartition(":")[0], folder)

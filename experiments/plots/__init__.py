@@ -59,7 +59,7 @@ def plot_runs(runs: Runs, folder: Path, chosen: Sequence[Drawing] | None = None)
 
     By default, an exclusive kind that draws anything replaces all others.
     """
-    kinds = [kind for kind in chosen or drawings() if kind.ready(runs)]
+    kinds = [kind for kind in chosen or drawings() if kind.applies_to(runs)]
     written: dict[str, Path] = {}  # by lower-case name: some file systems ignore case
     with style():
         if chosen is None:

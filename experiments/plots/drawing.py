@@ -43,7 +43,7 @@ class Drawing(ABC):
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:
         """Yield figures, and accompanying texts, with their file names; called inside `style()`."""
 
-    def ready(self, runs: Runs) -> bool:
+    def applies_to(self, runs: Runs) -> bool:
         """Whether `runs` have all tables that the figure needs."""
         return not any(getattr(runs, table).empty for table in self.needs)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.analysis.profiles import LEAST_GAP
+from dualgap.experiments.analysis.profiles import MIN_PLOTTED_GAP
 from dualgap.experiments.analysis.times import CLOCK_RESOLUTION_S, grouped
 from dualgap.experiments.plots.solver_styles import solver_styles
 from dualgap.experiments.plots.style import LineStyle
@@ -102,6 +102,6 @@ class Runs:
             certified = np.isfinite(gaps) & np.isfinite(spent)
             if certified.any():
                 spent = spent[certified].clip(CLOCK_RESOLUTION_S)
-                gaps = gaps[certified].clip(LEAST_GAP)
+                gaps = gaps[certified].clip(MIN_PLOTTED_GAP)
                 result.append(Curve(str(run["series"]), str(run["configuration"]), spent, gaps))
         return result

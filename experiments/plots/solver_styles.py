@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from dualgap.experiments.plots.style import LOOKS, MARKERS, LineStyle, line_style
+from dualgap.experiments.plots.style import MARKERS, N_DISTINCT_STYLES, LineStyle, line_style
 
 # The position of a frequently compared solver determines its colour and marker: eight in a row have
 # different colours. Other solvers get a position from the checksum of their name.
@@ -34,7 +34,9 @@ def solver_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     styles: dict[str, LineStyle] = {}
     for label in sorted(indices, key=lambda label: (indices[label][0], label)):
         _, colour, marker = indices[label]
-        candidates = [line_style(colour + i // len(MARKERS), marker + i) for i in range(LOOKS)]
+        candidates = [
+            line_style(colour + i // len(MARKERS), marker + i) for i in range(N_DISTINCT_STYLES)
+        ]
         line = next((t for t in candidates if (t.colour, t.marker) not in used), candidates[0])
         used.add((line.colour, line.marker))
         styles[label] = line

@@ -44,7 +44,7 @@ GREY = "#7F7F7F"
 
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, ORANGE, SKY, GREY)
 MARKERS = "osD^PX*<>hp"
-LOOKS = len(_COLOURS) * len(MARKERS)  # combinations of colour and marker
+N_DISTINCT_STYLES = len(_COLOURS) * len(MARKERS)  # combinations of colour and marker
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2.2, 0.9)), (0, (6, 1.2, 1.2, 1.2)))
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}
 _LEGEND_LINE_INCHES = 0.5  # line of a legend entry, with spacing

@@ -19,7 +19,7 @@ _KINDS = {  # kind of values of a column: its name in Frictionless
 }
 
 
-class Column(NamedTuple):
+class ColumnSpec(NamedTuple):
     """A column: its name, the kind of its values (a key of `_KINDS`), and their meaning."""
 
     name: str
@@ -27,11 +27,11 @@ class Column(NamedTuple):
     meaning: str
 
 
-def _columns(text: str) -> tuple[Column, ...]:
+def _columns(text: str) -> tuple[ColumnSpec, ...]:
     """Return the columns of a text, `name kind: meaning`; continuation lines are indented."""
     lines = re.sub(r"\n +", " ", text).strip().splitlines()
     parted = (line.split(" ", 2) for line in lines)
-    return tuple(Column(name, kind.rstrip(":"), meaning) for name, kind, meaning in parted)
+    return tuple(ColumnSpec(name, kind.rstrip(":"), meaning) for name, kind, meaning in parted)
 
 
 # one row per run; user scripts read the columns up to `versions`, which stay as they are
@@ -177,7 +177,7 @@ def numeric_columns(file: str) -> list[str]:
     return [column.name for column in FILES[file] if _KINDS[column.kind] in ("number", "integer")]
 
 
-def typed(table: pd.DataFrame, file: str) -> pd.DataFrame:
+def with_column_types(table: pd.DataFrame, file: str) -> pd.DataFrame:
     """Return a table with the columns of a file in their types; missing columns are empty."""
     result = table.reindex(columns=[column.name for column in FILES[file]]).astype(object)
     for name in numeric_columns(file):
@@ -187,7 +187,7 @@ def typed(table: pd.DataFrame, file: str) -> pd.DataFrame:
     return result
 
 
-def csv_of(table: pd.DataFrame, file: str) -> bytes:
+def to_csv_bytes(table: pd.DataFrame, file: str) -> bytes:
     """Return a table as CSV: integers without decimal point, measures with twelve digits."""
     counts, measures = (
         [column.name for column in FILES[file] if column.kind == kind and column.name in table]

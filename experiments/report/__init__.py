@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from dualgap.experiments.analysis.hosts import split_by_host
 from dualgap.experiments.analysis.labels import kind_of
 from dualgap.experiments.analysis.noise import (
-    FEWEST,
+    MIN_REPETITIONS,
     aa_pairs,
     noise_of_problems,
     winners,
@@ -29,7 +29,7 @@ from dualgap.experiments.analysis.noise import (
 )
 from dualgap.experiments.analysis.profiles import (
     data_profile,
-    partly_asked,
+    partial_coverage_text,
     penalty_of,
     performance_profile,
     quality_profile,
@@ -37,7 +37,7 @@ from dualgap.experiments.analysis.profiles import (
 )
 from dualgap.experiments.analysis.scores import PAR2, SGM10
 from dualgap.experiments.analysis.times import (
-    READINGS,
+    TIME_DEFINITIONS,
     joined_by_optimum,
     labelled,
     select_time_definition,
@@ -92,7 +92,7 @@ def report(folder: Path) -> str:
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
     means = {name: shifted_means(rows, penalty) for name, rows in targets.items()}
     with style():
-        figures = path_figure.draw(runs) if path_figure.ready(runs) else ()
+        figures = path_figure.draw(runs) if path_figure.applies_to(runs) else ()
         pictures = [svg_address(each) for _, each in figures if isinstance(each, Figure)]
     failures, more = sections.failures(table)
     content = {
@@ -114,9 +114,9 @@ def report(folder: Path) -> str:
             }
             for name, rows in targets.items()
         ],
-        "reading": READINGS[definition],
-        "fewest": FEWEST,
-        "partly_asked": partly_asked(reached),
+        "reading": TIME_DEFINITIONS[definition],
+        "fewest": MIN_REPETITIONS,
+        "partly_asked": partial_coverage_text(reached),
         "penalty": penalty_text,
         "sgm10": SGM10.format(limit=f"{penalty:.3g} s"),
         "par2": PAR2.format(limit=f"{penalty:.3g} s"),

@@ -126,14 +126,14 @@ def convergence_chart(runs: Runs) -> Chart:
     limit = int(np.clip(_TOTAL_POINTS // max(len(runs.table), 1), _MIN_POINTS, _MAX_POINTS))
     views: dict[str, list[list[Any]]] = {}
     for problem in runs.problems:
-        drawn = [(c, thinned(len(c.spent), limit)) for c in runs.curves(problem)]
+        drawn = [(c, thin_indices(len(c.spent), limit)) for c in runs.curves(problem)]
         lines = [(c.series, c.configuration, c.spent[i], c.gaps[i]) for c, i in drawn]
         views[problem] = _lines(lines, runs.styles)
     about = _CONVERGENCE
     return Chart("convergence", "Gap against time", about, "Problem", json_item(plot), views)
 
 
-def thinned(count: int, limit: int) -> np.ndarray:
+def thin_indices(count: int, limit: int) -> np.ndarray:
     """Return at most `limit` evenly spaced indices below `count`, with the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, limit)).round().astype(np.int64))
 

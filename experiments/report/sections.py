@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dualgap.experiments.analysis.labels import kind_of
-from dualgap.experiments.analysis.times import grouped, missed
+from dualgap.experiments.analysis.times import grouped, missed_text
 from dualgap.experiments.records.names import gap_text, missed_gap_text
 from dualgap.experiments.records.outcomes import OUTCOMES, outcome_of
 from dualgap.experiments.tables.formats import duration, file_name
@@ -179,7 +179,7 @@ def times_to(table: pd.DataFrame) -> Table:
     for (problem,), problem_rows in grouped(table.to_dict("records"), table["problem"]).items():
         row: dict[str, str | Cell] = {"problem": problem} | dict.fromkeys(solvers, "")
         for run in problem_rows:
-            row[str(run["solver"])] = missed(run)
+            row[str(run["solver"])] = missed_text(run)
             if run["outcome"] == "reached":
                 text = duration(run["time"]) + (f" ({run['setting']})" if run["setting"] else "")
                 row[str(run["solver"])] = Cell(text, run["time"], bool(run["fastest"]))

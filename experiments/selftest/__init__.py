@@ -28,7 +28,7 @@ from dualgap.experiments.selftest.problems import (
     SOFT,
 )
 from dualgap.experiments.selftest.workers import Workers, compile_references
-from dualgap.problems.registry import class_names, is_outside
+from dualgap.problems.registry import class_names, is_user_class
 from dualgap.solvers import find_solver
 
 # in the order of gravity: first basic properties, then faults that make every time or answer worthless,
@@ -134,7 +134,7 @@ def try_solver(
 def check_name(solver: str) -> None:
     """Raise ValueError if there is no such solver; a file is read, not imported."""
     path, _, class_name = solver.rpartition(":")
-    if not is_outside(solver):
+    if not is_user_class(solver):
         find_solver(solver)
     elif not Path(path).is_file():
         raise ValueError(f"solver {solver!r}: there is no file {Path(path).resolve()}")

@@ -24,7 +24,7 @@ from dualgap.problems.answers.diagnosis import diagnose
 from dualgap.problems.chains import Chains
 from dualgap.problems.forms import Form, Sharded
 from dualgap.solvers import Status
-from dualgap.solvers.running.loop import taken_apart
+from dualgap.solvers.running.loop import validated
 
 _PROTECTED = ("time", "dualgap", "numpy", "scipy")
 MAX_POINTS = 10_000  # of one run: some solvers yield after every step
@@ -161,7 +161,7 @@ def form_of(bench: Bench, problem: Formulation) -> Form | Formulation:
 def _objection_to(point: Any, form: Form | Formulation) -> str:
     """Return what is wrong with a point that the solver yielded, or an empty string."""
     try:
-        plain = taken_apart(point)
+        plain = validated(point)
     except (TypeError, ValueError) as error:
         return str(error)
     shapes: dict[str, tuple[int, ...]]  # of the arrays that it may have

@@ -11,10 +11,10 @@ from dualgap.problems.answers.diagnosis import most_frequent
 
 _COLOURS = {"passed": "green", "failed": "bold red", "unsupported": "dim"}
 _COLUMNS = {
-    "property": Column("property", side="words"),
+    "property": Column("property", align="words"),
     "problems": Column("problems"),
     "not judged": Column("not judged"),
-    "outcome": Column("outcome", side="left"),
+    "outcome": Column("outcome", align="left"),
 }
 
 

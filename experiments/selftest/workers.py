@@ -12,8 +12,8 @@ from dualgap.experiments.workers.errors import error_text
 from dualgap.experiments.workers.start import STARTING
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
-from dualgap.problems.compilation import compiled_apart
-from dualgap.problems.registry import is_outside
+from dualgap.problems.compilation import separate_compile_cache
+from dualgap.problems.registry import is_user_class
 from dualgap.solvers.base import NoSolver
 
 LOADING = "loading the solver"
@@ -102,7 +102,7 @@ def _check(
 ) -> bytes:
     """Check a property in the worker process, and return the outcome as a message."""
     report(LOADING)
-    with compiled_apart(solver if is_outside(solver) else ""):
+    with separate_compile_cache(solver if is_user_class(solver) else ""):
         try:
             bench = _bench(solver, limits)
         except BaseException as error:  # importing and building it may raise anything

@@ -36,7 +36,7 @@ from dualgap.experiments.store.log import LOG, Session
 from dualgap.experiments.store.manifest import (
     EXPERIMENT,
     NAME,
-    Growth,
+    ResumePolicy,
     StoreError,
     common_columns,
     new_manifest,
@@ -70,10 +70,10 @@ class Store:
         text: str,
         run_ids: Sequence[str],
         resume: bool = False,
-        policy: Growth | None = None,
+        policy: ResumePolicy | None = None,
         inputs: Mapping[str, InputFile] | None = None,
         problems: Mapping[str, Any] | None = None,
-        begun_by: Mapping[str, Any] | None = None,
+        command_info: Mapping[str, Any] | None = None,
     ) -> Store:
         """Open a folder for the plan of an experiment file, and write the manifest first.
 
@@ -97,11 +97,11 @@ class Store:
         """
 
         def plan(old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-            manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old, begun_by)
+            manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old, command_info)
             if not old:
                 return manifest, []
             return update_manifest_for_resume(
-                folder, old, manifest, inputs or {}, policy or Growth()
+                folder, old, manifest, inputs or {}, policy or ResumePolicy()
             )
 
         return cls._lock(folder, resume, plan)

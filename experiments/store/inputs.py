@@ -19,8 +19,8 @@ from dualgap.experiments.files.specs import (
     SolverSpec,
     build_source,
     iter_texts,
-    outside_file,
-    outside_names,
+    user_class_file,
+    user_class_names,
 )
 from dualgap.problems.dataset import content_hash
 from dualgap.problems.datasets import SOURCES, Source
@@ -77,12 +77,12 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
         for part in (case.problem, case.solver):
             if id(part) not in names_of:
                 values = list(vars(part).values())
-                names_of[id(part)] = outside_names(values), _setting_texts(part)
+                names_of[id(part)] = user_class_names(values), _setting_texts(part)
         names = names_of[id(case.problem)], names_of[id(case.solver)]
         code, others = (one | other for one, other in zip(*names, strict=True))
         for name in code | others:
             is_code, source, spec = name in code, None, dict[str, Any]()
-            path = outside_file(name, case.folder) if is_code else _file(name, case.folder)
+            path = user_class_file(name, case.folder) if is_code else _file(name, case.folder)
             files = {name: path} if path else {}
             if name == dataset.get("path") and dataset["name"] in SOURCES:
                 spec = {k: v for k, v in dataset.items() if k not in _STEPS}

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 from ruamel.yaml import YAML
 
-from dualgap.experiments.cases.plan import search_of
+from dualgap.experiments.cases.plan import search_id
 from dualgap.experiments.cases.records import versions
 from dualgap.experiments.files.experiment import COPY
 from dualgap.experiments.files.keys import as_seconds
@@ -50,7 +50,7 @@ def new_manifest(
     inputs: Mapping[str, InputFile],
     problems: Mapping[str, Any],
     old: Mapping[str, Any] | None = None,
-    begun_by: Mapping[str, Any] | None = None,
+    command_info: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest of a plan on this machine at this time.
 
@@ -83,7 +83,7 @@ def new_manifest(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "earlier": [],
         "sessions": [],
-        **(begun_by or {}),
+        **(command_info or {}),
     }
 
 
@@ -208,7 +208,7 @@ def _changed(
 
 
 @dataclass(frozen=True)
-class Growth:
+class ResumePolicy:
     """How the plan of a resumed folder may differ from its original one.
 
     Attributes
@@ -239,7 +239,7 @@ def update_manifest_for_resume(
     old: Mapping[str, Any],
     new: Mapping[str, Any],
     inputs: Mapping[str, InputFile],
-    policy: Growth,
+    policy: ResumePolicy,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the manifest of a resumed folder, and the runs to restart.
 
@@ -256,7 +256,7 @@ def update_manifest_for_resume(
     new_code = {file.path.name for file in inputs.values() if file.is_code} - {*old["code"]}
     code = {name: pair for name, pair in code.items() if name not in new_code}
     users = {
-        name: list(map(search_of, file.run_ids))
+        name: list(map(search_id, file.run_ids))
         for name, file in inputs.items()
         if name in data or (file.is_code and file.path.name in code)
     }

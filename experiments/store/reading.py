@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.cases.plan import search_of
+from dualgap.experiments.cases.plan import search_id
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.search import next_of
+from dualgap.experiments.cases.search import next_step
 from dualgap.experiments.files.specs import ProblemSpec, build_problem
 from dualgap.experiments.records import columns
-from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, typed
+from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, with_column_types
 from dualgap.experiments.records.outcomes import outcome_of
 from dualgap.experiments.store.log import LOG, Seals
 from dualgap.experiments.store.manifest import StoreError, common_columns, read_manifest
 from dualgap.experiments.store.schema import check_line
 from dualgap.problems import Dataset, Geometry, Point, Vector
-from dualgap.problems.html_table import html_table, shown
-from dualgap.problems.validation import DAMAGE
+from dualgap.problems.html_table import format_number, html_table
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
 _log = logging.getLogger("dualgap")
 _LINE_ERRORS = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
@@ -98,7 +98,7 @@ class RunFolder:
             lines = "1 line is" if foreign == 1 else f"{foreign} lines are"
             _log.warning(f"{path}: {lines} ignored, not written by a dualgap command")
         restarted = self.restarted
-        valid = {k: v for k, (i, v) in latest.items() if i >= restarted.get(search_of(k), 0)}
+        valid = {k: v for k, (i, v) in latest.items() if i >= restarted.get(search_id(k), 0)}
         last = seals.lines if seals.session == len(sessions) - 1 else 0
         return valid, max(0, sessions[-1]["lines"] - last) if sessions else 0
 
@@ -117,14 +117,14 @@ class RunFolder:
         if self._published("runs.csv") is not None:
             return 0
         records = self.records()
-        return sum(next_of(run_id, records) is not None for run_id in self.manifest["run_ids"])
+        return sum(next_step(run_id, records) is not None for run_id in self.manifest["run_ids"])
 
     @cached_property
     def planned(self) -> list[dict[str, Any]]:
         """The lines of the plan's runs, in its order."""
-        order = {search_of(run_id): i for i, run_id in enumerate(self.manifest["run_ids"])}
-        run_ids = [run_id for run_id in self.lines if search_of(run_id) in order]
-        run_ids.sort(key=lambda run_id: (order[search_of(run_id)], run_id))
+        order = {search_id(run_id): i for i, run_id in enumerate(self.manifest["run_ids"])}
+        run_ids = [run_id for run_id in self.lines if search_id(run_id) in order]
+        run_ids.sort(key=lambda run_id: (order[search_id(run_id)], run_id))
         return [self.lines[run_id] for run_id in run_ids]
 
     @cached_property
@@ -132,7 +132,9 @@ class RunFolder:
         """The runs, as `load_results` returns them."""
         table = self._published("runs.csv")
         if table is None:
-            table = typed(pd.DataFrame([line["record"] for line in self.planned]), "runs.csv")
+            table = with_column_types(
+                pd.DataFrame([line["record"] for line in self.planned]), "runs.csv"
+            )
             # a killed run could not record the problem's size; other runs on the problem have it
             table[_PROBLEM_COLUMNS] = table[_PROBLEM_COLUMNS].fillna(
                 table.groupby("problem_id")[_PROBLEM_COLUMNS].transform("first")
@@ -150,7 +152,7 @@ class RunFolder:
         if (published := self._published("traces.csv")) is not None:
             return published
         evaluated = [row for line in self.planned for row in line["trace"]]
-        traces = typed(pd.DataFrame(evaluated), "traces.csv")
+        traces = with_column_types(pd.DataFrame(evaluated), "traces.csv")
         gap, bounds = traces["gap"], traces[["primal_objective", "dual_objective"]]
         relative = gap / bounds.abs().max(axis=1, skipna=False)
         return traces.assign(relative_gap=relative.mask(gap == 0, 0.0))
@@ -161,7 +163,7 @@ class RunFolder:
         if (published := self._published("paths.csv")) is not None:
             return published
         rows = [row for line in self.planned for row in line.get("path", ())]
-        return typed(pd.DataFrame(rows), "paths.csv")
+        return with_column_types(pd.DataFrame(rows), "paths.csv")
 
     def _repr_html_(self) -> str:
         runs = self.results
@@ -174,7 +176,7 @@ class RunFolder:
         }
         for name, group in pd.Series(outcomes, runs.index).groupby(names, sort=False):
             rows[str(name)] = ", ".join(f"{n} {end}" for end, n in group.value_counts().items())
-        rows["seconds of solving"] = shown(float(runs["time_solve"].sum()), ".3g")
+        rows["seconds of solving"] = format_number(float(runs["time_solve"].sum()), ".3g")
         return html_table(f"Experiment {self.manifest['name']}", rows.items())
 
     def __repr__(self) -> str:
@@ -194,7 +196,7 @@ class RunFolder:
         tables = {"runs.csv": reduced} | {k: v for k, v in optional.items() if len(v)}
         tables = {name: table for name, table in tables.items() if name not in leave_out}
         package = columns.datapackage(self.manifest["name"], tables)
-        return {name: columns.csv_of(table, name) for name, table in tables.items()} | {
+        return {name: columns.to_csv_bytes(table, name) for name, table in tables.items()} | {
             "datapackage.json": json.dumps(package, indent=1, ensure_ascii=False).encode()
         }
 
@@ -212,12 +214,12 @@ class RunFolder:
         if (self.path / LOG).is_file() or not runs.is_file():
             return None
         if not file.is_file():  # the runs have no such rows
-            return typed(pd.DataFrame(), name)
+            return with_column_types(pd.DataFrame(), name)
         try:
             table = pd.read_csv(file, dtype=object, keep_default_na=False, na_values=[""])
             if "run_id" not in table:
                 raise ValueError("it has no column run_id")
-            return typed(table, name)
+            return with_column_types(table, name)
         except (OSError, ValueError) as error:
             raise StoreError(f"{file}: cannot be read: {error}") from None
 
@@ -226,7 +228,7 @@ class RunFolder:
         line, model = self.lines[run_id], dict[str, Any]()
         common = common_columns(self.manifest, line["record"]["problem_id"])
         with (
-            suppress(*DAMAGE, ValueError),
+            suppress(*CORRUPT_FILE_ERRORS, ValueError),
             np.load(self.path / "models" / f"{run_id}.npz") as stored,
         ):
             model = dict(stored)
@@ -280,7 +282,7 @@ def load_answer(folder: Path, run_id: str) -> Vector | None:
     """Return the dual variables that a run stored as a starting point for others, or None."""
     try:
         return np.load(folder / "answers" / f"{run_id}.npy")
-    except (*DAMAGE, MemoryError, ValueError):  # other runs then start from 0
+    except (*CORRUPT_FILE_ERRORS, MemoryError, ValueError):  # other runs then start from 0
         return None
 
 

@@ -17,9 +17,9 @@ from pydantic import (
 )
 from pydantic.types import Json
 
-from dualgap.experiments.records.columns import FILES, Column
+from dualgap.experiments.records.columns import FILES, ColumnSpec
 from dualgap.experiments.records.outcomes import COMPLETED, OUTCOMES
-from dualgap.problems.validation import shown
+from dualgap.problems.validation import short_repr
 
 # names that all file systems accept, except for hidden files and names that look like options
 _PART = re.compile(r'[^\s.~/\\:*?"<>|\x00-\x1f\x7f-][^/\\:*?"<>|\x00-\x1f\x7f]{0,199}')
@@ -37,7 +37,7 @@ def safe_path(text: str) -> PurePosixPath:
     path = PurePosixPath(text)
     if not path.parts or not all(map(_PART.fullmatch, path.parts)):
         raise ValueError(
-            f"{shown(text)} is not a relative path without '..', hidden parts, control characters "
+            f"{short_repr(text)} is not a relative path without '..', hidden parts, control characters "
             'and any of \\:*?"<>|'
         )
     return path
@@ -46,7 +46,7 @@ def safe_path(text: str) -> PurePosixPath:
 def safe_name(text: str) -> str:
     """Return a name from an untrusted file that is one part of a path; ValueError as `safe_path`."""
     if safe_path(text).parts != (text,):
-        raise ValueError(f"{shown(text)} is not one part of a path")
+        raise ValueError(f"{short_repr(text)} is not one part of a path")
     return text
 
 
@@ -157,7 +157,7 @@ class OtherManifest(BaseModel):
     code: dict[str, Any] = {}
 
 
-def _row(name: str, columns: tuple[Column, ...], **fields: Any) -> type[BaseModel]:
+def _row(name: str, columns: tuple[ColumnSpec, ...], **fields: Any) -> type[BaseModel]:
     """Return the model of a table's row: numbers may be text, as NumPy's are written to JSON."""
     kinds: dict[str, Any] = {"text": str, "flag": bool, "json": Json[dict[str, Any]]}
     kinds |= dict.fromkeys(("number", "whole", "measure"), float)
@@ -203,5 +203,5 @@ def fault_text(error: ValidationError) -> str:
     field = ".".join(map(str, fault["loc"])) or "its content"
     message = fault["msg"].removeprefix("Value error, ")
     if message.startswith("Input should "):
-        message = f"must {message.removeprefix('Input should ')}, got {shown(fault['input'])}"
+        message = f"must {message.removeprefix('Input should ')}, got {short_repr(fault['input'])}"
     return f"{field}: {message}"

@@ -10,8 +10,8 @@ from scipy.stats import gmean
 from dualgap.experiments.analysis.growth import growth
 from dualgap.experiments.analysis.labels import SIZES, words_of
 from dualgap.experiments.analysis.means import Benchmark, intercepts, passes
-from dualgap.experiments.analysis.noise import FEWEST, MARK, Comparison, noise_of_means
-from dualgap.experiments.analysis.times import READINGS, missed
+from dualgap.experiments.analysis.noise import MARK, MIN_REPETITIONS, Comparison, noise_of_means
+from dualgap.experiments.analysis.times import TIME_DEFINITIONS, missed_text
 from dualgap.experiments.records.names import common_words, distinct_names, gap_text
 from dualgap.experiments.tables.formats import SETUP, SINGLE, duration, precision_text
 from dualgap.experiments.tables.table import Column, Table
@@ -19,8 +19,8 @@ from dualgap.experiments.workers.machine import bytes_text
 from dualgap.problems.texts import markdown
 
 _LEGEND = (
-    f"{READINGS['cheapest_setting']} Each cell has the median times over the repetitions of solving "
-    "and, after the +, of setting up (imports, compiling), the requested accuracy, and the solving time "
+    f"{TIME_DEFINITIONS['cheapest_setting']} Each cell has the median times over the repetitions of "
+    "solving and, after the +, of setting up (imports, compiling), the requested accuracy, and the solving time "
     "relative to our fastest solver, which the second column names; a baseline that makes passes over "
     "the data is compared with ours that does so too. Loading and certifying are not included. "
     f"{SETUP} `–` means that the target was requested but not reached, with the best certified gap and "
@@ -29,10 +29,10 @@ _LEGEND = (
     "are allowed."
 )
 _INTERVALS = (  # without and with repetitions
-    f"Ratios have no intervals: no run was repeated {FEWEST} times.",
+    f"Ratios have no intervals: no run was repeated {MIN_REPETITIONS} times.",
     "Brackets have the 95 % interval of a ratio (Student's t of the logarithms), with at least "
-    f"{FEWEST} repetitions. `{MARK}` means a difference within the noise: the interval contains 1, or "
-    "an A/A pair differs as much; ratios with a significant difference are bold.",
+    f"{MIN_REPETITIONS} repetitions. `{MARK}` means a difference within the noise: the interval contains 1, "
+    "or an A/A pair differs as much; ratios with a significant difference are bold.",
 )
 _DENSE_REFERENCE = (
     "The dense reference is the time of one dense evaluation of the kernel between all samples and the "
@@ -119,7 +119,7 @@ def to_markdown(benchmark: Benchmark, title: str, machine: Sequence[str]) -> str
     listed = "\n".join(f"- {markdown(line)}" for line in machine)
     shared = common_words([*words.values()])
     common = f"All problems are {markdown(' '.join(shared))}. " if shared else ""
-    repeated = bool(results["repetition"].max() + 1 >= FEWEST)
+    repeated = bool(results["repetition"].max() + 1 >= MIN_REPETITIONS)
     legend = f"{common}{_LEGEND} {_INTERVALS[repeated]}"
     legend = f"{legend} {markdown(precision_text({title: results}))}".strip()
     parts = [f"# {markdown(title)}", listed, legend]
@@ -166,7 +166,7 @@ def _at_target(rows: pd.DataFrame) -> str:
 
 def _cell(row: _Row, several: bool) -> str:
     if row["outcome"] != "reached":
-        return markdown(missed(row))
+        return markdown(missed_text(row))
     compared = row["kind"] == "peer" or several
     setup = f" + {duration(row['setup'])}" if np.isfinite(row["setup"]) else ""
     parts = [f"{duration(row['time'])}{setup} ({markdown(row['setting'])})"]
@@ -183,7 +183,7 @@ def _comparison(row: _Row, name: str) -> Comparison:
 def bold(ratio: Comparison) -> str:
     """Return a ratio with its interval, bold if the difference is significant."""
     plain = ratio.within_noise or np.isnan(ratio.low)
-    return (ratio.factor if plain else f"**{ratio.factor}**") + ratio.spread
+    return (ratio.factor if plain else f"**{ratio.factor}**") + ratio.interval_text
 
 
 def _noise(pairs: pd.DataFrame) -> str:

@@ -20,7 +20,7 @@ import pandas as pd
 from dualgap.experiments.analysis.hosts import split_by_host
 from dualgap.experiments.analysis.labels import kind_of, words_of
 from dualgap.experiments.analysis.noise import (
-    FEWEST,
+    MIN_REPETITIONS,
     aa_pairs,
     noise_of_problems,
     noise_unknown,
@@ -260,7 +260,7 @@ def _caption(
         f"All problems: {' '.join(common)}.": common,
         "Bold: the fastest that solved the problem, and all within the noise of its time "
         "(95 % interval of the ratio of medians, or A/A pairs).": timed and bold,
-        f"The noise {subject} is unknown (fewer than {FEWEST} runs): none is bold there.": timed
+        f"The noise {subject} is unknown (fewer than {MIN_REPETITIONS} runs): none is bold there.": timed
         and unknown,
         SETUP: "setup" in names,
         "≈: not solved; relative gap that was reached.": timed and has_gap.any(),

@@ -13,23 +13,23 @@ from dualgap.experiments.analysis.noise import MARK, compare
 from dualgap.experiments.store.manifest import differences
 from dualgap.experiments.tables.formats import duration
 from dualgap.experiments.tables.table import Cell, Column, Table
-from dualgap.experiments.workers.provenance import differing
+from dualgap.experiments.workers.provenance import changed_conditions
 
 _UNLISTED = ("same", "unclear")  # counted, but not listed
 _IMPROVEMENTS = ("faster", "solved", "mended")
 _COLUMNS = {
-    "change": Column("change", side="words"),
-    "what": Column("solver and problem", side="words"),
-    "outcome": Column("outcome", side="words"),
-    "gap": Column("gap", side="left", optional=1),
-    "time": Column("time", side="left", optional=2),
-    "ratio": Column("ratio", side="left"),
+    "change": Column("change", align="words"),
+    "what": Column("solver and problem", align="words"),
+    "outcome": Column("outcome", align="words"),
+    "gap": Column("gap", align="left", drop_priority=1),
+    "time": Column("time", align="left", drop_priority=2),
+    "ratio": Column("ratio", align="left"),
 }
 _SOLVERS = {
-    "solver": Column("solver", side="words"),
-    "ratio": Column("ratio", side="left"),
+    "solver": Column("solver", align="words"),
+    "ratio": Column("ratio", align="left"),
     "compared": Column("compared"),
-    "changes": Column("changes", side="words"),
+    "changes": Column("changes", align="words"),
 }
 _NOT_COMPARED = ("other data", "missing", "new")
 
@@ -128,6 +128,6 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
     notes += [f"The folders differ: {text}." for text in differences(old, new)]
     if old["host"] != new["host"]:
         notes.append(f"The folders were measured on different hosts: {old['host']}, {new['host']}.")
-    settings = differing(old.get("provenance", []), new.get("provenance", []))
+    settings = changed_conditions(old.get("provenance", []), new.get("provenance", []))
     warnings = [Text(f"Measured differently: {text}.", style="yellow") for text in settings]
     return [*warnings, *(Text(note, style="dim") for note in notes)]

@@ -14,15 +14,15 @@ from rich.text import Text
 
 from dualgap.experiments.analysis.hosts import hosts_note, split_by_host
 from dualgap.experiments.analysis.noise import (
-    FEWEST,
     MARK,
+    MIN_REPETITIONS,
     Comparison,
     aa_pairs,
     compare,
     noise_of_problems,
     ranked,
 )
-from dualgap.experiments.analysis.times import READINGS, grouped, solved_of, whole_runs
+from dualgap.experiments.analysis.times import TIME_DEFINITIONS, grouped, solved_of, whole_runs
 from dualgap.experiments.records.names import AA_REPEAT
 from dualgap.experiments.records.outcomes import FAILING, FINAL
 from dualgap.experiments.tables.formats import SETUP, precise_duration
@@ -46,23 +46,23 @@ def _exponent(value: float) -> str:
 
 _COLUMNS = {
     "rank": Column("#", "{:.0f}".format),
-    "solver": Column("solver", side="words"),
+    "solver": Column("solver", align="words"),
     "time": Column("time", precise_duration),
-    "set-up": Column("set-up", precise_duration, optional=4),
-    "compared": Column("ratio", side="left"),
-    "objective": Column("objective", "{:.8g}".format, optional=5),
+    "set-up": Column("set-up", precise_duration, drop_priority=4),
+    "compared": Column("ratio", align="left"),
+    "objective": Column("objective", "{:.8g}".format, drop_priority=5),
     "gap": Column("gap", _exponent),
-    "subopt.": Column("subopt.", _exponent, optional=1),
-    "KKT": Column("KKT", _exponent, optional=2),
-    "SV": Column("SV", "{:.0f}".format, optional=3),
-    "ended": Column("outcome", side="words"),
+    "subopt.": Column("subopt.", _exponent, drop_priority=1),
+    "KKT": Column("KKT", _exponent, drop_priority=2),
+    "SV": Column("SV", "{:.0f}".format, drop_priority=3),
+    "ended": Column("outcome", align="words"),
 }
 _LEGEND = (
-    f"{READINGS['whole_run']} `time` is the solving time, `set-up` the time before (imports, "
+    f"{TIME_DEFINITIONS['whole_run']} `time` is the solving time, `set-up` the time before (imports, "
     f"compiling, a small warm-up run). {SETUP} `gap` and `subopt.` are relative: the certified gap of "
     "the answer, and its distance to the best lower bound of any solver; `KKT` is the natural "
     "residual, `SV` the number of support vectors. `ratio` is the time over that of the fastest, with "
-    f"its 95 % interval (Student's t of the logarithms) from {FEWEST} repetitions on; "
+    f"its 95 % interval (Student's t of the logarithms) from {MIN_REPETITIONS} repetitions on; "
     f"`{MARK}` means a difference within the noise. A solver marked {AA_REPEAT} is an identical "
     "configuration run a second time: its ratio to the first one estimates timing noise. `proven`: both "
     "bounds are theorems about the stored data, from ball arithmetic.\n"

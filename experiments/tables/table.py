@@ -56,10 +56,10 @@ class Column:
     """
 
     head: str
-    shown: Callable[[Any], str] = str
+    format_value: Callable[[Any], str] = str
     missing: str = ""
-    side: Literal["right", "left", "words"] = "right"
-    optional: int = 0
+    align: Literal["right", "left", "words"] = "right"
+    drop_priority: int = 0
     group: str = ""
 
     @property
@@ -73,7 +73,9 @@ class Column:
             return value
         if isinstance(value, float) and isnan(value):
             return Cell(self.missing)
-        return Cell(self.shown(value), float(value) if isinstance(value, int | float) else nan)
+        return Cell(
+            self.format_value(value), float(value) if isinstance(value, int | float) else nan
+        )
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Table:
         """Yield the table with as many of its columns as fit."""
         anywhere = options.update_width(_MAX_TERMINAL_WIDTH)  # measure without a width limit
         table, spare = self._for_terminal(0), -1
-        for dropped in (0, *sorted({column.optional for column in self.columns} - {0})):
+        for dropped in (0, *sorted({column.drop_priority for column in self.columns} - {0})):
             table = self._for_terminal(dropped)
             spare = options.max_width - Measurement.get(console, anywhere, table).minimum
             if spare >= 0:
@@ -137,13 +139,13 @@ class Table:
             pad_edge=False,
             padding=(0, 1, 0, 0),
         )
-        indices = [i for i, c in enumerate(self.columns) if not 0 < c.optional <= dropped]
+        indices = [i for i, c in enumerate(self.columns) if not 0 < c.drop_priority <= dropped]
         for column, cells in ((self.columns[i], [row[i] for row in self.rows]) for i in indices):
-            unbroken = column.side != "words"
+            unbroken = column.align != "words"
             texts = [Text(printable(t)) for t in (column.name, *(cell.text for cell in cells))]
             table.add_column(
                 texts[0],
-                justify="right" if column.side == "right" else "left",
+                justify="right" if column.align == "right" else "left",
                 overflow="ellipsis" if unbroken else "fold",
                 no_wrap=unbroken,
                 min_width=max(text.cell_len for text in texts) if unbroken else None,

@@ -17,13 +17,13 @@ from dualgap.problems.texts import markdown
 CHECKS = "verification.csv"
 _MAX_PROBLEMS = 5  # problems with failed runs in the terminal
 _COLUMNS = {
-    "problem": Column("problem", side="words"),
+    "problem": Column("problem", align="words"),
     "optimum": Column("optimum", "{:.8g}".format),
-    "failed": Column("failed", side="words"),
-    "passed": Column("passed", side="words"),
+    "failed": Column("failed", align="words"),
+    "passed": Column("passed", align="words"),
 }
 _SOLVERS = {
-    "solver": Column("solver", side="words"),
+    "solver": Column("solver", align="words"),
     **{name: Column(name) for name in ("runs", "passed", "failed", "unsupported")},
     "worst": Column("worst difference", "{:.1e}".format),
 }

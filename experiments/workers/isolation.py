@@ -28,7 +28,7 @@ _MAX_DESCRIPTOR = 2**16  # the child closes inherited files up to this number
 _RSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024  # unit of getrusage's ru_maxrss
 
 
-class Returned(NamedTuple):
+class ChildResult(NamedTuple):
     """Output and resource usage of a call in a forked child, measured by this process and the system.
 
     Attributes
@@ -51,9 +51,9 @@ class Returned(NamedTuple):
         return self.file.fileno()
 
 
-def call_in_copy(
+def call_in_fork(
     function: Callable[..., bytes], *arguments: Any, solving: Callable[[], object] = lambda: None
-) -> Returned:
+) -> ChildResult:
     """Call `function(start, *arguments)` in a forked child.
 
     The child calls `start` when the measured part begins, and again when, set up, it begins to solve;
@@ -91,7 +91,7 @@ def call_in_copy(
         raise WorkerExit(code)
     file.seek(0)
     cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * _RSS_UNIT_BYTES
-    return Returned(file, seconds, delayed, cpu, memory)
+    return ChildResult(file, seconds, delayed, cpu, memory)
 
 
 def _release_memory() -> None:

@@ -55,7 +55,9 @@ def frequency() -> float | None:
     return None
 
 
-def differing(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[str]:
+def changed_conditions(
+    old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+) -> list[str]:
     """Return one phrase per condition that differs between the sessions of two folders.
 
     Folders of earlier releases, which do not record conditions, never differ.

@@ -231,7 +231,7 @@ class Worker:
                     total += sum(process.cpu_times()[:4])  # user, system, and both of children
         return total
 
-    def can_go_on(self) -> bool:
+    def is_reusable(self) -> bool:
         """Whether the process is alive, and the call left behind no descendants, zombies or files."""
         if self._child is None or not alive(self._pid) or descendants_and_zombies(self._pid):
             return False

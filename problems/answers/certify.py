@@ -67,9 +67,9 @@ def certify(
     if rigorous or not problem.has_samples:  # without samples bounds are always proven
         return problem.proven(certificate)
     gaps = (target_gap, WRONG_GAP) if np.isfinite(target_gap) else ()
-    careful = problem.kernel.careful(problem.X)
-    if careful is not None and any(map(certificate.is_undecided, gaps)):
-        certificate = replace(problem, kernel=careful).bounds(point)  # type: ignore[type-var]
+    accurate_variant = problem.kernel.accurate_variant(problem.X)
+    if accurate_variant is not None and any(map(certificate.is_undecided, gaps)):
+        certificate = replace(problem, kernel=accurate_variant).bounds(point)  # type: ignore[type-var]
     # the sum may be decided although one of its parts is not
     undecided = any(
         part.is_undecided(gap) for part in (certificate, *certificate.parts) for gap in gaps

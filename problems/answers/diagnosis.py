@@ -302,12 +302,12 @@ def _wrong_intercept(answer: _Answer) -> Iterator[Diagnosis]:
     best = middle(*best_intercept(problem, scores))
     kinks = problem.y - scores
     width = float(kinks.max() - kinks.min())
-    is_outside = not kinks.min() - width <= solver_b <= kinks.max() + width
+    is_user_class = not kinks.min() - width <= solver_b <= kinks.max() + width
     solver_cost, best_cost = (
         cost * b + float(problem.weight @ problem.loss.value(problem.y, scores + b))
         for b in (solver_b, best)
     )
-    rtol = _LARGE_GAP if is_outside else max(_LARGE_GAP, certificate.relative_gap)
+    rtol = _LARGE_GAP if is_user_class else max(_LARGE_GAP, certificate.relative_gap)
     if solver_cost - best_cost > rtol * max(abs(certificate.primal_objective), certificate.unit):
         finding = f"b = {solver_b:.3g}, but the best is {best:.3g}"
         opposite = abs(solver_b + best) <= _LARGE_GAP * abs(best)

@@ -20,7 +20,7 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT
-from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled
+from dualgap.problems.certificates.certificate import Bounds, Certificate, make_certificate
 from dualgap.problems.dual_problem.recovery import feasible_dual
 from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
@@ -39,28 +39,28 @@ def with_value(problem: Formulation, parameter: Parameter, value: float) -> Form
 
 
 @dataclass(frozen=True, eq=False)
-class Along:
+class ParametricBounds:
     """The bounds of one answer along a parameter.
 
     Attributes
     ----------
-    problem : the problem whose parameter has the value `own`, at which the answer was computed.
+    problem : the problem whose parameter has the value `base_value`, at which the answer was computed.
     certificate : certificate of the answer's α alone, w = Σ βᵢφ(xᵢ).
     """
 
     problem: Formulation
     parameter: Parameter
-    own: float
+    base_value: float
     certificate: Certificate
 
     def at(self, value: float) -> Certificate:
         """Return the certificate of sα, w and b at another value of the parameter."""
         c, s = self.certificate, self.scale(value)
         assert c.point.alpha is not None
-        return assembled(
+        return make_certificate(
             self._bounds(value),
             s * c.unit,
-            bound_source=f"alpha and w found at {self.parameter} = {self.own:.6g}",
+            bound_source=f"alpha and w found at {self.parameter} = {self.base_value:.6g}",
             point=Point(s * c.point.alpha, c.point.w, c.point.b),
             b_interval=c.b_interval,
             offsets=c.offsets,
@@ -78,7 +78,7 @@ class Along:
         """Return the value closest to `end` up to which the relative gap is at most `gap`."""
         if self.relative_gap(end) <= gap:
             return end
-        length, good, bad = end - self.own, 0.0, 1.0
+        length, good, bad = end - self.base_value, 0.0, 1.0
         guess, N = 0.5, 0.5 * sum(self.certificate.norm2)
         if self.parameter != "epsilon" and N > 0:
             # where dual = (1 − gap)·primal: Ns² − 2Bs + (1 − gap)N = 0, N = ‖w‖²
@@ -86,16 +86,19 @@ class Along:
             B = c.dual_objective - ratio * c.primal_objective + 0.5 * (1.0 + ratio) * N
             root = np.sqrt(max(0.0, B * B - ratio * N * N))
             s = (B + root if self.scale(end) > 1.0 else B - root) / N
-            guess = ((self.own * s if self.parameter == "C" else self.own / s) - self.own) / length
+            guess = (
+                (self.base_value * s if self.parameter == "C" else self.base_value / s)
+                - self.base_value
+            ) / length
         guesses = [(1.0 - _REACH_RTOL) * guess, (1.0 + _REACH_RTOL) * guess]
         for _ in range(50):  # a safeguard: about 25 bisections attain `_REACH_RTOL`
             if bad - good <= 3 * _REACH_RTOL * bad:
                 break
             middle = guesses.pop(0) if guesses else 0.5 * (good + bad)
             if good < middle < bad:
-                holds = self.relative_gap(self.own + middle * length) <= gap
+                holds = self.relative_gap(self.base_value + middle * length) <= gap
                 good, bad = (middle, bad) if holds else (good, middle)
-        return self.own + good * length
+        return self.base_value + good * length
 
     def ball(self, low: float, high: float) -> tuple[float, float]:
         """Return c and r so that ‖w* − c·w‖ ≤ r for the optimal w* at every value from `low` to `high`.
@@ -119,7 +122,7 @@ class Along:
         """Return s = C'/C for another value of the parameter, 1 for another epsilon."""
         if self.parameter == "epsilon":
             return 1.0
-        return value / self.own if self.parameter == "C" else self.own / value
+        return value / self.base_value if self.parameter == "C" else self.base_value / value
 
     def _bounds(self, value: float) -> Bounds:
         """Return both bounds, rounded outwards."""
@@ -127,15 +130,15 @@ class Along:
         assert c.point.alpha is not None
         if self.parameter == "epsilon":
             # the difference between each sample's losses for the two tubes
-            residuals, (narrow, wide) = self._residuals, sorted((value, self.own))
+            residuals, (narrow, wide) = self._residuals, sorted((value, self.base_value))
             difference = np.maximum(residuals - narrow, 0.0) - np.maximum(residuals - wide, 0.0)
             difference = (problem.weight * difference).sum()
-            upper = c.primal_objective - (difference if value > self.own else -difference)
+            upper = c.primal_objective - (difference if value > self.base_value else -difference)
             norm1 = Intervals(np.abs(c.point.alpha)).sum()
             norm1 = Intervals(norm1.mid, norm1.rad + _PROJECTION_RTOL * norm1.mid)
-            lower = c.dual_objective - (Intervals(value) - self.own) * norm1
+            lower = c.dual_objective - (Intervals(value) - self.base_value) * norm1
         else:
-            ends = (value, self.own) if self.parameter == "C" else (self.own, value)
+            ends = (value, self.base_value) if self.parameter == "C" else (self.base_value, value)
             s, (low, high) = Intervals(ends[0]) / ends[1], c.norm2
             norm2 = Intervals(0.5 * low + 0.5 * high, 0.51 * (high - low) + UNIT * high)
             upper = s * c.primal_objective + 0.5 * ((1.0 - s) * norm2)

@@ -139,7 +139,7 @@ class Balls(NDArrayOperatorsMixin):
         """Return the sums along an axis, or of all entries."""
         return Balls(self.entries.sum(axis=axis, keepdims=keepdims))
 
-    def lacking(self, total: float) -> Balls:
+    def shortfall(self, total: float) -> Balls:
         """Return `total` minus the sum of the entries."""
         return total - self.sum()
 

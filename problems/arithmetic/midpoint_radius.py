@@ -169,7 +169,7 @@ class Intervals:
             self.mid.sum(axis=axis), (1.0 + count * _UNIT) * (rad.sum(axis=axis) + lost)
         )
 
-    def lacking(self, total: float) -> Intervals:
+    def shortfall(self, total: float) -> Intervals:
         """Return `total` minus the sum of exact entries, rounded once."""
         return _rounded(np.float64(fsum([*(-self.mid).tolist(), total])), 0.0)
 

@@ -59,7 +59,7 @@ class BlockSource(ABC):
     names: tuple[str, ...]
     positive: float | str | None = None
 
-    def place(self, k: int, row: int) -> str:
+    def row_label(self, k: int, row: int) -> str:
         """Return the name of a row of block k in messages."""
         return f"{self.names[k]}, row {row}"
 
@@ -138,7 +138,7 @@ class Blocks:
         )
 
     @classmethod
-    def of_arrays(cls, X: Matrix, y: Vector, weight: Vector | None, rows: int) -> Blocks:
+    def from_arrays(cls, X: Matrix, y: Vector, weight: Vector | None, rows: int) -> Blocks:
         """Cut arrays, which must be checked and never changed, into blocks of `rows` rows."""
         source = ArraySource(X, y, weight, rows)
         blocks = [Block(*source.load(k, original=True)) for k in range(len(source.names))]
@@ -207,14 +207,14 @@ class Blocks:
     def __iter__(self) -> Iterator[Block]:
         return map(self.read, range(self.count))
 
-    def first_target(self) -> str:
+    def first_non_label(self) -> str:
         """Return a message about the first y that is neither −1 nor +1; there must be one."""
         k, row, y = next(
             (k, int(row), block.y[row])
             for k, block in enumerate(self)
             for row in np.flatnonzero(np.abs(block.y) != 1.0)
         )
-        return f"{self.source.place(k, row)}: is {y:g}"
+        return f"{self.source.row_label(k, row)}: is {y:g}"
 
     def __repr__(self) -> str:
         """Describe the content by its shape and checksums; identities of problems depend on it."""
@@ -263,20 +263,20 @@ def _inspect(source: BlockSource, k: int) -> _Facts:
         row = np.searchsorted(X.indptr, bad.argmax(), "right") - 1 if bad.ndim == 1 else None
         where = int(row) if row is not None else int(bad.any(axis=1).argmax())
         raise ValueError(
-            f"X: {source.place(k, where)}: has a NaN or infinite entry; drop or impute it"
+            f"X: {source.row_label(k, where)}: has a NaN or infinite entry; drop or impute it"
         )
     with np.errstate(over="ignore"):
         squares = squared_norms(X)
     if not np.isfinite(squares).all():
-        where = source.place(k, int((~np.isfinite(squares)).argmax()))
+        where = source.row_label(k, int((~np.isfinite(squares)).argmax()))
         raise ValueError(f"X: {where}: its kernel values overflow float64; scale the features down")
     for argument, column in (("y", y), ("weight", weight)):
         if column is not None and not np.isfinite(column).all():
             row = int((~np.isfinite(column)).argmax())
-            raise ValueError(f"{argument}: {source.place(k, row)}: is NaN or infinite")
+            raise ValueError(f"{argument}: {source.row_label(k, row)}: is NaN or infinite")
     if weight is not None and is_out_of_range(weight).any():
         row = int(is_out_of_range(weight).argmax())
-        check_weight_range(weight[row], f"weight: {source.place(k, row)}:")
+        check_weight_range(weight[row], f"weight: {source.row_label(k, row)}:")
     nbytes = sum(a.nbytes for a in _contents(X, y, weight))
     labels = frozenset(np.unique(y)[:3].tolist())
     kind = X.shape[1], scipy.sparse.issparse(X), weight is not None

@@ -50,13 +50,13 @@ class DualRule:
         """Return the rule β = −C·ℓ' at weights and intercept `w` (d + 1,)."""
         return cls(w, 0.0 * w, 0.0, 0.0, np.zeros(0), np.zeros(0))
 
-    def packed(self) -> Vector:
+    def to_vector(self) -> Vector:
         """Return all numbers as one vector."""
         head = [*self.scales, self.gamma, self.reach]
         return np.concatenate([head, self.w, self.change, self.keys, self.shares])
 
     @classmethod
-    def unpacked(cls, numbers: Any, d: int) -> DualRule:
+    def from_vector(cls, numbers: Any, d: int) -> DualRule:
         """Rebuild a rule for samples of `d` features; ValueError if the numbers do not form one."""
         v = np.asarray(numbers, np.float64).ravel()
         n_shares, remainder = divmod(v.size - 4 - 2 * (d + 1), 2)
@@ -87,13 +87,15 @@ class DualRule:
         beta = np.zeros(f.size)
         for piece_index, loss_piece in enumerate(pieces):
             u = loss_piece.residual(f)
-            x = followed(u, loss_piece.sign * df, C, self.gamma)
-            rows, at = self.given(u, piece_index, k, block)
+            x = update_duals(u, loss_piece.sign * df, C, self.gamma)
+            rows, at = self.rows_with_share(u, piece_index, k, block)
             x[rows] = np.clip(self.shares[at], 0.0, 1.0) * C[rows]
             beta += np.where(loss_piece.sign > 0, *self.scales) * loss_piece.sign * x
         return beta
 
-    def given(self, u: Vector, piece_index: int, k: int, block: Block) -> tuple[Indices, Indices]:
+    def rows_with_share(
+        self, u: Vector, piece_index: int, k: int, block: Block
+    ) -> tuple[Indices, Indices]:
         """Return which samples of block `k`, with residuals `u`, have a stored share, and its index."""
         candidates = (
             np.flatnonzero(np.abs(u) <= self.reach) if self.keys.size else np.zeros(0, np.intp)
@@ -133,7 +135,7 @@ def scores(X: Any, w: Vector) -> Vector:
     return X @ w[:-1] + w[-1]
 
 
-def followed(u: Vector, du: Vector, C: Vector, gamma: float) -> Vector:
+def update_duals(u: Vector, du: Vector, C: Vector, gamma: float) -> Vector:
     """Return the dual variables (m,) of residuals u, after a change du of the residuals."""
     x = np.where(u < 0, C, 0.0)
     if gamma:

@@ -76,7 +76,7 @@ def dual_terms(problem: DualProblem, A: Any, beta: Any, weights: Weights) -> tup
     ArithmeticError
         If no such point is found, or its conjugate is infinite.
     """
-    exact, norm2 = exactly_feasible(problem, A, beta, weights)
+    exact, norm2 = make_exactly_feasible(problem, A, beta, weights)
     if isinstance(problem.loss, ScalarLoss) and not problem.may_be_infeasible:
         _check_domain(problem, exact.mid)
     C = A.C.reshape(-1, *(1 for _ in exact.shape[1:]))
@@ -104,7 +104,9 @@ def _check_domain(problem: DualProblem, beta: Vector) -> None:
             )
 
 
-def exactly_feasible(problem: DualProblem, A: Any, beta: Any, weights: Weights) -> tuple[Any, Any]:
+def make_exactly_feasible(
+    problem: DualProblem, A: Any, beta: Any, weights: Weights
+) -> tuple[Any, Any]:
     """Return an exactly feasible point next to β, and its ‖Σ βᵢφ(xᵢ)‖²."""
     # with several outputs, the coefficients of a sample add up to 0: change the farthest below its limit
     if len(beta.shape) > 1:
@@ -131,7 +133,7 @@ def _moves(problem: DualProblem, A: Any, beta: Any) -> tuple[Any, Any]:
     original, moves = beta, dict[int, Any]()
     for members, total in zip(problem.samples_of_groups(sums.size), sums.tolist(), strict=True):
         for _ in range(_MAX_MOVED):
-            move = beta[members].lacking(total)
+            move = beta[members].shortfall(total)
             size = float(abs(move).high)
             if not size:
                 break
@@ -195,7 +197,7 @@ def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) 
         return []
     if problem.pieces is None:
         predictions = scores if offsets is None else scores + problem.shifts(offsets)
-        if problem.loss.sees_differences:
+        if problem.loss.depends_on_residual:
             differences = (A.y - predictions).mid
             if not np.isfinite(differences).all():
                 return [(0.0, 0.0)] * problem.costs.size

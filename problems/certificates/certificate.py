@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualgap.problems.forms import Point
-from dualgap.problems.html_table import html_table, shown
+from dualgap.problems.html_table import format_number, html_table
 
 _MAXIMA = [  # of a sum of problems: the largest of the parts
     "kkt_violation",
@@ -155,20 +155,20 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         rows = {
-            "optimum ≤": shown(self.primal_objective, ".10g") or "unknown",
-            "optimum ≥": shown(self.dual_objective, ".10g") or "unknown",
+            "optimum ≤": format_number(self.primal_objective, ".10g") or "unknown",
+            "optimum ≥": format_number(self.dual_objective, ".10g") or "unknown",
             "infeasible": "proven" if self.infeasible else "",
-            "gap": shown(self.gap),
-            "relative gap": shown(self.relative_gap),
-            "KKT violation": shown(self.kkt_violation),
-            "projection distance": shown(self.projection_distance),
+            "gap": format_number(self.gap),
+            "relative gap": format_number(self.relative_gap),
+            "KKT violation": format_number(self.kkt_violation),
+            "projection distance": format_number(self.projection_distance),
             "bounds from": self.bound_source,
             "reason": self.reason,
         }
         return html_table("Certificate", rows.items())
 
 
-def assembled(
+def make_certificate(
     bounds: Bounds, gap_scale: float = 0.0, base: Certificate | None = None, **changes: Any
 ) -> Certificate:
     """Return a certificate with these bounds and the gaps that follow from them.
@@ -197,7 +197,7 @@ def gap_scale_for(bounds: Bounds, gap_scale: float) -> float:
     return 0.0 if bounds.upper < 0 else gap_scale
 
 
-def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Certificate:
+def sum_certificates(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Certificate:
     """Return the certificate of the sum of several problems, without a point.
 
     `names` identify the problems in its reason; by default they are numbered.
@@ -210,7 +210,7 @@ def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Ce
     # argmax treats NaN as the largest
     worst = certificates[int(np.argmax([c.relative_gap for c in certificates]))]
     distances = [c.projection_distance for c in certificates]
-    return assembled(
+    return make_certificate(
         reduce(add, [c.bounds for c in certificates]),
         sum(c.unit for c in certificates),
         **largest,
@@ -224,7 +224,7 @@ def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Ce
 def not_proven(certificate: Certificate, cause: object) -> Certificate:
     """Return the certificate without its bounds, with the cause of the failed proof as a reason."""
     reason = "; ".join(filter(None, (certificate.reason, f"not proven: {cause}")))
-    unproven = assembled(Bounds(nan, nan), certificate.unit, certificate, reason=reason)
+    unproven = make_certificate(Bounds(nan, nan), certificate.unit, certificate, reason=reason)
     return replace(unproven, resolution=certificate.resolution)
 
 

@@ -21,8 +21,8 @@ from dualgap.problems.certificates.bounds import (
 from dualgap.problems.certificates.certificate import (
     Bounds,
     Certificate,
-    assembled,
     gap_scale_for,
+    make_certificate,
     missing_bound,
 )
 from dualgap.problems.dataset import Vector
@@ -75,7 +75,7 @@ def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
     offsets = tuple(float(u) + shift for u in primal.offsets)
     w = weights.w if scale == 1.0 or weights.w is None else scale * weights.w
     dual_intervals = intervals if solver_w is None else corrections(problem, A, dual.exact.scores)
-    return assembled(
+    return make_certificate(
         bounds,
         gap_scale_for(bounds, scale_of_gap),
         **_optimality_measures(problem, dual, middles(dual_intervals)),
@@ -172,7 +172,7 @@ def shift_targets(problem: DualProblem) -> tuple[DualProblem, float, Any]:
 def _absorbs_shifts(problem: DualProblem) -> bool:
     """Whether offsets without a total cost absorb a constant added to all targets."""
     single_offset = problem.groups is None and problem.costs.size and not problem.costs.sum()
-    return bool(single_offset) and getattr(problem.loss, "sees_differences", False)
+    return bool(single_offset) and getattr(problem.loss, "depends_on_residual", False)
 
 
 def gap_scale(original: DualProblem, problem: DualProblem, A: Float64) -> tuple[float, str]:

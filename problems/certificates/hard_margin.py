@@ -12,7 +12,12 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.certificates.bounds import Float64, dual_terms
-from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
+from dualgap.problems.certificates.certificate import (
+    Bounds,
+    Certificate,
+    make_certificate,
+    missing_bound,
+)
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.offsets import one_class, widest_margin
@@ -79,7 +84,7 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
         b, w = b / margin, None if w is None else w / margin
     # if w = 0 is optimal, the gap scale is ½‖w‖² of a w with margin 1 at the longest sample
     gap_scale = 0.5 / (float(problem.kernel.diagonal(problem.X).max()) or 1.0)
-    return assembled(
+    return make_certificate(
         bounds,
         gap_scale if problem.intercept and one_class(problem) else 0.0,
         kkt_violation=box.kkt_violation(g, alpha),
@@ -103,10 +108,10 @@ def _power_of_two(values: Vector) -> float:
     return 2.0 ** np.frexp(largest)[1] if largest > 1e100 else 1.0
 
 
-def no_point(problem: DualProblem, reason: str) -> Certificate:
+def certificate_without_point(problem: DualProblem, reason: str) -> Certificate:
     """Return the certificate without a point: infeasible if that is proven, else without bounds."""
     if is_infeasible(problem):
-        return assembled(Bounds(inf, inf), infeasible=True, reason=NO_HYPERPLANE)
+        return make_certificate(Bounds(inf, inf), infeasible=True, reason=NO_HYPERPLANE)
     return Certificate(reason=reason)
 
 

@@ -19,7 +19,12 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT, products, transposed_products
 from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
 from dualgap.problems.certificates.bounds import Float64
-from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
+from dualgap.problems.certificates.certificate import (
+    Bounds,
+    Certificate,
+    make_certificate,
+    missing_bound,
+)
 from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
@@ -40,7 +45,7 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
     form = Sharded(blocks, float(problem.slack_weight), problem.loss, problem.intercept)
     source = "recovered from w" if point.rule is None else "alpha and w"
     try:
-        rule = DualRule.at(wb) if point.rule is None else DualRule.unpacked(point.rule, blocks.d)
+        rule = DualRule.at(wb) if point.rule is None else DualRule.from_vector(point.rule, blocks.d)
         sums = _Sums(blocks.d)
         for k in range(blocks.count):
             _add_block(sums, form, k, rule, wb)
@@ -53,7 +58,7 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
         ends[1] + _WEIGHT_RTOL * abs(ends[1]),
         2 * float(low.mid - low.low) + 2 * float(high.high - high.mid),
     )
-    return assembled(
+    return make_certificate(
         bounds,
         sums.gap_scale(problem),
         bound_source=source,

@@ -27,8 +27,8 @@ from dualgap.problems.certificates.certificate import (
     WRONG_GAP,
     Bounds,
     Certificate,
-    assembled,
     gap_scale_for,
+    make_certificate,
     not_proven,
 )
 from dualgap.problems.certificates.hard_margin import describe_margin_limit, hard_dual, hard_primal
@@ -58,7 +58,7 @@ def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
     changes = {"point": point, "bound_source": source, "reason": reason}
     changes |= {"scale": certificate.scale if scale is None else scale}
     gap_scale = gap_scale_for(bounds, certificate.unit)
-    result = assembled(bounds, gap_scale, certificate, **changes)
+    result = make_certificate(bounds, gap_scale, certificate, **changes)
     if (exact_w and point.w is not None) or certificate.is_undecided(WRONG_GAP):
         # float64 has no better point near this one
         result = replace(result, resolution=result.resolution + certificate.resolution)

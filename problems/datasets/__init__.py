@@ -34,7 +34,7 @@ from dualgap.problems.datasets.symbolic import (
     MotifStrings,
     PlantedSets,
 )
-from dualgap.problems.registry import Registry, is_outside, unknown
+from dualgap.problems.registry import Registry, is_user_class, unknown
 
 __all__ = [
     "Blobs",
@@ -133,6 +133,6 @@ def _find(name: str, folder: str = ".") -> type[Any]:
     """Return the class with a name."""
     if name in ENTRIES:
         return Published
-    if is_outside(name) or name in SOURCES:
+    if is_user_class(name) or name in SOURCES:
         return SOURCES.find(name, folder)
     raise ValueError(f"dataset: {unknown('name', name, names())}")

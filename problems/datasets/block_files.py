@@ -25,7 +25,7 @@ from dualgap.problems.datasets.readers.formats import (
 )
 from dualgap.problems.datasets.readers.tables import check_names
 from dualgap.problems.datasets.source import DataInBlocks, Loadable, count
-from dualgap.problems.validation import DAMAGE
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
 DEFAULT_BLOCK_ROWS = 500_000  # 0.4 GB of float64 with 100 features
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
@@ -61,7 +61,7 @@ class FileSource(BlockSource):
         """File and range of rows of each block."""
         return tuple(f"{part.file}, rows {part.first} to {part.end - 1}" for part in self.sections)
 
-    def place(self, k: int, row: int) -> str:
+    def row_label(self, k: int, row: int) -> str:
         """Return the file and the row in it, counted from 0."""
         return f"{self.sections[k].file}, row {self.sections[k].first + row}"
 
@@ -314,7 +314,7 @@ def _array_sections(file: Path, rows: int) -> Iterator[FileSection]:
     check_readable(_sibling(file, "y"))
     try:
         n = len(np.load(file, "r"))
-    except (*DAMAGE, TypeError, ValueError) as error:
+    except (*CORRUPT_FILE_ERRORS, TypeError, ValueError) as error:
         raise ValueError(f"{file}: is not an array of samples: {error}") from error
     for first in range(0, max(n, 1), rows):
         end = min(first + rows, n)

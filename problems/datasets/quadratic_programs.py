@@ -27,7 +27,7 @@ from dualgap.problems.datasets.published import cache_folder, data_folder, downl
 from dualgap.problems.datasets.source import Loadable, WholeProblem
 from dualgap.problems.exchange.qps import read_qps
 from dualgap.problems.formulations.convex_qp import ConvexQP
-from dualgap.problems.validation import DAMAGE, check_choice
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS, check_choice
 
 _INFINITY = 1e20  # in these files sides of at least this size mean no bound
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
@@ -142,7 +142,7 @@ def read_qp(path: str | Path) -> ConvexQP:
         raise FileNotFoundError(f"there is no file {path}")
     try:
         return readers[path.suffix.lower()](path)
-    except (*DAMAGE, TypeError) as error:
+    except (*CORRUPT_FILE_ERRORS, TypeError) as error:
         raise ValueError(f"{path.name}: cannot be read: {error}") from error
 
 

@@ -336,14 +336,14 @@ class DualProblem:
         return Reduction(form, recover)
 
     @property
-    def restated(self) -> list[str]:
+    def redefined(self) -> list[str]:
         """The properties that its class redefines although samples in blocks do not support them."""
         names, cls = ("weight", "groups", "costs"), type(self)
         return [name for name in names if getattr(cls, name) is not getattr(DualProblem, name)]
 
     def to_sharded(self, _gram: Gram | None, _start: Point | None = None) -> Reduction[Sharded]:
         """Return the risk over samples in blocks; arrays in memory are split into blocks."""
-        if not self.takes_blocks or not self.is_linear or self.restated:
+        if not self.takes_blocks or not self.is_linear or self.redefined:
             raise Unsupported(
                 "samples in blocks need a linear kernel, a soft margin, a tube or another risk, and no "
                 "weights or offsets other than those stored with them"
@@ -355,13 +355,13 @@ class DualProblem:
         else:
             weight = None if np.ndim(C) == 0 else np.asarray(C)
             rows = max(1, _SHARD_BYTES // _row_bytes(X))
-            blocks = Blocks.of_arrays(X, self.y, weight, rows)
+            blocks = Blocks.from_arrays(X, self.y, weight, rows)
         form = Sharded(blocks, 1.0 if np.ndim(C) else float(C), self.loss, self.intercept)
 
         def recover(point: FormPoint) -> Point:
             if in_blocks or point.beta is None or point.x is None:
                 return Point(None, point.x, point.b, point.beta)
-            rule = DualRule.unpacked(point.beta, self.d)
+            rule = DualRule.from_vector(point.beta, self.d)
             beta = [rule.beta(self.loss, k, s, form.weights(s)) for k, s in enumerate(blocks)]
             return Point(self.alpha(np.concatenate(beta)), point.x, point.b)
 

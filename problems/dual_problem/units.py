@@ -26,7 +26,7 @@ _MAX_UNSCALED_EXPONENT = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class RescaledProblem:
     """A rescaled problem, and the maps of points to and from it.
 
     Attributes
@@ -40,11 +40,11 @@ class Units:
     alpha: int = 0
     weights: int = 0
 
-    def inside(self, point: Point) -> Point:
+    def scale_point(self, point: Point) -> Point:
         """Return a point of the original problem as one of the rescaled problem."""
         return self._times(point, -1)
 
-    def outside(self, point: Point) -> Point:
+    def unscale_point(self, point: Point) -> Point:
         """Return a point of the rescaled problem as one of the original problem."""
         return self._times(point, 1)
 
@@ -55,13 +55,13 @@ class Units:
         return replace(point, **values) if values else point
 
 
-def in_units(problem: Any, features: bool = True) -> Units:
+def rescale(problem: Any, features: bool = True) -> RescaledProblem:
     """Return the rescaled problem; the problem itself if that is inexact or its class is user-defined.
 
     `features` is whether these may be scaled: not if kernel values are already cached.
     """
     if problem.in_blocks or not problem.has_samples or not is_ours(type(problem)):
-        return Units(problem)
+        return RescaledProblem(problem)
     fixed = problem.shared_gram is not None or not features
     m, k = 0 if fixed else _exponent_of_features(problem), problem.decision_exponent
     p = 2 * m if isinstance(problem.kernel, Linear) else m
@@ -74,15 +74,15 @@ def in_units(problem: Any, features: bool = True) -> Units:
     values = {n: (v, e) for n, (v, e) in values.items() if v is not None}
     scaled = {name: _times(value, -e) for name, (value, e) in values.items()}
     if not scaled or any(value is None for value in scaled.values()):
-        return Units(problem)
+        return RescaledProblem(problem)
     if k and "loss" in names and hasattr(problem.loss, "epsilon"):
         scaled["loss"] = replace(problem.loss, epsilon=float(np.ldexp(problem.loss.epsilon, -k)))
     if p and "psd_shift" in vars(problem):
         scaled["psd_shift"] = float(np.ldexp(problem.psd_shift, -p))
-    return Units(problem.changed(**scaled), k, k - p, k - p // 2)
+    return RescaledProblem(problem.changed(**scaled), k, k - p, k - p // 2)
 
 
-def reduce_in_units(
+def reduce_rescaled(
     problem: Any, form: type[Any], start: Point | None = None, gram: Gram | None = None
 ) -> Reduction[Any]:
     """Return `reduce` of the rescaled problem, with its map back to the original.
@@ -91,10 +91,10 @@ def reduce_in_units(
     """
     if form is AsPosed:
         return reduce(problem, form, start, gram=gram)
-    units = in_units(problem, features=gram is None)
-    scaled_start = None if start is None else units.inside(start)
+    units = rescale(problem, features=gram is None)
+    scaled_start = None if start is None else units.scale_point(start)
     reduction = reduce(units.problem, form, scaled_start, gram=gram)
-    return Reduction(reduction.form, lambda point: units.outside(reduction.recover(point)))
+    return Reduction(reduction.form, lambda point: units.unscale_point(reduction.recover(point)))
 
 
 def _exponent_of_features(problem: DualProblem) -> int:

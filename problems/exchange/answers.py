@@ -37,7 +37,7 @@ from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import as_dense
 from dualgap.problems.losses import Piece
-from dualgap.problems.validation import DAMAGE, decode_text
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
 _ANSWER_NAMES = ("alpha", "x", "coefs", "w")  # a file must have one of them
 _BLANK_CELLS = ("", "NA")  # R writes NA
@@ -125,7 +125,7 @@ def _read_archive(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vect
                     raise zipfile.BadZipFile(f"unknown compression method {info.compress_type}")
                 with archive.open(info) as member:
                     arrays[name] = _read_array(member, name, limits[name])
-    except DAMAGE as error:
+    except CORRUPT_FILE_ERRORS as error:
         raise ValueError(
             f"{location}cannot be read ({quote(error)}); write an archive by numpy.savez"
         ) from None

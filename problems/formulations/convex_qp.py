@@ -11,14 +11,14 @@ import numpy as np
 import scipy
 
 from dualgap.problems.certificates.certificate import Certificate
-from dualgap.problems.certificates.quadratic.convex_qp import Program
+from dualgap.problems.certificates.quadratic.convex_qp import ConvexProgram
 from dualgap.problems.certificates.quadratic.qp_certificate import qp_bounds, without_point
 from dualgap.problems.dataset import Vector, as_canonical_csr, content_hash
 from dualgap.problems.dual_problem.dual import View
 from dualgap.problems.forms import QP, FormPoint, Point, Reduction, Unsupported
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.losses import Piece
-from dualgap.problems.validation import shown
+from dualgap.problems.validation import short_repr
 
 _WITHOUT_SAMPLES = "a convex QP has no samples; use a QP solver such as cvxopt_qp"
 
@@ -129,9 +129,9 @@ class ConvexQP(Formulation):
         return (self.d,)
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> ConvexProgram:
         """The arrays of this problem, with derived quantities."""
-        return Program(self.P, self.q, self.G, self.h, self.A, self.b_eq, self.lb, self.ub)
+        return ConvexProgram(self.P, self.q, self.G, self.h, self.A, self.b_eq, self.lb, self.ub)
 
     @cached_property
     def hash(self) -> str:
@@ -170,7 +170,7 @@ class ConvexQP(Formulation):
             if candidate is None and not hasattr(answer, "x"):
                 raise TypeError(
                     f"solution_or_point: must be an array x of {self.n} numbers, a Solution, or an "
-                    f"object with x, got {shown(answer)}"
+                    f"object with x, got {short_repr(answer)}"
                 )
             x, multipliers = candidate, self._multipliers(answer)
         point = Point(x, multipliers)
@@ -248,7 +248,7 @@ def _vector(values: Any, name: str, size: int, default: float, infinite: bool = 
     """Return a read-only vector of `size` numbers, all equal to `default` if `values` is None."""
     array = np.asarray(default if values is None else values)
     if array.dtype.kind not in "bifu":
-        raise ValueError(f"{name}: must be numbers, got {shown(values)}")
+        raise ValueError(f"{name}: must be numbers, got {short_repr(values)}")
     array = array.astype(np.float64)
     if array.ndim == 0 and (infinite or values is None):
         array = np.full(size, float(array))

@@ -25,7 +25,7 @@ from dualgap.problems.losses import (
     ScalarLoss,
     SquaredHinge,
 )
-from dualgap.problems.validation import shown
+from dualgap.problems.validation import short_repr
 
 
 def named_loss(loss: Any) -> Any:
@@ -92,7 +92,7 @@ class RegularizedERM(RegularizedRisk):
         if not isinstance(self.loss, ScalarLoss):
             raise ValueError(
                 f"loss: must be one of {', '.join(LOSSES)} (if it has an epsilon, for example "
-                f"EpsilonInsensitive(0.1)), got {shown(self.loss)}"
+                f"EpsilonInsensitive(0.1)), got {short_repr(self.loss)}"
             )
         super().__post_init__()
 
@@ -145,6 +145,6 @@ class WeightedERM(Formulation):
     def __post_init__(self) -> None:
         if not isinstance(self.loss, ScalarLoss) or not self.loss.is_smooth:
             raise ValueError(
-                f"loss: must be a smooth loss, such as SquaredHinge(), got {shown(self.loss)}"
+                f"loss: must be a smooth loss, such as SquaredHinge(), got {short_repr(self.loss)}"
             )
         super().__post_init__()

@@ -45,19 +45,19 @@ from dualgap.problems.losses.base import check_pieces
 from dualgap.problems.registry import is_ours, snake_case
 from dualgap.problems.validation import (
     NoSuchProblem,
+    check_bool,
+    check_fraction,
+    check_integer,
     check_positive,
-    check_share,
-    check_switch,
-    check_whole,
-    shown,
+    short_repr,
 )
 
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {  # for fields that formulations have in common
-    "intercept": check_switch,
-    "nu": check_share,
+    "intercept": check_bool,
+    "nu": check_fraction,
     "epsilon": partial(check_positive, zero=True),
     "lam": check_positive,
-    "length": check_whole,
+    "length": check_integer,
 }
 _NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # fields that are hashed separately
 
@@ -114,7 +114,7 @@ class Formulation(DualProblem):
             self._set(name, _CHECKS[name](getattr(self, name), name))
         if not isinstance(self.kernel, Kernel):
             raise ValueError(
-                f"kernel: must be a kernel such as RBF(gamma=0.1), got {shown(self.kernel)}"
+                f"kernel: must be a kernel such as RBF(gamma=0.1), got {short_repr(self.kernel)}"
             )
         if self.in_blocks:
             self._check_blocks(X)
@@ -130,7 +130,7 @@ class Formulation(DualProblem):
             if not is_valid or index.min() < -1 or index.max() >= count:
                 raise ValueError(
                     f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
-                    f"{count - 1} for {count} costs, or -1 for none, got {shown(self.groups)}"
+                    f"{count - 1} for {count} costs, or -1 for none, got {short_repr(self.groups)}"
                 )
         self._check_weight()
         check_pieces(self.pieces or [])
@@ -144,7 +144,7 @@ class Formulation(DualProblem):
         if weight.shape != (self.n,) or not (finite and (weight > 0).all()):
             raise ValueError(
                 f"weight: must be {self.n} finite numbers above 0, one for each sample, got "
-                f"{shown(weight)}; use a hard margin if no loss is allowed"
+                f"{short_repr(weight)}; use a hard margin if no loss is allowed"
             )
         if not self.may_be_infeasible:
             check_weight_range(weight, "weight: every entry")
@@ -156,10 +156,10 @@ class Formulation(DualProblem):
                 f"X: {self.name} does not support samples in blocks; the soft margin, support vector "
                 "regression and the risks of smooth losses do"
             )
-        if self.restated:
+        if self.redefined:
             raise NoSuchProblem(
-                f"X: {self.name} defines its own {', '.join(self.restated)}, but samples in blocks only "
-                "use C and the weights stored with them"
+                f"X: {self.name} defines its own {', '.join(self.redefined)}, but samples in blocks "
+                "only use C and the weights stored with them"
             )
         if self.y is not None:  # pyright: ignore[reportUnnecessaryComparison]
             raise ValueError("y: must be None when X is a Blocks: blocks carry their own labels")
@@ -170,7 +170,7 @@ class Formulation(DualProblem):
             )
         if self.task is LABELS and X.target != "labels":
             raise NoSuchProblem(
-                f"y: {X.first_target()}, but labels must be -1 and +1; state which one is +1 with "
+                f"y: {X.first_non_label()}, but labels must be -1 and +1; state which one is +1 with "
                 "'positive'"
             )
         check_pieces(self.loss.dual_pieces(np.array([-1.0, 1.0])) or [])  # all y by the certificate
@@ -232,7 +232,7 @@ class Formulation(DualProblem):
         """Return the answer composed of the answers to all parts."""
         return points[0]
 
-    def summed(self, certificates: Sequence[Certificate]) -> Certificate:
+    def sum_certificates(self, certificates: Sequence[Certificate]) -> Certificate:
         """Return the certificate of the sum, with the composed answer as its point."""
         return certificates[0]
 

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, Never, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dualgap.problems.certificates.certificate import Certificate, summed
+from dualgap.problems.certificates.certificate import Certificate, sum_certificates
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.dual import View
 from dualgap.problems.forms import Point, Unsupported
@@ -35,7 +35,7 @@ from dualgap.problems.formulations.task import CLASSES, Task
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
-from dualgap.problems.validation import check_choice, shown
+from dualgap.problems.validation import check_choice, short_repr
 
 Voting = Literal["majority", "soccer", "margin"]
 # solvers satisfy f = 1 on the margin up to their tolerance, which is 1e-3 for LIBSVM
@@ -73,7 +73,9 @@ class Multiclass(Formulation):
     def __post_init__(self) -> None:
         loss = named_loss(self.loss)
         if not isinstance(loss, ScalarLoss) or loss.is_regression:
-            raise ValueError(f"loss: must be hinge, squared_hinge or logistic, got {shown(loss)}")
+            raise ValueError(
+                f"loss: must be hinge, squared_hinge or logistic, got {short_repr(loss)}"
+            )
         if isinstance(loss, Perceptron):
             raise ValueError(
                 "loss: the perceptron's risk is minimal at w = 0, which does not distinguish classes"
@@ -174,17 +176,19 @@ class Multiclass(Formulation):
     def bounds(self, point: Point) -> Certificate:
         """Return the sums of the binary problems' bounds."""
         pairs = zip(self.parts, self.split(point), strict=True)
-        return self.summed([part.problem.bounds(answer) for part, answer in pairs])
+        return self.sum_certificates([part.problem.bounds(answer) for part, answer in pairs])
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the sums of the binary problems' proven bounds."""
         pairs = zip(self.parts, certificate.parts, strict=True)
-        return self.summed([part.problem.proven(bounds) for part, bounds in pairs])
+        return self.sum_certificates([part.problem.proven(bounds) for part, bounds in pairs])
 
-    def summed(self, certificates: Sequence[Certificate]) -> Certificate:
+    def sum_certificates(self, certificates: Sequence[Certificate]) -> Certificate:
         """Return the certificate of the sum, with the composed answer as its point."""
         point = self.join([certificate.point for certificate in certificates])
-        return replace(summed(certificates, [part.name for part in self.parts]), point=point)
+        return replace(
+            sum_certificates(certificates, [part.name for part in self.parts]), point=point
+        )
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:
         """Return the score of each class for the outputs `f` (m, outputs), shape (m, K).

@@ -18,7 +18,12 @@ from typing import Any, ClassVar, Never
 
 import numpy as np
 
-from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled, not_proven
+from dualgap.problems.certificates.certificate import (
+    Bounds,
+    Certificate,
+    make_certificate,
+    not_proven,
+)
 from dualgap.problems.chains import Chains
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.dual import View
@@ -135,7 +140,7 @@ class ChainMargin(Formulation):
         lower = max(0.0, float(dual.low))  # 0 is the value of the true labels
         moves = np.abs(mu - requested)
         source = "alpha" if point.w is None else "alpha and w"
-        return assembled(
+        return make_certificate(
             Bounds(lower, float(primal.high), float(dual.rad + primal.rad)),
             primal_residual=float(moves.max()),
             dual_residual=0.0,

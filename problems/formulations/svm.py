@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.certificates.certificate import Certificate
-from dualgap.problems.certificates.hard_margin import hard_bounds, no_point
+from dualgap.problems.certificates.hard_margin import certificate_without_point, hard_bounds
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.dual import View
 from dualgap.problems.forms import ERM, Point, Reduction, Unsupported
@@ -51,7 +51,7 @@ class _HardMargin(Formulation):
 
     def without_point(self, reason: str) -> Certificate:
         """Return a certificate without bounds, or a proof that the problem is infeasible."""
-        return no_point(self, reason)
+        return certificate_without_point(self, reason)
 
 
 class HardMarginDual(_HardMargin):

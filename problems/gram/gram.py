@@ -17,7 +17,9 @@ from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
 
 GIBIBYTE = 2**30
-MOST_KNOWN = 4000  # samples up to which storing K pays; beyond, solvers that select rows are faster
+MAX_DENSE_SAMPLES = (
+    4000  # samples up to which storing K pays; beyond, solvers that select rows are faster
+)
 _PRODUCT_CHUNK_BYTES = 2**26  # kernel values held during a product: enough for BLAS to be efficient
 _CHUNK_VALUES = 2**17  # kernel values computed at a time for the full matrix: 1 MiB fits a cache
 _MIN_CHUNK_ROWS = 16
@@ -38,7 +40,7 @@ class Gram:
     Attributes
     ----------
     evaluations : number of kernel values computed so far.
-    kept : data stored by solvers, under keys they choose; None if `keep` is False.
+    solver_cache : data stored by solvers, under keys they choose; None if `keep` is False.
     parent : the Gram matrix whose values a part reuses, and the indices of its samples there; else None.
         Never a reference to itself, which would keep its samples alive.
     """
@@ -48,17 +50,17 @@ class Gram:
     ) -> None:
         self.X, self.kernel, self.memory = X, kernel, memory
         self.evaluations = 0
-        self.kept: dict[Any, Any] | None = {} if keep else None
+        self.solver_cache: dict[Any, Any] | None = {} if keep else None
         self._dense: Block | None = None
         self.parent: tuple[Gram, Indices] | None = None
 
-    def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def get_or_compute(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return the result of `compute`, stored for all problems on these samples if `keep` is set."""
-        if self.kept is None:
+        if self.solver_cache is None:
             return compute()
-        if key not in self.kept:
-            self.kept[key] = compute()
-        return self.kept[key]
+        if key not in self.solver_cache:
+            self.solver_cache[key] = compute()
+        return self.solver_cache[key]
 
     @property
     def n(self) -> int:
@@ -76,7 +78,7 @@ class Gram:
         return 8 * self.n**2 <= self.memory
 
     @property
-    def is_known(self) -> bool:
+    def is_stored(self) -> bool:
         """Whether the full matrix is stored, so that no further values are computed."""
         return self._dense is not None
 
@@ -126,8 +128,8 @@ class Gram:
     def forget(self) -> None:
         """Free the stored values; later requests compute them again."""
         self._dense = self.parent = None
-        if self.kept is not None:
-            self.kept.clear()
+        if self.solver_cache is not None:
+            self.solver_cache.clear()
 
     def dense(self) -> Block:
         """Return the full matrix (n, n), and store it.

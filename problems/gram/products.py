@@ -37,12 +37,12 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
     support = np.flatnonzero(v)
     if not support.size:
         return np.zeros(v.size), np.zeros(v.size)
-    if gram.is_known:
+    if gram.is_stored:
         full, rows = gram.parent or (gram, slice(None))
         beta = np.zeros(full.n)
         beta[rows] = v
         samples = np.arange(full.n)
-        cache, key = full.remembered("products", dict), beta.tobytes()
+        cache, key = full.get_or_compute("products", dict), beta.tobytes()
         result = cache.get(key)
         if result is None:
             if len(cache) >= _CACHED_PRODUCTS:
@@ -85,14 +85,14 @@ def _products_of_distinct_rows(
         lost[part] = gamma(operations) * (sums[1] + 2 * of_lower) + gamma(2) * np.abs(inexact)
         scores[part] = exact + inexact
 
-    if gram.is_known:
+    if gram.is_stored:
         relative, absolute = gram.radius
         values = gram.dense().__getitem__
     else:
         values, relative, absolute = gram.bound.precise_columns(rows[used])
-    if gram.is_known and gram.kept is not None and 24 * gram.n**2 <= gram.memory:
+    if gram.is_stored and gram.solver_cache is not None and 24 * gram.n**2 <= gram.memory:
         key = "halves", digits
-        halves = gram.remembered(key, lambda: _halves(gram.dense().copy(), digits))
+        halves = gram.get_or_compute(key, lambda: _halves(gram.dense().copy(), digits))
         multiply(slice(None), *halves)
     else:
 

@@ -23,7 +23,7 @@ Job = Callable[[int, int], None]
 # Multiplications that justify a thread, 0.3 ms: starting one takes 0.1 ms, waking one half of that, or
 # a few milliseconds on a busy machine.
 _MIN_WORK_PER_THREAD = 2**23
-READING = 16  # multiplications that take as long as reading a float32 value from memory
+READ_COST = 16  # multiplications that take as long as reading a float32 value from memory
 
 _lock = Lock()
 _limits: dict[object, int] = {}  # the open contexts that limit BLAS, in order of opening
@@ -72,7 +72,7 @@ class Threads:
                 else:
                     _original.pop().restore_original_limits()
 
-    def one_at_a_time(self, work: Iterator[T]) -> Iterator[T]:
+    def with_one_blas_thread(self, work: Iterator[T]) -> Iterator[T]:
         """Yield the items of `work`, with BLAS limited to one thread while each is computed."""
         while True:
             with self.limited(1):

@@ -80,7 +80,7 @@ class Tiles:
     Attributes
     ----------
     work : cost of a value, including the kernel's function, in multiplications.
-    quick : whether computing a block takes less time than gathering it from stored rows: 0.2 ms
+    is_cheap : whether computing a block takes less time than gathering it from stored rows: 0.2 ms
         against 0.9 for 512 x 512 values of 40 features.
     """
 
@@ -88,7 +88,7 @@ class Tiles:
         self.gram, self.kernel, self.pool = gram, gram.kernel, Pool(threads)
         X: Any = gram.X
         self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples]
-        self._samples = gram.remembered("samples", dict)
+        self._samples = gram.get_or_compute("samples", dict)
         self._sparse = (
             scipy.sparse.issparse(X) and X.nnz <= SPARSE_DENSITY * X.shape[0] * X.shape[1]
         )
@@ -101,7 +101,7 @@ class Tiles:
             self._cancellation = self._factor * self._largest
         self._is_tiled = elementary and not (self._sparse and X.shape[1] > MAX_SPARSE_FEATURES)
         self.work = 16 + X.size // X.shape[0] if self._is_tiled else 64
-        self.quick = self._is_tiled and self.work <= 144
+        self.is_cheap = self._is_tiled and self.work <= 144
 
     def __enter__(self) -> Tiles:
         return self

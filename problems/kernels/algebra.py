@@ -15,7 +15,7 @@ from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma
 from dualgap.problems.dataset import Vector
 from dualgap.problems.kernels.base import Bound, Composite, Kernel, degree_sums
 from dualgap.problems.kernels.standard import Precomputed
-from dualgap.problems.validation import check_positive, shown
+from dualgap.problems.validation import check_positive, short_repr
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,13 @@ class PolynomialOf(Composite):
             chosen = tuple(self.coefficients)
         except TypeError:
             raise ValueError(
-                f"coefficients: must be a list of numbers, got {shown(self.coefficients)}"
+                f"coefficients: must be a list of numbers, got {short_repr(self.coefficients)}"
             ) from None
         checked = tuple(check_positive(c, "coefficients", zero=True) for c in chosen)
         if not any(checked):
-            raise ValueError(f"coefficients: one must be positive, got {shown(self.coefficients)}")
+            raise ValueError(
+                f"coefficients: one must be positive, got {short_repr(self.coefficients)}"
+            )
         object.__setattr__(self, "coefficients", checked)
 
     def join(self, *values: Any) -> Any:

@@ -19,7 +19,7 @@ from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.samples import Block, PreciseColumns, Selection
 from dualgap.problems.registry import is_ours, snake_case
-from dualgap.problems.validation import check_positive, shown
+from dualgap.problems.validation import check_positive, short_repr
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
 _CHUNK_VALUES = 2**22  # kernel values held at a time: 32 MiB
@@ -87,7 +87,7 @@ class Kernel(ABC):
         """Degrees of the monomials of a finite feature map, else None."""
         return None
 
-    def careful(self, X: Matrix) -> Kernel | None:
+    def accurate_variant(self, X: Matrix) -> Kernel | None:
         """Return a slower implementation that is more accurate on `X`, or None."""
         return None
 
@@ -224,7 +224,7 @@ class Composite(Kernel):
     def __post_init__(self) -> None:
         for name, part in zip(self.part_names, self.parts, strict=True):
             if not isinstance(part, Kernel):
-                raise ValueError(f"{name}: must be a kernel, got {shown(part)}")
+                raise ValueError(f"{name}: must be a kernel, got {short_repr(part)}")
 
     @property
     def parts(self) -> tuple[Kernel, ...]:

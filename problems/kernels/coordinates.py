@@ -15,7 +15,7 @@ from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Matrix, Vector, check_samples
 from dualgap.problems.kernels.base import Bound, Composite, Kernel
 from dualgap.problems.kernels.samples import Block, as_dense, squared_norms
-from dualgap.problems.validation import check_whole, shown
+from dualgap.problems.validation import check_integer, short_repr
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"
 
@@ -32,14 +32,14 @@ class Subset(Composite):
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
-            chosen = tuple(check_whole(j, "features", 0) for j in self.features)
+            chosen = tuple(check_integer(j, "features", 0) for j in self.features)
         except TypeError:
             raise ValueError(
-                f"features: must be a list of column numbers, got {shown(self.features)}"
+                f"features: must be a list of column numbers, got {short_repr(self.features)}"
             ) from None
         if not chosen or len(set(chosen)) < len(chosen):
             raise ValueError(
-                f"features: must be one or more distinct column numbers, got {shown(self.features)}"
+                f"features: must be one or more distinct column numbers, got {short_repr(self.features)}"
             )
         object.__setattr__(self, "features", chosen)
 
@@ -81,7 +81,7 @@ class QuadraticForm(Kernel):
     def __post_init__(self) -> None:
         A = as_dense(check_samples(self.matrix, "matrix"))
         if A.shape[0] != A.shape[1] or (A != A.T).any():
-            raise ValueError(f"matrix: must be square and symmetric, got {shown(self.matrix)}")
+            raise ValueError(f"matrix: must be square and symmetric, got {short_repr(self.matrix)}")
         object.__setattr__(self, "matrix", tuple(map(tuple, as_dense(A).tolist())))
         smallest, rounding = self._smallest
         if smallest < -rounding:

@@ -25,7 +25,7 @@ from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel
 from dualgap.problems.kernels.features import FeatureMapKernel
 from dualgap.problems.kernels.samples import Block, as_dense
-from dualgap.problems.validation import check_whole
+from dualgap.problems.validation import check_integer
 
 _SOURCE = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
 # The mixture's parameters are rounded: any mixture gives a kernel, and this makes it independent of the
@@ -46,8 +46,8 @@ class Fisher(Kernel):
     source: ClassVar[str] = _SOURCE
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "components", check_whole(self.components, "components", 1))
-        object.__setattr__(self, "seed", check_whole(self.seed, "seed", 0))
+        object.__setattr__(self, "components", check_integer(self.components, "components", 1))
+        object.__setattr__(self, "seed", check_integer(self.seed, "seed", 0))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Raise ValueError: the mixture is not fitted yet."""

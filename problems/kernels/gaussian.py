@@ -95,7 +95,7 @@ class RBF(Kernel):
             uniform += 0.4 * gamma((2 * count if scipy.sparse.issparse(X) else X.shape[1]) + 4)
         return relative + gamma(EXPONENTIAL), np.full(X.shape[0], np.sqrt(uniform))
 
-    def careful(self, X: Matrix) -> Kernel | None:
+    def accurate_variant(self, X: Matrix) -> Kernel | None:
         """Return the kernel that always uses differences; None for sparse samples, where it is slow."""
         return None if scipy.sparse.issparse(X) else ByDifferences(self.gamma)
 

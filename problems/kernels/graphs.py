@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Matrix
 from dualgap.problems.kernels.features import CountingKernel
-from dualgap.problems.validation import check_switch, check_whole
+from dualgap.problems.validation import check_bool, check_integer
 
 if TYPE_CHECKING:
     import networkx
@@ -39,8 +39,8 @@ class WeisfeilerLehman(CountingKernel):
     source: ClassVar[str] = "Shervashidze et al. 2011"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "iterations", check_whole(self.iterations, "iterations", 0))
-        object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
+        object.__setattr__(self, "iterations", check_integer(self.iterations, "iterations", 0))
+        object.__setattr__(self, "normalize", check_bool(self.normalize, "normalize"))
 
     def counts(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return how many vertices have each label, after 0, 1, ... refinements."""

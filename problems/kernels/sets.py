@@ -22,7 +22,7 @@ from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.kernels.base import Kernel
 from dualgap.problems.kernels.samples import Block, entries, inner_products, squared_norms
-from dualgap.problems.validation import check_switch
+from dualgap.problems.validation import check_bool
 
 _MAX_EXPONENT = np.finfo(np.float64).maxexp  # the smallest power of two that overflows
 
@@ -36,7 +36,7 @@ class SetIntersection(Kernel):
     source: ClassVar[str] = "Bishop 2006, equation 6.27; Anderson's notes"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
+        object.__setattr__(self, "normalize", check_bool(self.normalize, "normalize"))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Return the matrix of 2^|Aᵢ∩Bⱼ|."""

@@ -16,7 +16,7 @@ from dualgap.problems.kernels.samples import (
     inner_products,
     squared_norms,
 )
-from dualgap.problems.validation import check_finite, check_positive, check_whole
+from dualgap.problems.validation import check_finite, check_integer, check_positive
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Polynomial(Kernel):
     source: ClassVar[str] = "Boser, Guyon & Vapnik 1992; Poggio 1975"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", check_whole(self.degree, "degree", 1))
+        object.__setattr__(self, "degree", check_integer(self.degree, "degree", 1))
         object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
         object.__setattr__(self, "coef0", check_positive(self.coef0, "coef0", zero=True))
 

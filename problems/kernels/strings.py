@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Matrix
 from dualgap.problems.kernels.features import CountingKernel
 from dualgap.problems.kernels.samples import as_dense, entries
-from dualgap.problems.validation import check_switch, check_whole
+from dualgap.problems.validation import check_bool, check_integer
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Spectrum(CountingKernel):
     source: ClassVar[str] = "Leslie, Eskin & Noble 2002"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", check_whole(self.k, "k", 1))
-        object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
+        object.__setattr__(self, "k", check_integer(self.k, "k", 1))
+        object.__setattr__(self, "normalize", check_bool(self.normalize, "normalize"))
 
     def counts(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return the counts of the substrings of length k that occur in `X`."""

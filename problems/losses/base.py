@@ -71,7 +71,7 @@ class Loss(ABC):
     is_regression : whether y is a real target, rather than a label.
     unit_margin : whether the loss is 0 for margins of at least one, so that scaling w can repair a
         margin that falls short by rounding.
-    sees_differences : whether ℓ(y, f) = g(y − f), so that an offset can shift the targets.
+    depends_on_residual : whether ℓ(y, f) = g(y − f), so that an offset can shift the targets.
     degree : p with ℓ(ty, tf) = tᵖℓ(y, f) for t > 0, where t also scales `epsilon`, but not labels y;
         None if there is none.
     lipschitz : the largest slope |ℓ'|; inf if it is unbounded.
@@ -82,7 +82,7 @@ class Loss(ABC):
     source: ClassVar[str] = ""
     is_regression: ClassVar[bool] = False
     unit_margin: ClassVar[bool] = False
-    sees_differences: ClassVar[bool] = False
+    depends_on_residual: ClassVar[bool] = False
     degree: ClassVar[int | None] = None
 
     @property

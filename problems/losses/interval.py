@@ -148,7 +148,7 @@ class Squared(IntervalLoss):
 
     smoothing: ClassVar[float] = 1.0
     is_regression: ClassVar[bool] = True
-    sees_differences: ClassVar[bool] = True
+    depends_on_residual: ClassVar[bool] = True
     degree: ClassVar[int | None] = 2
     source: ClassVar[str] = "Hoerl & Kennard 1970; NPFL129 notes (MSE)"
 
@@ -168,7 +168,7 @@ class Squared(IntervalLoss):
 class _Tube(IntervalLoss):
     epsilon: float
     is_regression: ClassVar[bool] = True
-    sees_differences: ClassVar[bool] = True
+    depends_on_residual: ClassVar[bool] = True
     degree: ClassVar[int | None] = 1
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ import scipy
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.gram.threads import Pool, Threads
 from dualgap.solvers.base import Solver
-from dualgap.solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole
+from dualgap.solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole_block
 from dualgap.solvers.dual_coordinate_descent.descent import Descent
 from dualgap.solvers.needs import ALL_IN_EQUALITIES, LINEAR, ONE_EQUALITY
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
@@ -77,7 +77,7 @@ class DualCoordinateDescent(Solver):
         # products and systems are small: on busy cores, two BLAS threads made w8a ten times slower
         threads = Threads()
         with Pool(threads.count) as pool:
-            yield from threads.one_at_a_time(self._points(form, pool))
+            yield from threads.with_one_blas_thread(self._points(form, pool))
 
     def _points(self, form: BoxQP, pool: Pool) -> Iterator[FormPoint]:
         free = np.isinf(form.ub) & (form.p < 0)
@@ -86,7 +86,7 @@ class DualCoordinateDescent(Solver):
             yield FormPoint(form.first_point(), claim="stopped", note=NO_MARGIN)
             return
         state = Descent(
-            whole(form),
+            whole_block(form),
             float(form.delta.sum()),
             form.a is not None,
             form.first_point(),

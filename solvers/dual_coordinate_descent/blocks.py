@@ -20,9 +20,9 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP
-from dualgap.problems.gram.threads import READING, Pool
+from dualgap.problems.gram.threads import READ_COST, Pool
 from dualgap.problems.kernels import Block
-from dualgap.solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
+from dualgap.solvers.numerics.rows import FASTMATH, SampleRows, add, as_rows, dot, read_only
 
 _ROWS_PER_BATCH = 1024  # rows whose matrix Z stays in the second-level cache
 ALONE = Pool(1)
@@ -31,7 +31,7 @@ ALONE = Pool(1)
 class VariableBlock(NamedTuple):
     """Some variables: their rows, and their entries of p, a, lb, ub and the diagonal of Q."""
 
-    rows: Rows
+    rows: SampleRows
     row_of: Indices
     sign: Vector
     p: Vector
@@ -44,7 +44,7 @@ class VariableBlock(NamedTuple):
     def reading(self) -> int:
         """The cost of reading the variables' rows, in multiplications."""
         samples = max(1, self.rows.dense.shape[0], self.rows.indptr.size - 1)
-        return int(READING * self.rows.size / samples * self.sign.size)
+        return int(READ_COST * self.rows.size / samples * self.sign.size)
 
     def take(self, chosen: Indices, weight: float = 1.0) -> VariableBlock:
         """Return the chosen variables, with their boxes multiplied by `weight`."""
@@ -62,7 +62,7 @@ def compile_sparse_systems(X: Any) -> None:
     row_products(block, one, 1)
 
 
-def whole(form: BoxQP) -> VariableBlock:
+def whole_block(form: BoxQP) -> VariableBlock:
     """Return all variables of `form`; `a` is 0 if it has no equality."""
     rows = as_rows(form.gram.X)
     a = np.zeros(form.n) if form.a is None else form.a
@@ -71,7 +71,7 @@ def whole(form: BoxQP) -> VariableBlock:
     return VariableBlock(rows, *(read_only(v) for v in vectors))
 
 
-@numba.njit(cache=True, fastmath=FAST)
+@numba.njit(cache=True, fastmath=FASTMATH)
 def epoch(
     block: VariableBlock,
     order: Indices,
@@ -124,7 +124,7 @@ def scores(block: VariableBlock, w: Vector, bias: float, pool: Pool = ALONE) -> 
     return result
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _write_scores(
     block: VariableBlock, w: Vector, bias: float, out: Vector, first: int, last: int
 ) -> None:
@@ -148,7 +148,7 @@ def combine(block: VariableBlock, x: Vector, w: Vector, pool: Pool = ALONE) -> f
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _combine(block: VariableBlock, x: Vector, w: Vector, first: int, last: int) -> float:
     total = 0.0
     for k in range(first, last):
@@ -173,7 +173,7 @@ def dense_normal_matrix(block: VariableBlock, root: Vector, extra: Vector, pool:
             total += Z.T @ Z
         parts[first] = total
 
-    pool.run(add_part, scale.size, block.reading * (1 + d // READING))
+    pool.run(add_part, scale.size, block.reading * (1 + d // READ_COST))
     return np.sum([parts[first] for first in sorted(parts)], axis=0)
 
 
@@ -184,7 +184,7 @@ def normal_matrix(block: VariableBlock, weight: Vector, size: int) -> Block:
     return H
 
 
-@numba.njit(cache=True, fastmath=FAST)
+@numba.njit(cache=True, fastmath=FASTMATH)
 def _add_squares(block: VariableBlock, weight: Vector, H: Block) -> None:
     rows = block.rows
     for j in range(weight.size):
@@ -210,7 +210,7 @@ def row_products(block: VariableBlock, weight: Vector, d: int) -> Block:
     return K
 
 
-@numba.njit(cache=True, fastmath=FAST)
+@numba.njit(cache=True, fastmath=FASTMATH)
 def _add_products(
     block: VariableBlock, scale: Vector, start: Indices, end: Indices, sample: Any, entry: Vector,
     K: Block,

@@ -28,12 +28,12 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     row_products,
     scores,
 )
-from dualgap.solvers.numerics.rows import FAST
+from dualgap.solvers.numerics.rows import FASTMATH
 
 _GAP_RATIO = 0.1  # gap of a solved step, relative to its distance term
 _GAP_ROUNDING = 1e-24  # relative to ‖v‖²: a gap this small is rounding
 _SLOPE_RATIO = 0.1  # the line search ends at this slope, relative to the first
-_LARGE = 500  # equations; from here on a float32 factor is tried first
+_MIN_FLOAT32_EQUATIONS = 500  # equations; from here on a float32 factor is tried first
 _MAX_FLOAT32 = 1e30  # largest diagonal entry, which bounds all entries, for a float32 factor
 _REFINED_RTOL = 1e-10  # residual; with 1e-6 farm-ads took twice the Newton steps
 
@@ -183,7 +183,7 @@ def _solve_shifted(A: Block, right: Vector) -> Vector:
     """
     A.flat[:: right.size + 1] += 1.0
     upper = A.T  # in LAPACK's storage order, which avoids a copy
-    if right.size >= _LARGE and upper.diagonal().max() <= _MAX_FLOAT32:
+    if right.size >= _MIN_FLOAT32_EQUATIONS and upper.diagonal().max() <= _MAX_FLOAT32:
         with suppress(LinAlgError):
             factor = cho_factor(upper.astype(np.float32), overwrite_a=True, check_finite=False)
             y, residual = np.zeros(right.size), right
@@ -198,7 +198,7 @@ def _solve_shifted(A: Block, right: Vector) -> Vector:
     return cho_solve(factor, right, check_finite=False)
 
 
-@numba.njit(cache=True, fastmath=FAST)
+@numba.njit(cache=True, fastmath=FASTMATH)
 def _respond(
     c: Vector, s: Vector, u: Vector, lb: Vector, ub: Vector, x: Vector, free: Indices
 ) -> tuple[int, float]:
@@ -216,7 +216,7 @@ def _respond(
     return count, 0.5 * distance
 
 
-@numba.njit(cache=True, fastmath=FAST)
+@numba.njit(cache=True, fastmath=FASTMATH)
 def _slope(
     c: Vector, s: Vector, u: Vector, change: Vector, lb: Vector, ub: Vector, step_size: float
 ) -> float:

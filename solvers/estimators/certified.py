@@ -22,20 +22,22 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
-from dualgap.problems.certificates.certificate import summed
+from dualgap.problems.certificates.certificate import sum_certificates
 from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_range
 from dualgap.problems.dual_problem.offsets import free_offset
-from dualgap.problems.dual_problem.units import in_units
+from dualgap.problems.dual_problem.units import rescale
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
-from dualgap.problems.validation import shown
+from dualgap.problems.validation import short_repr
 from dualgap.solvers import Evaluation, Solver, Status, find_solver, solve
-from dualgap.solvers.numerics.claims import FAR
-from dualgap.solvers.running.defaults import default_solvers, most_pair_steps
+from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP
+from dualgap.solvers.running.defaults import default_solvers, max_pair_steps
 from dualgap.solvers.smo.small import solve_small
 
 REFINED_TOL_FACTOR = 1e-6  # factor on `tol` with `refine`
-SMALL = 1000  # samples up to which problems are solved directly and refined, within milliseconds
+MAX_DIRECT_SAMPLES = (
+    1000  # samples up to which problems are solved directly and refined, within milliseconds
+)
 _EXTREME_VALUE = 1e6  # above it a fit may reach its tolerance at a gap above FAR: an SVR did at 1e8
 _BOUND_RTOL = 1e-8  # distance to a bound, relative to Cᵢ: interior points never reach it
 _CONSTRAINTS: dict[str, Any] = {
@@ -100,7 +102,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
                     "multi_class='crammer_singer', for which dualgap has no bounds"
                 )
             parts = [certify(make_problem(), point) for make_problem, point in self._answers]
-            self._certificate = parts[0] if len(parts) == 1 else summed(parts)
+            self._certificate = parts[0] if len(parts) == 1 else sum_certificates(parts)
         return self._certificate
 
     def _validate_params(self) -> None:
@@ -130,7 +132,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         converged = all(answer.converged for answer in answers) and (
             np.isinf(self.C)
             or not any(is_extreme(make_problem()) for make_problem in problems)
-            or self.certificate_.relative_gap <= FAR
+            or self.certificate_.relative_gap <= MAX_CLAIMED_GAP
         )
         self.fit_status_ = int(not converged)
         if self.fit_status_:
@@ -160,8 +162,8 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
 
     def _solve_in_units(self, index: int, problem: Formulation, blocks: GramPart) -> Fit | None:
         """Solve directly, in units of the data, which the tolerance is relative to."""
-        units = in_units(problem, features=blocks is None)
-        start = units.inside(self._starting_point(index, problem))
+        units = rescale(problem, features=blocks is None)
+        start = units.scale_point(self._starting_point(index, problem))
         values = None if blocks is None else partial(blocks, index)
         answer = self._solve_directly(units.problem, start, values)
         if answer is None:
@@ -169,15 +171,15 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         margin = (
             answer.margin if problem.groups is None else np.ldexp(answer.margin, units.decision)
         )
-        return answer._replace(point=units.outside(answer.point), margin=float(margin))
+        return answer._replace(point=units.unscale_point(answer.point), margin=float(margin))
 
     def _solve_directly(self, problem: Formulation, start: Point, values: GramValues) -> Fit | None:
         """Solve with the full Gram matrix; None if the problem is too large, or it makes no progress."""
         n, costs, groups = problem.n, problem.costs, problem.groups
-        if n > SMALL or not problem.is_bounded:
+        if n > MAX_DIRECT_SAMPLES or not problem.is_bounded:
             return None
         limit = self._iteration_limit * (n if self._counts_epochs else 1)
-        max_steps = min(limit, most_pair_steps(n))
+        max_steps = min(limit, max_pair_steps(n))
         if groups is None:  # ν-SVR: a sum each for α and α*
             groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
         K = problem.gram().dense() if values is None else values()
@@ -207,7 +209,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
     def _default_solvers(self, problem: Formulation) -> list[Any]:
         """Return the solvers for problems not solved directly: those of `solve`, with `tol`."""
         first, *successors = default_solvers(problem, from_start=True)  # to a relative gap of 1e-6
-        is_refined = self.refine and problem.n <= SMALL
+        is_refined = self.refine and problem.n <= MAX_DIRECT_SAMPLES
         settings: Any = {} if is_refined else {"tol": self.tol, "gap": None}
         return [replace(first, **settings), *successors]
 
@@ -220,7 +222,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             return [self.solver]
         if not isinstance(self.solver, str | None):
             raise ValueError(
-                f"solver: must be a Solver, its name or None, got {shown(self.solver)}"
+                f"solver: must be a Solver, its name or None, got {short_repr(self.solver)}"
             )
         names, settings = {"cache_size", "shrinking"}, self.get_params(deep=False)
         if isinstance(self.random_state, Integral):
@@ -352,7 +354,9 @@ def positive_weights(sample_weight: Any, n: int) -> tuple[Indices, Vector]:
     if weight.size == 0:
         return np.arange(n), np.ones(n)
     if weight.shape not in ((), (n,)) or not np.isfinite(weight).all():
-        raise ValueError(f"sample_weight: must be {n} finite numbers, got {shown(sample_weight)}")
+        raise ValueError(
+            f"sample_weight: must be {n} finite numbers, got {short_repr(sample_weight)}"
+        )
     weight = np.broadcast_to(weight, n)
     positive = np.flatnonzero(weight > 0)
     if positive.size == 0:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dualgap.problems import Certificate, Kernel, SoftMarginDual
 from dualgap.problems.dataset import check_samples
-from dualgap.problems.validation import shown
+from dualgap.problems.validation import short_repr
 from dualgap.solvers import cross_validate
 from dualgap.solvers.estimators.classes import SVC
 from dualgap.solvers.estimators.machines import SAMPLES
@@ -88,7 +88,7 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportU
             machine._validate_params()
         if callable(self.kernel) and not isinstance(self.kernel, Kernel):
             raise ValueError(
-                f"kernel: must be a name or a Kernel of dualgap, got {shown(self.kernel)}"
+                f"kernel: must be a name or a Kernel of dualgap, got {short_repr(self.kernel)}"
             )
         tables, self.statements_ = list[pd.DataFrame](), list[str]()
         for gamma in widths:

@@ -11,7 +11,7 @@ import scipy
 from dualgap.problems.blocks import Blocks, BlockSource
 from dualgap.problems.dataset import Vector
 from dualgap.problems.datasets.block_sources import dask_source
-from dualgap.problems.validation import shown
+from dualgap.problems.validation import short_repr
 
 
 def is_in_blocks(X: Any) -> bool:
@@ -32,7 +32,7 @@ def as_arrays(X: Any, y: Any, weight: Any) -> list[Any]:
         if not isinstance(X, Blocks) and not hasattr(value, "__dask_graph__"):
             raise ValueError(
                 f"{name}: must be a Dask Array or Series, as X is a Dask collection, got "
-                f"{shown(value)}"
+                f"{short_repr(value)}"
             )
     return [_as_array(v) if hasattr(v, "to_dask_array") else v for v in (X, y, weight)]
 
@@ -121,9 +121,9 @@ class WithFeature(BlockSource):
         """That of the source."""
         return self.source.positive
 
-    def place(self, k: int, row: int) -> str:
+    def row_label(self, k: int, row: int) -> str:
         """Return the name of a row of the source in messages."""
-        return self.source.place(k, row)
+        return self.source.row_label(k, row)
 
     def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
         """Read a block of the source; one from LIBSVM text may have fewer columns."""

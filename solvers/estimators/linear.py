@@ -23,8 +23,8 @@ from dualgap.problems.kernels.base import check_overflow
 from dualgap.problems.losses import IntervalLoss
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
 from dualgap.solvers.estimators.certified import (
+    MAX_DIRECT_SAMPLES,
     REFINED_TOL_FACTOR,
-    SMALL,
     Certified,
     Fit,
     GramValues,
@@ -156,7 +156,9 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             return None if unsupported else super()._solve_directly(problem, start, values)
         linear, tube, limits = linear_terms(problem)
         beta = problem.beta(np.zeros(n) if start.alpha is None else start.alpha)
-        refined_tol = self.tol * (REFINED_TOL_FACTOR if self.refine and n <= SMALL else 1.0)
+        refined_tol = self.tol * (
+            REFINED_TOL_FACTOR if self.refine and n <= MAX_DIRECT_SAMPLES else 1.0
+        )
         terms, max_epochs = (linear, np.full(n, tube), *limits), self._iteration_limit
         tols = self.tol, refined_tol
         w, epochs, violation = minimise_linear(problem.X, beta, *terms, *tols, max_epochs)

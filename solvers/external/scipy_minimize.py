@@ -21,7 +21,7 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.validation import check_choice
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import at_most
-from dualgap.solvers.numerics.claims import is_near
+from dualgap.solvers.numerics.claims import has_small_gap
 
 Method = Literal["slsqp", "trust-constr"]
 _OPTIMAL = {"slsqp": (0,), "trust-constr": (1, 2)}  # SciPy's status codes
@@ -87,5 +87,5 @@ class ScipyMinimize(Solver):
             )
         x = form.project(result.x)
         # with features of 1e8 it stops at its starting point
-        optimal = result.status in _OPTIMAL[self.method] and is_near(form, x, Q @ x + p)
+        optimal = result.status in _OPTIMAL[self.method] and has_small_gap(form, x, Q @ x + p)
         yield FormPoint(x, iterations=int(result.nit), claim="optimal" if optimal else "stopped")

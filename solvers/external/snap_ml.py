@@ -18,7 +18,7 @@ import scipy
 
 from dualgap.problems.dataset import Matrix
 from dualgap.problems.forms import ERM, FormPoint
-from dualgap.problems.validation import check_whole
+from dualgap.problems.validation import check_integer
 from dualgap.solvers.base import import_optional
 from dualgap.solvers.external.linear import ONE_C_HINGE, LinearBaseline
 
@@ -48,7 +48,7 @@ class SnapML(LinearBaseline):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.threads, "threads")
+        check_integer(self.threads, "threads")
 
     def prepare(self, form: ERM) -> tuple[ERM, Matrix, Any]:
         """Import Snap ML; return the form, Snap ML's samples and its estimator.

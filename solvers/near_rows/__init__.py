@@ -38,8 +38,8 @@ from dualgap.problems.forms import FormPoint, Sharded
 from dualgap.problems.kernels import squared_norms
 from dualgap.problems.losses import Perceptron, ScalarLoss
 from dualgap.problems.projection import project
-from dualgap.problems.validation import check_choice, check_whole
-from dualgap.solvers.base import SHARE_OF_GAP, Solver, import_optional
+from dualgap.problems.validation import check_choice, check_integer
+from dualgap.solvers.base import GAP_FRACTION, Solver, import_optional
 from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock
 from dualgap.solvers.dual_coordinate_descent.descent import Descent
@@ -129,7 +129,7 @@ class NearRows(Solver):
             ),
         ),
     )
-    tol_share: ClassVar = SHARE_OF_GAP
+    tol_share: ClassVar = GAP_FRACTION
     source: ClassVar[str] = "Groenen, Nalbantov & Bioch 2008 (majoriser); Hsieh et al. 2008"
 
     def __post_init__(self) -> None:
@@ -137,7 +137,7 @@ class NearRows(Solver):
         check_choice(self.engine, "engine", ("here", "dask"))
         for name in ("near", "workers"):
             if getattr(self, name) is not None:
-                check_whole(getattr(self, name), name)
+                check_integer(getattr(self, name), name)
         cluster = "address", "workers", "memory_limit"
         options = [name for name in cluster if getattr(self, name) is not None]
         if self.engine == "here" and options:
@@ -201,7 +201,7 @@ class NearRows(Solver):
             state.position = [state.w, np.array([TUNING.initial_gamma])]
             yield
         w, gamma = state.position[0], float(state.position[1][0])
-        previous = DualRule.unpacked(state.position[2], d) if len(state.position) > 2 else None
+        previous = DualRule.from_vector(state.position[2], d) if len(state.position) > 2 else None
         while True:
             answers = engine.map(rounds.find_nearest, w, fraction, previous)
             near = NearVariables(*_stack([a[0] for a in answers]))
@@ -237,7 +237,7 @@ class NearRows(Solver):
                 gamma = best.gamma * (0.5 if t >= 1.0 else 2.0 if t < 0.4 else 1.0)
             w = w + t * (best.w - w)
             state.record_objective(w, float(values[c, j]))
-            state.position = [w, np.array([gamma]), previous.packed()]
+            state.position = [w, np.array([gamma]), previous.to_vector()]
             yield
 
     def _solve_sample(self, state: RoundState, fraction: float) -> Vector:
@@ -321,7 +321,7 @@ class NearRows(Solver):
             return np.zeros(d + 1)
         fraction = m / form.n
         X, y, C = _stack(state.engine.map(rounds.draw_samples, fraction, self.seed))
-        sample = Blocks.of_arrays(X, y, C / fraction, y.size)
+        sample = Blocks.from_arrays(X, y, C / fraction, y.size)
         sample_form = replace(form, blocks=sample, C=1.0)
         solver = NearRows(tol=1e-3, near=y.size)
         *_, last = solver.points(sample_form, quiet=True)
@@ -335,7 +335,7 @@ def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
     data: Any = scipy.sparse.csr_array(X) if sparse else X
-    form = Sharded(Blocks.of_arrays(data, y, None, 64), 1.0, loss, intercept)
+    form = Sharded(Blocks.from_arrays(data, y, None, 64), 1.0, loss, intercept)
     for near in (10, 100):
         for _ in NearRows(near=near).points(form, quiet=True):
             pass

@@ -16,13 +16,13 @@ import numpy as np
 import scipy
 
 from dualgap.problems.blocks import Block, DualRule
-from dualgap.problems.blocks.rule import curvature, followed, scores, variable_keys
+from dualgap.problems.blocks.rule import curvature, scores, update_duals, variable_keys
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import Sharded
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.losses import Piece
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock, normal_matrix
-from dualgap.solvers.numerics.rows import FAST, as_rows, read_only
+from dualgap.solvers.numerics.rows import FASTMATH, as_rows, read_only
 
 T = TypeVar("T")
 # where the objective is evaluated from w (0) to w' (1), and beyond
@@ -202,11 +202,11 @@ def compare_models(
         values, sides = np.zeros((len(ends), STEP_LENGTHS.size)), SideSums(len(ends), C.size)
         for number, piece in enumerate(_pieces(form, part)):
             u = piece.residual(F[0])
-            near, _ = rules[0].given(u, number, k, part)  # all rules have the same keys
+            near, _ = rules[0].rows_with_share(u, number, k, part)  # all rules have the same keys
             for c, rule in enumerate(rules):
                 du = piece.sign * (F[c + 1] - F[0])
                 values[c] += hinge_sums(u, du, C, STEP_LENGTHS)
-                x = followed(u, du, C, rule.gamma)
+                x = update_duals(u, du, C, rule.gamma)
                 x[near] = 0.0
                 sides.add(c, piece, x)
         return values, sides.sums(part.X)
@@ -289,7 +289,7 @@ def hessian(X: Any, h: Any) -> Any:
     return H
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FASTMATH)
 def hinge_sums(u: Vector, du: Vector, C: Vector, steps: Vector) -> Vector:
     """Return Σ Cᵢ·max(0, −(uᵢ + t·duᵢ)) for each of the increasing `steps`, the first being 0."""
     constant, slope = np.zeros(steps.size + 1), np.zeros(steps.size + 1)

@@ -37,12 +37,12 @@ class RoundState:
         counts = engine.rounds, engine.bytes_moved, engine.cpu_seconds
         best = {"best": [self.primal, self.dual, self.idle], "counts": counts}
         position = {f"place_{i}": vector for i, vector in enumerate(self.position)}
-        return {"w": self.w, "rule": self.rule.packed(), **best, **position}
+        return {"w": self.w, "rule": self.rule.to_vector(), **best, **position}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Restore the state from the result of `arrays`."""
         d, engine = self.form.blocks.d, self.engine
-        self.w, self.rule = arrays["w"], DualRule.unpacked(arrays["rule"], d)
+        self.w, self.rule = arrays["w"], DualRule.from_vector(arrays["rule"], d)
         self.primal, self.dual, self.idle = arrays["best"]
         rounds, sent, seconds = arrays["counts"]
         engine.rounds, engine.bytes_moved, engine.cpu_seconds = int(rounds), int(sent), seconds
@@ -102,7 +102,7 @@ class RoundState:
         b = float(self.w[-1]) if self.form.intercept else 0.0
         return FormPoint(
             self.w[:-1],
-            self.rule.packed(),
+            self.rule.to_vector(),
             b,
             iterations=engine.rounds,
             claim=claim,

@@ -12,11 +12,11 @@ from dualgap.problems.forms import ERM, BoxQP
 
 # Float64 cannot tell a thin margin from none; only a proof in rationals calls a problem infeasible.
 NO_MARGIN = "in float64 the dual objective is unbounded, as if no hyperplane separated the samples"
-FAR = 1e-2  # relative gap above which no point is claimed to be optimal
+MAX_CLAIMED_GAP = 1e-2  # relative gap above which no point is claimed to be optimal
 _GAP_RTOL = 1e-12  # rounding of a gap, relative to its terms
 
 
-def is_near(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) -> bool:
+def has_small_gap(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) -> bool:
     """Whether the duality gap of x (n,) permits a claim; small violations do not if C is huge.
 
     `g` is the gradient Qx + p, and a gap of `negligible` counts as 0. A box with infinite bounds has no
@@ -25,7 +25,7 @@ def is_near(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) -> bool:
     if not np.isfinite(form.ub).all():
         return True
     gap, value = float(form.gap_terms(g, x).sum()), 0.5 * float(x @ (g + form.p))
-    return gap <= max(negligible, FAR * max(abs(value), abs(value - gap)))
+    return gap <= max(negligible, MAX_CLAIMED_GAP * max(abs(value), abs(value - gap)))
 
 
 def may_claim(form: BoxQP, x: Vector, gap: float, target: float | None = None) -> bool:
@@ -35,12 +35,12 @@ def may_claim(form: BoxQP, x: Vector, gap: float, target: float | None = None) -
     must not exceed the rounding of its terms.
     """
     if np.isfinite(gap):
-        return gap <= (FAR if target is None else target)
+        return gap <= (MAX_CLAIMED_GAP if target is None else target)
     if not np.isfinite(form.ub).all():
         return True
     g = form.Q.matvec(x) + form.p
     terms = float(np.abs(form.p) @ (form.ub - form.lb)) + float(form.Q.diagonal() @ x**2)
-    return is_near(form, x, g, _GAP_RTOL * terms)
+    return has_small_gap(form, x, g, _GAP_RTOL * terms)
 
 
 def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:

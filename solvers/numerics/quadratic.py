@@ -25,7 +25,7 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX
 
 # largest residual of a claimed optimum, however large the rounding
-COARSEST = 1e-4
+MAX_CLAIMED_RESIDUAL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)

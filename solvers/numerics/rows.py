@@ -16,10 +16,10 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
 
 # allow reordered sums, so that dense products use vector instructions; NaN and infinities stay valid
-FAST = {"reassoc", "contract", "nsz"}
+FASTMATH = {"reassoc", "contract", "nsz"}
 
 
-class Rows(NamedTuple):
+class SampleRows(NamedTuple):
     """Samples as rows: a dense matrix (n, d), or the arrays of a CSR matrix.
 
     Indices are unsigned, so that no loop checks for negative ones: products with a9a took 0.24 ms
@@ -42,14 +42,14 @@ class Rows(NamedTuple):
         return self.dense.shape[1] or int(self.indices.max(initial=0)) + 1
 
 
-def as_rows(X: Any) -> Rows:
+def as_rows(X: Any) -> SampleRows:
     """Return the rows of dense or CSR samples `X` (n, d), with sorted indices."""
     if not scipy.sparse.issparse(X):
         no_entries = _unsigned(np.empty(0, np.int32))
-        return Rows(read_only(X), read_only(np.empty(0)), no_entries, no_entries)
+        return SampleRows(read_only(X), read_only(np.empty(0)), no_entries, no_entries)
     X = X if X.has_sorted_indices else X.sorted_indices()
     csr = read_only(X.data), _unsigned(X.indices), _unsigned(X.indptr)
-    return Rows(read_only(np.empty((0, 0))), *csr)
+    return SampleRows(read_only(np.empty((0, 0))), *csr)
 
 
 def read_only(array: Any) -> Any:
@@ -63,8 +63,8 @@ def _unsigned(indices: Any) -> Any:
     return read_only(indices.view(f"u{indices.dtype.itemsize}"))
 
 
-@numba.njit(inline="always", fastmath=FAST)
-def dot(rows: Rows, i: int, w: Vector) -> float:
+@numba.njit(inline="always", fastmath=FASTMATH)
+def dot(rows: SampleRows, i: int, w: Vector) -> float:
     """Return xᵢᵀw."""
     total = 0.0
     if rows.dense.size > 0:
@@ -76,8 +76,8 @@ def dot(rows: Rows, i: int, w: Vector) -> float:
     return total
 
 
-@numba.njit(inline="always", fastmath=FAST)
-def add(rows: Rows, i: int, change: float, w: Vector) -> None:
+@numba.njit(inline="always", fastmath=FASTMATH)
+def add(rows: SampleRows, i: int, change: float, w: Vector) -> None:
     """Add change·xᵢ to w in place."""
     if rows.dense.size > 0:
         for k in range(rows.dense.shape[1]):

@@ -31,7 +31,7 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.projected_cg import Apply, conjugate_gradients
 
-LARGEST = 1e30  # e relative to K, for a variable that must not move; float32 overflows at 3e38
+MAX_SHIFT = 1e30  # e relative to K, for a variable that must not move; float32 overflows at 3e38
 _MAX_RANK_FRACTION = 0.5  # d/n; above, n·d² flops for XᵀX exceed n³/3 for a Cholesky factor
 _RIDGE = {"f": 1e-6, "d": 1e-11}  # relative to K's diagonal: makes a singular K positive definite
 _CG_RTOL = 1e-10  # in the norm of the matrix; the next Newton step corrects the rest
@@ -144,7 +144,7 @@ class Dense:
         """Return r ↦ L⁻ᵀL⁻¹r for the factor of K, with a ridge, plus diag(e)."""
         np.copyto(self.memory, self.scaled)
         diagonal = self.scaled.diagonal() * (1 + _RIDGE[self.precision]) + e / self.largest
-        self.memory[np.diag_indices(e.size)] = np.minimum(diagonal, LARGEST)
+        self.memory[np.diag_indices(e.size)] = np.minimum(diagonal, MAX_SHIFT)
         try:
             solve = inverse_in_place(self.memory)
         except np.linalg.LinAlgError:

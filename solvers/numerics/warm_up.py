@@ -60,7 +60,7 @@ def warm_up(
     settings = {field.name: getattr(solver, field.name) for field in fields(cls) if field.init}
     trial = cls(**settings | dict(cls.warm_up_settings))
     count = min(problem.n, max(cls.warm_up_size, _MIN_SAMPLES))
-    gram_known = gram is not None and gram.is_known
+    gram_known = gram is not None and gram.is_stored
     key = os.getpid(), trial, count, _kind(problem), _kind(start), gram_known
     if key not in _WARM:
         _WARM.add(key)
@@ -71,7 +71,7 @@ def warm_up(
 
 def _compute_values(problem: Formulation, gram: Gram | None) -> None:
     """Compute a few kernel values, by the method that is chosen for all samples."""
-    if gram is None or not gram.is_known:
+    if gram is None or not gram.is_stored:
         rows = np.arange(min(problem.n, 2))
         Gram(problem.X, problem.kernel).block(rows, rows)
 

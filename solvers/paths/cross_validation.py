@@ -27,11 +27,11 @@ from dualgap.problems.answers.parametric_bounds import Parameter
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, products
 from dualgap.problems.dataset import Indices
-from dualgap.problems.gram.gram import MOST_KNOWN
+from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
 from dualgap.problems.gram.products import gram_products
-from dualgap.problems.validation import check_positive, check_whole, shown
+from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import Solver
-from dualgap.solvers.paths.interval import Ends, interval_of
+from dualgap.solvers.paths.interval import Ends, validate_interval
 from dualgap.solvers.paths.path import NoPath, Path, solve_path
 from dualgap.solvers.paths.selection import check_enclosed, held_out_errors, score_norms
 
@@ -138,16 +138,16 @@ def cross_validate(
         If an answer is not good enough or has no bounds, or time ran out.
     """
     intervals: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
-    parameter, low, high = interval_of(problem, intervals, gap)
+    parameter, low, high = validate_interval(problem, intervals, gap)
     check_enclosed(problem)
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     full_gram = Gram(problem.X, problem.kernel, keep=True)
-    if not problem.is_linear and problem.n <= MOST_KNOWN:
+    if not problem.is_linear and problem.n <= MAX_DENSE_SAMPLES:
         full_gram.dense()
     shared = problem.changed(shared_gram=full_gram)
     _ = shared.is_psd and shared.psd_shift  # holds for the samples of each fold too
-    norms, finished, fold_errors = score_norms(problem, problem.X), list[Fold](), list[Bands]()
+    norms, finished, fold_errors = score_norms(problem, problem.X), list[Fold](), list[FoldErrors]()
     for train, held_out in _splits(problem, folds, seed):
         time_left = (
             None if time_limit is None else time_limit - sum(f.path.time_solve for f in finished)
@@ -157,7 +157,7 @@ def cross_validate(
         part, rows = full_gram.part(train), np.append(train, held_out)
         values = {f.name: getattr(problem, f.name) for f in fields(problem)}  # type: ignore[arg-type]
         weights = {name: v[train] for name, v in values.items() if np.shape(v) == (problem.n,)}
-        shared_part = part if part.is_known else None
+        shared_part = part if part.is_stored else None
         fold = shared.changed(**weights, X=part.X, shared_gram=shared_part)
         # if weights differ, the parameter is the largest
         ratio = 1.0
@@ -179,7 +179,7 @@ def cross_validate(
     )
 
 
-class Bands(NamedTuple):
+class FoldErrors(NamedTuple):
     """Sums of the errors of one fold (3, k): of its answers, and both bounds on those of the optima.
 
     Column j is for the values between ends[j] and ends[j + 1].
@@ -195,7 +195,7 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
 
     n = problem.n
     if not isinstance(folds, Iterable):
-        count = check_whole(folds, "folds", 2)
+        count = check_integer(folds, "folds", 2)
         labels = None if problem.is_regression else problem.y
         return [fold_rows(np.arange(n), labels, count, k, seed) for k in range(count)]
     splits = list[tuple[Indices, Indices]]()
@@ -206,7 +206,7 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
         if not (valid and 0 <= rows.min() <= rows.max() < n and np.unique(rows).size == rows.size):
             raise ValueError(
                 f"folds: each must be a pair of arrays of distinct whole numbers from 0 to {n - 1}, "
-                f"the training and the held-out samples, got {shown(split)}"
+                f"the training and the held-out samples, got {short_repr(split)}"
             )
         splits.append((parts[0], parts[1]))
     if not splits:
@@ -214,7 +214,9 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
     return splits
 
 
-def _bands(path: Path, ratio: float, gram: Gram, rows: Indices, norms: Vector, y: Vector) -> Bands:
+def _bands(
+    path: Path, ratio: float, gram: Gram, rows: Indices, norms: Vector, y: Vector
+) -> FoldErrors:
     """Return the errors on the held-out samples, the last of `rows` in the full Gram matrix."""
     problem, columns = path.problem, list[tuple[float, float, float]]()
     ends = [path.low / ratio]
@@ -229,10 +231,10 @@ def _bands(path: Path, ratio: float, gram: Gram, rows: Indices, norms: Vector, y
         error, bands = held_out_errors(piece, interval, scores, norms, y)
         columns += [(error, band.lower, band.upper) for band in bands]
         ends += [band.high / ratio for band in bands]
-    return Bands(np.array(ends), np.array(columns).T)
+    return FoldErrors(np.array(ends), np.array(columns).T)
 
 
-def summed(folds: list[Bands], held_out: int, is_rounded: bool) -> pd.DataFrame:
+def summed(folds: list[FoldErrors], held_out: int, is_rounded: bool) -> pd.DataFrame:
     """Return the table of the mean errors over all folds, with a row wherever one changes."""
     import pandas as pd  # noqa: PLC0415 - slow to import
 

@@ -14,7 +14,7 @@ from dualgap.problems.validation import check_positive
 Ends = tuple[float, float]
 
 
-def interval_of(
+def validate_interval(
     problem: Formulation, intervals: Mapping[Parameter, Ends | None], gap: float
 ) -> tuple[Parameter, float, float]:
     """Return the one parameter with an interval, and its ends.

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dualgap.problems import Formulation, Gram, Point
-from dualgap.problems.answers.parametric_bounds import Along, Parameter, with_value
+from dualgap.problems.answers.parametric_bounds import Parameter, ParametricBounds, with_value
 from dualgap.problems.dataset import Vector
-from dualgap.problems.html_table import html_table, shown
+from dualgap.problems.html_table import format_number, html_table
 from dualgap.problems.validation import check_positive
 from dualgap.solvers.base import Solver, Status
-from dualgap.solvers.paths.interval import Ends, interval_of
+from dualgap.solvers.paths.interval import Ends, validate_interval
 from dualgap.solvers.running.defaults import default_solvers
 from dualgap.solvers.running.loop import solve
 from dualgap.solvers.running.solution import Solution
@@ -60,14 +60,14 @@ class PathPiece:
     """An answer, and the values of the parameter, from `low` to `high`, at which it is good enough."""
 
     solution: Solution
-    along: Along
+    along: ParametricBounds
     low: float
     high: float
 
     @property
     def value(self) -> float:
         """The value of the parameter that it was solved at."""
-        return self.along.own
+        return self.along.base_value
 
     @property
     def alpha(self) -> Vector:
@@ -168,7 +168,7 @@ class Path:
             "answers": f"{len(self.pieces)}, one for every value",
             "relative gap ≤": f"{self.gap:g} everywhere, certified",
             "support vectors": f"{min(support)} to {max(support)}",
-            "seconds": shown(self.time_solve, ".3g"),
+            "seconds": format_number(self.time_solve, ".3g"),
             "solver": self.pieces[0].solution.solver.name,
         }
         return html_table(f"Path of {type(self.problem).__name__}", rows.items())
@@ -212,7 +212,7 @@ def solve_path(
         If an answer is not good enough or has no bounds, or time ran out.
     """
     intervals: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
-    parameter, low, high = interval_of(problem, intervals, gap)
+    parameter, low, high = validate_interval(problem, intervals, gap)
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     largest = with_value(problem, parameter, high)
@@ -241,7 +241,7 @@ def solve_path(
     return Path(problem, parameter, low, high, gap, tuple(pieces))
 
 
-def path_of(
+def assemble_path(
     problem: Formulation,
     interval: tuple[Parameter, float, float],
     gap: float,
@@ -300,7 +300,7 @@ def _make_piece(
             f"needs {_MAX_GAP_FRACTION * gap:g} at the values solved: {why}",
             answer,
         )
-    along = Along(answer.problem, parameter, value, answer.certificate)
+    along = ParametricBounds(answer.problem, parameter, value, answer.certificate)
     low, high = (along.reach(end, _END_GAP_FRACTION * gap) for end in ends)
     return PathPiece(answer, along, low, high)
 

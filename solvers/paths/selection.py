@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dualgap.problems import Formulation, Gram, Matrix, Precomputed, Vector
-from dualgap.problems.answers.parametric_bounds import Along
+from dualgap.problems.answers.parametric_bounds import ParametricBounds
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, products
 from dualgap.problems.dataset import check_samples
@@ -159,12 +159,12 @@ def held_out_errors(
 
 
 def _optimal_decisions(
-    along: Along, scores: Intervals, norms: Vector, first: float, last: float
+    along: ParametricBounds, scores: Intervals, norms: Vector, first: float, last: float
 ) -> tuple[Vector, Vector]:
     """Return bounds on the optimal decisions on the held-out samples between two values."""
     problem, n = along.problem, along.problem.n
     centre, radius = along.ball(first, last)
-    tube_change = max(abs(first - along.own), abs(last - along.own))
+    tube_change = max(abs(first - along.base_value), abs(last - along.base_value))
     f, radii = centre * scores.mid, radius * norms + 1.01 * centre * scores.rad
     radii += gamma(ELEMENTARY) * np.abs(f)
     radii[:n] += tube_change if along.parameter == "epsilon" else 0.0

@@ -18,12 +18,19 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
-from dualgap.problems.validation import check_choice, check_whole
-from dualgap.solvers.base import SHARE_OF_GAP, Solver
+from dualgap.problems.validation import check_choice, check_integer
+from dualgap.solvers.base import GAP_FRACTION, Solver
 from dualgap.solvers.needs import NO_INTERCEPT, Need, one_loss
 from dualgap.solvers.numerics.claims import relative_gap
-from dualgap.solvers.numerics.rows import Rows, as_rows
-from dualgap.solvers.pegasos.steps import WEIGHTS, State, initial_state, risk_of, settle, steps
+from dualgap.solvers.numerics.rows import SampleRows, as_rows
+from dualgap.solvers.pegasos.steps import (
+    WEIGHTS,
+    SubgradientState,
+    initial_state,
+    risk_of,
+    settle,
+    steps,
+)
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: about 10 ms
@@ -74,7 +81,7 @@ class Pegasos(Solver):
         one_loss("the hinge or the epsilon-insensitive loss", Hinge, EpsilonInsensitive),
         Need("kernel rows of a batch that fit in memory", lambda form, solver: solver.fits(form)),
     )
-    tol_share: ClassVar = SHARE_OF_GAP
+    tol_share: ClassVar = GAP_FRACTION
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = (
         "Shalev-Shwartz, Singer, Srebro & Cotter 2011; Shamir & Zhang 2013; COMP 790-125 notes"
@@ -82,7 +89,7 @@ class Pegasos(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.batch_size, "batch_size")
+        check_integer(self.batch_size, "batch_size")
         check_choice(self.sampling, "sampling", get_args(Sampling))
 
     def fits(self, form: ERM) -> bool:
@@ -145,7 +152,7 @@ class Pegasos(Solver):
             return np.append(first[:, None] + np.arange(_RUN_LENGTH), last)
         return draws.choice(form.n, form.n, p=form.C / form.C.sum())
 
-    def _point(self, form: ERM, state: State, steps_taken: int) -> FormPoint:
+    def _point(self, form: ERM, state: SubgradientState, steps_taken: int) -> FormPoint:
         settle(state)
         w, beta = state.v.copy(), state.counts.copy()
         if self.average:
@@ -156,7 +163,7 @@ class Pegasos(Solver):
 
 def _blocks(
     form: ERM, samples: Indices, batch_size: int
-) -> Iterator[tuple[Rows, Indices, Indices]]:
+) -> Iterator[tuple[SampleRows, Indices, Indices]]:
     """Yield blocks of batches: rows (of X, of all of K, or of part of K), row indices, samples."""
     gram, rows = form.gram, None
     if gram.is_linear:

@@ -16,13 +16,13 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import ERM
 from dualgap.problems.kernels import Block
 from dualgap.problems.losses import IntervalLoss, Logistic
-from dualgap.solvers.numerics.rows import FAST, Rows, add, dot, read_only
+from dualgap.solvers.numerics.rows import FASTMATH, SampleRows, add, dot, read_only
 
 # below, v is rescaled: the lazy average loses as many digits as the scale
 _MIN_SCALE = 1e-3
 
 
-class State(NamedTuple):
+class SubgradientState(NamedTuple):
     """The arrays that a step updates in place.
 
     v (d,), counts (n,) : w and its dual coefficients, up to the scale.
@@ -92,22 +92,22 @@ def scored_samples(form: ERM, weight: Vector) -> tuple[Block, float, float, bool
     return read_only(samples), smoothing, float(loss.lipschitz), isinstance(loss, Logistic)
 
 
-def initial_state(d: int, n: int) -> State:
+def initial_state(d: int, n: int) -> SubgradientState:
     """Return w = 0 with d coordinates (0 with a kernel) and n dual coefficients."""
-    state = State(*(np.zeros(size) for size in (d, n, d, n, d, n, 5)))
+    state = SubgradientState(*(np.zeros(size) for size in (d, n, d, n, d, n, 5)))
     state.numbers[SCALE] = 1.0
     return state
 
 
-@numba.njit(cache=True, fastmath=FAST)
+@numba.njit(cache=True, fastmath=FASTMATH)
 def steps(
-    rows: Rows,
+    rows: SampleRows,
     of_gram: bool,
     row_of: Indices,
     samples: Indices,
     batch: Block,
     risk: Risk,
-    state: State,
+    state: SubgradientState,
 ) -> int:
     """Take one step per batch of `samples`, in place; return the number of steps.
 
@@ -160,7 +160,7 @@ def steps(
     return count
 
 
-@numba.njit(inline="always", fastmath=FAST)
+@numba.njit(inline="always", fastmath=FASTMATH)
 def _negative_slope(risk: Risk, i: int, f: float) -> float:
     """Return −ℓ'ᵢ(f), 0 at a kink."""
     lower, upper = risk.samples[i, 0], risk.samples[i, 1]
@@ -176,7 +176,7 @@ def _negative_slope(risk: Risk, i: int, f: float) -> float:
 
 
 @numba.njit(cache=True)
-def settle(state: State) -> None:
+def settle(state: SubgradientState) -> None:
     """Reset the scale to one, and update the lazy averages."""
     numbers = state.numbers
     scale, unaveraged = numbers[SCALE], numbers[UNAVERAGED]

@@ -29,7 +29,7 @@ from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.validation import check_choice, check_positive
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import Need
-from dualgap.solvers.numerics.claims import is_near
+from dualgap.solvers.numerics.claims import has_small_gap
 from dualgap.solvers.projected_gradient.steps import (
     Box,
     accelerated,
@@ -166,7 +166,7 @@ class ProjectedGradient(Solver):
                 steps = barzilai_borwein(box)
         for count, (x, g) in enumerate(steps):
             violation = form.violating_pair(g, x)
-            if violation <= self.tolerance and is_near(form, x, g):
+            if violation <= self.tolerance and has_small_gap(form, x, g):
                 yield FormPoint(x.copy(), iterations=count, claim="optimal")
                 return
             if violation <= self.tolerance or count >= self.max_iter:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems import Formulation, Gram, Point
-from dualgap.problems.validation import shown
+from dualgap.problems.validation import short_repr
 from dualgap.solvers.base import Solver
 from dualgap.solvers.running.solution import Solution
 
@@ -23,7 +23,7 @@ def check_pair(problem: Any, solver: Any) -> None:
     if not isinstance(problem, Formulation):
         raise ValueError(
             "problem: must be a formulation such as SoftMarginDual(X, y, C=1.0), got "
-            f"{shown(problem)}"
+            f"{short_repr(problem)}"
         )
     if isinstance(solver, type) and issubclass(solver, Solver):
         name = solver.__name__
@@ -34,7 +34,7 @@ def check_pair(problem: Any, solver: Any) -> None:
             "after `from dualgap.solvers import find_solver`"
         )
     if solver is not None and not isinstance(solver, Solver):
-        raise ValueError(f"solver: must be a solver such as SMO(), got {shown(solver)}")
+        raise ValueError(f"solver: must be a solver such as SMO(), got {short_repr(solver)}")
 
 
 def check_gram(problem: Formulation, gram: Gram | None) -> None:
@@ -42,7 +42,7 @@ def check_gram(problem: Formulation, gram: Gram | None) -> None:
     if gram is None:
         return
     if not isinstance(gram, Gram):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"gram: must be a dualgap.problems.Gram, got {shown(gram)}")
+        raise ValueError(f"gram: must be a dualgap.problems.Gram, got {short_repr(gram)}")
     if len(problem.parts) > 1:
         raise ValueError(
             "gram: leave it out; each of several binary problems has its own Gram matrix"

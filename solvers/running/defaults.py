@@ -11,7 +11,7 @@ import numpy as np
 
 from dualgap.problems import Formulation, Gram, Point, Unsupported
 from dualgap.problems.compilation import pausing
-from dualgap.problems.dual_problem.units import reduce_in_units
+from dualgap.problems.dual_problem.units import reduce_rescaled
 from dualgap.problems.forms import Reduction
 from dualgap.solvers.base import SOLVERS, Solver
 
@@ -89,14 +89,14 @@ def choose(
     for candidate in _candidates(problem, start is not None):
         solver = candidate.aimed_at(target_gap, not problem.may_be_infeasible)
         try:
-            reduction = reduce_in_units(problem, solver.form, start, gram)
+            reduction = reduce_rescaled(problem, solver.form, start, gram)
         except Unsupported as missing:
             declined.append((solver, missing))
             continue
         with pausing(clock) as pauses:
             (now,) = pauses.clocks
             started_at = now()
-            state = solver.suits(reduction.form)
+            state = solver.state_if_default(reduction.form)
             seconds += now() - started_at
         if state is not None:
             return solver, reduction, state, seconds
@@ -120,7 +120,7 @@ def successors_of(solver: Solver, problem: Formulation) -> list[Solver]:
     ]
 
 
-def most_pair_steps(n: int) -> int:
+def max_pair_steps(n: int) -> int:
     """Return the number of SMO steps (2.5 µs each) that take as long as an interior-point solve."""
     return int(1e5 + 1e-4 * n**3) if n <= LARGEST_FACTOR else 10_000_000
 
@@ -158,7 +158,7 @@ def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
 
             yield NearRows()
         yield DualCoordinateDescent() if problem.is_linear else SemismoothNewton()
-    yield SMO(max_iter=most_pair_steps(problem.n))
+    yield SMO(max_iter=max_pair_steps(problem.n))
     yield CvxoptQP()
 
 

@@ -19,9 +19,9 @@ import numpy as np
 from dualgap.problems import Formulation, Gram, Point, Unsupported
 from dualgap.problems.compilation import pausing
 from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.units import reduce_in_units
+from dualgap.problems.dual_problem.units import reduce_rescaled
 from dualgap.problems.forms import Claim, FormPoint, Reduction
-from dualgap.problems.validation import check_positive, check_whole, shown
+from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
 from dualgap.solvers.numerics.warm_up import warm_up
 from dualgap.solvers.running.arguments import check_gram, check_pair, starting_points
@@ -93,7 +93,7 @@ def solve(
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     if max_iter is not None:
-        max_iter = check_whole(max_iter, "max_iter", 0)
+        max_iter = check_integer(max_iter, "max_iter", 0)
     check_gram(problem, gram)
     first: Solver | None = solvers[0]
     parts = Parts(problem, starting_points(problem, initial), callback)
@@ -127,7 +127,7 @@ def cpu_seconds(process_cpu: Callable[[], float] = process_time, usage: Any = ge
     return process_cpu() + children.ru_utime + children.ru_stime
 
 
-def taken_apart(point: Any) -> FormPoint:
+def validated(point: Any) -> FormPoint:
     """Return the point in plain arrays, numbers and text; TypeError or ValueError if it is invalid.
 
     Lazy values are computed here, on the solver's time.
@@ -135,11 +135,13 @@ def taken_apart(point: Any) -> FormPoint:
     if type(point) is not FormPoint:  # the fields of a subclass may be properties
         raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
     if not isinstance(point.claim, str) or (claim := str.__str__(point.claim)) not in _CLAIMS:
-        raise ValueError(f"claim: must be one of {', '.join(_CLAIMS)}, got {shown(point.claim)}")
+        raise ValueError(
+            f"claim: must be one of {', '.join(_CLAIMS)}, got {short_repr(point.claim)}"
+        )
     is_count = isinstance(point.iterations, (int, np.integer))
     if not is_count or not 0 <= (iterations := int(point.iterations)) < 2**63:
         raise ValueError(
-            f"iterations: must be a whole number from 0 to 2**63 − 1, got {shown(point.iterations)}"
+            f"iterations: must be a whole number from 0 to 2**63 − 1, got {short_repr(point.iterations)}"
         )
     has_texts = isinstance(point.note, str) and isinstance(point.version, str)
     if not isinstance(point.counters, Mapping) or not has_texts:
@@ -171,7 +173,7 @@ def _floats(values: Any, name: str) -> Vector | None:
         raise TypeError(f"{name}: must be an array of floats, got a masked array")
     array = np.asarray(values)
     if array.dtype.kind not in "bifu":
-        got = shown(values) if array.ndim == 0 else array.dtype  # 0-d: not an array
+        got = short_repr(values) if array.ndim == 0 else array.dtype  # 0-d: not an array
         raise TypeError(f"{name}: must be an array of floats, got {got}")
     return array.astype(np.float64)
 
@@ -292,7 +294,7 @@ class _Run:
 
     def _reduce(self, solver: Solver, start: Point | None, gram: Gram | None) -> tuple[Solver, Any]:
         """Return the solver and its state; raise Unsupported if it cannot solve the problem."""
-        self.reduction = reduce_in_units(self.problem, solver.form, start, gram)
+        self.reduction = reduce_rescaled(self.problem, solver.form, start, gram)
         if refusal := solver.refuses(self.reduction.form):
             raise Unsupported(refusal)
         return solver, self._prepare(solver, self.reduction.form, start, gram)
@@ -351,7 +353,7 @@ class _Run:
             raise TypeError(_NOT_A_GENERATOR.format(type(iterates).__name__))
         with pausing(clock, cpu, thread_cpu) as pauses:
             status, started_at = self._run_until_stopped(iterates, *pauses.clocks), clock()
-        self.latest = taken_apart(solver.finish(state, self.latest))
+        self.latest = validated(solver.finish(state, self.latest))
         self.time_setup += pauses.lost[0] + clock() - started_at
         return self._evaluate_last(status)
 
@@ -385,7 +387,7 @@ class _Run:
                 if end.value is not None:
                     raise TypeError(_NOT_A_GENERATOR.format(type(end.value).__name__)) from None
             if not exhausted:
-                self.latest, self.is_evaluated = taken_apart(point), False
+                self.latest, self.is_evaluated = validated(point), False
             self.time_solve, self.cpu_time = wall() - started_at, cpu() - cpu_started_at
             status = self._stop_reason(exhausted)
             due = self.evaluating and self.time_solve >= self.next_evaluation

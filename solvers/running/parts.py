@@ -81,7 +81,7 @@ class Parts:
         self._record(time, self.iterations + evaluation.iteration, certificates)
 
     def _record(self, time: float, iteration: int, certificates: list[Certificate]) -> None:
-        total = self.problem.summed(certificates)
+        total = self.problem.sum_certificates(certificates)
         evaluation = Evaluation(time, iteration, self.problem, total.point, total)
         self.trace.append(evaluation)
         if self.callback is not None:

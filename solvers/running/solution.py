@@ -23,7 +23,7 @@ from dualgap.problems import (
 from dualgap.problems.answers.diagnosis import Diagnosis, diagnose
 from dualgap.problems.certificates.certificate import WRONG_GAP
 from dualgap.problems.forms import Claim
-from dualgap.problems.html_table import html_table, shown
+from dualgap.problems.html_table import format_number, html_table
 from dualgap.solvers.base import Solver, Status
 
 BACKWARD_ERROR = 1e-12  # relative rounding of a sum of a few thousand products
@@ -249,11 +249,11 @@ class Solution:
         c = self.certificate
         rows = {
             "verdict": f"{self.verdict} (target {self.target_gap:g})",
-            "objective": shown(self.objective, ".10g"),
-            "relative gap": shown(c.relative_gap),
+            "objective": format_number(self.objective, ".10g"),
+            "relative gap": format_number(c.relative_gap),
             "status": f"{self.status} after {self.iterations} iterations",
             "claimed": self.claimed,
-            "seconds": shown(self.time_solve, ".3g"),
+            "seconds": format_number(self.time_solve, ".3g"),
             "reason": self.reason,
             "look at": self.diagnosis.step if self.diagnosis and self._finding() else "",
         }

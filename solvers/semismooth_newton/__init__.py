@@ -41,7 +41,7 @@ from dualgap.solvers.semismooth_newton.storage import LargeEntries, compile_pass
 from dualgap.solvers.smo.duplicates import Merged, merge
 from dualgap.solvers.smo.variables import from_form
 
-_MANY = 5000  # variables; from here on the first pass is in float32
+_MIN_FLOAT32_VARIABLES = 5000  # variables; from here on the first pass is in float32
 _MAX_STALLED_CENTRES = 8  # without halving the violation
 
 
@@ -76,7 +76,7 @@ class SemismoothNewton(Solver):
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
 
-    def suits(self, form: BoxQP) -> Merged | None:
+    def state_if_default(self, form: BoxQP) -> Merged | None:
         """Return the form's variables if the solver is supported and worthwhile, else None.
 
         This takes a small fraction of the time to solve.
@@ -97,19 +97,21 @@ class SemismoothNewton(Solver):
         threads = Threads()
         gram = form.original.form.gram if isinstance(form, Merged) else form.gram
         with Tiles(gram, threads.count) as tiles:
-            yield from threads.one_at_a_time(self._points(form, tiles))
+            yield from threads.with_one_blas_thread(self._points(form, tiles))
 
     def _points(self, problem: BoxQP | Merged, tiles: Tiles) -> Iterator[FormPoint]:
         merged = problem if isinstance(problem, Merged) else merge(from_form(problem))
         v, form = merged.variables, merged.original.form
         largest = float(form.gram.diagonal().max())
         threshold = negligible(merged, largest, self.tolerance)
-        single = self.tolerance >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
+        single = (
+            self.tolerance >= 1e-4 and v.n >= _MIN_FLOAT32_VARIABLES and tiles.precise(np.float32)
+        )
         K = LargeEntries(tiles, v.sample, v.scale, threshold, np.float32 if single else np.float64)
         method = Method(merged, K)
         best, stalled = np.inf, 0
         while True:
-            x, f = merged.spread(method.z), method.scores
+            x, f = merged.expand(method.z), method.scores
             doubled = merged.original.doubled
             Qx = np.concatenate([f, -f]) if doubled else merged.original.multiplier * f
             g = Qx + form.p

@@ -79,6 +79,6 @@ class SMO(Solver):
         """Yield a point every few rounds."""
         limits = self.tolerance, self.gap, int(self.max_iter)
         if is_small(form, self.cache_size):
-            yield from Threads().one_at_a_time(minimise_by_matrix(form, *limits))
+            yield from Threads().with_one_blas_thread(minimise_by_matrix(form, *limits))
         else:
             yield from minimise(form, minimise_by_pairs, *limits, self.cache_size)

@@ -24,10 +24,10 @@ from dualgap.solvers.smo.conditions import (
     slopes,
 )
 from dualgap.solvers.smo.newton import exact_system, newton_step
-from dualgap.solvers.smo.newton.half import HalfMatrix
+from dualgap.solvers.smo.newton.half import PackedTriangle
 from dualgap.solvers.smo.newton.policy import NewtonPolicy
 from dualgap.solvers.smo.pairs import WorkingSet, minimise_by_pairs
-from dualgap.solvers.smo.state import State
+from dualgap.solvers.smo.state import SMOState
 from dualgap.solvers.smo.variables import ONE_SET
 
 # A function (problem, target violation, max_steps) -> (z, number of steps, whether the objective is
@@ -44,7 +44,7 @@ class Active:
     `inner` minimises over a working set; with pair steps, rows may come on demand.
     """
 
-    def __init__(self, state: State, inner: Inner) -> None:
+    def __init__(self, state: SMOState, inner: Inner) -> None:
         self.state, self.inner = state, inner
         start = state.variables.form.start
         self.policy = NewtonPolicy(begun=start is not None and bool(start.any()))
@@ -144,7 +144,7 @@ class Active:
                     state.stuck = state.matrix.in_single and policy.futile > 5
                 case "approximate":
                     self._newton_step(free, in_float64=False)
-                    policy.note_step_on_half(self.relative_gap())
+                    policy.note_approximate_step(self.relative_gap())
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return the worst and random violators, and free variables of the last set.
@@ -174,7 +174,7 @@ class Active:
         state, terms, z = self.state, self.terms.of(chosen), self.z[chosen]
         if self.single_set and self.reads_rows:
             K = self.rows.values
-        elif not state.tiles.quick and self.rows.has_row(chosen).all():
+        elif not state.tiles.is_cheap and self.rows.has_row(chosen).all():
             K = self.rows.block(chosen)
         else:
             members = self.members[chosen]
@@ -202,7 +202,7 @@ class Active:
             if in_float64:
                 product, invert = exact_system(state.matrix, members)
             else:
-                half = HalfMatrix(state.matrix, members, self.half_memory)
+                half = PackedTriangle(state.matrix, members, self.half_memory)
                 self.half_memory, product = half.memory, half.product
                 invert = half.approximate_inverse()
         except LinAlgError:

@@ -22,7 +22,7 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.exponential import exponential
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
-from dualgap.problems.gram.threads import READING, Job
+from dualgap.problems.gram.threads import READ_COST, Job
 from dualgap.problems.gram.tiles import Tile
 from dualgap.problems.kernels import RBF
 from dualgap.solvers.smo.conditions import largest
@@ -121,7 +121,7 @@ class RowCache:
                 K[rows, : rows.stop] = part
                 K[: rows.start, rows] = part[:, : rows.start].T
 
-        self.matrix.tiles.pool.run(gather, (count + 1) // 2, 8 * READING * K.size)
+        self.matrix.tiles.pool.run(gather, (count + 1) // 2, 8 * READ_COST * K.size)
         return K
 
     def fetch(self, chosen: Indices) -> None:
@@ -204,7 +204,7 @@ class RowCache:
             def add(first: int, last: int) -> None:
                 add_rows(sums, self.values, at, weight, np.empty(_SPAN, np.float32), first, last)
 
-        self._compute(new, add, READING * at.size * sums.size)
+        self._compute(new, add, READ_COST * at.size * sums.size)
         if self.twin is not None:
             f += sums[self.twin]
         return cached

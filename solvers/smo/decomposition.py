@@ -16,7 +16,7 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 from dualgap.solvers.smo.active import Active, Inner
 from dualgap.solvers.smo.conditions import free_variables
-from dualgap.solvers.smo.state import State
+from dualgap.solvers.smo.state import SMOState
 
 _ROUNDS_PER_GAP = 3  # rounds between evaluations of the gap, which cost a tenth of a round each
 _FUTILE = 5  # refreshes without halving the violation, after which to continue in float64
@@ -35,16 +35,16 @@ def minimise(
     threads = Threads()
     with Tiles(form.gram, threads.count) as tiles:
         with threads.limited(1):
-            state = State(form, tiles, cache_size, max_iter, gap)
+            state = SMOState(form, tiles, cache_size, max_iter, gap)
             active = Active(state, inner)
         try:
-            yield from threads.one_at_a_time(_points(form, state, active, tol, gap))
+            yield from threads.with_one_blas_thread(_points(form, state, active, tol, gap))
         finally:
             state.leave_rows(active.rows)
 
 
 def _points(
-    form: BoxQP, state: State, active: Active, tol: float, gap: float | None
+    form: BoxQP, state: SMOState, active: Active, tol: float, gap: float | None
 ) -> Iterator[FormPoint]:
     def point(z: Vector, claim: Claim) -> FormPoint:
         each = state.matrix.dtype.itemsize
@@ -55,7 +55,7 @@ def _points(
             "bits": 8 * each,
             "cache_size": 1e-6 * state.room * each,
         }
-        x, note = state.merged.spread(z), NO_MARGIN if state.unbounded else ""
+        x, note = state.merged.expand(z), NO_MARGIN if state.unbounded else ""
         return FormPoint(x, iterations=state.steps, claim=claim, counters=counters, note=note)
 
     for _ in _improvements(state, active, tol, gap):
@@ -64,12 +64,12 @@ def _points(
             z[active.members] = active.z
             yield point(z, "none")
     # if C is huge, the gap may be large although the violation is small
-    x = state.merged.spread(state.z)
+    x = state.merged.expand(state.z)
     solved = state.solved and not state.unbounded and may_claim(form, x, state.relative_gap(), gap)
     yield point(state.z, "optimal" if solved else "stopped")
 
 
-def _improvements(state: State, active: Active, tol: float, gap: float | None) -> Iterator[None]:
+def _improvements(state: SMOState, active: Active, tol: float, gap: float | None) -> Iterator[None]:
     """Run the algorithm to its end, pausing now and then."""
     best, stalled, pausing = np.inf, 0, False
     refreshed, futile = np.inf, 0  # smallest violation after a refresh; refreshes not halving it

@@ -70,7 +70,7 @@ class Merged:
     group: Indices | None
     contradictions: Contradictions | None = None
 
-    def spread(self, z: Vector) -> Vector:
+    def expand(self, z: Vector) -> Vector:
         """Return the form's variables x: the members of each group leave 0 one after the other.
 
         So at most one of them is between 0 and its bound, and none has the opposite sign.
@@ -138,7 +138,7 @@ def merge(v: Variables) -> Merged:
     if v.n <= ONE_SET or open_ended or not plain:
         return Merged(v, v, None)
     rng = np.random.default_rng(0)
-    kind = gram.remembered("kinds", lambda: distinct(gram.X)[1])[v.sample]
+    kind = gram.get_or_compute("kinds", lambda: distinct(gram.X)[1])[v.sample]
     # duplicates are adjacent in this order; each group of them is given a random number
     order = np.lexsort((terms.tube, terms.q, kind))
     keys = np.column_stack([kind, terms.q, terms.tube])[order]

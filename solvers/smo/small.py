@@ -16,9 +16,9 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP, FormPoint
-from dualgap.problems.gram.gram import MOST_KNOWN
+from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
 from dualgap.problems.kernels import Block
-from dualgap.solvers.numerics.claims import FAR, NO_MARGIN, may_claim
+from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
 from dualgap.solvers.smo.pairs import pair_steps
@@ -39,8 +39,8 @@ def is_small(form: BoxQP, cache_size: float | None) -> bool:
     """
     # SMO merges regression's two variables of a sample into one
     n = form.n if form.groups is not None else max(form.gram.n, form.n // 2)
-    max_n = MOST_KNOWN if form.gram.is_known else MAX_SMALL
-    fits_memory = form.gram.is_known or form.gram.fits
+    max_n = MAX_DENSE_SAMPLES if form.gram.is_stored else MAX_SMALL
+    fits_memory = form.gram.is_stored or form.gram.fits
     return n <= max_n and fits_memory and (cache_size is None or 8e-6 * n**2 <= cache_size)
 
 
@@ -77,7 +77,7 @@ def minimise_by_matrix(
         solved = violation <= tol or by_gap
         # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
         # always is
-        finished = by_gap or (solved and (gap_now > FAR or violation > 0.5 * best))
+        finished = by_gap or (solved and (gap_now > MAX_CLAIMED_GAP or violation > 0.5 * best))
         if finished or unbounded or steps >= max_iter or (new_steps == 0 and violation > fine):
             break
         best = min(best, violation)

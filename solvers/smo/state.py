@@ -30,11 +30,11 @@ _MOST_ACTIVE = 4096  # variables that are active at first, if not all are
 _KERNEL_RTOL = 1e-7  # rounding of a kernel value in float32
 _ERROR_SIGMAS = 5.0  # standard deviations that no error is assumed to exceed
 _VALUES_PER_PAUSE = 2**27  # values of K computed in float64 between two pauses
-_UNASKED = 2**26  # bytes allocated without checking the available memory
+_ALLOCATE_UNCHECKED_BYTES = 2**26  # bytes allocated without checking the available memory
 _ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the start
 
 
-class State:
+class SMOState:
     """Variables, point and scores of a box QP.
 
     Attributes
@@ -83,14 +83,14 @@ class State:
         max_values = n**2
         if self.cache_size is not None:
             max_values = int(self.cache_size * 1e6 / each)
-        elif each * max_values > _UNASKED:
+        elif each * max_values > _ALLOCATE_UNCHECKED_BYTES:
             max_values = available() // 2 // each
         self.room = room = max(1, min(n**2, max_values))
         # more become active only when that turns out to be necessary
         initial_size = max(2, min(n, _MOST_ACTIVE, int(room**0.5)))
         self.size = n if n**2 <= min(_ALL_ACTIVE // each, room) else initial_size
         support, f = np.flatnonzero(self.z), np.zeros(n)
-        store = self.variables.form.gram.kept if self.matrix.scale is None else None
+        store = self.variables.form.gram.solver_cache if self.matrix.scale is None else None
         self.row_store: dict[Any, RowCache] = {} if store is None else store
         self.key = self.matrix.dtype.name, self.matrix.sample.tobytes()
         # rows are added during the solve, so no other problem may use them meanwhile

@@ -13,7 +13,7 @@ from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.records import read_outcome
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files import entries
-from dualgap.experiments.workers.isolation import Returned
+from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.machine import cores
 from dualgap.experiments.workers.supervision import Worker
 
@@ -43,7 +43,7 @@ def _here(function, *arguments, solving=None):
     begun, computed = [perf_counter()], process_time()
     content = function(lambda: begun.append(perf_counter()), *arguments)
     took = perf_counter() - begun[:2][-1], 0.0, process_time() - computed
-    return Returned(BytesIO(content), *took, psutil.Process().memory_info().rss)
+    return ChildResult(BytesIO(content), *took, psutil.Process().memory_info().rss)
 
 
 def run_case(case, threads=None, apart=_here):

@@ -11,7 +11,7 @@ import pytest
 from numba.core.event import Listener, install_listener
 
 from dualgap.problems import compilation
-from dualgap.problems.compilation import compiled_apart, compiling, pausing
+from dualgap.problems.compilation import compiling, pausing, separate_compile_cache
 
 FUNCTION = "import numba\n\n@numba.njit(cache=True)\ndef doubled(x):\n    return x + x\n"
 MOVED = b"cproblems.where_it_was\nRows\n."  # the pickle of a class in a module that is not there
@@ -75,7 +75,7 @@ def test_what_is_compiled_apart_is_read_again_there_and_nowhere_else(folder, mon
     assert doubled(2, 4) == 0
     known = sorted(path for path in folder.rglob("*.nb?") if apart not in path.parents)
     for hits in (0, 1):
-        with compiled_apart("theirs.py:Solver"):
+        with separate_compile_cache("theirs.py:Solver"):
             assert doubled(2, 4) == 1  # what is there is read
             assert doubled(2.5, 5.0) == hits
     assert sorted(path for path in folder.rglob("*.nb?") if apart not in path.parents) == known

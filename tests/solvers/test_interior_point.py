@@ -17,7 +17,7 @@ from dualgap.problems import (
 )
 from dualgap.problems.gram.gram import Gram, SignedGram
 from dualgap.solvers import InteriorPoint, Status, solve
-from dualgap.solvers.interior_point import Program
+from dualgap.solvers.interior_point import BoxProgram
 from dualgap.solvers.numerics.claims import NO_MARGIN
 from dualgap.solvers.numerics.shifted import Dense, shifted_gram
 
@@ -30,7 +30,7 @@ STRUCTURED = BINARY | NU
 @pytest.mark.parametrize("name", STRUCTURED)
 def test_a_newton_step_solves_the_system_written_out(name: str) -> None:
     form = reduce(STRUCTURED[name], BoxQP).form
-    program, rng = Program(form), np.random.default_rng(1)
+    program, rng = BoxProgram(form), np.random.default_rng(1)
     point = program.first_point()
     s, z = (10 ** rng.uniform(-2, 2, point.s.shape) for _ in range(2))
     point = point._replace(

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from dualgap.experiments.cases.plan import Case, search_of
+from dualgap.experiments.cases.plan import Case, search_id
 from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.cases.search import PendingCases
 from dualgap.experiments.executors.base import ExecutorError
@@ -127,7 +127,7 @@ class Slots:
                 self._complete.add(name)
             for run_id in [key for key in folder.lines if key not in self._collected]:
                 self._collected.add(run_id)
-                if self._restarted.get(search_of(run_id), -1) < self.jobs[name].sessions:
+                if self._restarted.get(search_id(run_id), -1) < self.jobs[name].sessions:
                     yield folder.outcome(run_id)
 
     def unfinished(self) -> list[str]:

@@ -17,7 +17,7 @@ from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import decades, key, legend, line_styles, panels
 from dualgap.experiments.tables.formats import file_name
-from dualgap.solvers.paths.cross_validation import Bands, summed
+from dualgap.solvers.paths.cross_validation import FoldErrors, summed
 
 _COLUMNS = ["error", "least_error", "most_error"]
 
@@ -52,7 +52,7 @@ class CertifiedErrors(Drawing):
 def mean_errors(folds: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the mean errors over folds, see `CrossValidation.table`."""
     bands = [
-        Bands(np.append(fold["from"], fold["to"].iloc[-1]), fold[_COLUMNS].to_numpy(float).T)
+        FoldErrors(np.append(fold["from"], fold["to"].iloc[-1]), fold[_COLUMNS].to_numpy(float).T)
         for fold in folds
     ]
     return summed(bands, len(bands), rounded=True)

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dualgap.experiments.analysis.profiles import LEAST_GAP
+from dualgap.experiments.analysis.profiles import MIN_PLOTTED_GAP
 from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Curve, Runs, Unit
 from dualgap.experiments.plots.style import (
@@ -51,7 +51,7 @@ class GapAgainstTime(Drawing):
 class GapAgainstRounds(Drawing):
     """Certified relative gap against rounds, for solvers on blocks; one panel per problem."""
 
-    def ready(self, runs: Runs) -> bool:
+    def applies_to(self, runs: Runs) -> bool:
         """Whether some run has rounds, and was evaluated between them."""
         if "rounds" not in runs.table or runs.traces.empty:
             return False
@@ -75,7 +75,7 @@ def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -
     # include all curves and targets, with space for the marks below
     targets = runs.table["target_gap"].dropna().to_numpy(dtype=np.float64)
     heights = np.concatenate([targets, *(curve.gaps for curve in drawn)])
-    low, high = float(heights.min(initial=1.0)), float(heights.max(initial=LEAST_GAP))
+    low, high = float(heights.min(initial=1.0)), float(heights.max(initial=MIN_PLOTTED_GAP))
     axes[0].set_ylim(low / 10, 4 * max(low, high))
     for ax, problem in zip(axes, problems, strict=True):
         _panel(ax, runs, problem, curves[problem], unit)
@@ -92,8 +92,8 @@ def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -
     if lines:
         reached = key(marker="o", color="#555555", **_REACHED)
         keys.append((reached, "first evaluation within the target"))
-    if any((curve.gaps <= LEAST_GAP).any() for curve in drawn):
-        keys.append((key(**_CLIPPED), f"0, or below {LEAST_GAP:g}"))
+    if any((curve.gaps <= MIN_PLOTTED_GAP).any() for curve in drawn):
+        keys.append((key(**_CLIPPED), f"0, or below {MIN_PLOTTED_GAP:g}"))
     legend(figure, keys)
     return figure
 
@@ -106,7 +106,7 @@ def _add_names(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
     space = ax.bbox.height / ax.figure.dpi
     low, high = np.log(ax.get_ylim())
     ends_at = [(np.log(c.gaps[-1]) - low) / (high - low) for c in ends.values()]
-    heights = spread(np.array(ends_at), _SPACING_INCHES / space)
+    heights = spread_out(np.array(ends_at), _SPACING_INCHES / space)
     for curve, y in zip(ends.values(), heights, strict=True):
         line = runs.styles[curve.series]
         mark = line.arguments(linestyle="none", label="_key", clip_on=False, markersize=4)
@@ -127,7 +127,7 @@ def _add_names(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
         )
 
 
-def spread(heights: Vector, distance: float) -> Vector:
+def spread_out(heights: Vector, distance: float) -> Vector:
     """Return increasing `heights` within (0, 1), at least `distance` apart."""
     steps = distance * np.arange(len(heights))
     moved = heights - steps
@@ -150,7 +150,7 @@ def _panel(ax: Axes, runs: Runs, problem: str, curves: Sequence[Curve], unit: Un
             ax.plot(spent, gaps, label=series, **line.arguments(markevery=[-1]))
             reached = np.flatnonzero(gaps <= target)[:1]
             ax.plot(spent[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
-        low = gaps <= LEAST_GAP
+        low = gaps <= MIN_PLOTTED_GAP
         if low.any():
             ax.plot(spent[low], 0.4 * gaps[low], label="_clipped", **_CLIPPED)
     if not curves:

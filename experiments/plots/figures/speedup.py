@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from dualgap.experiments.analysis.times import tried_in_vain
+from dualgap.experiments.analysis.times import missed_target
 from dualgap.experiments.plots.solver_styles import solver_styles
 from dualgap.experiments.plots.style import (
     GREY,
@@ -42,7 +42,7 @@ def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
     targets = list(ratios["target"].unique())
     several = ratios[ratios["kind"] == "ours"]["solver"].nunique() > 1
     drawn = table["kind"].isin(["ours", "peer"] if several else ["peer"])
-    comparable = table["ratio"].notna() | tried_in_vain(table)
+    comparable = table["ratio"].notna() | missed_target(table)
     points = table[table["target"].isin(targets) & drawn & comparable]
     problems = [str(problem) for problem in table["problem"].unique()]
     styles = solver_styles(points["solver"].astype(str))
@@ -65,7 +65,7 @@ def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
             group = group.assign(y=[problems.index(str(p)) + offset for p in group["problem"]])
             line = styles[solver].arguments(linestyle="none")
             ax.plot(group["ratio"].tolist(), group["y"].tolist(), **line)
-            missed = group[tried_in_vain(group) & group["problem"].isin(solved)]["y"].tolist()
+            missed = group[missed_target(group) & group["problem"].isin(solved)]["y"].tolist()
             if missed:  # unclipped lines enter the layout even without points
                 hollow: dict[str, Any] = {**line, **_HOLLOW, "clip_on": False}
                 ax.plot([limits[1]] * len(missed), missed, **hollow)

@@ -17,7 +17,7 @@ from dualgap.experiments.analysis.hosts import split_by_host
 from dualgap.experiments.analysis.noise import MARK, Comparison, without_repeats
 from dualgap.experiments.analysis.profiles import penalty_of, shifted_means
 from dualgap.experiments.analysis.scores import PAR2, SGM10
-from dualgap.experiments.analysis.times import READINGS, labelled, times, tried_in_vain
+from dualgap.experiments.analysis.times import TIME_DEFINITIONS, labelled, missed_target, times
 from dualgap.experiments.files.experiment import purpose
 from dualgap.experiments.records.names import gap_text
 from dualgap.experiments.report.sections import shifted_means_table
@@ -119,7 +119,7 @@ def verified_table(published: RunFolder) -> str:
         table = shifted_means_table(shifted_means(rows, penalty)).markdown()
         parts += [f"Times to a certified relative gap of {gap_text(target)}:", table]
     means = [rows.format(limit=penalty_text) for rows in (SGM10, PAR2)]
-    return "\n\n".join([*parts, " ".join([READINGS["cheapest_setting"], *means])])
+    return "\n\n".join([*parts, " ".join([TIME_DEFINITIONS["cheapest_setting"], *means])])
 
 
 def index_table(results: Path) -> str:
@@ -176,7 +176,7 @@ def performance_table(results: Path) -> str:
     for folder, title in _PERFORMANCE.items():
         rows = _read([results / folder / "benchmark.csv"])
         library = rows["solver"].str.partition(" (")[0]
-        rows = rows.assign(library=library, in_vain=tried_in_vain(rows))
+        rows = rows.assign(library=library, in_vain=missed_target(rows))
         line = {"problems": f"[{title}](results/{folder}/benchmark.md)"}
         for gap in _PERFORMANCE_GAPS:
             at_gap = rows[rows["target"] == gap]

@@ -68,7 +68,7 @@ def _in_folder(folder: Path) -> Iterator[str]:
             yield f"{folder.name}: {name} does not agree with runs.csv"
 
 
-def seal(folder: Path) -> None:
+def write_digests(folder: Path) -> None:
     """Write the digests of all files of a published folder."""
     disk.replace(folder / DIGESTS, (json.dumps(_digests(folder), indent=1) + "\n").encode())
 

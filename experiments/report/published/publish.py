@@ -30,7 +30,7 @@ from dualgap.experiments.report.published.documents import (
     rewrite_documents,
     verified_table,
 )
-from dualgap.experiments.report.published.outdated import outdated, seal, seal_faults
+from dualgap.experiments.report.published.outdated import outdated, seal_faults, write_digests
 from dualgap.experiments.store.manifest import NAME, StoreError, write_manifest
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_name
@@ -107,7 +107,7 @@ def _write_derived(folder: Path) -> Path:
             (folder / name).write_text(text)
     for page in filter(Path.is_file, map(folder.joinpath, TABLES)):
         page.write_text(_page(page.read_text(), published))
-    seal(folder)
+    write_digests(folder)
     return folder
 
 

@@ -43,7 +43,7 @@ ACCURATE_GAP = 1e-9  # relative gap below which no better point or multipliers a
 
 
 @dataclass(frozen=True, eq=False)
-class Program(QPArrays):
+class ConvexProgram(QPArrays):
     """A convex QP with proven bounds on its optimum."""
 
     @cached_property
@@ -208,7 +208,7 @@ class Program(QPArrays):
             square = r * r / (2 * np.where(curved, self.curvature, 1.0)) - r * offset
         return np.fmin(linear, np.where(curved, square.high, inf))
 
-    def without_far_bounds(self, x: Vector) -> Program | None:
+    def without_far_bounds(self, x: Vector) -> ConvexProgram | None:
         """Return the relaxation without bounds more than 1000 max|xⱼ| from `x` (n,); None if the same.
 
         Only variables without proven curvature are affected: there the rounding of r costs the distance
@@ -325,7 +325,7 @@ class Program(QPArrays):
         return ball is not None and float((ball * self.q).sum().high) < 0
 
 
-def _multipliers_of(solution: Any, program: Program) -> tuple[Vector, Vector]:
+def _multipliers_of(solution: Any, program: ConvexProgram) -> tuple[Vector, Vector]:
     """Return y and z from SciPy's solution of a linear program."""
     y = -solution.eqlin.marginals if program.b.size else np.zeros(0)
     z = -solution.ineqlin.marginals if program.h.size else np.zeros(0)

@@ -9,9 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualgap.problems.certificates.certificate import Bounds, Certificate, assembled
+from dualgap.problems.certificates.certificate import Bounds, Certificate, make_certificate
 from dualgap.problems.certificates.quadratic.arrays import Normalised
-from dualgap.problems.certificates.quadratic.convex_qp import ACCURATE_GAP, PerturbedSides, Program
+from dualgap.problems.certificates.quadratic.convex_qp import (
+    ACCURATE_GAP,
+    ConvexProgram,
+    PerturbedSides,
+)
 from dualgap.problems.certificates.quadratic.eigenvalues import NotConvex
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
@@ -34,7 +38,7 @@ _UNBOUNDED = Certificate(
 )
 
 
-def without_point(program: Program, reason: str) -> Certificate:
+def without_point(program: ConvexProgram, reason: str) -> Certificate:
     """Return the certificate without an answer: it may still prove that there is no optimum."""
     program = program.normalised.program
     if program.is_infeasible:
@@ -44,7 +48,7 @@ def without_point(program: Program, reason: str) -> Certificate:
     return _UNBOUNDED if unbounded else Certificate(reason=reason)
 
 
-def qp_bounds(program: Program, x: Vector, multipliers: Multipliers | None) -> Certificate:
+def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None) -> Certificate:
     """Return the certificate of an answer `x` (n,), with its multipliers if they are given.
 
     If these give a wide gap, multipliers derived from x are tried too; the best bounds count.
@@ -63,7 +67,7 @@ def qp_bounds(program: Program, x: Vector, multipliers: Multipliers | None) -> C
     return replace(c, primal_residual=violation, reason="; ".join(reasons))
 
 
-def _with_row_multipliers(program: Program, bounded: Program, point: Point) -> Point:
+def _with_row_multipliers(program: ConvexProgram, bounded: ConvexProgram, point: Point) -> Point:
     """Return the point with z of the rows that became bounds, taken from the remaining gradient."""
     assert point.alpha is not None
     assert point.w is not None
@@ -79,7 +83,7 @@ def _with_row_multipliers(program: Program, bounded: Program, point: Point) -> P
     return replace(point, w=np.concatenate([z, y]))
 
 
-def _in_original_units(c: Certificate, scaled: Normalised[Program], x: Vector) -> Certificate:
+def _in_original_units(c: Certificate, scaled: Normalised[ConvexProgram], x: Vector) -> Certificate:
     """Return a certificate of a normalised program in the units of the original and its `x` (n,)."""
     lower = scaled.original_value(c.dual_objective, -inf)
     upper = scaled.original_value(c.primal_objective, inf)
@@ -104,7 +108,7 @@ def _in_original_units(c: Certificate, scaled: Normalised[Program], x: Vector) -
 
 
 def _bounds(
-    program: Program, x: Vector, multipliers: Multipliers | None, violation: float
+    program: ConvexProgram, x: Vector, multipliers: Multipliers | None, violation: float
 ) -> Certificate:
     """Return the certificate of `x` for a normalised program; `violation` is quoted in its reason."""
     try:
@@ -131,7 +135,7 @@ def _bounds(
         if np.isnan(lower) and program.curvature.min() < 0
         else "",
     ]
-    return assembled(
+    return make_certificate(
         Bounds(lower, upper, 0.0, proven=True),
         gap_scale,
         projection_distance=float(np.linalg.norm(point - x)),
@@ -143,7 +147,7 @@ def _bounds(
 
 
 def _nearby(
-    program: Program, x: Vector, value: float, best: _LowerBound, gap_scale: float
+    program: ConvexProgram, x: Vector, value: float, best: _LowerBound, gap_scale: float
 ) -> Certificate | None:
     """Return bounds for the sides perturbed so that `x` (n,) is feasible; None if there are none.
 
@@ -153,7 +157,7 @@ def _nearby(
     below = _best_lower(program, x, (best.y, best.z), value, gap_scale, sides)
     if not np.isfinite([sides.backward_error, below.bound, value]).all():
         return None
-    return assembled(
+    return make_certificate(
         Bounds(below.bound, value, 0.0, proven=True),
         gap_scale,
         backward_error=sides.backward_error,
@@ -163,7 +167,7 @@ def _nearby(
 
 
 def _best_lower(
-    program: Program,
+    program: ConvexProgram,
     x: Vector,
     multipliers: Multipliers | None,
     upper: float,
@@ -197,7 +201,7 @@ class _LowerBound(NamedTuple):
 
 
 def _multipliers(
-    program: Program, x: Vector, first: Multipliers | None
+    program: ConvexProgram, x: Vector, first: Multipliers | None
 ) -> Iterator[tuple[str, Vector, Vector]]:
     """Yield the given multipliers, then those by least squares and by a linear program."""
     if first is not None:
@@ -209,7 +213,7 @@ def _multipliers(
 
 
 def _lower_bounds(
-    program: Program, x: Vector, y: Vector, z: Vector, sides: PerturbedSides | None
+    program: ConvexProgram, x: Vector, y: Vector, z: Vector, sides: PerturbedSides | None
 ) -> Iterator[float]:
     """Yield lower bounds from the same multipliers: at x, at a better x̄, and without far bounds."""
     yield program.lower(x, y, z, sides)
@@ -219,7 +223,7 @@ def _lower_bounds(
         yield relaxed.lower(x, y, z, sides)
 
 
-def _gap_scale(program: Program, x: Vector) -> float:
+def _gap_scale(program: ConvexProgram, x: Vector) -> float:
     """Return the gap scale: Σ|terms| of f at `x` (n,), or if larger a magnitude of f from the data.
 
     The latter matters if all terms vanish: the smaller of |q|l and ½Pl² over the smallest
@@ -240,7 +244,7 @@ def _gap_scale(program: Program, x: Vector) -> float:
     return max(terms, size) if np.isfinite(terms) else size
 
 
-def _violation(program: Program, x: Vector) -> float:
+def _violation(program: ConvexProgram, x: Vector) -> float:
     """Return the largest violation of a constraint at `x`."""
     parts = (
         np.abs(program.A @ x - program.b),

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Matrix, Vector, check_samples, check_targets
 from dualgap.problems.datasets.steps import by_density, pad_features
 from dualgap.problems.labels import is_word_missing
-from dualgap.problems.validation import DAMAGE, decode_text
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _USE_TABLE_FILE = "`table_file` reads it, with target: <the column of labels or targets>"
@@ -114,7 +114,7 @@ def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Ma
     try:
         with _open(path) as stream:
             X, y = parse_libsvm(stream, zero_based)
-    except (*DAMAGE, ValueError) as error:
+    except (*CORRUPT_FILE_ERRORS, ValueError) as error:
         raise ValueError(f"{path}{_first_fault(path, zero_based) or f': {error}'}") from error
     if y.size == 0:
         raise ValueError(f"{path}: is empty, it has no samples")
@@ -127,7 +127,10 @@ def check_text(path: Path) -> None:
     """Raise ValueError if compressed text unpacks to more than its size allows."""
     unpacked, limit = 0, _unpacked_limit(path)
     if file_extensions(path)[1]:
-        with suppress(*DAMAGE), _open(path) as stream:  # parsing reports corrupt archives
+        with (
+            suppress(*CORRUPT_FILE_ERRORS),
+            _open(path) as stream,
+        ):  # parsing reports corrupt archives
             while unpacked <= limit and (block := stream.read(2**20)):
                 unpacked += len(block)
         _check_unpacked(path, unpacked, "decompress it first: plain text has no limit")
@@ -169,7 +172,7 @@ def _first_fault(path: Path, zero_based: bool) -> str:
                     return f", line 1: {other}"
                 if fault := line_fault(line, zero_based):
                     return f", line {number}: {fault}"
-    except DAMAGE as error:
+    except CORRUPT_FILE_ERRORS as error:
         return (
             f": the archive is truncated or damaged after line {number} ({error}); get a fresh copy"
         )
@@ -245,7 +248,7 @@ def _read_npz(path: Path) -> dict[str, Any]:
                 }
                 if {*_CSR} <= arrays.keys() and "X" not in arrays:  # written by scipy or dualgap
                     arrays["X"] = _csr(arrays)
-    except (*DAMAGE, ValueError) as error:
+    except (*CORRUPT_FILE_ERRORS, ValueError) as error:
         hint = "; save numbers, and labels as y.astype(str)" if "pickle" in str(error) else ""
         raise ValueError(f"{path}: is not a complete .npz archive ({error}){hint}") from error
     _check_unpacked(path, unpacked, "save it with numpy.savez, which does not compress")

@@ -23,7 +23,7 @@ from dualgap.problems.datasets.source import Raw
 from dualgap.problems.datasets.steps import by_density
 from dualgap.problems.labels import as_numbers
 from dualgap.problems.registry import unknown
-from dualgap.problems.validation import DAMAGE, shown
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS, short_repr
 
 RowName = Callable[[int], str]
 _SEPARATORS = (",", ";", "\t", "|", " ")  # tried on the first lines to detect a wrong `sep`
@@ -47,7 +47,7 @@ def read_table(
         raise ValueError(f"sep, decimal, header: are only for CSV, not for {path}; leave them out")
     try:
         return reader(path) if reader else _read_csv(path, sep, decimal, header)
-    except (*DAMAGE, ValueError) as error:
+    except (*CORRUPT_FILE_ERRORS, ValueError) as error:
         raise ValueError(f"{path}: cannot be read as a table: {error}") from error
 
 
@@ -131,8 +131,8 @@ def _records(text: str, sep: str) -> Iterator[tuple[int, str, int]]:
             start = reader.line_num
     except csv.Error as error:  # also a cell that is too long, as it continues after the mark
         raise ValueError(
-            f"line {start + 1}: has an unclosed quotation mark: {shown(lines[start])}; remove it, or "
-            "double it if it is part of the text"
+            f"line {start + 1}: has an unclosed quotation mark: {short_repr(lines[start])}; remove it, "
+            "or double it if it is part of the text"
         ) from error
 
 
@@ -269,7 +269,7 @@ def feature_matrix(features: Any, subject: str, row_name: RowName = "row {}".for
         cells = features.iloc[:, text[0]].astype(str).tolist()
         odd = (i for i, cell in enumerate(cells) if as_numbers([cell]) is None or "−" in cell)
         row = next(odd, 0)
-        first = f"; {row_name(row)} has {shown(cells[row])}"
+        first = f"; {row_name(row)} has {short_repr(cells[row])}"
     raise ValueError(
         f"{subject} are features and must be numbers; these are not: {names}{first} (leave "
         "them out with drop, or encode categories by pandas.get_dummies)"

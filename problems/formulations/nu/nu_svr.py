@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.box_gap import middle
-from dualgap.problems.certificates.certificate import Certificate, assembled
+from dualgap.problems.certificates.certificate import Certificate, make_certificate
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.offsets import best_offsets
 from dualgap.problems.forms import BoxQP, Point, Reduction
@@ -112,4 +112,4 @@ class NuSVR(Formulation):
         """Return bounds; if all targets are equal the optimum is 0, and the gap relative to them."""
         certificate = super().bounds(point)
         scale = 0.0 if np.ptp(self.y) else float(self.weight @ np.abs(self.y) or self.weight.sum())
-        return assembled(certificate.bounds, scale, certificate)
+        return make_certificate(certificate.bounds, scale, certificate)

@@ -166,7 +166,7 @@ class Program(Solver):
         """Yield empty points while the program runs; RuntimeError if it writes too much."""
         run.child = Child(run.command_line(self.command), run.folder, self.disk_limit)
         try:
-            while not run.child.ended(_POLL_INTERVAL_S):
+            while not run.child.wait_for_end(_POLL_INTERVAL_S):
                 yield FormPoint(None)
         except BaseException:  # its answer is no longer needed
             run.close()
@@ -245,7 +245,9 @@ class Run:
         child = Child(command_line, self.folder, self.solver.disk_limit)
         deadline = perf_counter() + _UNTIMED_LIMIT_S
         try:
-            while not (finished := child.ended(_POLL_INTERVAL_S)) and perf_counter() < deadline:
+            while (
+                not (finished := child.wait_for_end(_POLL_INTERVAL_S)) and perf_counter() < deadline
+            ):
                 pass
             return child if finished else None
         except RuntimeError:

@@ -85,7 +85,7 @@ class Child:
             while block := os.read(self._process.stdout.fileno(), _OUTPUT_BYTES):
                 self._printed = (self._printed + block)[-_OUTPUT_BYTES:]
 
-    def ended(self, seconds: float) -> bool:
+    def wait_for_end(self, seconds: float) -> bool:
         """Whether it ends within the given seconds; RuntimeError if it has written too much."""
         self._waiting.join(seconds)
         if self._waiting.is_alive():

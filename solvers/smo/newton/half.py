@@ -22,7 +22,7 @@ _ROW_GROUP = 4  # rows that a product reads together
 _MAX_LANDMARKS = 1024  # columns of K in the approximate inverse
 
 
-class HalfMatrix:
+class PackedTriangle:
     """The lower triangle of K among some variables, in strips of columns, each from its diagonal down.
 
     Values K[i, j]/√(K[i, i]·K[j, j]) are stored as 16-bit integers in units of 1/32767: touching fresh

@@ -124,7 +124,7 @@ class NewtonPolicy:
         if self.refining and np.array_equal(free, self.free_before):
             self.refine_in = np.inf
 
-    def note_step_on_half(self, gap: float) -> None:
+    def note_approximate_step(self, gap: float) -> None:
         """Record the gap after an approximate step; if rounds were faster, wait longer for the next."""
         speed = np.log(max(1.0, self.gap / max(gap, _MIN_GAP))) / self.step_cost
         if speed < 0.7 * self.speed or gap >= self.gap:

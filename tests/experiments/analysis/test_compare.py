@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from tests.experiments.rows import repeated, stored
 
-from dualgap.experiments.analysis.compare import regressed, set_side_by_side
+from dualgap.experiments.analysis.compare import compare_results, regressed
 from dualgap.experiments.cases.records import COLUMNS
 from dualgap.experiments.tables.comparison import to_terminal
 
@@ -23,7 +23,7 @@ def runs(problem="p", solver="smo", times=QUIET, **changes):
 
 def changes(first, second):
     """Return the changes between two lists of rows."""
-    return set_side_by_side(*(pd.DataFrame(rows, columns=COLUMNS) for rows in (first, second)))
+    return compare_results(*(pd.DataFrame(rows, columns=COLUMNS) for rows in (first, second)))
 
 
 def only(first, second):

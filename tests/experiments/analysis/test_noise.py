@@ -90,7 +90,7 @@ def test_two_repetitions_have_no_interval(count):
     found = compare([([2.0] * count, [1.0] * count)])
     assert np.isnan([found.low, found.high]).all()
     assert (found.ratio, found.within_noise) == (2.0, False)
-    assert (found.factor, found.spread) == ("2×", "")
+    assert (found.factor, found.interval_text) == ("2×", "")
 
 
 @pytest.mark.parametrize("times", [[], [0.0, 1.0, 1.0]])
@@ -100,8 +100,11 @@ def test_times_that_cannot_be_compared_have_no_ratio(times):
 
 def test_ratios_are_told_with_as_many_digits_as_they_have():
     shown = [Comparison(1.041, 0.97, 1.114, within_noise=True), Comparison(123.4, 119.6, 130)]
-    assert [c.factor + c.spread for c in shown] == ["1.04× [0.97, 1.11] ~", "123× [120, 130]"]
-    assert Comparison(0.0123, 0.01, 0.02).spread == " [0.01, 0.02]"
+    assert [c.factor + c.interval_text for c in shown] == [
+        "1.04× [0.97, 1.11] ~",
+        "123× [120, 130]",
+    ]
+    assert Comparison(0.0123, 0.01, 0.02).interval_text == " [0.01, 0.02]"
     assert [Comparison(r).factor for r in (0.5, 1.0, 9.94, 9.96)] == ["0.5×", "1×", "9.9×", "10×"]
 
 

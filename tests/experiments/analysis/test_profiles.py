@@ -6,9 +6,9 @@ import pytest
 from tests.experiments.rows import crashed, run, stored
 
 from dualgap.experiments.analysis.profiles import (
-    LEAST_GAP,
+    MIN_PLOTTED_GAP,
     data_profile,
-    partly_asked,
+    partial_coverage_text,
     penalty_of,
     performance_profile,
     quality_profile,
@@ -72,9 +72,9 @@ def test_a_pair_that_was_not_run_is_not_charged_and_not_compared():
     )
     assert means.loc["c", "par2"] == 40
     assert np.isnan(means.loc["c", "ratio"])  # it shares no problem with the first one
-    said = partly_asked(table(rows))
+    said = partial_coverage_text(table(rows))
     assert "a 2 of 3, b 1 of 3, c 1 of 3" in said
-    assert partly_asked(table(rows[:1])) == ""
+    assert partial_coverage_text(table(rows[:1])) == ""
 
 
 def test_a_share_is_of_the_problems_that_were_run():
@@ -110,5 +110,5 @@ def test_a_quality_profile_has_the_last_gap_of_the_most_accurate_setting_and_fai
     rows += [run("q", "libsvm", relative_gap=NAN, verdict="infeasible")]
     profile = quality_profile(load_results(stored(tmp_path / "r", rows)))
     assert [profile["smo"][0][1], profile["smo"][1].max()] == [1e-8, 0.5]
-    assert profile["libsvm"][0][:2].tolist() == [LEAST_GAP, 1e-3]
+    assert profile["libsvm"][0][:2].tolist() == [MIN_PLOTTED_GAP, 1e-3]
     assert profile["libsvm"][1].tolist() == [0.5, 1.0, 1.0]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dualgap.experiments.analysis.rates import approach, fitted
+from dualgap.experiments.analysis.rates import approach, fit_rate
 from dualgap.experiments.cases.description import describe_optimum
 from dualgap.problems import HingeERM
 from dualgap.problems.datasets import TwoGaussians
@@ -25,7 +25,7 @@ K = np.unique(np.geomspace(1, 1000, 40).astype(int)).astype(float)
 )
 def test_the_order_and_the_rate_are_those_of_the_distances(order, distances, value):
     noisy = distances * np.exp(0.1 * np.random.default_rng(0).standard_normal(K.size))
-    rate = fitted(K, noisy, resolution=0.0)
+    rate = fit_rate(K, noisy, resolution=0.0)
     assert rate.order == order
     assert rate.low < value < rate.high
     assert abs(rate.value - value) < 0.1 * abs(value)
@@ -33,8 +33,8 @@ def test_the_order_and_the_rate_are_those_of_the_distances(order, distances, val
 
 def test_a_jump_to_the_optimum_is_finite_and_few_evaluations_have_no_rate():
     distances = np.array([1.0, 0.5, 0.2, 0.0, 0.0])
-    assert fitted(np.arange(10.0, 15.0), distances, 1e-12)[:2] == ("finite", 13.0)
-    assert fitted(10 ** np.arange(1.0, 6.0), distances, 1e-12)[:2] == ("", 1e4)
+    assert fit_rate(np.arange(10.0, 15.0), distances, 1e-12)[:2] == ("finite", 13.0)
+    assert fit_rate(10 ** np.arange(1.0, 6.0), distances, 1e-12)[:2] == ("", 1e4)
 
 
 @pytest.mark.parametrize("variant", FOLLOWING_THEORY)

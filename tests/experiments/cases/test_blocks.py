@@ -9,7 +9,7 @@ from tests.experiments.functions import posing, run_case
 
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.records.columns import COLUMNS, COUNTED
-from dualgap.experiments.workers.isolation import call_in_copy
+from dualgap.experiments.workers.isolation import call_in_fork
 from dualgap.problems import SVRPrimal, certify
 from dualgap.problems.datasets import open_blocks
 from dualgap.solvers import solve
@@ -53,7 +53,7 @@ def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files,
     case = planned(files)[0]
 
     def changed(function, *arguments, **named):
-        returned = call_in_copy(function, *arguments, **named)
+        returned = call_in_fork(function, *arguments, **named)
         path = tmp_path / "data" / "1.parquet"
         frame = pd.read_parquet(path)
         frame.loc[7, "a"] += 1e-9

@@ -141,7 +141,7 @@ def test_what_forks_while_the_processes_are_listed_is_killed(tmp_path):
     for i in range(60):
         (folder := tmp_path / f"{i}").mkdir()
         child = Child(words, folder, 1e8)
-        while not child.ended(1.0):
+        while not child.wait_for_end(1.0):
             pass
         child.end()
         assert left(folder)[0] == []

@@ -13,7 +13,7 @@ from tests.experiments.functions import posing, run_case
 
 from dualgap.experiments.cases import solving
 from dualgap.experiments.records.columns import COLUMNS
-from dualgap.experiments.workers.isolation import Returned
+from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.problems import RBF, SoftMarginDual
 from dualgap.problems.datasets import load
 from dualgap.solvers import SMO, solve
@@ -203,7 +203,7 @@ def test_what_its_time_does_not_show_is_in_the_reason(case_of, monkeypatch):
         monkeypatch.setattr(solving, "solve", lambda *a, **k: replace(solve(*a, **k), **times))
 
         def apart(function, *arguments, **_):
-            return Returned(BytesIO(function(lambda: None, *arguments)), took, 0.0, used)
+            return ChildResult(BytesIO(function(lambda: None, *arguments)), took, 0.0, used)
 
         return run_case(case_of(), threads=2, apart=apart).record["reason"]
 

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.experiments.functions import posing, run_case
 
-from dualgap.experiments.cases.plan import search_of
+from dualgap.experiments.cases.plan import search_id
 from dualgap.experiments.cases.search import (
     PendingCases,
     case_at_step,
     is_followed,
     is_over,
-    next_of,
+    next_step,
 )
 from dualgap.experiments.files.experiment import ConfigError
 from dualgap.experiments.files.schema import experiment_schema
@@ -72,7 +72,7 @@ def test_a_search_ends_at_the_target_when_it_stalls_or_when_a_run_does_not_finis
 def searched(gap_of, least=1e-9, time_of=lambda number: 1.0):
     """Return the numbers that a search takes, in its order, where `gap_of` tells the gap of each."""
     known, order = {}, []
-    while (number := next_of("a-00", known)) is not None:
+    while (number := next_step("a-00", known)) is not None:
         gap = gap_of(number)
         status = "finished" if gap is not None else "time_limit"
         known[f"a-{number:02}"] = record(gap or NAN, time_of(number)) | {
@@ -155,7 +155,7 @@ def test_a_run_that_gains_nothing_in_far_more_time_is_the_last():
 def test_a_search_without_its_first_run_begins_with_it():
     found = search("a", *records([1e-1, 1e-2]))
     del found["a-00"]
-    assert next_of("a-00", found) == 0
+    assert next_step("a-00", found) == 0
 
 
 def test_each_step_is_a_half_decade_tighter_and_of_one_search(planned):
@@ -165,7 +165,7 @@ def test_each_step_is_a_half_decade_tighter_and_of_one_search(planned):
     assert [case.solver.settings["tol"] for case in steps] == [1.0, 0.32, 0.1, 0.032, 0.01]
     assert steps[0] == first
     assert len({case.run_id for case in steps}) == 5
-    assert {search_of(case.run_id) for case in steps} == {search_of(first.run_id)}
+    assert {search_id(case.run_id) for case in steps} == {search_id(first.run_id)}
     assert [case_at_step(epochs, i).solver.settings["epochs"] for i in range(4)] == [1, 3, 10, 32]
 
 
@@ -176,7 +176,7 @@ def test_what_remains_follows_from_the_records_alone(planned):
     known = {case.run_id: record(1e-1) for case in first}
     second = list(PendingCases(cases, known))
     assert [case.run_id[-3:] for case in second] == ["-04"] * len(first)
-    known |= {f"{search_of(second[0].run_id)}-01": record(1e-9)}
+    known |= {f"{search_id(second[0].run_id)}-01": record(1e-9)}
     assert [case.run_id[-5:] for case in PendingCases(cases, known)][-1] == ".1-01"
 
 
@@ -186,7 +186,7 @@ def test_what_follows_a_run_comes_next(planned):
     begun = next(waiting)
     assert len(waiting) == len(cases) - 1
     assert waiting.follow(record(1e-1) | {"run_id": begun.run_id}) == 1
-    assert next(waiting).run_id == f"{search_of(begun.run_id)}-04"
+    assert next(waiting).run_id == f"{search_id(begun.run_id)}-04"
 
 
 def test_only_the_last_run_of_a_search_says_how_it_ended():
@@ -197,21 +197,23 @@ def test_only_the_last_run_of_a_search_says_how_it_ended():
 def test_later_repetitions_repeat_the_cheapest_runs_that_reached_a_target():
     gaps_and_times = [(1.0, 1.0), (1e-3, 3.0), (1e-4, 2.0), (1e-5, 4.0), (1e-6, 5.0)]
     known = search("a", *(record(gap, time) for gap, time in gaps_and_times))
-    assert next_of("a.1-00", search("a", record(1.0))) == 0, "the first search is not over"
-    assert next_of("a.1-00", known) == next_of("a.1a-00", known) == 2
+    assert next_step("a.1-00", search("a", record(1.0))) == 0, "the first search is not over"
+    assert next_step("a.1-00", known) == next_step("a.1a-00", known) == 2
     known |= {"a.1-02": record(1e-4), "a.1a-02": record(1e-4)}
-    assert next_of("a.1a-00", known) is None, "an A/A pair is of one run"
-    assert next_of("a.1-00", known) == 4
-    assert next_of("a.1-00", known | {"a.1-04": record(1e-6)}) is None
-    assert next_of("a.1-00", known | {"a.1-04": record(2e-6)}) == 5, "chance let it miss the target"
+    assert next_step("a.1a-00", known) is None, "an A/A pair is of one run"
+    assert next_step("a.1-00", known) == 4
+    assert next_step("a.1-00", known | {"a.1-04": record(1e-6)}) is None
+    assert next_step("a.1-00", known | {"a.1-04": record(2e-6)}) == 5, (
+        "chance let it miss the target"
+    )
 
 
 def test_later_repetitions_of_a_search_in_vain_end_with_what_it_reached():
     known = search("a", record(1e-3), *[record(8e-4)] * 5)
-    assert next_of("a-00", known) is None
-    assert next_of("a.0a-00", known) == 0
-    assert next_of("a.0a-00", known | {"a.0a-00": record(1e-3)}) is None
-    assert next_of("a.0a-00", search("a", *[record(1.0)] * 5)) is None
+    assert next_step("a-00", known) is None
+    assert next_step("a.0a-00", known) == 0
+    assert next_step("a.0a-00", known | {"a.0a-00": record(1e-3)}) is None
+    assert next_step("a.0a-00", search("a", *[record(1.0)] * 5)) is None
 
 
 @pytest.mark.parametrize("other", [{"source": "x recovered from w"}, {"epochs": 3}])
@@ -220,7 +222,7 @@ def test_runs_that_are_compared_by_another_bound_are_chosen_by_their_primal_obje
     found = [record(1e-2, **other) | {"primal_objective": primal} for primal in primals]
     known = search("a", *found, record(1e-6, **other))
     repeated = []
-    while (number := next_of("a.1-00", known)) is not None:
+    while (number := next_step("a.1-00", known)) is not None:
         repeated.append(number)
         known[f"a.1-{number:02}"] = record(1e-2, **other)
     assert repeated == [1, 2, 3, 4]

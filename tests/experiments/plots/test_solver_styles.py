@@ -3,7 +3,7 @@
 import numpy as np
 
 from dualgap.experiments.plots.solver_styles import solver_styles
-from dualgap.experiments.plots.style import BLUE, LOOKS
+from dualgap.experiments.plots.style import BLUE, N_DISTINCT_STYLES
 from dualgap.solvers import all_solvers
 
 COMPARED = ("smo", "libsvm", "dual_coordinate_descent", "liblinear", "cvxopt_qp")
@@ -23,7 +23,7 @@ def drawn(count):
 
 def test_no_two_series_look_alike_whatever_a_new_solver_is_called():
     assert all(len(looks([*SERIES, name])) == len(SERIES) + 1 for name in drawn(200))
-    assert len(looks(drawn(LOOKS))) == LOOKS
+    assert len(looks(drawn(N_DISTINCT_STYLES))) == N_DISTINCT_STYLES
 
 
 def test_solvers_that_are_often_compared_look_the_same_in_every_company():

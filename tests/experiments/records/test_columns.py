@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from dualgap.experiments.records.columns import csv_of
+from dualgap.experiments.records.columns import to_csv_bytes
 
 
 def test_whole_numbers_have_no_point_and_those_beyond_64_bits_are_written_too():
     for largest, written in ((5.0, "5"), (2.0**63, "9.223372036854776e+18"), (1e300, "1e+300")):
         table = pd.DataFrame({"iterations": [1.0, largest]})
-        assert csv_of(table, "runs.csv").decode().split()[-1] == written
+        assert to_csv_bytes(table, "runs.csv").decode().split()[-1] == written

@@ -21,7 +21,7 @@ from dualgap.experiments.cases.records import failed
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.folder import Store, write_tables
-from dualgap.experiments.store.manifest import Growth, StoreError
+from dualgap.experiments.store.manifest import ResumePolicy, StoreError
 from dualgap.experiments.store.reading import RunFolder, load_answer, load_model
 from dualgap.experiments.tables.summary import summarise, to_markdown
 from dualgap.problems import RBF
@@ -218,7 +218,7 @@ def test_resuming_something_else_is_refused_unless_forced(folder, ids, kind):
         Store.open(folder, TEXT, ids, resume=True)
     assert "--force" in str(refusal.value)
     assert path.read_bytes() == changed
-    Store.open(folder, TEXT, ids, resume=True, policy=Growth(force=True)).close()
+    Store.open(folder, TEXT, ids, resume=True, policy=ResumePolicy(force=True)).close()
     told_now = json.loads(path.read_text())
     assert told_now[key] == manifest[key]
     assert re.search(told, told_now["earlier"][0]["differs"][0])
@@ -226,7 +226,7 @@ def test_resuming_something_else_is_refused_unless_forced(folder, ids, kind):
 
 
 def test_runs_that_are_planned_no_longer_are_not_in_the_tables(folder, ids):
-    Store.open(folder, TEXT, ids[2:], resume=True, policy=Growth(force=True)).close()
+    Store.open(folder, TEXT, ids[2:], resume=True, policy=ResumePolicy(force=True)).close()
     assert load_results(folder)["run_id"].tolist() == ids[2:]
     assert set(load_traces(folder)["run_id"]) <= set(ids[2:])
 

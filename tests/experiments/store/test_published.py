@@ -11,7 +11,7 @@ from tests.experiments.functions import posing
 from dualgap.experiments import load_results
 from dualgap.experiments.records.columns import COLUMNS, RESULTS
 from dualgap.experiments.store.folder import Store
-from dualgap.experiments.store.manifest import Growth, StoreError
+from dualgap.experiments.store.manifest import ResumePolicy, StoreError
 from dualgap.experiments.store.reading import RunFolder
 
 
@@ -72,7 +72,7 @@ def test_a_folder_of_an_older_schema_is_left_alone_and_says_what_reads_it(tmp_pa
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     told = r"schema 1, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
     opened = partial(
-        Store.open, text="name: old", run_ids=[], resume=True, policy=Growth(force=True)
+        Store.open, text="name: old", run_ids=[], resume=True, policy=ResumePolicy(force=True)
     )
     for use in (load_results, opened):
         with pytest.raises(StoreError, match=told):

@@ -7,7 +7,7 @@ import pytest
 from tests.experiments.rows import posed
 from tests.experiments.tables.conftest import times
 
-from dualgap.experiments.analysis.noise import FEWEST
+from dualgap.experiments.analysis.noise import MIN_REPETITIONS
 from dualgap.experiments.store.reading import load_results
 from dualgap.experiments.tables.chosen import paper_table
 from dualgap.experiments.tables.summary import summarise, to_markdown
@@ -49,7 +49,7 @@ def test_the_caption_names_target_machine_and_repetitions(results):
         (
             [("smo", FAST[:2]), ("sgd", SLOW[:2])],
             set(),
-            f"(fewer than {FEWEST} runs): none is bold",
+            f"(fewer than {MIN_REPETITIONS} runs): none is bold",
         ),
         ([("smo", FAST)], set(), "medians of 3 runs"),
         ([("smo", FAST), ("libsvm", OFF)], {"smo"}, "Bold"),

@@ -83,12 +83,12 @@ def test_csv_has_every_digit_and_leaves_out_what_is_no_number():
 
 
 COLUMNS = {
-    "problem": Column("problem", side="words"),
+    "problem": Column("problem", align="words"),
     "difference": Column("worst difference"),
     "time": Column("time"),
-    "gap": Column("gap", optional=1),
-    "ratio": Column("ratio", side="left", optional=2),
-    "outcome": Column("outcome", side="words"),
+    "gap": Column("gap", drop_priority=1),
+    "ratio": Column("ratio", align="left", drop_priority=2),
+    "outcome": Column("outcome", align="words"),
 }
 ROW = {
     "problem": "breast_cancer soft_margin_dual rbf(gamma=0.01) C=1 intercept=False [/x]",

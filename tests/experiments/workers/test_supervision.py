@@ -145,9 +145,9 @@ def _leave_a_zombie():
 @pytest.mark.parametrize("function", [_leave_a_file, _leave_a_zombie])
 def test_a_process_that_leaves_something_is_not_used_again(worker, function):
     assert _begun(worker, abs, -1) == "1"
-    assert worker.can_go_on()
+    assert worker.is_reusable()
     _begun(worker, function)
-    assert not worker.can_go_on()
+    assert not worker.is_reusable()
     worker.stop()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dualgap.problems import RBF, HingeERM, Point, SoftMarginDual, SVRDual, certify
-from dualgap.problems.answers.parametric_bounds import Along, with_value
+from dualgap.problems.answers.parametric_bounds import ParametricBounds, with_value
 from dualgap.solvers import SMO, solve
 
 RNG = np.random.default_rng(3)
@@ -20,11 +20,13 @@ CASES = {
 }
 
 
-def along(name: str, tol: float = 1e-2) -> Along:
-    problem, parameter, own = CASES[name]
-    posed = with_value(problem, parameter, own)
+def along(name: str, tol: float = 1e-2) -> ParametricBounds:
+    problem, parameter, base_value = CASES[name]
+    posed = with_value(problem, parameter, base_value)
     alpha = solve(posed, SMO(tol=tol)).point.alpha
-    return Along(posed, parameter, own, certify(posed, Point(alpha=alpha), target_gap=np.inf))
+    return ParametricBounds(
+        posed, parameter, base_value, certify(posed, Point(alpha=alpha), target_gap=np.inf)
+    )
 
 
 def optimum(problem: object) -> object:
@@ -35,7 +37,7 @@ def optimum(problem: object) -> object:
 @pytest.mark.parametrize("factor", [1e-3, 0.5, 1.0, 1.1, 30.0])
 def test_the_bounds_hold_at_any_value(name: str, factor: float) -> None:
     found = along(name)
-    value = factor * found.own
+    value = factor * found.base_value
     at = found.at(value)
     proven = certify(
         with_value(found.problem, found.parameter, value),
@@ -52,7 +54,7 @@ def test_the_bounds_hold_at_any_value(name: str, factor: float) -> None:
 @pytest.mark.parametrize("ends", [(0.5, 0.9), (0.95, 1.05), (1.5, 4.0)])
 def test_the_ball_has_the_optimal_weights(name: str, ends: tuple[float, float]) -> None:
     found = along(name)
-    low, high = (end * found.own for end in ends)
+    low, high = (end * found.base_value for end in ends)
     centre, radius = found.ball(low, high)
     K = found.problem.gram().dense()
     w = centre * found.problem.beta(found.certificate.point.alpha)
@@ -65,8 +67,8 @@ def test_the_ball_has_the_optimal_weights(name: str, ends: tuple[float, float]) 
 @pytest.mark.parametrize("name", CASES)
 def test_an_answer_reaches_as_far_as_its_gap_allows(name: str) -> None:
     found = along(name, tol=1e-6)
-    for end in (0.3 * found.own, 3.0 * found.own):
+    for end in (0.3 * found.base_value, 3.0 * found.base_value):
         reached = found.reach(end, 0.01)
         assert found.relative_gap(reached) <= 0.01
-        assert found.relative_gap(reached + 1e-6 * (end - found.own)) > 0.01
-    assert found.reach(found.own * 1.0001, 0.01) == found.own * 1.0001
+        assert found.relative_gap(reached + 1e-6 * (end - found.base_value)) > 0.01
+    assert found.reach(found.base_value * 1.0001, 0.01) == found.base_value * 1.0001

@@ -113,7 +113,7 @@ def test_dual_variables_in_any_order_are_a_bound(tmp_path):
     problem = SoftMarginPrimal(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5)
     zero = np.zeros(6)
     rule = DualRule(zero, zero, 0.0, 300, np.array([250, 0]), np.array([0.5, 0.5]))
-    found = certify(problem, Point(w=np.zeros(5), rule=rule.packed()))
+    found = certify(problem, Point(w=np.zeros(5), rule=rule.to_vector()))
     assert found.dual_objective <= found.primal_objective
 
 

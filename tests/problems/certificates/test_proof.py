@@ -35,7 +35,7 @@ from dualgap.problems import (
 from dualgap.problems.arithmetic import Balls
 from dualgap.problems.arithmetic.balls import Unprovable
 from dualgap.problems.certificates.arb import Arb, combination, gram_scores
-from dualgap.problems.certificates.bounds import exactly_feasible
+from dualgap.problems.certificates.bounds import make_exactly_feasible
 from dualgap.problems.certificates.certificate import Bounds
 from dualgap.problems.certificates.proof import proven_bounds
 from dualgap.problems.gram.semidefinite import smallest_eigenvalue_bound
@@ -81,7 +81,7 @@ def test_the_dual_point_meets_box_and_equality_exactly(seed, size, orders):
     for problem in (SoftMarginDual(samples, y, C), SVRDual(samples, y, C, 0.1)):
         A = Arb(problem)
         beta = A.coefficients(problem, problem.feasible(alpha))
-        exact, _ = exactly_feasible(problem, A, beta, combination(problem, beta))
+        exact, _ = make_exactly_feasible(problem, A, beta, combination(problem, beta))
         assert exact.sum().item().contains(0)
         entries = exact.entries.tolist()
         assert all(abs(v) <= c for v, c in zip(entries, C.tolist(), strict=True))

@@ -248,7 +248,7 @@ def test_careful_values_of_the_gaussian_kernel_are_right_to_some_units(kind):
     X = {"few digits": np.round(8 * X), "centred": X + 3.0}.get(kind, X)
     gamma = 0.002 if kind == "few digits" else 0.05
     cols = np.arange(0, 60, 3)
-    values, relative, spread = RBF(gamma).careful(X).bind(X).precise_columns(cols)
+    values, relative, spread = RBF(gamma).accurate_variant(X).bind(X).precise_columns(cols)
     K = values(slice(None))
     with ctx.workprec(200):
         for i, k in np.ndindex(K.shape):

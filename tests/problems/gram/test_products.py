@@ -59,7 +59,7 @@ def test_products_with_a_part_of_a_matrix_that_is_known_are_within_their_errors(
     assert (errors <= 1000 * UNIT * (K @ np.abs(v) + np.abs(v).sum())).all()
     assert (whole.evaluations, part.evaluations) == (counted, 0)
     part.forget()
-    assert not part.is_known
+    assert not part.is_stored
     anew, others = gram_products(part, v)
     assert (np.abs(anew - scores) <= errors + others).all()
 

@@ -18,7 +18,7 @@ def test_linear_algebra_gets_its_threads_back_between_blocks_of_work() -> None:
 
     with threadpool_limits(2, user_api="blas"):
         threads = Threads()
-        for _ in threads.one_at_a_time(work()):
+        for _ in threads.with_one_blas_thread(work()):
             assert Threads().count == 2
         assert Threads().count == 2
 

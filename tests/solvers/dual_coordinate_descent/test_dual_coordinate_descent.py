@@ -21,7 +21,7 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     normal_matrix,
     row_products,
     scores,
-    whole,
+    whole_block,
 )
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
@@ -49,7 +49,7 @@ def test_the_first_step_is_long_where_many_variables_would_stay_inside(C: float)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((3000, 5)), np.where(rng.random(3000) < 0.5, 1.0, -1.0)
     form = reduce(SoftMarginDual(X, y, C, intercept=False), BoxQP).form
-    state = descent.Descent(whole(form), 0.0, False, form.first_point())
+    state = descent.Descent(whole_block(form), 0.0, False, form.first_point())
     for _ in state.epochs(5, rng):
         pass
     short = state.sigma
@@ -94,7 +94,7 @@ def test_products_are_those_of_numpy(form: str) -> None:
     X = np.where(rng.random((30, 7)) < 0.5, 0.0, rng.standard_normal((30, 7)))
     y = rng.choice([-1.0, 1.0], 30)
     problem = SoftMarginDual(sp.csr_array(X) if form == "csr" else X, y, 1.0)
-    part = whole(reduce(problem, BoxQP).form)
+    part = whole_block(reduce(problem, BoxQP).form)
     M, x, w = y[:, None] * X, rng.standard_normal(30), rng.standard_normal(7)
     np.testing.assert_allclose(scores(part, w, 2.0), M @ w + 2 * y)
     total = np.zeros(7)
@@ -111,7 +111,7 @@ def test_products_are_those_of_numpy(form: str) -> None:
 def test_threads_share_products_of_many_rows() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30_000, 40)), rng.choice([-1.0, 1.0], 30_000)
-    part = whole(reduce(SoftMarginDual(X, y, 1.0), BoxQP).form).take(np.arange(0, 30_000, 2))
+    part = whole_block(reduce(SoftMarginDual(X, y, 1.0), BoxQP).form).take(np.arange(0, 30_000, 2))
     M, x, w = (y[:, None] * X)[::2], rng.standard_normal(15_000), rng.standard_normal(40)
     with Pool(2) as pool:
         np.testing.assert_allclose(scores(part, w, 0.5, pool), M @ w + 0.5 * y[::2])
@@ -152,7 +152,7 @@ def test_an_epoch_pauses_on_its_way_without_changing_its_result(
 def test_systems_are_solved_whatever_their_condition(
     monkeypatch: pytest.MonkeyPatch, largest: float
 ) -> None:
-    monkeypatch.setattr(proximal, "_LARGE", 10)
+    monkeypatch.setattr(proximal, "_MIN_FLOAT32_EQUATIONS", 10)
     rng = np.random.default_rng(0)
     basis, _ = np.linalg.qr(rng.standard_normal((40, 40)))
     A = basis @ np.diag(np.geomspace(1e-3, largest, 40)) @ basis.T

@@ -13,7 +13,7 @@ from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 
 from dualgap.solvers import estimators
-from dualgap.solvers.estimators.certified import SMALL
+from dualgap.solvers.estimators.certified import MAX_DIRECT_SAMPLES
 
 KERNELS = ("rbf", "poly", "linear")
 CLASS_WEIGHTS = (None, "balanced", {0: 2.0})
@@ -87,7 +87,7 @@ def check(seed: int) -> None:
     tol = 1e-10 if problem.name.startswith("Linear") else 1e-9
     theirs = fitted(svm, problem, tol=tol, max_iter=MOST_STEPS)
     # smaller problems are refined to a millionth of the default
-    accuracy = {"tol": 1e-7} if len(problem.X) > SMALL else {"refine": True}
+    accuracy = {"tol": 1e-7} if len(problem.X) > MAX_DIRECT_SAMPLES else {"refine": True}
     ours = fitted(estimators, problem, **accuracy)
     regression = problem.name.endswith("SVR")
     decide = "predict" if regression else "decision_function"

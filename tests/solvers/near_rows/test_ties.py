@@ -80,7 +80,7 @@ def test_equal_samples_have_shares_of_their_weights():
     weight = np.array([1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
     blocks = Blocks.checked(ArraySource(X, y, weight, 6))
     answer = solve(SoftMarginDual(blocks, None, C=0.1, intercept=False), target_gap=1e-9)
-    rule, (block,) = DualRule.unpacked(answer.point.rule, 1), blocks
+    rule, (block,) = DualRule.from_vector(answer.point.rule, 1), blocks
     alpha = y * rule.beta(SoftMarginDual(X, y).loss, 0, block, 0.1 * weight)
     np.testing.assert_allclose(alpha[:3] / weight[:3], alpha[0])
     assert answer.verdict == "solved"

@@ -90,14 +90,14 @@ FEW = ("kernel, C", "weights, C", "regression, epsilon", "hinge risk, lam", "log
 
 
 @cache
-def path_of(name: str) -> Path:
+def assemble_path(name: str) -> Path:
     problem, interval = FOLLOWED[name]
     return solve_path(problem, **{"gap": 3e-3, **interval})
 
 
 @pytest.mark.parametrize("name", quick(FOLLOWED, FEW))
 def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) -> None:
-    path = path_of(name)
+    path = assemble_path(name)
     ends = np.sqrt([path.low, path.high])
     values = [path.low, path.high, *path.breakpoints[1:3], *RNG.uniform(*ends, 3) ** 2]
     for value in values:
@@ -111,7 +111,7 @@ def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) ->
 @pytest.mark.parametrize("name", quick(FOLLOWED, FEW))
 def test_the_bounds_are_those_of_the_point_itself(name: str) -> None:
     """What follows from one certificate is what the point at another value is found to be worth."""
-    path = path_of(name)
+    path = assemble_path(name)
     for value in RNG.uniform(path.low, path.high, 3):
         at = path.at(value)
         objective = 0.5 * at.geometry.norm**2 + at.problem.weight @ at.geometry.slacks
@@ -121,7 +121,7 @@ def test_the_bounds_are_those_of_the_point_itself(name: str) -> None:
 
 
 def test_the_pieces_cover_the_interval_in_order() -> None:
-    path = path_of("kernel, C")
+    path = assemble_path("kernel, C")
     assert path.breakpoints[0] == 0.01
     assert path.breakpoints[-1] == 100.0
     assert (np.diff(path.breakpoints) > 0).all()
@@ -140,7 +140,7 @@ def test_a_larger_gap_takes_fewer_answers_as_its_root() -> None:
 
 
 def test_the_decision_function_at_a_value_is_that_of_the_certified_weights() -> None:
-    path = path_of("kernel, C")
+    path = assemble_path("kernel, C")
     piece = path.pieces[3]
     at = path.at(0.5 * (piece.value + path.breakpoints[4]))
     assert piece.value != at.problem.C
@@ -149,7 +149,7 @@ def test_the_decision_function_at_a_value_is_that_of_the_certified_weights() -> 
 
 
 def test_kernel_values_are_kept_from_one_value_to_the_next() -> None:
-    problem, path = FOLLOWED["kernel, C"][0], path_of("kernel, C")
+    problem, path = FOLLOWED["kernel, C"][0], assemble_path("kernel, C")
     total = max(piece.solution.counters["kernel_evaluations"] for piece in path.pieces)
     cold = solve(with_value(problem, "C", 1.0), SMO(gap=3e-3)).counters["kernel_evaluations"]
     assert total < 3 * cold

@@ -218,7 +218,7 @@ def test_the_look_at_K_that_chooses_counts_as_solving_and_is_made_once(monkeypat
         for _ in range(1000):
             next(seconds)
 
-    monkeypatch.setattr(SemismoothNewton, "suits", look)
+    monkeypatch.setattr(SemismoothNewton, "state_if_default", look)
     problem = RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5))
     solution = solve(problem, clock=lambda: next(seconds))
     assert len(looks) == 1
@@ -320,7 +320,7 @@ def test_the_default_ends_no_worse_than_the_interior_point_and_says_what_was_tri
 
 def test_estimators_continue_with_the_successors_of_solve(monkeypatch):
     for module in (defaults, certified):
-        monkeypatch.setattr(module, "most_pair_steps", lambda n: 1000)
+        monkeypatch.setattr(module, "max_pair_steps", lambda n: 1000)
     cancer = datasets.load("breast_cancer", limit=300, seed=0)
     model = SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0).fit(cancer.X / 100, cancer.y)
     assert (model.fit_status_, *(model.n_iter_ < 2000)) == (0, True)

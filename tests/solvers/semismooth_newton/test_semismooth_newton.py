@@ -40,7 +40,7 @@ def test_a_kernel_that_is_nearly_the_identity_takes_few_products(sparse: bool) -
 def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(semismooth_newton, "_MANY", 100)
+    monkeypatch.setattr(semismooth_newton, "_MIN_FLOAT32_VARIABLES", 100)
     X, y = samples(300)
     coarse = solve(SoftMarginDual(X, y, 1.0, RBF(3.0)), SemismoothNewton(tol=1e-3), target_gap=1e-2)
     assert (coarse.verdict, coarse.counters["bits"]) == ("solved", 32)

@@ -22,7 +22,7 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo import cache
 from dualgap.solvers.smo.cache import RowCache, add_row
-from dualgap.solvers.smo.state import State
+from dualgap.solvers.smo.state import SMOState
 
 N = 1500
 X = np.random.default_rng(0).standard_normal((N, 5))
@@ -33,7 +33,7 @@ FORM = reduce(SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.3)), BoxQP).form
 def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
     rng = np.random.default_rng(chosen)
     with Tiles(FORM.gram, 2) as tiles:
-        state = State(FORM, tiles, 1000.0, 10)
+        state = SMOState(FORM, tiles, 1000.0, 10)
         members = rng.permutation(state.variables.n)[:1200]
         rows = RowCache(state.matrix, members, state.room)
         some = rng.choice(members.size, chosen, replace=False)
@@ -49,7 +49,7 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
 def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
     form = reduce(NuSVR(X, X[:, 0], 0.3, 1.0, RBF(0.3)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
-        state = State(form, tiles, 1000.0, 10)
+        state = SMOState(form, tiles, 1000.0, 10)
         members = np.r_[100:N, N : 2 * N]
         rows, some = (
             RowCache(state.matrix, members, state.room),
@@ -68,7 +68,7 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
 
 def test_rows_that_stay_get_the_columns_of_new_members() -> None:
     with Tiles(FORM.gram, 1) as tiles:
-        state = State(FORM, tiles, 1000.0, 10)
+        state = SMOState(FORM, tiles, 1000.0, 10)
         rows = RowCache(state.matrix, np.arange(1100), state.room)
         rows.fetch(np.arange(50))
         rows.replace(np.array([3, 700]), np.array([1200, 1300]))
@@ -140,7 +140,7 @@ def test_a_row_on_demand_is_that_of_K(d: int) -> None:
     X, y = far_from_the_origin(d)
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.3)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
-        state = State(form, tiles, 1000.0, 10)
+        state = SMOState(form, tiles, 1000.0, 10)
         rows = RowCache(state.matrix, np.arange(600), state.room)
         source = rows.source()
         assert source is not None

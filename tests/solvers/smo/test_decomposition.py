@@ -45,7 +45,7 @@ def test_a_score_that_was_far_from_the_margin_is_refreshed_once_it_is_near() -> 
     X, y = classes(1500)
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.05)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
-        at = state.State(form, tiles, None, 1)
+        at = state.SMOState(form, tiles, None, 1)
         at.violation()
         at.note_change(np.array([0]), np.array([1e5]))
         list(at.refresh(np.arange(10)))
@@ -63,7 +63,7 @@ def test_rounding_in_scores_is_relative_to_the_values_of_the_kernel() -> None:
     for kernel in (RBF(0.05), 1e4 * RBF(0.05)):
         form = reduce(SoftMarginDual(X, y, 1.0, kernel), BoxQP).form
         with Tiles(form.gram, 1) as tiles:
-            at = state.State(form, tiles, None, 1)
+            at = state.SMOState(form, tiles, None, 1)
             at.note_change(np.array([0]), np.array([1.0]))
             errors.append(at.errors.max())
     assert errors[1] == pytest.approx(1e4 * errors[0])
@@ -95,7 +95,11 @@ def test_few_active_variables_and_little_memory_reach_the_same_optimum(
 def test_by_default_more_become_active_where_needed_and_the_room_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, value in (("_MOST_ACTIVE", 300), ("_ALL_ACTIVE", 10**6), ("_UNASKED", 10**6)):
+    for name, value in (
+        ("_MOST_ACTIVE", 300),
+        ("_ALL_ACTIVE", 10**6),
+        ("_ALLOCATE_UNCHECKED_BYTES", 10**6),
+    ):
         monkeypatch.setattr(state, name, value)
     X, y = classes(1500)
     problem = SoftMarginDual(X, y, 5.0, RBF(1.0))
@@ -170,7 +174,7 @@ def test_rows_that_a_newton_step_has_computed_are_kept() -> None:
         alpha[np.flatnonzero(y == sign)[:150]] = 0.5
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.2)), BoxQP, Point(alpha)).form
     with Tiles(form.gram, 1) as tiles:
-        at = state.State(form, tiles, None, 10**7)
+        at = state.SMOState(form, tiles, None, 10**7)
         at.violation()
         active = Active(at, minimise_by_pairs)
         active.take(np.arange(600))

@@ -25,7 +25,7 @@ def test_equal_samples_share_a_variable_and_its_value(sparse: bool) -> None:
     merged = merge(from_form(form))
     assert merged.variables.n == 600
     z = np.random.default_rng(0).uniform(merged.variables.terms.lo, merged.variables.terms.hi)
-    x = merged.spread(z)
+    x = merged.expand(z)
     assert (x >= form.lb).all()
     assert (x <= form.ub).all()
     assert np.allclose(np.sort((y * x)[:600] + (y * x)[600:]), np.sort(z))
@@ -49,7 +49,7 @@ def test_without_upper_bounds_one_of_equals_takes_all() -> None:
     form = reduce(HardMarginDual(X, y, RBF(50.0)), BoxQP).form
     merged = merge(from_form(form))
     z = np.where(np.isinf(merged.variables.terms.hi), 2.0, -2.0)
-    x = merged.spread(z)
+    x = merged.expand(z)
     assert np.count_nonzero(x) == 600
     assert x.sum() == pytest.approx(1200.0)
 

@@ -7,7 +7,7 @@ from dualgap.problems import RBF, BoxQP, Kernel, Linear, Polynomial, SoftMarginD
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients
 from dualgap.solvers.smo.matrix import Matrix
-from dualgap.solvers.smo.newton.half import HalfMatrix
+from dualgap.solvers.smo.newton.half import PackedTriangle
 from dualgap.solvers.smo.variables import from_form
 
 N = 1500
@@ -24,7 +24,7 @@ def test_a_product_with_half_of_K_is_one_with_K(kernel: Kernel, k: int, threads:
     form = reduce(SoftMarginDual(X, LABELS, 1.0, kernel), BoxQP).form
     with Tiles(form.gram, threads) as tiles:
         some = np.sort(rng.choice(N, k, replace=False))
-        half = HalfMatrix(Matrix(tiles, from_form(form), np.float32), some, None)
+        half = PackedTriangle(Matrix(tiles, from_form(form), np.float32), some, None)
         v = rng.standard_normal(k)
         result = half.product(v)
     K = kernel(X[some], X[some])
@@ -36,8 +36,8 @@ def test_a_smaller_half_takes_the_memory_of_a_larger_one() -> None:
     form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.3)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
         matrix = Matrix(tiles, from_form(form), np.float32)
-        large = HalfMatrix(matrix, np.arange(900), None)
-        small = HalfMatrix(matrix, np.arange(0, 900, 2), large.memory)
+        large = PackedTriangle(matrix, np.arange(900), None)
+        small = PackedTriangle(matrix, np.arange(0, 900, 2), large.memory)
         assert small.memory is large.memory
         v = np.ones(450)
         assert np.allclose(small.product(v), RBF(0.3)(X[:900:2], X[:900:2]) @ v, rtol=1e-4)
@@ -47,7 +47,7 @@ def test_the_approximate_inverse_saves_most_products() -> None:
     form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.02)), BoxQP).form
     K, g = RBF(0.02)(X, X) + 0.01 * np.eye(N), np.sin(X[:, 0])
     with Tiles(form.gram, 1) as tiles:
-        half = HalfMatrix(Matrix(tiles, from_form(form), np.float32), np.arange(N), None)
+        half = PackedTriangle(Matrix(tiles, from_form(form), np.float32), np.arange(N), None)
         invert = half.approximate_inverse()
     u, v = np.random.default_rng(1).standard_normal((2, N))
     assert np.isclose(u @ invert(v), v @ invert(u), rtol=1e-3)

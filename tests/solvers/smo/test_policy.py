@@ -10,7 +10,7 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.smo.active import Active
 from dualgap.solvers.smo.newton.policy import NewtonPolicy
 from dualgap.solvers.smo.pairs import minimise_by_pairs
-from dualgap.solvers.smo.state import State
+from dualgap.solvers.smo.state import SMOState
 
 FREE, N = np.arange(4000), 20_000
 
@@ -32,7 +32,7 @@ def test_no_step_before_the_free_variables_are_known() -> None:
 def test_a_step_that_led_far_away_does_not_make_them_known() -> None:
     judge = NewtonPolicy(begun=False)
     rounds_until_a_step(judge, gap=0.05)
-    judge.note_step_on_half(gap=0.5)
+    judge.note_approximate_step(gap=0.5)
     assert rounds_until_a_step(judge, gap=0.5) == 5000
 
 
@@ -41,7 +41,7 @@ def test_steps_that_do_not_pay_become_rare() -> None:
     waits = list[int]()
     for _ in range(5):
         waits.append(rounds_until_a_step(judge, gap=0.05))
-        judge.note_step_on_half(gap=0.06)
+        judge.note_approximate_step(gap=0.06)
     assert all(later >= 1.5 * sooner for sooner, later in pairwise(waits[1:]))
 
 
@@ -53,6 +53,6 @@ def test_a_start_that_is_no_answer_of_another_problem() -> None:
     answer = replace(form, start=form.first_point())
     for given, begun in ((form, False), (answer, True)):
         with Tiles(given.gram, 1) as tiles:
-            state = State(given, tiles, None, 10)
+            state = SMOState(given, tiles, None, 10)
             assert state.z.any()
             assert Active(state, minimise_by_pairs).policy.begun == begun

@@ -39,7 +39,7 @@ class DecisionRegions(Drawing):
 
 def decision_regions(answers: Sequence[Answer]) -> Figure:
     """Draw the answers to one problem, one panel for each of up to six different ones."""
-    groups = alike(answers)[:MAX_PANELS]
+    groups = group_by_appearance(answers)[:MAX_PANELS]
     titles: list[str] = []
     for group in groups:  # the solvers by verdict, `smo, cvxopt_qp: solved`
         solvers: dict[str, list[str]] = {}
@@ -57,7 +57,7 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
     return new
 
 
-def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
+def group_by_appearance(answers: Sequence[Answer]) -> list[list[Answer]]:
     """Return the answers grouped by appearance: regions, margins and support vectors."""
     _, _, points = grid(np.asarray(answers[0][1].problem.X), _POINTS)
     groups: list[list[Answer]] = []

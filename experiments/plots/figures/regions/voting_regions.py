@@ -39,7 +39,7 @@ _TINT_FRACTION = 0.3  # of a class's colour, mixed with white
 _HATCH = "/////"
 
 
-def voted(runs: Runs) -> dict[str, list[Answer]]:
+def answers_by_problem(runs: Runs) -> dict[str, list[Answer]]:
     """Return the best certified answer of each strategy, by problem name without strategy."""
     groups: dict[str, dict[str, Answer]] = {}
     # all rules are drawn, not only the one that scored the runs
@@ -59,7 +59,7 @@ class VotingRegions(Drawing):
 
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:
         """Yield one figure per two-dimensional problem of several classes."""
-        for title, answers in voted(runs).items():
+        for title, answers in answers_by_problem(runs).items():
             yield file_name(self.name, title), voting_regions(title, answers)
 
 

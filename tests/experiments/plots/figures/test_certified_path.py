@@ -20,7 +20,7 @@ def runs():
 
 def test_each_answer_is_a_point(runs):
     drawing = CertifiedPath()
-    assert drawing.ready(runs)
+    assert drawing.applies_to(runs)
     ((name, figure),) = drawing.draw(runs)
     assert name.startswith("certified_path")
     times, support = figure.axes
@@ -28,4 +28,4 @@ def test_each_answer_is_a_point(runs):
     assert line.get_xdata()[[0, -1]].tolist() == [0.1, runs.paths["value"].max()]
     assert line.get_ydata()[-1] == pytest.approx(runs.paths["time_solve"].sum())
     assert list(counts.get_ydata()) == list(runs.paths["n_support"])
-    assert not drawing.ready(drawn(runs.table))
+    assert not drawing.applies_to(drawn(runs.table))

@@ -4,11 +4,11 @@ import numpy as np
 from tests.experiments.plots.conftest import named, runs_of
 from tests.experiments.rows import crashed, run
 
-from dualgap.experiments.analysis.profiles import LEAST_GAP
+from dualgap.experiments.analysis.profiles import MIN_PLOTTED_GAP
 from dualgap.experiments.plots.figures.gap_against_time import (
     GapAgainstRounds,
     gap_against_time,
-    spread,
+    spread_out,
 )
 
 NAN = float("nan")
@@ -32,10 +32,10 @@ def test_each_problem_has_a_panel_with_the_trace_of_a_run_or_its_end():
 def test_zero_gaps_are_drawn_at_the_least_gap_and_marked():
     runs = runs_of([run(), run(solver="qp", relative_gap=1e-19)], {0: [1.0, 0.0]})
     (ax,) = gap_against_time(runs, ["p"]).axes
-    assert named(ax, "smo")[0].get_ydata()[-1] == LEAST_GAP
-    assert named(ax, "qp")[0].get_ydata()[0] == LEAST_GAP
+    assert named(ax, "smo")[0].get_ydata()[-1] == MIN_PLOTTED_GAP
+    assert named(ax, "qp")[0].get_ydata()[0] == MIN_PLOTTED_GAP
     assert len(named(ax, "_clipped")) == 2
-    assert ax.get_ylim()[0] < LEAST_GAP
+    assert ax.get_ylim()[0] < MIN_PLOTTED_GAP
 
 
 def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels():
@@ -49,9 +49,11 @@ def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels():
 
 
 def test_names_are_moved_apart_no_further_than_needed():
-    np.testing.assert_allclose(spread(np.array([0.1, 0.5, 0.5, 0.9]), 0.1), [0.1, 0.45, 0.55, 0.9])
-    np.testing.assert_allclose(spread(np.array([0.0, 0.0, 1.0]), 0.2), [0.0, 0.2, 1.0])
-    crowded = spread(np.full(4, 0.99), 0.25)
+    np.testing.assert_allclose(
+        spread_out(np.array([0.1, 0.5, 0.5, 0.9]), 0.1), [0.1, 0.45, 0.55, 0.9]
+    )
+    np.testing.assert_allclose(spread_out(np.array([0.0, 0.0, 1.0]), 0.2), [0.0, 0.2, 1.0])
+    crowded = spread_out(np.full(4, 0.99), 0.25)
     assert np.diff(crowded).min() > 0.249
     assert crowded.max() <= 1
 
@@ -64,9 +66,9 @@ def test_runs_with_rounds_have_a_figure_of_these_and_others_are_not_in_it():
         run("b", "qp"),
     ]
     runs = runs_of(rows, {1: [1.0, 1e-3, 1e-7]})
-    assert not GapAgainstRounds().ready(runs_of([run("a")]))
-    assert not GapAgainstRounds().ready(runs_of(rows))
-    assert GapAgainstRounds().ready(runs)
+    assert not GapAgainstRounds().applies_to(runs_of([run("a")]))
+    assert not GapAgainstRounds().applies_to(runs_of(rows))
+    assert GapAgainstRounds().applies_to(runs)
     [(name, figure)] = GapAgainstRounds().draw(runs)
     (ax,) = figure.axes
     assert name.startswith("gap_against_rounds")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dualgap.experiments.report.published.commits import PUBLISHED_IN, commit_text, history
-from dualgap.experiments.report.published.outdated import outdated, seal
+from dualgap.experiments.report.published.outdated import outdated, write_digests
 from dualgap.experiments.store.manifest import read_manifest
 
 ROOT = Path(__file__).parents[4]
@@ -65,7 +65,7 @@ def test_a_table_of_a_benchmark_is_derived_again(published):
     mean = heads.split(",").index("mean")
     cells[mean] = str(2 * float(cells[mean]))
     means.write_text("\n".join([heads, ",".join(cells), *rest]) + "\n")
-    seal(folder)  # as if it had been published so
+    write_digests(folder)  # as if it had been published so
     assert outdated(published) == ["bench_first_order: means.csv does not agree with runs.csv"]
 
 

@@ -5,7 +5,10 @@ import json
 import numpy as np
 from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
 
-from dualgap.experiments.plots.figures.regions.decision_regions import alike, decision_regions
+from dualgap.experiments.plots.figures.regions.decision_regions import (
+    decision_regions,
+    group_by_appearance,
+)
 from dualgap.experiments.plots.figures.regions.training import training
 from dualgap.experiments.plots.plane import planar
 from dualgap.problems import Geometry, Point
@@ -45,7 +48,7 @@ def test_answers_that_look_the_same_share_a_panel_named_by_all(moons):
         runs_of([row_of(answer, solver=name)]).table.iloc[0] for name, answer in answers.items()
     ]
     pairs = [(run, answer.geometry) for run, answer in zip(runs, answers.values(), strict=True)]
-    assert [[run["series"] for run, _ in group] for group in alike(pairs)] == [
+    assert [[run["series"] for run, _ in group] for group in group_by_appearance(pairs)] == [
         ["one", "two"],
         ["far"],
     ]

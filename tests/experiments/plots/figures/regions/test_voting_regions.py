@@ -9,7 +9,10 @@ from tests.experiments.rows import recorded
 from dualgap.experiments.cases.plan import plan
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.plots import plot_runs
-from dualgap.experiments.plots.figures.regions.voting_regions import voted, voting_regions
+from dualgap.experiments.plots.figures.regions.voting_regions import (
+    answers_by_problem,
+    voting_regions,
+)
 from dualgap.experiments.store.reading import RunFolder, load_model, load_results
 
 TEXT = posing(
@@ -41,7 +44,7 @@ def test_every_part_is_solved_and_classes_are_predicted(folder):
 def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
     model = {name: load_model(folder, name) for name in load_results(folder)["run_id"]}
     runs = drawn(load_results(folder), RunFolder(folder).traces, model.get)
-    groups = voted(runs)
+    groups = answers_by_problem(runs)
     assert len(groups) == 2
     assert not any("one_vs" in title or "voting" in title for title in groups)
     for title, answers in groups.items():

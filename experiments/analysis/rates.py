@@ -107,9 +107,9 @@ def _bounds(
     """Return the published bound, with constants from the best certified answer to the problem."""
     if "total_weight" not in results or results["total_weight"].isna().all():
         return None
-    described = results.dropna(subset=["total_weight"]).sort_values("relative_gap")
+    rows = results.dropna(subset=["total_weight"]).sort_values("relative_gap")
     best = {
-        column.name: float(described[column.name].iloc[0]) if column.name in described else np.nan
+        column.name: float(rows[column.name].iloc[0]) if column.name in rows else np.nan
         for column in DESCRIBED
     }
     bounds = solver(**json.loads(run["params"])).worst_case(steps, best)

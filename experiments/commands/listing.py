@@ -9,7 +9,7 @@ from dualgap.experiments.files.experiment import experiment_names, find_experime
 from dualgap.experiments.files.keys import ExperimentFile
 from dualgap.experiments.files.settings import Option, options_of
 from dualgap.experiments.files.specs import plain
-from dualgap.experiments.files.yamlfile import shown
+from dualgap.experiments.files.yamlfile import short_text
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, PATHS, RESULTS, TRACES
 from dualgap.experiments.records.outcomes import OUTCOMES
 from dualgap.experiments.tables.table import Column, Table
@@ -114,4 +114,4 @@ def _default(value: Any) -> str:
     value = plain(value)
     if isinstance(value, dict) and "name" in value:
         return str(value["name"])
-    return value if isinstance(value, str) else shown(value)
+    return value if isinstance(value, str) else short_text(value)

@@ -74,7 +74,7 @@ class WorkerSlot:
             if (phase := self.worker.phase()[0]).startswith(COMPILING):
                 on_status(phase)
             self.worker.wait()
-            has_ended = self.worker.ended()
+            has_ended = self.worker.has_ended()
             outcome = self._result(case) if has_ended else self._limit_exceeded(case)
         printed, record = self.worker.printed(), outcome.record
         if record["signal"] and (line := last_words(printed)):

@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from dualgap.experiments.files.settings import type_text
-from dualgap.experiments.files.yamlfile import Fault, Node, shown
+from dualgap.experiments.files.yamlfile import Fault, Node, short_text
 from dualgap.problems.registry import unknown
 from dualgap.solvers import SOLVERS
 
@@ -77,7 +77,7 @@ def check_labels(solvers: list[Node], faults: list[Fault]) -> None:
         if not (isinstance(label, str) and re.fullmatch(LABEL, label) and label.isprintable()):
             text = (
                 "must be text of at most 60 characters without '/', '\\', ':' and control characters, "
-                f"and without spaces at its ends, got {shown(node.plain)}"
+                f"and without spaces at its ends, got {short_text(node.plain)}"
             )
         elif isinstance(entry.value.get("name", node).value, list):
             text = f"{label!r} would label several solvers; give each solver its own entry"
@@ -169,7 +169,7 @@ def resources(node: Node) -> dict[str, Any]:
     if not isinstance(node.value, dict):
         example = "{cpus: 4, mem: 8GiB, time: 1h, partition: long}"
         raise Fault(
-            node.line, f"slurm: must be a mapping such as {example}, got {shown(node.plain)}"
+            node.line, f"slurm: must be a mapping such as {example}, got {short_text(node.plain)}"
         )
     try:
         return Slurm.model_validate(node.plain).model_dump(exclude_none=True)
@@ -197,7 +197,7 @@ def _fault_text(key: str, error: Any, shape: type[BaseModel]) -> str:
     if error["type"] == "missing":
         return f"needs the key {key!r}"
     if error["type"] == "too_short":
-        return f"{key}: must have at least one entry, got {shown(error['input'])}"
+        return f"{key}: must have at least one entry, got {short_text(error['input'])}"
     if isinstance(error["input"], list) and key not in ("problems", "solvers"):
         return (
             f"{key}: must be one value, got {error['input']!r}; lists of values are accepted only in "
@@ -205,7 +205,7 @@ def _fault_text(key: str, error: Any, shape: type[BaseModel]) -> str:
         )
     if error["type"].endswith("_type"):
         hint = get_type_hints(shape, include_extras=True)[key]
-        return f"{key}: must be {type_text(hint)}, got {shown(error['input'])}"
+        return f"{key}: must be {type_text(hint)}, got {short_text(error['input'])}"
     message = error["msg"].removeprefix("Value error, ").removeprefix("Input should ")
     requirement = _REQUIREMENTS.get(f"{key} {error['type']}", message)
-    return f"{key}: must {requirement}, got {shown(error['input'])}"
+    return f"{key}: must {requirement}, got {short_text(error['input'])}"

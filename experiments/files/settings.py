@@ -26,7 +26,7 @@ from typing import (
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
-from dualgap.experiments.files.yamlfile import Fault, Node, shown
+from dualgap.experiments.files.yamlfile import Fault, Node, short_text
 from dualgap.problems import Kernel
 from dualgap.problems.registry import unknown
 
@@ -65,12 +65,14 @@ def name_and_settings(node: Node, subject: str) -> tuple[Node, Node]:
     if isinstance(node.value, str):
         return node, Node({}, node.line)
     if not isinstance(node.value, dict):
-        raise Fault(node.line, f"{subject}: must be a name or a mapping, got {shown(node.plain)}")
+        raise Fault(
+            node.line, f"{subject}: must be a name or a mapping, got {short_text(node.plain)}"
+        )
     if "name" not in node.value:
         raise Fault(node.line, f"{subject}: needs the key 'name'")
     name = node.value["name"]
     if not isinstance(name.value, str):
-        raise Fault(name.line, f"{subject}: name must be text, got {shown(name.plain)}")
+        raise Fault(name.line, f"{subject}: name must be text, got {short_text(name.plain)}")
     return name, Node({k: v for k, v in node.value.items() if k != "name"}, node.line)
 
 
@@ -126,7 +128,7 @@ def _typed(subject: str, key: str, hint: Any, node: Node) -> Any:
     except PydanticSchemaGenerationError:
         return node.plain
     except ValidationError:
-        text = f"{subject}: {key}: must be {type_text(hint)}, got {shown(node.plain)}"
+        text = f"{subject}: {key}: must be {type_text(hint)}, got {short_text(node.plain)}"
         raise Fault(node.line, text) from None
 
 

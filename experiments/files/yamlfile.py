@@ -84,7 +84,7 @@ class Node:
         return child.value if child is not None and isinstance(child.value, list) else []
 
 
-def shown(value: Any) -> str:
+def short_text(value: Any) -> str:
     """Return a plain value as messages quote it: in YAML's notation if that differs from Python's."""
     if value == "None":
         return "'None', which YAML reads as text"

@@ -219,13 +219,13 @@ def key(**drawn: Any) -> Line2D:
 
 
 def solver_keys(
-    styles: Mapping[str, LineStyle], shown: Collection[str] | None = None, **changes: Any
+    styles: Mapping[str, LineStyle], names: Collection[str] | None = None, **changes: Any
 ) -> list[tuple[Artist, str]]:
     """Return the legend's entries for the shown series, by default all."""
     return [
         (key(**line.arguments(**changes)), name)
         for name, line in styles.items()
-        if shown is None or name in shown
+        if names is None or name in names
     ]
 
 

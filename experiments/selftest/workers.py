@@ -37,7 +37,7 @@ class Workers:
         arguments = item, dict(digests), self.solver, self.limits
         self.worker.call(_check, *arguments, reporting=True)
         clock, at, start, end = WorkClock(self.worker.cpu_seconds), LOADING, 0.0, self.remaining_s
-        while not self.worker.ended():
+        while not self.worker.has_ended():
             now = clock()
             self.remaining_s = end - now
             if at == LOADING != (at := self._phase()):
@@ -80,7 +80,7 @@ def compile_references() -> None:
     """
     worker = Worker(_THREADS)
     worker.call(_solve_references)
-    while not worker.ended():
+    while not worker.has_ended():
         worker.wait()
     worker.stop()
 

@@ -179,7 +179,7 @@ class Store:
 
     def close(self) -> None:
         """End the session, and close the folder, so that others may write to it."""
-        self.manifest["sessions"][-1] = self.session.entry(ended=True)
+        self.manifest["sessions"][-1] = self.session.entry(has_ended=True)
         if self.session.lines or len(self.manifest["provenance"]) == 1:
             self.manifest["provenance"][-1]["frequency_after"] = frequency()
         else:  # nothing was measured

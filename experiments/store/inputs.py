@@ -79,8 +79,8 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
                 values = list(vars(part).values())
                 names_of[id(part)] = user_class_names(values), _setting_texts(part)
         names = names_of[id(case.problem)], names_of[id(case.solver)]
-        code, others = (one | other for one, other in zip(*names, strict=True))
-        for name in code | others:
+        code, texts = (first | second for first, second in zip(*names, strict=True))
+        for name in code | texts:
             is_code, source, spec = name in code, None, dict[str, Any]()
             path = user_class_file(name, case.folder) if is_code else _file(name, case.folder)
             files = {name: path} if path else {}

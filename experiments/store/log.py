@@ -45,11 +45,11 @@ class Session:
     restarted: Sequence[str] = ()
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
 
-    def entry(self, ended: bool = False) -> dict[str, Any]:
-        """Return the entry of the session in the manifest, with its key once it has `ended`."""
+    def entry(self, has_ended: bool = False) -> dict[str, Any]:
+        """Return the entry of the session in the manifest, with its key once it has `has_ended`."""
         return {
             "first": _sha256(self._link(0)),
-            "key": self._key.hex() if ended else "",
+            "key": self._key.hex() if has_ended else "",
             "lines": self.lines,
             "restarted": list(self.restarted),
         }

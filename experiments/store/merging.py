@@ -99,7 +99,7 @@ def _write(folder: Path, manifest: Mapping[str, Any], runs: Mapping[str, _Run]) 
                 disk.make_folder((folder / name).parent)
                 shutil.copyfile(source.path / name, folder / name)
     disk.replace(folder / LOG, b"".join(lines))
-    write_manifest(folder, {**manifest, "sessions": [session.entry(ended=True)]})
+    write_manifest(folder, {**manifest, "sessions": [session.entry(has_ended=True)]})
 
 
 def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from dualgap.problems.texts import markdown
 
 _LEGEND = (
     f"{TIME_DEFINITIONS['cheapest_setting']} Each cell has the median times over the repetitions of "
-    "solving and, after the +, of setting up (imports, compiling), the requested accuracy, and the solving time "
-    "relative to our fastest solver, which the second column names; a baseline that makes passes over "
-    "the data is compared with ours that does so too. Loading and certifying are not included. "
+    "solving and, after the +, of setting up (imports, compiling), the requested accuracy, and the "
+    "solving time relative to our fastest solver, which the second column names; a baseline that makes "
+    "passes over the data is compared with ours that does so too. Loading and certifying are not "
+    "included. "
     f"{SETUP} `–` means that the target was requested but not reached, with the best certified gap and "
     "how that run ended; a blank that it was not requested: at the smallest tolerance that was tried "
     f"the gap was larger, and still falling. {SINGLE}: a baseline that uses one thread, even if more "
@@ -31,8 +32,8 @@ _LEGEND = (
 _INTERVALS = (  # without and with repetitions
     f"Ratios have no intervals: no run was repeated {MIN_REPETITIONS} times.",
     "Brackets have the 95 % interval of a ratio (Student's t of the logarithms), with at least "
-    f"{MIN_REPETITIONS} repetitions. `{MARK}` means a difference within the noise: the interval contains 1, "
-    "or an A/A pair differs as much; ratios with a significant difference are bold.",
+    f"{MIN_REPETITIONS} repetitions. `{MARK}` means a difference within the noise: the interval "
+    "contains 1, or an A/A pair differs as much; ratios with a significant difference are bold.",
 )
 _DENSE_REFERENCE = (
     "The dense reference is the time of one dense evaluation of the kernel between all samples and the "

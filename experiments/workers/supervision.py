@@ -93,7 +93,7 @@ class Worker:
             self._start()
         self._printed.clear()
         self._phase, self._since, self._answer = STARTING, time.monotonic(), None
-        with suppress(ConnectionError):  # it has just died, which `ended` will notice
+        with suppress(ConnectionError):  # it has just died, which `has_ended` will notice
             self._channel.sendall(pickle.dumps((function, arguments, reporting)))
 
     def _start(self) -> None:
@@ -132,7 +132,7 @@ class Worker:
             If the process ended before the call.
         """
         deadline = time.monotonic() + seconds
-        while not self.ended():
+        while not self.has_ended():
             if time.monotonic() > deadline:
                 self.stop()
                 raise TimeoutError(f"the call did not end within {seconds:.0f} s")
@@ -153,7 +153,7 @@ class Worker:
             channels = [self._channel, self._child.sentinel, output]
             readable = wait(channels, remaining) if remaining else []
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the call has ended, with a result or with the process.
 
         Received frames are processed: new phases, and the answer.
@@ -244,7 +244,7 @@ class Worker:
         self._descendants |= set(descendants(self._pid))
         signal_group(self._pid, signal.SIGTERM)
         self.wait(_TERMINATION_GRACE_S)
-        return "SIGTERM" if self.ended() else "SIGKILL"
+        return "SIGTERM" if self.has_ended() else "SIGKILL"
 
     def stop(self) -> None:
         """Kill the process and its descendants; the next call starts another process."""

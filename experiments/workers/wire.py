@@ -105,14 +105,14 @@ class Layout(Generic[T]):
         self,
         message: BinaryIO | bytes,
         shapes: Callable[[T], Shapes] = lambda _: {},
-        most: int = MOST_BYTES,
+        max_bytes: int = MOST_BYTES,
     ) -> tuple[T, Arrays]:
         """Return the value and the arrays of a message.
 
         Parameters
         ----------
         shapes : returns the possible shapes of the arrays for a value.
-        most : largest size of the message in bytes.
+        max_bytes : largest size of the message in bytes.
 
         Raises
         ------
@@ -123,8 +123,8 @@ class Layout(Generic[T]):
 
         file = io.BytesIO(message) if isinstance(message, bytes) else message
         size = file.seek(0, os.SEEK_END)
-        if size > most:
-            raise Malformed(f"has {size} bytes, but at most {most} are expected")
+        if size > max_bytes:
+            raise Malformed(f"has {size} bytes, but at most {max_bytes} are expected")
         file.seek(0)
         length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
         if length > size - _LENGTH_BYTES:

@@ -62,7 +62,7 @@ class CrossValidation:
     parameter : "C", "lam" or "epsilon", from `low` to `high`. folds : each with a certified path.
     value : a value at which the answers of the folds have the smallest `error`: the fraction of wrong
         predictions among all held-out samples, or their mean squared error.
-    least : lower bound on the error of the optima at any value; paths with a smaller gap raise it.
+    lower_bound : lower bound on the error of the optima at any value; paths with a smaller gap raise it.
     table : from, to, the error of the answers in between, and bounds (least, most) for the optima.
     """
 
@@ -72,7 +72,7 @@ class CrossValidation:
     folds: tuple[Fold, ...]
     value: float
     error: float
-    least: float
+    lower_bound: float
     table: pd.DataFrame
 
     @property
@@ -82,7 +82,7 @@ class CrossValidation:
         return (
             f"at {name} = {self.value:.6g} the answers have a cross-validation error "
             f"{'(mean squared) ' if squared else ''}of {self.error:.6g}, the smallest of all; no {name} "
-            f"from {self.low:g} to {self.high:g} has optima with an error below {self.least:.6g}"
+            f"from {self.low:g} to {self.high:g} has optima with an error below {self.lower_bound:.6g}"
         )
 
     def at(self, value: float) -> pd.Series:
@@ -173,9 +173,9 @@ def cross_validate(
     best = table.iloc[int(table["error"].to_numpy().argmin())]
     start, end = float(best["from"]), float(best["to"])
     value = 0.5 * (start + end) if parameter == "epsilon" else float(np.sqrt(start * end))
-    least = float(table["least"].min())
+    lower_bound = float(table["least"].min())
     return CrossValidation(
-        parameter, low, high, tuple(finished), value, float(best["error"]), least, table
+        parameter, low, high, tuple(finished), value, float(best["error"]), lower_bound, table
     )
 
 

@@ -42,7 +42,7 @@ class Selection:
     ----------
     value : the C, lam or epsilon whose answer on the path has the smallest `error`: the fraction of
         wrong predictions, or the mean squared error of a regression.
-    least : lower bound on the error of the optimum at any value; a path with a smaller gap raises it.
+    lower_bound : lower bound on the error of the optimum at any value; a smaller gap raises it.
     table : one row per piece of the path: from, to, the error of its answer, and bounds (least, most) on
         the error of the optima in between.
     """
@@ -50,7 +50,7 @@ class Selection:
     path: Path
     value: float
     error: float
-    least: float
+    lower_bound: float
     table: pd.DataFrame
 
     @property
@@ -61,7 +61,7 @@ class Selection:
         return (
             f"the answer at {name} = {self.value:.6g} has {kind} of {self.error:.6g}, the smallest on "
             f"the path; no {name} from {path.low:g} to {path.high:g} has an optimum with an error below "
-            f"{self.least:.6g}"
+            f"{self.lower_bound:.6g}"
         )
 
     def __repr__(self) -> str:

@@ -84,8 +84,8 @@ class SemismoothNewton(Solver):
         sparsity = diagnose_at_a_glance(form, self.tolerance)
         if sparsity is None or not sparsity.pays or not sparsity.fits(self.cache_size):
             return None
-        others = [need for need in self.needs if need is not _STORAGE]
-        return sparsity.merged if refusal(form, self, others) is None else None
+        conditions = [need for need in self.needs if need is not _STORAGE]
+        return sparsity.merged if refusal(form, self, conditions) is None else None
 
     def prepare(self, form: BoxQP | Merged) -> BoxQP | Merged:
         """Compile the pass for both precisions; small problems use only one."""

@@ -36,14 +36,14 @@ class SparsityDiagnosis(NamedTuple):
     """
 
     merged: Merged
-    least: float
-    share: float
+    threshold: float
+    density: float
     off_diagonal: float
 
     @property
     def entries(self) -> float:
         """Estimated number of larger entries of K."""
-        return self.share * self.merged.variables.n**2
+        return self.density * self.merged.variables.n**2
 
     def fits(self, megabytes: float) -> bool:
         """Whether the larger entries fit in memory: 32 bytes each while the matrix is built."""
@@ -54,7 +54,7 @@ class SparsityDiagnosis(NamedTuple):
         """Whether Newton steps on the sparse matrix are faster than pair steps."""
         return (
             self.merged.variables.n >= MIN_VARIABLES
-            and self.share <= _MAX_DENSITY
+            and self.density <= _MAX_DENSITY
             and self.off_diagonal <= _MAX_OFF_DIAGONAL
         )
 
@@ -86,12 +86,12 @@ def diagnose(form: BoxQP, tol: float) -> SparsityDiagnosis:
         dtype = np.float32 if tiles.precise(np.float32) else np.float64
         K = np.abs(tiles.block(v.sample, tiles.columns(v.sample[rows], dtype)))
     diagonal = K[rows, np.arange(rows.size)].astype(np.float64)
-    least = negligible(merged, float(diagonal.max()), tol)
+    threshold = negligible(merged, float(diagonal.max()), tol)
     off_diagonal = (K.sum(axis=0) - diagonal) / np.maximum(
         diagonal, _MAX_NEGLIGIBLE * diagonal.max() or 1.0
     )
-    share = float(np.count_nonzero(np.greater(K, least)) / K.size)
-    return SparsityDiagnosis(merged, least, share, float(np.median(off_diagonal)))
+    density = float(np.count_nonzero(np.greater(K, threshold)) / K.size)
+    return SparsityDiagnosis(merged, threshold, density, float(np.median(off_diagonal)))
 
 
 def negligible(merged: Merged, largest: float, tol: float) -> float:

@@ -47,10 +47,10 @@ class Active:
     def __init__(self, state: SMOState, inner: Inner) -> None:
         self.state, self.inner = state, inner
         start = state.variables.form.start
-        self.policy = NewtonPolicy(begun=start is not None and bool(start.any()))
+        self.policy = NewtonPolicy(free_known=start is not None and bool(start.any()))
         self.half_memory: Tile | None = None
         empty = np.empty(0, np.int64)
-        self.rows = RowCache(state.matrix, empty, state.room)
+        self.rows = RowCache(state.matrix, empty, state.capacity)
         self.start_with(empty)
 
     def start_with(self, members: Indices) -> None:
@@ -59,7 +59,7 @@ class Active:
         if all_active and state.earlier_rows is not None:
             self.rows = state.earlier_rows
         else:
-            self.rows = RowCache(state.matrix, members, state.room, self.rows.memory)
+            self.rows = RowCache(state.matrix, members, state.capacity, self.rows.memory)
         self.last_set = np.empty(0, np.int64)
         one_set = members.size > 0 and self.rows.complete
         self.single_set = one_set and members.size <= ONE_SET
@@ -74,7 +74,7 @@ class Active:
         if self.single_set and self.source is None:
             self.rows.fetch(np.arange(members.size))
         # rows that an earlier problem computed on demand are not in member order
-        in_order = np.array_equal(self.rows.place, np.arange(members.size))
+        in_order = np.array_equal(self.rows.row_index, np.arange(members.size))
         self.reads_rows = self.source is not None or (in_order and self.rows.twin is None)
 
     @property

@@ -49,7 +49,7 @@ class RowSource(NamedTuple):
     rows: Tile
     columns: Tile
     factor: np.float32
-    place: Indices
+    row_index: Indices
     owner: Indices
     used: Indices
 
@@ -82,7 +82,7 @@ class RowCache:
             memory = np.empty(entries, matrix.dtype)
         count = min(width, entries // max(1, width))
         self.memory, self.values = memory, memory[: count * width].reshape(count, width)
-        self.place = np.full(self.distinct.size, -1)
+        self.row_index = np.full(self.distinct.size, -1)
         self.owner = np.full(self.values.shape[0], -1)
 
     @property
@@ -102,13 +102,13 @@ class RowCache:
 
     def has_row(self, chosen: Indices) -> NDArray[np.bool_]:
         """Return a mask of the chosen members that have a row."""
-        return self.place[chosen if self.twin is None else self.twin[chosen]] >= 0
+        return self.row_index[chosen if self.twin is None else self.twin[chosen]] >= 0
 
     def block(self, chosen: Indices) -> Tile:
         """Return K among members that have a row."""
         chosen = chosen if self.twin is None else self.twin[chosen]
         K, values = np.empty((chosen.size, chosen.size), self.values.dtype), self.values.reshape(-1)
-        starts = self.place[chosen] * self.values.shape[1]
+        starts = self.row_index[chosen] * self.values.shape[1]
         count = -(-chosen.size // _GATHER_SIZE)
 
         def gather(first: int, last: int) -> None:
@@ -135,7 +135,7 @@ class RowCache:
             missing = np.unique(self.twin[missing])
         indices = np.flatnonzero(self.owner < 0)[: missing.size] if missing.size else missing
         missing = missing[: indices.size]
-        self.place[missing], self.owner[indices] = indices, self.distinct[missing]
+        self.row_index[missing], self.owner[indices] = indices, self.distinct[missing]
         return indices
 
     def _compute(self, indices: Indices, then: Job | None = None, work: int = 0) -> None:
@@ -161,13 +161,15 @@ class RowCache:
             return None
         samples = matrix.sample[self.members]
         across, used = np.ascontiguousarray(columns[samples].T), np.array([self.count])
-        return RowSource(rows[samples], across, np.float32(factor), self.place, self.owner, used)
+        return RowSource(
+            rows[samples], across, np.float32(factor), self.row_index, self.owner, used
+        )
 
     def replace(self, positions: Indices, arriving: Indices) -> None:
         """Replace the members at `positions`: drop their rows, and update columns of the other rows."""
-        dropped = self.place[positions]
+        dropped = self.row_index[positions]
         self.owner[dropped[dropped >= 0]] = -1
-        self.place[positions] = -1
+        self.row_index[positions] = -1
         self.members = self.members.copy()
         self.members[positions] = arriving
         used = np.flatnonzero(self.owner >= 0)
@@ -189,7 +191,7 @@ class RowCache:
             total = np.bincount(self.twin[chosen], weights, self.distinct.size).astype(np.float64)
             sums, chosen = np.zeros(total.size), np.flatnonzero(total)
             weights = total[chosen]
-        at, weight = self.place[chosen], weights.astype(self.values.dtype)
+        at, weight = self.row_index[chosen], weights.astype(self.values.dtype)
         if self.values.dtype == np.float64 or sums.size <= ONE_SET:
 
             def add(first: int, last: int) -> None:
@@ -223,7 +225,7 @@ def add_row(K: Tile, source: RowSource, i: int) -> int:
             row[t] += entry * column[t]
     for t in range(row.size):
         row[t] = exponential(row[t])
-    source.place[i], source.owner[at] = at, i
+    source.row_index[i], source.owner[at] = at, i
     source.used[0] = at + 1
     return at
 

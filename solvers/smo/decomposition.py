@@ -53,7 +53,7 @@ def _points(
             "refreshes": state.refreshes,
             "active": state.size,
             "bits": 8 * each,
-            "cache_size": 1e-6 * state.room * each,
+            "cache_size": 1e-6 * state.capacity * each,
         }
         x, note = state.merged.expand(z), NO_MARGIN if state.unbounded else ""
         return FormPoint(x, iterations=state.steps, claim=claim, counters=counters, note=note)
@@ -107,7 +107,7 @@ def _improvements(state: SMOState, active: Active, tol: float, gap: float | None
         stalled = stalled + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
         n, free = state.variables.n, free_variables(state.z, state.variables.terms).size
-        if free > 0.6 * state.size and n**2 <= state.room:  # soon all: compute no row twice
+        if free > 0.6 * state.size and n**2 <= state.capacity:  # soon all: compute no row twice
             state.size = n
         elif stalled > 3 or 2 * free > state.size:  # more variables, fewer rows in the cache
             stalled, state.size = 0, min(n, 2 * state.size)

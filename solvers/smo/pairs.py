@@ -125,7 +125,7 @@ def _steps(
         best = np.float32(0.0)
         for group in range(count):
             first = _highest(bits[_KEYS + group])
-            row = first if source is None else source.place[first]
+            row = first if source is None else source.row_index[first]
             if row < 0 and source is not None:
                 row = add_row(K, source, first)
             second = _partner(K[row], first, u, fall[group], diagonal, memory, bits, target_bits)
@@ -134,7 +134,7 @@ def _steps(
                 i, j, at, best = first, second, row, gain
         if j < 0:
             return step, False
-        to = j if source is None else source.place[j]
+        to = j if source is None else source.row_index[j]
         if to < 0 and source is not None:
             to = add_row(K, source, j)  # type: ignore[arg-type]
         Ki, Kj = K[at], K[to]

@@ -85,10 +85,10 @@ class SMOState:
             max_values = int(self.cache_size * 1e6 / each)
         elif each * max_values > _ALLOCATE_UNCHECKED_BYTES:
             max_values = available() // 2 // each
-        self.room = room = max(1, min(n**2, max_values))
+        self.capacity = capacity = max(1, min(n**2, max_values))
         # more become active only when that turns out to be necessary
-        initial_size = max(2, min(n, _MOST_ACTIVE, int(room**0.5)))
-        self.size = n if n**2 <= min(_ALL_ACTIVE // each, room) else initial_size
+        initial_size = max(2, min(n, _MOST_ACTIVE, int(capacity**0.5)))
+        self.size = n if n**2 <= min(_ALL_ACTIVE // each, capacity) else initial_size
         support, f = np.flatnonzero(self.z), np.zeros(n)
         store = self.variables.form.gram.solver_cache if self.matrix.scale is None else None
         self.row_store: dict[Any, RowCache] = {} if store is None else store

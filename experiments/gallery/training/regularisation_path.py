@@ -48,7 +48,7 @@ def draw(selection: Selection) -> Figure:
     x = np.append(table["from"], path.high)
     errors.stairs(table["most"], x, baseline=table["least"], fill=True, color=BLUE, alpha=0.2)
     errors.stairs(table["error"], x, baseline=None, color=BLUE)
-    errors.axhline(selection.least, color=GREY, linestyle="--")
+    errors.axhline(selection.lower_bound, color=GREY, linestyle="--")
     errors.plot(selection.value, selection.error, "o", color=VERMILION)
     errors.set_ylabel("fraction of wrong predictions")
     for ax in (gaps, errors):

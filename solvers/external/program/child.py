@@ -109,12 +109,12 @@ class Child:
     def end(self) -> None:
         """Kill it and all that it started."""
         self._end_group()
-        deadline, seen = perf_counter() + _CLEANUP_LIMIT_S, set[int]()
+        deadline, pending = perf_counter() + _CLEANUP_LIMIT_S, set[int]()
         while perf_counter() < deadline:
             started, vanished = self._list_started()
-            if not started and vanished <= seen:
+            if not started and vanished <= pending:
                 break
-            seen |= vanished
+            pending |= vanished
             for process in started:
                 with suppress(psutil.Error):
                     process.kill()

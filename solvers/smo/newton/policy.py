@@ -40,13 +40,13 @@ class NewtonPolicy:
     refine_in : rounds after a refresh until an exact step is considered; inf for never.
     """
 
-    def __init__(self, begun: bool) -> None:
+    def __init__(self, free_known: bool) -> None:
         """Expect most free variables to be known if the start is another answer."""
         self.refine_in, self.free_before = np.inf, np.empty(0, np.int64)
-        self.begun, self.gap_factor, self.step_cost, self.speed = begun, 1.0, 1.0, 0.0
-        self.backoff = 0.0 if begun else 1.0
+        self.free_known, self.gap_factor, self.step_cost, self.speed = free_known, 1.0, 1.0, 0.0
+        self.backoff = 0.0 if free_known else 1.0
         self._count_from(np.inf)
-        if begun:
+        if free_known:
             self.rounds = _MIN_ROUNDS
         self.reset_progress()
 
@@ -117,7 +117,7 @@ class NewtonPolicy:
 
     def _is_free_set_known(self, gap: float) -> bool:
         """Whether the current free variables are roughly those of the optimum."""
-        return np.isfinite(gap) if self.begun else gap <= _MAX_START_GAP
+        return np.isfinite(gap) if self.free_known else gap <= _MAX_START_GAP
 
     def note_exact_step(self, free: Indices) -> None:
         """Record the free variables after an exact step: if unchanged, no further one is worthwhile."""
@@ -131,5 +131,5 @@ class NewtonPolicy:
             self.backoff = max(1.0, (4.0 if gap >= self.gap else 2.0) * self.backoff)
         else:
             self.backoff = 0.0 if speed > self.speed else max(0.5, 0.5 * self.backoff)
-        self.begun |= gap <= _MAX_START_GAP
+        self.free_known |= gap <= _MAX_START_GAP
         self._count_from(gap)

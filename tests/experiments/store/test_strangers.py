@@ -127,7 +127,7 @@ def damage_log(rng, folder):
         sealed += session.sealed(line)
         session.lines += 1
     (folder / LOG).write_bytes(sealed)
-    manifest["sessions"] = [session.entry(ended=True)]
+    manifest["sessions"] = [session.entry(has_ended=True)]
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 

@@ -76,7 +76,7 @@ def test_what_was_not_expected_is_named(message, told):
 
 def test_a_message_beyond_its_size_is_not_read():
     with pytest.raises(Malformed, match="at most 10 are expected"):
-        LAYOUT.read(MESSAGE, _shapes, most=10)
+        LAYOUT.read(MESSAGE, _shapes, max_bytes=10)
 
 
 @given(st.lists(st.integers(1, 30)))

@@ -64,7 +64,7 @@ def outside(name: str, values: int, folds: int = 5) -> list[tuple[float, float]]
     found = cross_validate(problem, folds=folds, **{"gap": 3e-3, **given})
     assert found.table["from"].iloc[0] == pytest.approx(found.low)
     assert found.table["to"].iloc[-1] == pytest.approx(found.high)
-    assert (found.table["least"] >= found.least).all()
+    assert (found.table["least"] >= found.lower_bound).all()
     wrong = []
     for value in np.geomspace(found.low, found.high, values + 2)[1:-1]:
         error, row = error_of_optima(problem, folds, found.parameter, value), found.at(value)
@@ -116,9 +116,9 @@ def test_the_statement_names_the_value_and_what_no_other_can_reach() -> None:
     found = cross_validate(FOLLOWED["kernel"][0], C=(0.05, 5.0), folds=2, gap=1e-2)
     assert found.error == found.table["error"].min()
     assert found.at(found.value)["error"] == found.error
-    assert found.least <= found.error
+    assert found.lower_bound <= found.error
     assert f"at C = {found.value:.6g} the answers have a cross-validation error of" in repr(found)
-    assert found.statement.endswith(f"has optima with an error below {found.least:.6g}")
+    assert found.statement.endswith(f"has optima with an error below {found.lower_bound:.6g}")
     with pytest.raises(ValueError, match=r"C: must be within \[0.05, 5\]"):
         found.at(6.0)
 

@@ -27,14 +27,14 @@ def test_every_optimum_has_an_error_between_those_that_are_stated(name: str) -> 
     y = (TARGETS if problem.is_regression else Y)[NEW]
     selection = select(path, X[NEW], y)
     assert selection.error == selection.table["error"].min()
-    assert selection.least <= selection.error
+    assert selection.lower_bound <= selection.error
     answer = path.at(selection.value).decision_function(X[NEW])
     assert error(problem, answer, y) == pytest.approx(selection.error)
     for value in RNG.uniform(path.low**0.5, path.high**0.5, 6) ** 2:
         optimum = solve(path.at(value).problem, target_gap=1e-8)
         found = error(problem, optimum.decision_function(X[NEW]), y)
         row = selection.table[selection.table["to"] >= value].iloc[0]
-        assert selection.least <= row["least"] <= found <= row["most"]
+        assert selection.lower_bound <= row["least"] <= found <= row["most"]
 
 
 def error(problem: object, f: np.ndarray, y: np.ndarray) -> float:
@@ -47,9 +47,11 @@ def test_the_statement_names_the_value_and_what_no_other_can_reach() -> None:
     problem, interval = FOLLOWED["kernel"]
     selection = select(solve_path(problem, **interval, gap=3e-4), X[NEW], Y[NEW])
     assert f"C = {selection.value:.6g} has a validation error of" in selection.statement
-    assert selection.statement.endswith(f"has an optimum with an error below {selection.least:.6g}")
+    assert selection.statement.endswith(
+        f"has an optimum with an error below {selection.lower_bound:.6g}"
+    )
     assert repr(selection) == f"Selection: {selection.statement}"
-    assert selection.least > 0.5 * selection.error
+    assert selection.lower_bound > 0.5 * selection.error
 
 
 @pytest.mark.parametrize(

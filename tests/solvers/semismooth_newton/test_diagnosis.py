@@ -17,16 +17,16 @@ def test_narrow_kernels_pay_and_wide_ones_do_not() -> None:
     assert narrow.merged.variables.n == wide.merged.variables.n == 3000
     assert narrow.pays
     assert not wide.pays
-    assert wide.share == 1.0
+    assert wide.density == 1.0
     assert narrow.entries < 0.01 * wide.entries
     assert narrow.fits(1.0)
     assert not wide.fits(100.0)
 
 
 def test_what_may_be_neglected_falls_with_the_box_and_the_tolerance() -> None:
-    assert np.isclose(diagnose(form_of(4.0), 1e-3).least, 1e-4 / 3000, atol=0)
-    assert np.isclose(diagnose(form_of(4.0, C=100.0), 1e-3).least, 1e-4 / 3e5, atol=0)
-    assert np.isclose(diagnose(form_of(4.0), 1e-15).least, 1e-16, rtol=1e-4, atol=0)
+    assert np.isclose(diagnose(form_of(4.0), 1e-3).threshold, 1e-4 / 3000, atol=0)
+    assert np.isclose(diagnose(form_of(4.0, C=100.0), 1e-3).threshold, 1e-4 / 3e5, atol=0)
+    assert np.isclose(diagnose(form_of(4.0), 1e-15).threshold, 1e-16, rtol=1e-4, atol=0)
 
 
 def test_equal_samples_count_once() -> None:

@@ -35,7 +35,7 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
     with Tiles(FORM.gram, 2) as tiles:
         state = SMOState(FORM, tiles, 1000.0, 10)
         members = rng.permutation(state.variables.n)[:1200]
-        rows = RowCache(state.matrix, members, state.room)
+        rows = RowCache(state.matrix, members, state.capacity)
         some = rng.choice(members.size, chosen, replace=False)
         rows.fetch(some[: chosen // 2])
         sample = state.variables.sample
@@ -52,7 +52,7 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
         state = SMOState(form, tiles, 1000.0, 10)
         members = np.r_[100:N, N : 2 * N]
         rows, some = (
-            RowCache(state.matrix, members, state.room),
+            RowCache(state.matrix, members, state.capacity),
             np.array([0, N - 100, N, 3]),
         )  # samples 100, 0, 100, 103
         before = form.gram.evaluations
@@ -69,10 +69,10 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
 def test_rows_that_stay_get_the_columns_of_new_members() -> None:
     with Tiles(FORM.gram, 1) as tiles:
         state = SMOState(FORM, tiles, 1000.0, 10)
-        rows = RowCache(state.matrix, np.arange(1100), state.room)
+        rows = RowCache(state.matrix, np.arange(1100), state.capacity)
         rows.fetch(np.arange(50))
         rows.replace(np.array([3, 700]), np.array([1200, 1300]))
-        assert rows.place[3] == -1
+        assert rows.row_index[3] == -1
         f = np.zeros(1100)
         rows.add_to(f, np.array([7]), np.ones(1))
         sample = state.variables.sample
@@ -141,14 +141,14 @@ def test_a_row_on_demand_is_that_of_K(d: int) -> None:
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.3)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
         state = SMOState(form, tiles, 1000.0, 10)
-        rows = RowCache(state.matrix, np.arange(600), state.room)
+        rows = RowCache(state.matrix, np.arange(600), state.capacity)
         source = rows.source()
         assert source is not None
-        for place, i in enumerate((17, 599, 0)):
-            assert add_row(rows.values, source, i) == place
-            assert np.allclose(rows.values[place], RBF(0.3)(X[[i]], X)[0], rtol=0, atol=3e-6)
+        for row_index, i in enumerate((17, 599, 0)):
+            assert add_row(rows.values, source, i) == row_index
+            assert np.allclose(rows.values[row_index], RBF(0.3)(X[[i]], X)[0], rtol=0, atol=3e-6)
     assert rows.count == 3
-    assert list(np.flatnonzero(rows.place >= 0)) == [0, 17, 599]
+    assert list(np.flatnonzero(rows.row_index >= 0)) == [0, 17, 599]
 
 
 @pytest.mark.parametrize("regression", [False, True])

@@ -181,6 +181,6 @@ def test_rows_that_a_newton_step_has_computed_are_kept() -> None:
         active.b, _ = multipliers(*slopes(active.f, active.z, active.terms), active.terms.groups, 1)
         active._newton_step(free_variables(active.z, active.terms), True)
         active._round(np.arange(600), 1e-6)
-        owners = [active.rows.owner[p] for p in active.rows.place if p >= 0]
-        assert sorted(owners) == np.flatnonzero(active.rows.place >= 0).tolist()
+        owners = [active.rows.owner[p] for p in active.rows.row_index if p >= 0]
+        assert sorted(owners) == np.flatnonzero(active.rows.row_index >= 0).tolist()
         assert np.abs(active.f - RBF(0.2)(X, X) @ active.z).max() < 1e-3

@@ -24,20 +24,20 @@ def rounds_until_a_step(judge: NewtonPolicy, gap: float, most: int = 5000) -> in
 
 
 def test_no_step_before_the_free_variables_are_known() -> None:
-    assert rounds_until_a_step(NewtonPolicy(begun=False), gap=3.0) == 5000
-    assert rounds_until_a_step(NewtonPolicy(begun=False), gap=0.05) < 1000
-    assert rounds_until_a_step(NewtonPolicy(begun=True), gap=3.0) < 1000
+    assert rounds_until_a_step(NewtonPolicy(free_known=False), gap=3.0) == 5000
+    assert rounds_until_a_step(NewtonPolicy(free_known=False), gap=0.05) < 1000
+    assert rounds_until_a_step(NewtonPolicy(free_known=True), gap=3.0) < 1000
 
 
 def test_a_step_that_led_far_away_does_not_make_them_known() -> None:
-    judge = NewtonPolicy(begun=False)
+    judge = NewtonPolicy(free_known=False)
     rounds_until_a_step(judge, gap=0.05)
     judge.note_approximate_step(gap=0.5)
     assert rounds_until_a_step(judge, gap=0.5) == 5000
 
 
 def test_steps_that_do_not_pay_become_rare() -> None:
-    judge = NewtonPolicy(begun=True)
+    judge = NewtonPolicy(free_known=True)
     waits = list[int]()
     for _ in range(5):
         waits.append(rounds_until_a_step(judge, gap=0.05))
@@ -51,8 +51,8 @@ def test_a_start_that_is_no_answer_of_another_problem() -> None:
     X = rng.standard_normal((60, 3))
     form = reduce(NuSVC(X, np.sign(X[:, 0]), 0.3, RBF(0.5)), BoxQP).form
     answer = replace(form, start=form.first_point())
-    for given, begun in ((form, False), (answer, True)):
+    for given, free_known in ((form, False), (answer, True)):
         with Tiles(given.gram, 1) as tiles:
             state = SMOState(given, tiles, None, 10)
             assert state.z.any()
-            assert Active(state, minimise_by_pairs).policy.begun == begun
+            assert Active(state, minimise_by_pairs).policy.free_known == free_known

@@ -6,9 +6,10 @@ still move. Each loop is compiled once for dense rows and for CSR rows alike.
 
 An epoch is one of dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3): each
 variable in turn moves to its minimum in the box, x ← clip(x − g/h, lb, ub), and w = Mᵀx is updated. The
-equality is treated by an augmented Lagrangian (Hestenes 1969): with t = aᵀx − delta, g = mᵀw + p + a·(ν
-+ ρt),   h = mᵀm + ρa²,   and ν ← ν + ρt after each epoch, as if the samples had an additional feature
-√ρ·a. With ρ about the mean of mᵀm this takes no more epochs than the problem without the equality.
+equality is treated by an augmented Lagrangian (Hestenes 1969): with t = aᵀx − delta,
+    g = mᵀw + p + a·(ν + ρt),   h = mᵀm + ρa²,   and ν ← ν + ρt after each epoch,
+as if the samples had an additional feature √ρ·a. With ρ about the mean of mᵀm this takes no more epochs
+than the problem without the equality.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class PackedTriangle:
                 rows = members[low : low + _HEIGHT]
                 tile = buffer[: rows.size * cols.size].reshape(rows.size, cols.size)
                 matrix.block(rows, cols, columns, tile)
-                shorten(tile, inverse[low:], inverse[at:], strip[low - at :])
+                quantise(tile, inverse[low:], inverse[at:], strip[low - at :])
             strip[k - at :] = 0
             self.strips.append(strip)
             offset += size
@@ -70,7 +70,7 @@ class PackedTriangle:
             for s, strip in enumerate(self.strips):
                 rows = len(strip) // _ROW_GROUP
                 ends = (_ROW_GROUP * (rows * part // groups) for part in (first, last))
-                multiply_half(strip, x, sums, s * _WIDTH, *ends)
+                multiply_triangle(strip, x, sums, s * _WIDTH, *ends)
             parts[first] = sums
 
         # half of the values, each as costly as four multiplications, as it serves two rows
@@ -112,7 +112,7 @@ class PackedTriangle:
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def multiply_half(strip: Tile, x: Tile, y: Tile, at: int, first: int, last: int) -> None:
+def multiply_triangle(strip: Tile, x: Tile, y: Tile, at: int, first: int, last: int) -> None:
     """Add to y the contribution to Kx of rows `first` to `last` of a strip, and of their transpose.
 
     The strip begins at row and column `at`; its first rows form a square, which holds its transpose.
@@ -146,7 +146,7 @@ def multiply_half(strip: Tile, x: Tile, y: Tile, at: int, first: int, last: int)
 
 
 @numba.njit(cache=True, nogil=True)
-def shorten(tile: Tile, rows: Tile, columns: Tile, out: Tile) -> None:
+def quantise(tile: Tile, rows: Tile, columns: Tile, out: Tile) -> None:
     """Write tile[i, j]·rows[i]·columns[j], rounded to units of 1/32767; the factors are 1/√K[i, i]."""
     for i in range(tile.shape[0]):
         scale = np.float32(32767.0) * rows[i]

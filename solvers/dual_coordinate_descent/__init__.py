@@ -1,11 +1,10 @@
 """Dual coordinate descent for linear kernels, followed by proximal Newton steps.
 
-    min ½‖Mᵀx‖² + pᵀx  s.t. aᵀx = delta (or none), lb ≤ x ≤ ub,   w = Mᵀx kept up to date A coordinate
-    step x ← clip(x − g/h, lb, ub) reads one sample (Hsieh et al. 2008). Epochs of such steps, on all
-    samples or on a random sixteenth that predicts the others, find roughly which variables end at which
-    bound; the last digits, and degenerate data, would take thousands of epochs. There proximal steps,
-    solved by Newton's method, take over. `descent` implements both, `blocks` and `proximal` the
-    compiled loops.
+    min ½‖Mᵀx‖² + pᵀx  s.t. aᵀx = delta (or none), lb ≤ x ≤ ub,   w = Mᵀx kept up to date
+A coordinate step x ← clip(x − g/h, lb, ub) reads one sample (Hsieh et al. 2008). Epochs of such steps,
+on all samples or on a random sixteenth that predicts the others, find roughly which variables end at
+which bound; the last digits, and degenerate data, would take thousands of epochs. There proximal steps,
+solved by Newton's method, take over. `descent` implements both, `blocks` and `proximal` the loops.
 
 Starting at the solution for another C took a third of the cold time on a9a, w8a and ijcnn1 (20 values
 from 0.01 to 100); starting from α scaled with the box took half of it. Merging equal samples did not

@@ -2,9 +2,9 @@
 
 Coordinate descent (`epoch`) cheaply finds roughly where every variable ends, but converges only
 linearly. Proximal steps (`proximal_step`) then converge superlinearly, as each is solved by Newton's
-method on all free variables at once and weakens the proximal term: x ← the minimum with Σ (xₖ −
-cₖ)²·Qₖₖ/(2σ) added, with growing σ (Rockafellar 1976). Both treat an equality aᵀx = delta by an
-augmented Lagrangian.
+method on all free variables at once and weakens the proximal term: x ← the minimum with
+Σ (xₖ − cₖ)²·Qₖₖ/(2σ) added, with growing σ (Rockafellar 1976). Both treat an equality aᵀx = delta by
+an augmented Lagrangian.
 """
 
 from collections import Counter

@@ -1,10 +1,9 @@
 """Coordinate descent and Newton steps in one compiled call, for dense samples with few features.
 
-min ½‖Xᵀz‖² + qᵀz + Σ tubeᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date Epochs find which
-variables are free; a Newton step then moves all of these to the minimum on their face
-(`dualgap.solvers.numerics.subspace`). They alternate until the violation is at most `fine`, or as
-small as float64 permits. The method for large samples (`descent`) takes longer to start than this
-takes in total.
+    min ½‖Xᵀz‖² + qᵀz + Σ tubeᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date
+Epochs find which variables are free; a Newton step then moves all of these to the minimum on their face
+(`dualgap.solvers.numerics.subspace`). They alternate until the violation is at most `fine`, or as small
+as float64 permits. The method for large samples (`descent`) takes longer to start than this in total.
 """
 
 import numba

@@ -1,11 +1,11 @@
 """Code shared by the QP solvers: convexity check, scaling, back ends and results.
 
 Interior-point and splitting methods compare residuals with tolerances that are absolute for numbers
-below one, so that their results depend on the units of the data. They are given min ½uᵀ(σ²P/ρ)u +
-(σq/ρ)ᵀu   s.t.  Gu ≤ h/σ,  Au = b/σ,  lb/σ ≤ u ≤ ub/σ with x = σu, where σ and ρ are powers of two, so
-that scaling is exact: σ is the size of the box if all of it is below one, and ρ scales the linear cost,
-or P without one, to a size of one. The solver's multipliers times ρ/σ are those of the original
-problem.
+below one, so that their results depend on the units of the data. They are given
+    min ½uᵀ(σ²P/ρ)u + (σq/ρ)ᵀu   s.t.  Gu ≤ h/σ,  Au = b/σ,  lb/σ ≤ u ≤ ub/σ
+with x = σu, where σ and ρ are powers of two, so that scaling is exact: σ is the size of the box if it is
+below one, and ρ scales the linear cost, or P without one, to a size of one. The solver's multipliers
+times ρ/σ are those of the original problem.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Newton's method on the faces of a box, which gives small dual problems their last digits.
 
-min ½zᵀAz − rᵀz  s.t. Σz = const in each group (or none), low ≤ z ≤ high On the face of the
-variables between their bounds, the minimum solves one linear system; if the step to it leaves the
-box, the first variable to reach its bound is fixed there, and the system is solved for the others
-(Nocedal & Wright 2006, section 16.5).
+    min ½zᵀAz − rᵀz  s.t. Σz = const in each group (or none), low ≤ z ≤ high
+On the face of the variables between their bounds, the minimum solves one linear system; if the step to
+it leaves the box, the first variable to reach its bound is fixed there, and the system is solved for the
+others (Nocedal & Wright 2006, section 16.5).
 """
 
 from __future__ import annotations

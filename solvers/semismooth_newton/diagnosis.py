@@ -1,7 +1,7 @@
 """Estimate from a few rows whether K has few non-negligible entries and is nearly diagonal.
 
-If C is large and the kernel narrow, nearly every sample is a support vector between its bounds, and pair
-steps take millions of steps; but K has few entries, and a few products solve Newton's system.
+If C is large and the kernel narrow, nearly every sample is a support vector between its bounds, and SMO
+needs millions of pair steps; but K has few entries, and a few products solve Newton's system.
 """
 
 from typing import NamedTuple

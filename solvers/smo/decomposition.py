@@ -1,6 +1,6 @@
 """SMO's outermost level: choose the active variables, and decide when to stop.
 
-until the violation is at most tol:  choose active variables; minimise over them; update all scores
+Until the violation is at most tol: choose active variables; minimise over them; update all scores
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
 With z = ax (z = sign·x where there is no equality) the coefficients of the equality become 1, and for
-classification Q becomes K itself. Regression's two variables of a sample are the
-two sides of one: z = α − α*, and their common cost epsilon·(α + α*) is the tube.
+classification Q becomes K itself. Regression's two variables of a sample are the two sides of one:
+z = α − α*, and their common cost epsilon·(α + α*) is the tube.
 """
 
 from __future__ import annotations

@@ -116,14 +116,14 @@ class ProximalStep:
         if free.sign.size >= size:
             if dense.size > 0:
                 H = dense_normal_matrix(free, root, extra, self.pool)[:size, :size]
-                return _solve_shifted(np.ascontiguousarray(H), self.residual)
+                return _solved(np.ascontiguousarray(H), self.residual)
             H = normal_matrix(free, root**2, size)
             if self.equality:
                 across = np.zeros(size)
                 combine(free, root * extra, across)
                 across[-1] = extra @ extra
                 H[-1] = across
-            return _solve_shifted(H, self.residual)
+            return _solved(H, self.residual)
         if dense.size > 0:
             Z = dense[free.row_of] * (free.sign * root)[:, None]
             K = Z @ Z.T
@@ -131,7 +131,7 @@ class ProximalStep:
             K = row_products(free, root, self.d)
         if self.equality:
             K += np.multiply.outer(extra, extra)
-        y = root * _solve_shifted(K, root * self._scores(free, self.residual))
+        y = root * _solved(K, root * self._scores(free, self.residual))
         direction = self.residual.copy()
         t = combine(free, -y, direction)
         if self.equality:
@@ -175,7 +175,7 @@ def _falling_root(slope: Callable[[float], float], first: float) -> float:
     return step_size
 
 
-def _solve_shifted(A: Block, right: Vector) -> Vector:
+def _solved(A: Block, right: Vector) -> Vector:
     """Return (I + A)⁻¹·right for a semidefinite A given by its lower triangle; A is overwritten.
 
     Large systems use a float32 factor and refinement if A's condition permits: on farm-ads, with 1500

@@ -43,6 +43,7 @@ def default_solver(
     With `from_start` it must be able to continue from another answer, which near rows cannot.
 
     The first of these that supports the problem is picked:
+
     - a convex QP: CVXOPT; samples in blocks: near rows; the margin of sequences: cutting planes;
     - a support vector machine with a linear kernel: near rows for a million samples with few features
       and a large C, else dual coordinate descent, if it has at most one offset;
@@ -50,6 +51,7 @@ def default_solver(
       diagonal, else SMO; CVXOPT for what SMO does not support;
     - other risks: L-BFGS if the loss is smooth and w has coordinates, else dual coordinate ascent, a
       cone program, or L-BFGS on a factor of K.
+
     All stop at their own duality gap; with a hard margin, which has none, at a small violation. Several
     binary problems get the solver of one of them. If it misses the target, `solve` continues with its
     `SUCCESSORS`.

@@ -251,7 +251,7 @@ class Point:
 
     `alpha` (n,) has soft-margin scaling in every formulation; for regression it is α − α*.
     For K classes `alpha` is (n, K) and `w` (d, K); for several binary problems `b` is (outputs,) too.
-    For samples in blocks, `alpha` is computed from `rule`, see `DualRule.packed`.
+    For samples in blocks, `alpha` is computed from `rule`, see `DualRule.to_vector`.
     """
 
     alpha: Vector | None = None

@@ -85,7 +85,7 @@ class Store:
         policy : permitted changes of the plan, the code, the libraries or data, which the manifest then
             records.
         inputs : the input files of the plan. problems : the specifications of its problems, by name.
-        begun_by : see `new_manifest`.
+        command_info : see `new_manifest`.
 
         Raises
         ------

@@ -59,7 +59,7 @@ def new_manifest(
     text : the experiment file. run_ids : the ids of its plan, in order. inputs : its input files.
     problems : the specifications of its problems, by their names.
     old : an earlier manifest, with checksums of data files.
-    begun_by : further entries on the command: its options, the base folder of relative paths, and
+    command_info : further entries on the command: its options, the base folder of relative paths, and
         as `plans` the texts of other experiment files to which some of the runs belong.
     """
     head = YAML(typ="safe").load(text) or {}

@@ -15,7 +15,7 @@ TREES = {
 NODES = [(file, node) for file, tree in TREES.items() for node in ast.walk(tree)]
 VAGUE_NAME = re.compile(
     r"_*(own|found|known|given|told|few|some|others|least|most|begun|made|kept|whole|place|share|room"
-    r"|what|how|looked|asked|wanted|needed|taken|judged|posed|answered|traced|described|shown|said|heard"
+    r"|what|how|looked|asked|wanted|needed|taken|judged|posed|answered|traced|shown|said|heard"
     r"|done|gone|come|seen|meant|tried|ended|lacking|apart|anew|afresh|beside|instead|many|worth|here|there"
     r"|things?|rest|sees|goes_on|own_w)_*"
 )

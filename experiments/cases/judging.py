@@ -147,7 +147,7 @@ def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
         solver_version = {case.solver.label or case.solver.name: solution.version}
         record |= {"versions": json.dumps(versions() | solver_version)}
     record |= _quality_columns(solution, data)
-    record |= describe_optimum(solution) if case.has_description else {}
+    record |= describe_optimum(solution) if case.described else {}
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha
     trace, model = _trace_rows(case, evaluations), _model_arrays(solution)
@@ -226,7 +226,7 @@ def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any
         rows.append(row | {name: getattr(c, name) for name in _TRACE_COLUMNS.split()})
         cost = perf_counter() - started
         spent += cost
-        later = 0.0 if case.has_description else evaluation.time + 2.0 * cost
+        later = 0.0 if case.described else evaluation.time + 2.0 * cost
         due = later if spent < _TRACE_BUDGET_S else np.inf
     return rows
 

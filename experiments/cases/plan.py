@@ -36,7 +36,7 @@ class Case:
     seed : for a solver that draws random numbers, else None.
     folder : base of relative paths; not part of the identity.
     proven : whether bounds are proven in ball arithmetic, see `dualgap.problems.certificates.proof`.
-    has_description : whether the problem is described at its optimum, see `cases.description`.
+    described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
     checkpoints : folder from which a solver resumes if the run is killed.
     after : id of the run whose answer is the starting point, "" for the first of a series; None without
@@ -55,7 +55,7 @@ class Case:
     trace: bool
     folder: str
     proven: bool = False
-    has_description: bool = False
+    described: bool = False
     aa_repeat: bool = False
     after: str | None = None
     before: ProblemSpec | None = None
@@ -103,7 +103,7 @@ def _case(
         "memory_limit": experiment.memory_limit,
         "trace": experiment.trace,
         "proven": experiment.target == "proven",
-        "has_description": experiment.describe,
+        "described": experiment.describe,
         "after": (last.run_id if last else "") if warm else None,
     }
     identity = [vars(problem), named, run_settings]

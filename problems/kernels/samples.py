@@ -63,7 +63,7 @@ def distinct(X: Matrix) -> tuple[Indices, Indices]:
     """Group equal rows: return one row index per group (k,), and the group of each row (n,)."""
     weights = np.random.default_rng(0).standard_normal(X.shape[1])
     hashes = X @ weights  # equal rows have equal hashes, and are adjacent after sorting
-    order = np.argsort(hashes, group="stable")
+    order = np.argsort(hashes, kind="stable")
     before, after = order[:-1], order[1:]
     equal_hashes = np.flatnonzero(hashes[before] == hashes[after])
     changes = np.ones(order.size, np.intp)

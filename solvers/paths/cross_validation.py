@@ -169,7 +169,7 @@ def cross_validate(
         part.forget()
         finished.append(Fold(train, held_out, ratio, path))
     count = sum(fold.held_out.size for fold in finished)
-    table = summed(fold_errors, count, problem.is_regression)
+    table = combine_folds(fold_errors, count, problem.is_regression)
     best = table.iloc[int(table["error"].to_numpy().argmin())]
     start, end = float(best["from"]), float(best["to"])
     value = 0.5 * (start + end) if parameter == "epsilon" else float(np.sqrt(start * end))
@@ -234,7 +234,7 @@ def _bands(
     return FoldErrors(np.array(ends), np.array(columns).T)
 
 
-def summed(folds: list[FoldErrors], held_out: int, is_rounded: bool) -> pd.DataFrame:
+def combine_folds(folds: list[FoldErrors], held_out: int, is_rounded: bool) -> pd.DataFrame:
     """Return the table of the mean errors over all folds, with a row wherever one changes."""
     import pandas as pd  # noqa: PLC0415 - slow to import
 

@@ -155,7 +155,7 @@ def merge(v: Variables) -> Merged:
     if not low.size:
         return Merged(v, merged, group)
     joined = join(merged, low, high)
-    return Merged(v, joined.merged_terms, group, joined)
+    return Merged(v, joined.paired, group, joined)
 
 
 def contradictory_pairs(kind: Indices, terms: Terms) -> tuple[Indices, Indices]:

@@ -17,10 +17,10 @@ from dualgap.solvers.smo.variables import Variables
 
 
 class PreparedColumns(NamedTuple):
-    """Columns of K for some variables; `index` maps each to its column if several share a sample."""
+    """Columns of K for some variables; `column_of` maps each to its column if several share a sample."""
 
     columns: Columns
-    index: Indices | None
+    column_of: Indices | None
 
 
 class Matrix:
@@ -44,12 +44,12 @@ class Matrix:
 
     def columns(self, cols: Indices, dtype: Any = None) -> PreparedColumns:
         """Prepare columns of K for several products; variables that share a sample share a column."""
-        samples, index = self.sample[cols], None
+        samples, column_of = self.sample[cols], None
         if self.repeats:
             once, back = np.unique(samples, return_inverse=True)
             if once.size < samples.size:
-                samples, index = once, back
-        return PreparedColumns(self.tiles.columns(samples, dtype or self.dtype), index)
+                samples, column_of = once, back
+        return PreparedColumns(self.tiles.columns(samples, dtype or self.dtype), column_of)
 
     def diagonal(self, members: Indices) -> Vector:
         """Return K[i, i] for each of the members."""
@@ -69,13 +69,13 @@ class Matrix:
 
         See `Tiles.block`.
         """
-        if prepared.index is None and self.scale is None:
+        if prepared.column_of is None and self.scale is None:
             return self.tiles.block(self.sample[rows], prepared.columns, out, then, work)
-        if prepared.index is None:
+        if prepared.column_of is None:
             K = self.tiles.block(self.sample[rows], prepared.columns, out)
         else:
             once = self.tiles.block(self.sample[rows], prepared.columns)
-            K = np.take(once, prepared.index, axis=1, out=out, mode="clip")
+            K = np.take(once, prepared.column_of, axis=1, out=out, mode="clip")
         if self.scale is not None:
             K *= self.scale[rows][:, None] * self.scale[cols]
         if then is not None:
@@ -86,10 +86,10 @@ class Matrix:
         self, rows: Indices, cols: Indices, weights: Vector, prepared: PreparedColumns | None = None
     ) -> Vector:
         """Return K[rows, cols] @ weights; `prepared` are the columns `cols`, if computed before."""
-        columns, index = self.columns(cols) if prepared is None else prepared
+        columns, column_of = self.columns(cols) if prepared is None else prepared
         weights = weights if self.scale is None else weights * self.scale[cols]
-        if index is not None:
-            weights = np.bincount(index, weights, columns.size).astype(np.float64)
+        if column_of is not None:
+            weights = np.bincount(column_of, weights, columns.size).astype(np.float64)
         if self.repeats:
             samples, back = np.unique(self.sample[rows], return_inverse=True)
             result = self.tiles.product(samples, columns, weights)[back]

@@ -17,7 +17,7 @@ from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import decades, key, legend, line_styles, panels
 from dualgap.experiments.tables.formats import file_name
-from dualgap.solvers.paths.cross_validation import FoldErrors, summed
+from dualgap.solvers.paths.cross_validation import FoldErrors, combine_folds
 
 _COLUMNS = ["error", "least_error", "most_error"]
 
@@ -55,7 +55,7 @@ def mean_errors(folds: list[pd.DataFrame]) -> pd.DataFrame:
         FoldErrors(np.append(fold["from"], fold["to"].iloc[-1]), fold[_COLUMNS].to_numpy(float).T)
         for fold in folds
     ]
-    return summed(bands, len(bands), rounded=True)
+    return combine_folds(bands, len(bands), is_rounded=True)
 
 
 def certified_errors(tables: Mapping[str, pd.DataFrame], parameter: str, title: str = "") -> Figure:

@@ -82,7 +82,7 @@ TEXTBOOK_PAIRS = (
     DENSE,
 )
 # a regularised risk
-INTERCEPT = Need("an intercept", lambda form, _: form.intercept)
+INTERCEPT = Need("a problem with an intercept", lambda form, _: form.intercept)
 NO_INTERCEPT = Need(
     "a problem without an unregularised intercept", lambda form, _: not form.intercept
 )

@@ -20,8 +20,8 @@ from dualgap.experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, tar
 TIME_DEFINITIONS = {
     "whole_run": "Times are those of whole runs, medians over the repetitions.",
     "cheapest_setting": (
-        "Times are those of the cheapest setting: the fastest among a solver's runs, at any tolerance, "
-        "whose certified relative gap is at or below the target."
+        "Times are those of the cheapest setting: the fastest run of a solver, at any tolerance, "
+        "whose certified relative gap is at most the target."
     ),
     "first_within": (
         "Times are those of the first evaluation within the target: seconds of solving until the "

@@ -17,12 +17,8 @@ from dualgap.experiments.records import Refusal
 from dualgap.problems.registry import Registry
 
 GRACE_PERIOD_S = 10.0  # beyond the time limit, for a long iteration
-_PHASE_LIMIT_S = (
-    600.0  # of loading, set-up and certifying; compiling with Numba takes up to two minutes
-)
-_MAX_TRACE_OVERHEAD = (
-    1.5  # time of solving with the evaluations of a trace, relative to solving alone
-)
+_PHASE_LIMIT_S = 600.0  # of loading, set-up and certifying; compiling takes up to two minutes
+_MAX_TRACE_OVERHEAD = 1.5  # time of solving with evaluations of a trace, relative to solving alone
 
 
 class ExecutorError(Refusal):

@@ -377,4 +377,4 @@ def test_a_command_that_is_interrupted_several_times_ends_without_a_traceback(mo
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 130
     assert "Traceback" not in ended.stderr
-    assert ("interrupt it again" in ended.stderr) == (more > 0)
+    assert ("Interrupt it again" in ended.stderr) == (more > 0)

@@ -141,7 +141,7 @@ def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
             RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)),
             "a positive semidefinite kernel",
         ),
-        (SDCA(), RISKS["logistic, intercept"], "an intercept"),
+        (SDCA(), RISKS["logistic, intercept"], "an unregularised intercept"),
         (SDCA(), RISKS["softmax"], "or the logistic"),
         (StochasticSubgradient(), RISKS["softmax"], "or the logistic"),
         (Pegasos(), RISKS["logistic"], "the hinge or the epsilon-insensitive loss"),

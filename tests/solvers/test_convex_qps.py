@@ -110,7 +110,7 @@ def test_the_values_of_variables_with_signs_or_bounds_are_what_is_certified(decl
 def test_a_variable_of_which_cvxpy_stores_fewer_entries_is_refused_by_name():
     S = cp.Variable((2, 2), symmetric=True, name="S")
     S.value = np.eye(2)
-    with pytest.raises(ValueError, match="in the place of S"):
+    with pytest.raises(ValueError, match="replaces S by other variables"):
         certify_cvxpy(cp.Problem(cp.Minimize(cp.sum_squares(S - 1))))
 
 

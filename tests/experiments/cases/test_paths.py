@@ -61,7 +61,13 @@ def test_answers_that_do_not_cover_the_interval_are_no_path(outcome_of, monkeypa
             "uncertified",
             "requires a problem without an unregularised intercept",
         ),
-        ("smo, tol: 1", {}, "finished", "inaccurate", "smo at C = .* needs 0.005 at the values solved"),
+        (
+            "smo, tol: 1",
+            {},
+            "finished",
+            "inaccurate",
+            "smo at C = .* needs 0.005 at the values solved",
+        ),
         ("smo", {"time_limit": 1e-9}, "time_limit", "uncertified", "ended with 1 answers"),
     ],
 )

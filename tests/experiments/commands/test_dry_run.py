@@ -23,7 +23,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
     shown = command("run", path, "--dry-run")
     words = " ".join(shown.output.split())
     assert "runs 8, 4 of them unsupported" in words
-    assert "pegasos: Pegasos has no unregularised intercept (2 pairs)" in words
+    assert "pegasos: requires a problem without an unregularised intercept (2 pairs)" in words
     assert "unknown for 4 runs: no time limit" in words
     assert sorted(tmp_path.iterdir()) == before
     command("run", write("name: x"), "--dry-run", code=2)

@@ -120,7 +120,7 @@ def test_weights_alone_are_judged(command):
     model = SVC(kernel="linear", C=0.1, tol=1e-8).fit(DATA.X, DATA.y)
     np.savez("w.npz", w=model.coef_[0], b=model.intercept_)
     result = command("certify", "linear.yaml", "w.npz", "--target-gap", "1e-5")
-    assert "bounds from:         recovered from w" in result.output
+    assert "bounds from:          recovered from w" in result.output
 
 
 def test_a_wrong_answer_is_named_with_a_diagnosis(command):
@@ -191,7 +191,7 @@ def test_what_is_no_answer_is_refused(command, tmp_path, problem, name, text, me
 
 def test_a_qp_is_written_to_files_of_matrices_only(command):
     refused = command("export", "p.yaml", "--out", "qp.txt", "--qp", code=2)
-    assert "written to a file that ends in .npz, .mat, .qps, got qp.txt" in refused.output
+    assert "the file name of a QP must end in .npz, .mat, .qps; got qp.txt" in refused.output
 
 
 def test_zeros_of_a_gram_matrix_are_written_as_libsvm_reads_them(tmp_path):

@@ -71,7 +71,7 @@ def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
         ),
         (["--values", "speed"], "values must be among time, ratio"),
         (["--values", "time:x"], "digits in 'time:x'"),
-        (["--values", "margin", "--target", "1e-3"], "must be of time, ratio, gap, memory"),
+        (["--values", "margin", "--target", "1e-3"], "must be among time, ratio, gap, memory"),
     ],
 )
 def test_what_table_cannot_show_is_refused(command, repeated, arguments, shown):

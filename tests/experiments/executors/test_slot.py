@@ -87,7 +87,7 @@ def test_setting_up_does_not_count_as_solving_and_has_a_limit_of_its_own(
     record = slot.run(case_of(solver, time_limit=0.1)).record  # killed after 1.15 s of solving
     assert record["status"] == "finished", record["reason"]
     assert record["time_setup"] >= 2.0 > record["time_solve"]
-    monkeypatch.setattr("dualgap.experiments.executors.base._SETTING_UP", 0.5)
+    monkeypatch.setattr("dualgap.experiments.executors.base._PHASE_LIMIT_S", 0.5)
     record = slot.run(case_of(solver, time_limit=0.1)).record
     assert record["status"] == "crashed"
     assert " s of setting up " in record["reason"]

@@ -6,7 +6,7 @@ import pytest
 from tests.experiments.functions import run_case, yaml
 from tests.experiments.rows import recorded
 from tests.halves import quick
-from tests.short_text import in_tutorial
+from tests.shown import in_tutorial
 
 from dualgap.experiments.cases.plan import plan
 from dualgap.experiments.commands.dry_run import impossible

@@ -203,7 +203,7 @@ def test_a_run_of_which_two_folders_say_different_things_is_refused_by_name(comm
     for out in "ab":
         command("run", write(TEXT), "--out", out)
     refused = command("merge", "a", "b", "--out", "all", code=2)
-    assert "b: has " in refused.output
+    assert "b: the run of " in refused.output
     assert "four_gaussians soft_margin_dual" in refused.output
     assert "differs from that in a" in refused.output
     assert not RunFolder("all").path.exists()
@@ -249,7 +249,7 @@ def test_a_run_id_that_is_a_path_is_not_followed(command, write, tmp_path, place
     line["record"]["run_id"] = hostile
     (tmp_path / "strange" / LOG).write_bytes(session.sealed(line))
     session.lines += 1
-    manifest["sessions"] = [session.entry(ended=True)]
+    manifest["sessions"] = [session.entry(has_ended=True)]
     manifest["run_ids"] = [hostile if place == "manifest" else run_id]
     (tmp_path / "strange/manifest.json").write_text(json.dumps(manifest))
     told = command("merge", "mine", "strange", "--out", "all", code=2 if place == "manifest" else 0)

@@ -213,7 +213,7 @@ def test_a_point_is_moved_to_where_that_costs_least():
     problem = ConvexQP(np.eye(n), -10 * np.sqrt(t) - noise, G, np.zeros(n - 3))
     x, program = solve(problem).x, problem.program
     balls = [*program.constraints.enclosures(x, lambda: program.interior)]
-    bounds = [program._above(ball, np.zeros(0))[0] for ball in balls]
+    bounds = [program._upper_in(ball, np.zeros(0))[0] for ball in balls]
     assert len(bounds) == 3
     assert min(bounds) < bounds[0]
     assert program.upper(x, np.zeros(0))[0] in bounds[1:]

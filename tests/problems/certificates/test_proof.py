@@ -235,7 +235,7 @@ def test_one_class_needs_no_weights():
 
 
 def test_a_point_beyond_float64_is_not_proven():
-    with pytest.raises(Unprovable, match="beyond float64"):
+    with pytest.raises(Unprovable, match="overflows float64"):
         proven_bounds(PROBLEMS["hard_dual_rbf"], np.full(N, np.inf), None, (0.0,))
 
 

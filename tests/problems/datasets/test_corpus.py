@@ -337,7 +337,7 @@ BLOCKS = [
     ("", {}, {"X.npy": npy(X), "y.npy": npy(np.eye(2))}, "its rows are one-hot codes of classes"),
     ("", {}, HALVES | {"weight_0.npy": npy(["2"]), "weight_1.npy": npy(["2"])},
      "weight: {}/X_0.npy, rows 0"),
-    ("", {}, HALVES | {"y_1.npy": pickle.dumps(Y)}, "X_1.npy, or its y or weight, is no complete"),
+    ("", {}, HALVES | {"y_1.npy": pickle.dumps(Y)}, "X_1.npy, or its y or weight, is not a complete"),
 ]
 # fmt: on
 

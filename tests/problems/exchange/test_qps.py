@@ -183,7 +183,7 @@ def test_everything_else_is_refused_with_its_line(tmp_path, changed, to, line, s
     ("changed", "to", "sentence"),
     [
         ("4.0\n", "4,0\n", "line 9: '4,0' is not a number"),
-        ("    Y         MOST", "    Y          MOST", "line 7: The line does not keep"),
+        ("    Y         MOST", "    Y          MOST", "line 7: The line does not fit"),
     ],
 )
 def test_the_format_that_fits_longer_says_what_is_wrong(tmp_path, changed, to, sentence):

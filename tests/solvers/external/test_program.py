@@ -128,9 +128,9 @@ BROKEN = {
     "torn": ("open(sys.argv[2], 'w').write('alpha\\n1\\n')", "alpha: has 1 entries, expected 42"),
     "NaN": ("open(sys.argv[2], 'w').write('alpha\\n' + 'nan\\n' * 42)", "must be a finite number"),
     "no columns": ("open(sys.argv[2], 'w').write('hello')", "read as csv: answer.csv: "),
-    "a pipe": ("os.mkfifo(sys.argv[2])", "is no file"),
-    "endless": ("os.symlink('/dev/zero', sys.argv[2])", "is no file"),
-    "a folder": ("os.mkdir(sys.argv[2])", "is no file"),
+    "a pipe": ("os.mkfifo(sys.argv[2])", "must be a regular file"),
+    "endless": ("os.symlink('/dev/zero', sys.argv[2])", "must be a regular file"),
+    "a folder": ("os.mkdir(sys.argv[2])", "must be a regular file"),
 }
 
 

@@ -183,7 +183,7 @@ def test_limits_hold_for_the_sum_and_what_was_not_begun_stays_at_its_start(strat
 def test_unsupported_pairs_say_so():
     solution = solve(OneVsRest(IRIS.X, IRIS.y), Pegasos())
     assert solution.status == Status.UNSUPPORTED
-    assert solution.reason.startswith("class 0 against the rest: Pegasos has no")
+    assert solution.reason.startswith("class 0 against the rest: requires")
     assert solution.verdict == "uncertified"
     assert solve(OneVsRest(IRIS.X, IRIS.y, intercept=False), Pegasos()).alpha is not None
 

@@ -52,6 +52,7 @@ def test_the_import_loads_no_numerical_library_and_a_star_brings_all_names(tmp_p
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.exhaustive
 def test_it_works_beside_packages_that_are_called_problems_solvers_and_experiments(tmp_path):
     for name in ("problems", "solvers", "experiments"):
         (tmp_path / name).mkdir()

@@ -161,6 +161,7 @@ def test_a_full_disk_ends_a_run_which_then_resumes(command, write, monkeypatch):
     assert load_results("x")["status"].tolist() == ["finished"] * 3
 
 
+@pytest.mark.exhaustive
 def test_an_output_that_is_no_regular_file_is_written_to_and_stays(command, write, tmp_path):
     stored(tmp_path / "x", [run()])
     (tmp_path / "full").symlink_to("/dev/full")

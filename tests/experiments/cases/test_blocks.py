@@ -89,6 +89,7 @@ def test_a_label_that_no_sample_has_ends_its_rows_by_name(planned, files):
     assert "positive: no sample has the label 'maybe'" in record["reason"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed")
 def test_a_cluster_made_for_the_run_gives_the_same_answer_to_the_last_bit(planned):
     text = posing(

@@ -108,6 +108,7 @@ def judge(record, case, is_good):
     assert record["status"] == "finished" or record["reason"], told
 
 
+@pytest.mark.exhaustive
 def test_a_broken_program_is_one_row_and_nothing_of_it_is_left(case, folder, place):
     n_solved = 0
     for seed in range(24):

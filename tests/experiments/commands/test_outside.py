@@ -267,6 +267,7 @@ def test_what_is_no_answer_to_a_convex_qp_is_refused(command, tmp_path, name, te
     assert message in command("certify", "one.yaml", name, code=2).output
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("small_qp")
 def test_samples_that_a_convex_qp_does_not_have_are_not_written(command, tmp_path):
     refused = command("export", "one.yaml", "--out", "one.txt", code=2)

@@ -97,6 +97,7 @@ def test_a_verification_is_printed_as_json_alone(verify):
     assert (folder / "verification.md").is_file()
 
 
+@pytest.mark.exhaustive
 def test_a_selftest_is_printed_as_json_alone():
     chosen = ["--property", "claims", "--property", "answers", "--json"]
     result = CliRunner().invoke(main, ["selftest", f"{STUDENT}:ForgottenPartner", *chosen])
@@ -133,6 +134,7 @@ def test_a_right_student_has_no_diagnosis_and_passes_within_the_tolerance(verify
     assert verify(["Student"], "--tolerance", "1e-1")[0] == 0
 
 
+@pytest.mark.exhaustive
 def test_only_the_worst_problems_of_a_failure_are_shown_and_each_has_its_verdict(verify):
     many = EXPERIMENT.replace("C: [1, 100]", "C: [1, 2, 3, 4, 5, 6]")
     _, output, _ = verify(["SwappedEnds"], text=many)
@@ -183,6 +185,7 @@ def test_bad_input_is_refused_before_anything_runs(command, write, tmp_path, lin
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.exhaustive
 def test_warm_starts_are_verified_and_every_bound_is_proven(verify):
     text = EXPERIMENT.replace("C: [1, 100]", "C: [1, 2]") + "warm_start: true\n"
     code, output, folder = verify([], "--rigorous", text=text)
@@ -192,6 +195,7 @@ def test_warm_starts_are_verified_and_every_bound_is_proven(verify):
     assert "target: proven" in (folder / "experiment.yaml").read_text()
 
 
+@pytest.mark.exhaustive
 def test_a_verification_that_is_kept_has_the_experiment_that_ran(verify):
     _, _, folder = verify(["Student"])
     described = read_experiment(folder / "experiment.yaml")

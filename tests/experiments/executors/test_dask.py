@@ -66,6 +66,7 @@ def _table(rows):
     return {key: {k: v for k, v in row.items() if k not in MEASURED} for key, row in rows.items()}
 
 
+@pytest.mark.exhaustive
 def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tmp_path):
     """And a run whose file is missing costs its own row."""
     missing = another("missing", "yield FormPoint(x)")

@@ -79,6 +79,7 @@ def test_no_grandchild_outlives_the_run(slot, case_of, strange, tmp_path, then, 
     wait_until_none_is_left(tmp_path)
 
 
+@pytest.mark.exhaustive
 def test_setting_up_does_not_count_as_solving_and_has_a_limit_of_its_own(
     slot, case_of, strange, monkeypatch
 ):
@@ -117,6 +118,7 @@ def test_what_a_worker_has_put_into_another_group_is_gone_after_its_death(
     wait_until_none_is_left(tmp_path, 1)
 
 
+@pytest.mark.exhaustive
 def test_the_end_of_a_flood_is_kept_and_the_solver_is_not_blocked(slot, case_of, strange):
     body = """
         import subprocess
@@ -248,6 +250,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.exhaustive
 def test_a_grandchild_does_not_outlive_a_kill_of_the_command(write, strange, tmp_path):
     solver = strange(f"{born(tmp_path)}\ntime.sleep(600)\nyield")
     path = write(posing(solvers=[f"'{solver}'"]))

@@ -81,6 +81,7 @@ def line(tmp_path, monkeypatch, in_process):
     return own
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", quick(GRIDS, ("search", "series")))
 def test_slots_give_the_rows_of_a_run_on_one_machine(line, command, write, kind):
     """Also where the folder has some of them already: a search, or a series, goes on in its slot."""

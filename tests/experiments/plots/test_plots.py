@@ -17,6 +17,7 @@ from dualgap.solvers import SMO, solve
 NAN = float("nan")
 
 
+@pytest.mark.exhaustive
 def test_figures_never_overwrite_each_other(tmp_path):
     rows = [run(f"{id}(n={n})", n=n) for id in ("a/b", "A b") for n in (1, 2)]
     written = plot_runs(runs_of(rows), tmp_path)
@@ -60,6 +61,7 @@ def settings_now():
     return {name: mpl.rcParams[name] for name in mpl.rcParams if name != "backend"}
 
 
+@pytest.mark.exhaustive
 def test_all_figures_come_from_the_folder_alone_twice_the_same(folder):
     before, seed = settings_now(), np.random.get_state()[1].copy()  # noqa: NPY002
     written = plot_all(folder)

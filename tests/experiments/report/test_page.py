@@ -161,6 +161,7 @@ def test_nothing_is_wider_than_a_telephone(page):
     page.set_viewport_size(WINDOW)
 
 
+@pytest.mark.exhaustive
 def test_every_control_can_be_reached_with_the_keyboard_is_named_and_shows_the_focus(page):
     focused = """() => {
         let e = document.activeElement;
@@ -191,6 +192,7 @@ def test_hostile_names_are_shown_as_they_are(page):
     assert HOSTILE in page.locator("#experiment").text_content()
 
 
+@pytest.mark.exhaustive
 def test_an_injected_script_would_not_run(page, page_file, browser, tmp_path):
     text = page_file.read_text().replace("<main>", "<main><script>document.title = 'run'</script>")
     (tmp_path / "changed.html").write_text(text)

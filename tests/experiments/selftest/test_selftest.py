@@ -101,6 +101,7 @@ def test_the_zoo_is_caught_by_the_property_that_its_fault_breaks(solver, expecte
     assert all(sentence.startswith(f"{expected} on ") for sentence in outcome.sentences)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("tidy")
 @pytest.mark.parametrize(("solver", "expected", "words"), _members("cheats", "off_the_clock"))
 def test_a_solver_that_cheats_is_caught_at_it(solver, expected, words):
@@ -109,6 +110,7 @@ def test_a_solver_that_cheats_is_caught_at_it(solver, expected, words):
     assert words in outcome.sentences[0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("solver", "expected", "words"), _members("processes"))
 def test_a_solver_that_ends_or_holds_its_process_fails_only_that_property(solver, expected, words):
     limits = replace(SHORT, first=0.5) if words == "killed" else SHORT

@@ -110,6 +110,7 @@ def test_data_that_were_compressed_anew_have_not_changed(tmp_path, planned):
     assert file.checksums(checksums[0]) == checksums[0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("in_process")
 def test_a_changed_solver_from_outside_starts_again_alone(command, write, strange, tmp_path):
     name = strange("yield FormPoint(x)")

@@ -246,6 +246,7 @@ def sequences(examples, steps):
     run_state_machine_as_test(Folders, settings=known)
 
 
+@pytest.mark.exhaustive
 def test_a_few_sequences_of_commands_and_kills_lose_and_double_no_row():
     sequences(2, 5)
 

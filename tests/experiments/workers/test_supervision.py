@@ -120,6 +120,7 @@ def test_what_is_no_frame_is_an_error_and_nothing_of_it_runs(worker, kind):
     worker.stop()
 
 
+@pytest.mark.exhaustive
 def test_a_frame_that_never_ends_is_waited_for_no_longer_than_its_call(worker):
     worker.call(_send, b"r" + (100).to_bytes(8, "little") + b"torn")
     with pytest.raises(TimeoutError):
@@ -161,6 +162,7 @@ while time.time() < end:
 """
 
 
+@pytest.mark.exhaustive
 def test_what_forks_without_end_in_a_session_of_its_own_is_ended(worker):
     begun = _begun(worker, _start_a_chain)
     worker.stop()

@@ -33,6 +33,7 @@ def test_certificates_survive_pickling_which_leaves_the_samples_out(made: Any) -
     assert kept.certificate_.relative_gap < 1e-6
 
 
+@pytest.mark.exhaustive
 def test_certificates_survive_joblib_and_cross_validation_in_processes(tmp_path: Path) -> None:
     model = SVC().fit(X_IRIS, Y_IRIS)
     joblib.dump(model, tmp_path / "model")

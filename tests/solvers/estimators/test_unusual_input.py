@@ -57,6 +57,7 @@ def test_classes_without_a_margin_are_refused_in_any_order(n, kernel):
         assert NuSVC(nu=0.4, kernel=kernel).fit(A + 5 * y[:, None], y).fit_status_ == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", EXTREMES)
 @pytest.mark.parametrize(
     "made", [SVC, SVR, NuSVC, OneClassSVM, LinearSVC, LinearSVR, partial(LinearSVC, loss="hinge")]

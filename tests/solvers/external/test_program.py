@@ -162,6 +162,7 @@ def test_what_a_program_started_ends_with_it():
     assert not any("86399" in words for words in commands)
 
 
+@pytest.mark.exhaustive
 def test_a_time_limit_ends_a_program():
     solution = solve(KERNEL, Program("sleep 86398"), time_limit=0.2)
     assert solution.status is Status.TIME_LIMIT

@@ -73,6 +73,7 @@ def outside(name: str, values: int, folds: int = 5) -> list[tuple[float, float]]
     return wrong
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["weights", "Gram matrix", "risk", "regression"])
 def test_the_error_of_the_optima_is_in_the_band(name: str) -> None:
     assert outside(name, 4, folds=3) == []

@@ -29,6 +29,7 @@ def _names(folder):
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.exhaustive
 def test_runs_are_published_alone_or_as_a_group_and_documents_quote_them(ran, tmp_path):
     (tmp_path / "README.md").write_text("a\n<!-- tiny table -->\nold\n<!-- end of table -->\nb\n")
     index = tmp_path / "results" / "README.md"

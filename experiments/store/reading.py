@@ -18,7 +18,12 @@ import pandas as pd
 from dualgap.experiments.cases.plan import search_id
 from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.cases.search import next_step
-from dualgap.experiments.files.specs import ProblemSpec, build_problem
+from dualgap.experiments.files.specs import (
+    ProblemSpec,
+    build_problem,
+    user_class_file,
+    user_class_names,
+)
 from dualgap.experiments.records import columns
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, with_column_types
 from dualgap.experiments.records.outcomes import outcome_of
@@ -287,7 +292,11 @@ def load_answer(folder: Path, run_id: str) -> Vector | None:
 
 
 def load_model(folder: Path | str, run_id: str) -> Geometry | None:
-    """Return an answer in the plane, with its problem; None if none was stored."""
+    """Return an answer in the plane, with its problem; None if none was stored.
+
+    Also None if its kernel is a class of a file within the folder, which may be a stranger's: reading a
+    folder never runs code that came with it.
+    """
     path = Path(folder) / "models" / f"{run_id}.npz"
     if not path.is_file():
         return None
@@ -295,6 +304,9 @@ def load_model(folder: Path | str, run_id: str) -> Geometry | None:
         with path.open("rb") as file, np.load(file) as stored:
             arrays = dict(stored)
         spec, base = json.loads(str(arrays["problem"]))
+        files = [user_class_file(name, base).resolve() for name in user_class_names(spec)]
+        if any(file.is_relative_to(Path(folder).resolve()) for file in files):
+            return None
         problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), base)
         b = arrays.get("b", np.zeros(()))
         point = Point(arrays["alpha"], arrays.get("w"), b if b.ndim else float(b))

@@ -1,7 +1,9 @@
 """A formulation, a loss, a kernel and a data set from a file outside, wherever a name may stand."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.experiments.functions import run_case, yaml
 from tests.experiments.rows import recorded
@@ -106,6 +108,22 @@ def test_everything_from_outside_runs_is_certified_and_comes_back(tmp_path: Path
             kernel = model.problem.kernel
             assert kernel == build_kernel(case.problem.parameters["kernel"], str(tmp_path))
     assert kernels == {"linear", "shifted", "sum"}
+
+
+def test_reading_a_folder_never_runs_a_kernel_that_came_with_it(tmp_path: Path) -> None:
+    """Even if its models say that their experiment file is in the folder."""
+    cases = plan(experiment(tmp_path, FILE.format(kernel=KERNELS[-1])))
+    folder = recorded(tmp_path / "out", [run_case(case) for case in cases])
+    stored = [case.run_id for case in cases if load_model(folder, case.run_id)]
+    assert stored
+    received = tmp_path.rename(tmp_path.with_name("received"))  # ours.py is within it
+    (received / "out/models").rename(received / "models")
+    for run_id in stored:
+        path = received / f"models/{run_id}.npz"
+        arrays = dict(np.load(path))
+        spec, _ = json.loads(str(arrays["problem"]))
+        np.savez(path, **arrays | {"problem": json.dumps([spec, str(received)])})
+        assert (load_model(received, run_id) is None) == ("ours.py" in json.dumps(spec))
 
 
 QUANTILE = {"formulation": '"ours.py:QuantileSVR"', "dataset": '"ours.py:Ramp"', "C": 2, "tau": 0.3}

@@ -100,7 +100,7 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)
     monkeypatch.setattr("dualgap.experiments.report.report", lambda folder: f"{times_of(folder)}")
     for name, value in BESIDE.items():
-        monkeypatch.setattr(f"experiments.{name}", lambda *_, value=value: value)
+        monkeypatch.setattr(f"dualgap.experiments.{name}", lambda *_, value=value: value)
     Path(FILE).write_text(posing(C=[1, 2], solvers=["smo"]))
     Path("other.yaml").write_text(posing(C=[8], solvers=["smo"]))
     with in_this_process(made_up(count())):

@@ -76,9 +76,8 @@ class KernelFloor(Solver):
         outputs = tuple(
             np.ones((_TILE_ROWS, _TILE_COLUMNS), np.float32) for _ in range(Threads().count)
         )
-        tiles = Buffers(
-            np.resize(samples, (_POOL_SAMPLES, samples.shape[1])), outputs
-        )  # repeats the samples if there are few
+        # repeats the samples if there are few
+        tiles = Buffers(np.resize(samples, (_POOL_SAMPLES, samples.shape[1])), outputs)
         for _ in self._measure(tiles, rounds=1):
             pass
         return tiles

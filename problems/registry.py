@@ -71,7 +71,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     """The classes of one kind by name; modules are imported on first access.
 
     It contains the concrete public subclasses of `base` that a module of the package defines (not those
-    it imports), except for classes with `listed = False` in their built_in body. The key of a class is
+    it imports), except for classes with `listed = False` in their own body. The key of a class is
     its `name`, or its class name in snake case.
 
     Parameters

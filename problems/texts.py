@@ -28,9 +28,8 @@ _LATEX = {
     "\0": "{}",  # separates characters that would form a ligature
 } | {character: f"\\{character}" for character in "&%$#_{}"}
 _LIGATURE = re.compile(r"([-'])(?=\1)")  # two in a row become a longer dash or a quotation mark
-_ARGUMENT = re.compile(
-    r"^\s*[\[*]"
-)  # would be read as an argument of the preceding command, such as \\
+# would be read as an argument of the preceding command, such as \\
+_ARGUMENT = re.compile(r"^\s*[\[*]")
 _EXPONENT = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?)e([+-]\d+)(?![\w.])")
 
 

@@ -41,7 +41,7 @@ def decode_text(content: bytes) -> str:
 
 
 def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
-    """Return `value` as a finite float above 0, or with `zero` at minimum 0."""
+    """Return `value` as a finite float above 0, or with `zero` at least 0."""
     number = _number(value)
     if not (number > 0 or (zero and number == 0)):
         accepted = "a finite number, 0 or above" if zero else "a finite number above 0"
@@ -66,7 +66,7 @@ def check_finite(value: Any, name: str) -> float:
 
 
 def check_integer(value: Any, name: str, minimum: int = 1) -> int:
-    """Return `value` as an int of at minimum `minimum`."""
+    """Return `value` as an int of at least `minimum`."""
     number = _number(value)
     if not (minimum <= number < 2**63 and number.is_integer()):  # which fits into int64
         raise ValueError(

@@ -82,7 +82,7 @@ class Solver(ABC):
     single_threaded : whether it uses one thread even if allowed more; tables mark it.
     copies_samples : whether `prepare` copies the samples into arrays of a library, which a program
         written for the library would fill from its file.
-    tol_share, finest_tol : if `tol` is None it is `tol_share` times the target gap, but at minimum
+    tol_share, finest_tol : if `tol` is None it is `tol_share` times the target gap, but at least
         `finest_tol`, the smallest that the solver resolves; see `aimed_at`.
 
     Tolerances are in the units in which `solve` states a problem: targets, or scores without a margin of
@@ -121,9 +121,8 @@ class Solver(ABC):
             may_be_none = name in _MAY_BE_NONE or getattr(type(self), name, _NO_SETTING) is None
             if value is not _NO_SETTING and not (value is None and may_be_none):
                 checked = check(value, name)
-                if isinstance(checked, int) and isinstance(
-                    value, float
-                ):  # a whole float, such as 1e3
+                # a whole float, such as 1e3
+                if isinstance(checked, int) and isinstance(value, float):
                     object.__setattr__(self, name, checked)
 
     def aimed_at(self, target_gap: float, bounded: bool = True) -> Self:

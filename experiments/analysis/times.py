@@ -87,7 +87,7 @@ def select_time_definition(results: pd.DataFrame, traces: pd.DataFrame) -> str:
 
 
 def missed_target(table: pd.DataFrame) -> pd.Series:
-    """Whether each row of `times` is of a solver that missed_text a target it was asked for.
+    """Whether each row of `times` is of a solver that missed a target it was asked for.
 
     It was not asked if its gap still fell at the smallest tolerance tried.
     """

@@ -37,9 +37,8 @@ from dualgap.experiments.records.outcomes import targets_above
 _STEPS_PER_DECADE = 2
 _LOOSEST_GAP = 0.1  # relative gap that step 0 is assumed to ask for, of a `tol` or a `gap`
 _MAX_RUNS = 30  # of one search
-_STALL_STEPS = (
-    4  # also the largest leap: an interior-point iteration can gain as much as four steps
-)
+# also the largest leap: an interior-point iteration can gain as much as four steps
+_STALL_STEPS = 4
 _MAX_GAP_RATIO = 0.9  # to the gap before: above this it has not fallen
 _MAX_TIME_RATIO = 10.0  # to the run before, if the gap has not fallen: tighter ones take minutes
 _MIN_TIME_S = 0.1  # shorter runs count as this long

@@ -50,9 +50,8 @@ def labels_of(
         )
         for name in set(names.values())
     }
-    counts = dict(
-        zip(reversed(entries), reversed(seed_counts), strict=False)
-    )  # at each entry's first run
+    # at each entry's first run
+    counts = dict(zip(reversed(entries), reversed(seed_counts), strict=False))
     labels: dict[SolverEntry, str] = {}
     for entry, name in names.items():
         selected = {key: settings[entry].get(key) for key in keys[name]}

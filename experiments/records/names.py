@@ -12,9 +12,8 @@ from typing import Any, cast
 
 Spec = Mapping[str, Any]  # {"name": ..., setting: value}
 AA_REPEAT = "A/A"  # marks the second of two identical runs
-_SEPARATORS = re.compile(
-    r"(?:<br>|[\s=(),/])+"
-)  # between the words of a name, in text and in Markdown
+# between the words of a name, in text and in Markdown
+_SEPARATORS = re.compile(r"(?:<br>|[\s=(),/])+")
 _MAX_CHOICES = 8  # names in a message: a terminal shows them in a few lines
 _WITHOUT_INTERCEPT = ("hinge_erm", "regularized_erm")  # formulations that have none by default
 

@@ -185,9 +185,8 @@ class Store:
         else:  # nothing was measured
             del self.manifest["provenance"][-1]
         try:
-            with suppress(
-                OSError
-            ):  # if this fails, the session looks like that of a killed command
+            # if this fails, the session looks like that of a killed command
+            with suppress(OSError):
                 write_manifest(self.folder, self.manifest)
         finally:
             os.close(self.file)

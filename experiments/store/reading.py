@@ -294,8 +294,8 @@ def load_answer(folder: Path, run_id: str) -> Vector | None:
 def load_model(folder: Path | str, run_id: str) -> Geometry | None:
     """Return an answer in the plane, with its problem; None if none was stored.
 
-    Also None if its kernel is a class of a file within the folder, which may be a stranger's: reading a
-    folder never runs code that came with it.
+    Also None if its kernel is a class of a file within the folder: reading a stranger's folder runs no
+    code that is in it.
     """
     path = Path(folder) / "models" / f"{run_id}.npz"
     if not path.is_file():

@@ -49,9 +49,9 @@ class Column:
 
     Attributes
     ----------
-    head : its heading. shown : formats a value. missing : the text for NaN.
-    side : alignment in a terminal; "words" are left-aligned, and the only text that may be wrapped.
-    optional : if not 0, a narrow terminal drops the column, lower numbers first.
+    head : its heading. format_value : formats a value. missing : the text for NaN.
+    align : alignment in a terminal; "words" are left-aligned, and the only text that may be wrapped.
+    drop_priority : if not 0, a narrow terminal drops the column, lower numbers first.
     group : common heading of the column and its neighbours.
     """
 

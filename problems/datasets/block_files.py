@@ -30,9 +30,10 @@ from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 DEFAULT_BLOCK_ROWS = 500_000  # 0.4 GB of float64 with 100 features
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 _EXTENSIONS = (".parquet", ".npy", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
+# formats that are always read as a whole, with the data set that reads them
 _READ_WHOLE = {".npz": "libsvm_file", ".mat": "libsvm_file"} | dict.fromkeys(
     (".csv", ".tsv", ".arff"), "table_file"
-)  # formats that are always read as a whole, with the data set that reads them
+)
 
 
 class FileSection(NamedTuple):

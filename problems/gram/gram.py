@@ -17,9 +17,8 @@ from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
 
 GIBIBYTE = 2**30
-MAX_DENSE_SAMPLES = (
-    4000  # samples up to which storing K pays; beyond, solvers that select rows are faster
-)
+# samples up to which storing K pays; beyond, solvers that select rows are faster
+MAX_DENSE_SAMPLES = 4000
 _PRODUCT_CHUNK_BYTES = 2**26  # kernel values held during a product: enough for BLAS to be efficient
 _CHUNK_VALUES = 2**17  # kernel values computed at a time for the full matrix: 1 MiB fits a cache
 _MIN_CHUNK_ROWS = 16
@@ -208,9 +207,8 @@ class SignedGram:
         """Return the full matrix, not stored; MemoryError if it does not fit."""
         if not self.fits:
             raise too_large(f"a dense matrix of {self.n} variables", self.n, self.gram.memory)
-        K = self.gram.block(
-            slice(None), slice(None)
-        )  # evaluates each value once, although samples repeat
+        # evaluates each value once, although samples repeat
+        K = self.gram.block(slice(None), slice(None))
         return self.sign[:, None] * K[np.ix_(self.index, self.index)] * self.sign
 
 

@@ -19,9 +19,8 @@ from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block, uses_gram_matrix
 from dualgap.problems.kernels.samples import distinct
 
-_CACHED_PRODUCTS = (
-    16  # the latest products with a stored matrix, which are kept for repeated requests
-)
+# the latest products with a stored matrix, which are kept for repeated requests
+_CACHED_PRODUCTS = 16
 _CHUNK_VALUES = 2**19  # values of K per chunk: large enough for BLAS, small enough for a cache
 
 

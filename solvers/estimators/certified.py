@@ -35,9 +35,8 @@ from dualgap.solvers.running.defaults import default_solvers, max_pair_steps
 from dualgap.solvers.smo.small import solve_small
 
 REFINED_TOL_FACTOR = 1e-6  # factor on `tol` with `refine`
-MAX_DIRECT_SAMPLES = (
-    1000  # samples up to which problems are solved directly and refined, within milliseconds
-)
+# samples up to which problems are solved directly and refined, within milliseconds
+MAX_DIRECT_SAMPLES = 1000
 _EXTREME_VALUE = 1e6  # above it a fit may reach its tolerance at a gap above FAR: an SVR did at 1e8
 _BOUND_RTOL = 1e-8  # distance to a bound, relative to Cᵢ: interior points never reach it
 _CONSTRAINTS: dict[str, Any] = {

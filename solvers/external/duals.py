@@ -97,6 +97,7 @@ def library_needs(
         "a Gram matrix of this kernel that fits in memory",
         lambda form, _: isinstance(form.kernel, NATIVE_KERNELS) or form.gram().fits,
     )
+    one_weight = Need("one C for all samples", lambda form, _: np.ptp(form.weight) == 0)
     *names, last = (DUALS[name] for name in duals)
     return (
         Need(
@@ -106,7 +107,7 @@ def library_needs(
         native if only_native else gram,
         INTERCEPT,
         Need("a finite C, as it has no hard margin", lambda form, _: form.is_bounded),
-        *([Need("one C for all samples", lambda form, _: np.ptp(form.weight) == 0)] * one_C),
+        *((one_weight,) if one_C else ()),
         Need(
             "samples of both classes",
             lambda form, _: dual_of(form).estimator != "SVC" or np.ptp(form.y) > 0,

@@ -102,9 +102,8 @@ class QPSolversQP(BackendQP):
         if self.backend == "piqp":
             options |= dict.fromkeys(_PIQP_GAP_TOLERANCES, self.tol)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of sparse copies, and of failures, which the claim shows
+            # about sparse copies, and about failures, which the claim shows
+            warnings.simplefilter("ignore")
             problem = qpsolvers.Problem(*_matrices(qp, _MATRICES.get(self.backend, "sparse")))
             try:
                 answer = qpsolvers.solve_problem(problem, self.backend, **options)

@@ -30,9 +30,8 @@ STEP_LENGTHS = np.concatenate([[0.0, 1 / 64, 1 / 32], np.linspace(1 / 16, 1, 16)
 _KINK_RTOL = 1e-6  # |u| relative to the cost p below which rows count as being on the kink
 _DISTANCE_RTOL = 1e-9  # rounding in the distances of equal rows
 _SEARCH_GROWTH = 4  # factor on the candidates as long as half of them equal others
-NEWTON_STEPS = np.array(
-    [0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0]
-)  # for smooth losses
+# for smooth losses
+NEWTON_STEPS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0])
 
 
 class NearVariables(NamedTuple):

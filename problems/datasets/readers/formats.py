@@ -127,10 +127,8 @@ def check_text(path: Path) -> None:
     """Raise ValueError if compressed text unpacks to more than its size allows."""
     unpacked, limit = 0, _unpacked_limit(path)
     if file_extensions(path)[1]:
-        with (
-            suppress(*CORRUPT_FILE_ERRORS),
-            _open(path) as stream,
-        ):  # parsing reports corrupt archives
+        # parsing reports corrupt archives
+        with suppress(*CORRUPT_FILE_ERRORS), _open(path) as stream:
             while unpacked <= limit and (block := stream.read(2**20)):
                 unpacked += len(block)
         _check_unpacked(path, unpacked, "decompress it first: plain text has no limit")

@@ -53,9 +53,8 @@ class LibLinearMulticore(LinearBaseline):
         library, parameter = module.liblinear, module.parameter()
         parameter.solver_type = module.solver_names.L2R_L1LOSS_SVC_DUAL
         parameter.eps, parameter.C = self.tolerance, float(form.C[0])
-        parameter.nr_thread = (
-            library.omp_get_max_threads()
-        )  # else it would set it to its default, 1
+        # else it would set it to its default, 1
+        parameter.nr_thread = library.omp_get_max_threads()
         result, printed = capture_output(
             library.set_print_string_function, lambda: library.train(problem, parameter)
         )

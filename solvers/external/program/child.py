@@ -174,8 +174,6 @@ def disk_usage(folder: Path) -> float:
 
 def remove(folder: Path) -> None:
     """Remove a folder with its contents, at any depth and with any permissions."""
-    for command in (
-        ["chmod", "-R", "u+rwX"],
-        ["rm", "-rf"],
-    ):  # unlike Python's, at any depth
+    # unlike Python's removal, at any depth
+    for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*command, "--", folder], capture_output=True, check=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls
+from dualgap.problems.arithmetic.enclosure import Enclosure as Enclosure
 from dualgap.problems.arithmetic.midpoint_radius import Intervals
 
 

@@ -10,12 +10,12 @@ each pair of support vectors counts once.
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat, fmpq
 
 from dualgap.problems.arithmetic import Balls
+from dualgap.problems.certificates.arithmetic import Arithmetic, Positions
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.recovery import Weights
@@ -25,16 +25,16 @@ _TILE_SIZE = 512  # rows and columns of kernel values held as balls at a time
 _BATCH_ENTRIES = 2**17  # held as balls at a time: about 100 bytes each
 
 
-class Arb:
-    """Arithmetic of balls at the precision it is created with; attributes as in `Float64`."""
+class Arb(Arithmetic[Balls]):
+    """Arithmetic of balls at the precision it is created with."""
 
     array = Balls
     min_improvement = 0.0
 
     def __init__(self, problem: DualProblem) -> None:
-        self.y: Any = problem.targets(Balls)
+        self.y = problem.targets(Balls)
         weights = [Fraction(1) if c is None else c for c in problem.exact_weights()]
-        self.C: Any = Balls([arb(fmpq(*c.as_integer_ratio())) for c in weights])
+        self.C = Balls([arb(fmpq(*c.as_integer_ratio())) for c in weights])
         self.costs = Balls(problem.costs)
 
     def coefficients(self, problem: DualProblem, alpha: Vector) -> Balls:
@@ -49,28 +49,28 @@ class Arb:
                 values[at] = float(np.sign(end[at])) * abs(values[at]).min(limit.lower())
         return Balls(values)
 
-    def norm2(self, problem: DualProblem, at: Any, moves: Balls) -> Balls:
+    def norm2(self, problem: DualProblem, at: Positions, moves: Balls) -> Balls:
         """Return ‖Σ movesᵢφ(xᵢ)‖²."""
         shape = (problem.n, problem.outputs) if isinstance(at, tuple) else problem.n
         return combination(problem, Balls(np.zeros(shape)).replaced(at, moves)).norm2
 
 
-def combination(problem: DualProblem, beta: Balls) -> Weights:
+def combination(problem: DualProblem, beta: Balls) -> Weights[Balls]:
     """Return the weights w = Σ βᵢφ(xᵢ) for balls β."""
 
     def scores(column: Balls) -> Balls:
         if not problem.is_linear:
             return gram_scores(problem.kernel.bind(problem.X).balls, column, _TILE_SIZE)
         support = column.nonzero()
-        transposed: Any = problem.X[support].T
-        rows = transposed if isinstance(transposed, np.ndarray) else transposed.tocsr()
+        columns = problem.X[support].T
+        rows = columns if isinstance(columns, np.ndarray) else columns.tocsr()
         return linear_scores(problem.X, linear_scores(rows, column[support]))
 
     f = _each_output(scores, beta)
     return Weights(f, (beta * f).sum())
 
 
-def weights_of(problem: DualProblem, w: Vector) -> Weights:
+def weights_of(problem: DualProblem, w: Vector) -> Weights[Balls]:
     """Return the weights of a linear kernel for float64 `w` (d,) or (d, K)."""
     exact = Balls(w.reshape(problem.d, -1) if problem.outputs > 1 else w.ravel())
     scores = _each_output(lambda column: linear_scores(problem.X, column), exact)
@@ -81,7 +81,7 @@ def _each_output(function: Callable[[Balls], Balls], columns: Balls) -> Balls:
     """Return `function` of a vector, or of each column of a matrix."""
     if columns.ndim == 1:
         return function(columns)
-    return np.stack([function(column) for column in columns.T], axis=1)  # type: ignore[call-overload]
+    return Balls(np.stack([function(column).entries for column in columns.T], axis=1))
 
 
 def linear_scores(X: Matrix, w: Balls) -> Balls:
@@ -90,11 +90,11 @@ def linear_scores(X: Matrix, w: Balls) -> Balls:
         terms = Balls(X.data).entries * w.entries[X.indices]
         return Balls([sum(terms[i:j], arb(0)) for i, j in pairwise(X.indptr.tolist())])
     size, column = max(1, _BATCH_ENTRIES // max(1, w.size)), w.reshape(-1, 1)
-    parts = [Balls(X[k : k + size]) @ column for k in range(0, X.shape[0], size)]
-    return np.concatenate(parts).reshape(-1)  # type: ignore[call-overload]
+    starts = range(0, X.shape[0], size)
+    return Balls(np.concatenate([(Balls(X[k : k + size]) @ column).entries[:, 0] for k in starts]))
 
 
-def gram_scores(values: Any, beta: Balls, size: int) -> Balls:
+def gram_scores(values: Callable[[Indices, Indices], arb_mat], beta: Balls, size: int) -> Balls:
     """Return balls (n,) around fᵢ = Σⱼ k(xᵢ, xⱼ)βⱼ.
 
     Parameters

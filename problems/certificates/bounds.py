@@ -11,12 +11,13 @@ with slack absorbs the remainder: the lower bound belongs to an exactly feasible
 
 from collections.abc import Iterable
 from math import inf, nextafter
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic import Balls
 from dualgap.problems.box_gap import middle
+from dualgap.problems.certificates.arithmetic import Arithmetic, EnclosureT, Positions
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.offsets import Interval, root_offsets
@@ -27,46 +28,20 @@ _MARGIN_TOLERANCES = (1e-12, 1e-10, 1e-8)  # a margin this close below 1 is roun
 _LIMIT_RTOL = 2.0**-49  # error of a coefficient's limit: C = 1/(n·lam) is rounded
 _MAX_MOVED = 32  # coefficients per equality
 
-
-class Float64:
-    """Arithmetic on float64 midpoints with radii.
-
-    Attributes
-    ----------
-    array : the class of its arrays.
-    min_improvement : smallest relative decrease of the primal value for which a rescaled w is accepted.
-    y, C, costs : the problem's targets, weights (1 if infinite) and costs of the offsets.
-    """
-
-    array = Intervals
-    min_improvement = 1e-12
-
-    def __init__(self, problem: DualProblem, y: Any) -> None:
-        self.y = y
-        self.C: Any = np.where(np.isinf(problem.weight), 1.0, problem.weight)
-        self.costs = Intervals(problem.costs)
-
-    def coefficients(self, problem: DualProblem, alpha: Vector) -> Intervals:
-        """Return β for `alpha`, within its limits up to their rounding."""
-        return Intervals(problem.beta(alpha))
-
-    def norm2(self, problem: DualProblem, at: Any, moves: Intervals) -> Intervals:
-        """Return a ball around ‖Σ movesᵢφ(xᵢ)‖², from the triangle inequality."""
-        rows = at[0] if isinstance(at, tuple) else at
-        length = abs(moves).high @ np.sqrt(problem.kernel.diagonal(problem.X)[rows])
-        half = 0.51 * float(length * length)
-        return Intervals(half, half)
+Exact = TypeVar("Exact", Vector, Balls)  # offsets: float64 numbers, or exact balls with more digits
 
 
-class Primal(NamedTuple):
-    """The primal objective `value` at (scale·w, offsets)."""
+class Primal(NamedTuple, Generic[EnclosureT, Exact]):
+    """The primal objective `value` at scale·(w, offsets)."""
 
-    value: Any
-    offsets: Any
+    value: EnclosureT
+    offsets: Exact
     scale: float = 1.0
 
 
-def dual_terms(problem: DualProblem, A: Any, beta: Any, weights: Weights) -> tuple[Any, Any]:
+def dual_terms(
+    problem: DualProblem, A: Arithmetic[EnclosureT], beta: EnclosureT, weights: Weights[EnclosureT]
+) -> tuple[EnclosureT, EnclosureT]:
     """Return −Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) and ‖Σ βᵢφ(xᵢ)‖² at an exactly feasible point next to β.
 
     `weights` is Σ βᵢφ(xᵢ).
@@ -83,7 +58,7 @@ def dual_terms(problem: DualProblem, A: Any, beta: Any, weights: Weights) -> tup
     linear = -(A.C * problem.loss.conjugate(A.y, -(exact / C))).sum()
     size = abs(exact).sum()
     if problem.budget < inf and size.mid:  # scale β to the budget: the dual is concave, and 0 at 0
-        factor = 1 - np.maximum(1 - problem.budget / size, 0.0)
+        factor = float(np.minimum((problem.budget / size).low, 1.0))
         linear, norm2 = factor * linear, factor * norm2
     return linear, norm2
 
@@ -105,13 +80,13 @@ def _check_domain(problem: DualProblem, beta: Vector) -> None:
 
 
 def make_exactly_feasible(
-    problem: DualProblem, A: Any, beta: Any, weights: Weights
-) -> tuple[Any, Any]:
+    problem: DualProblem, A: Arithmetic[EnclosureT], beta: EnclosureT, weights: Weights[EnclosureT]
+) -> tuple[EnclosureT, EnclosureT]:
     """Return an exactly feasible point next to β, and its ‖Σ βᵢφ(xᵢ)‖²."""
     # with several outputs, the coefficients of a sample add up to 0: change the farthest below its limit
     if len(beta.shape) > 1:
         _, high = problem.limits
-        at: Any = np.arange(problem.n), (high - beta.mid).argmax(axis=1)
+        at: Positions = np.arange(problem.n), (high - beta.mid).argmax(axis=1)
         moves = -beta.sum(axis=1)
     else:
         at, moves = _moves(problem, A, beta)
@@ -121,7 +96,9 @@ def make_exactly_feasible(
     return beta.replaced(at, beta[at] + moves), norm2
 
 
-def _moves(problem: DualProblem, A: Any, beta: Any) -> tuple[Any, Any]:
+def _moves(
+    problem: DualProblem, A: Arithmetic[EnclosureT], beta: EnclosureT
+) -> tuple[Positions, EnclosureT]:
     """Return indices and changes of coefficients after which each equality holds exactly.
 
     Per group one coefficient changes, or a few of which all but one reach a limit.
@@ -130,7 +107,7 @@ def _moves(problem: DualProblem, A: Any, beta: Any) -> tuple[Any, Any]:
     low, high = np.sort([problem.beta(end) for end in problem.limits], axis=0)
     ends = np.maximum(np.abs(low), np.abs(high))
     spare = _LIMIT_RTOL * np.where(np.isfinite(ends), ends, 0.0)
-    original, moves = beta, dict[int, Any]()
+    original, moves = beta, dict[int, EnclosureT]()
     for members, total in zip(problem.samples_of_groups(sums.size), sums.tolist(), strict=True):
         for _ in range(_MAX_MOVED):
             move = beta[members].shortfall(total)
@@ -154,41 +131,55 @@ def _moves(problem: DualProblem, A: Any, beta: Any) -> tuple[Any, Any]:
     return np.array([*moves], np.intp), A.array.joined([*moves.values()])
 
 
-def primal_value(problem: DualProblem, A: Any, weights: Weights, offsets: Any) -> Any:
+def primal_value(
+    problem: DualProblem,
+    A: Arithmetic[EnclosureT],
+    weights: Weights[EnclosureT],
+    offsets: Vector | Balls,
+) -> EnclosureT:
     """Return ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ)."""
     value = (A.C * problem.losses(A.y, weights.scores, offsets)).sum() + 0.5 * weights.norm2
     return value + (A.costs * offsets).sum() if problem.costs.any() else value
 
 
-def best_primal(problem: DualProblem, A: Any, weights: Weights, choices: Iterable[Any]) -> Primal:
+def best_primal(
+    problem: DualProblem,
+    A: Arithmetic[EnclosureT],
+    weights: Weights[EnclosureT],
+    choices: Iterable[Exact],
+) -> Primal[EnclosureT, Exact]:
     """Return the best of the primal points (w, u) and (s·w, s·u) for `choices` of u and some s near 1.
 
     For a huge C, a margin that rounding leaves 1e-13 below 1 costs C·1e-13.
     """
     primals = [Primal(primal_value(problem, A, weights, u), u) for u in choices]
-    best = min(primals, key=lambda primal: primal.value.high)
+    best = min(primals, key=lambda primal: float(primal.value.high))
     short = np.empty(0)
     if problem.loss.unit_margin:
-        short = (1 - A.y * (weights.scores + problem.shifts(best.offsets))).high
+        short = (1 - (weights.scores + problem.shifts(best.offsets)) * A.y).high
     for tolerance in _MARGIN_TOLERANCES:
         shortfalls = short[(short > 0) & (short < tolerance)]
         if not shortfalls.size:
             continue
         s = nextafter(1 / (1 - float(shortfalls.max())), inf)  # raises these margins to 1
-        offsets = s * best.offsets
-        value = primal_value(problem, A, stretched(weights, s), offsets)
+        value = primal_value(problem, A, stretched(weights, s), s * best.offsets)
         previous = best.value.high
         if value.high < previous - A.min_improvement * abs(previous):
-            best = Primal(value, offsets, s)
+            best = Primal(value, best.offsets, s)
     return best
 
 
-def stretched(weights: Weights, s: float) -> Weights:
+def stretched(weights: Weights[EnclosureT], s: float) -> Weights[EnclosureT]:
     """Return the weights s·w."""
     return Weights(s * weights.scores, s * (s * weights.norm2))
 
 
-def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) -> list[Interval]:
+def corrections(
+    problem: DualProblem,
+    A: Arithmetic[EnclosureT],
+    scores: EnclosureT,
+    offsets: Vector | Balls | None = None,
+) -> list[Interval]:
     """Return the interval of best changes of each offset (default: offsets of 0), in float64.
 
     Residuals are rounded once, so a correction has digits beyond those of its offset.
@@ -198,7 +189,7 @@ def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) 
     if problem.pieces is None:
         predictions = scores if offsets is None else scores + problem.shifts(offsets)
         if problem.loss.depends_on_residual:
-            differences = (A.y - predictions).mid
+            differences = -(predictions - A.y).mid
             if not np.isfinite(differences).all():
                 return [(0.0, 0.0)] * problem.costs.size
             roots = root_offsets(problem, 0.0 * differences, differences)
@@ -206,10 +197,11 @@ def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) 
             roots = root_offsets(problem, predictions.mid)
         return [(b, b) for b in roots]
     pieces, groups = problem.loss.dual_pieces(A.y), problem.box.groups
-    added: Any = np.zeros(len(pieces))
-    if offsets is not None and groups is None:
+    if offsets is None:
+        offsets = np.zeros(problem.costs.size)
+    if groups is None:
         added = [offsets[0]] * len(pieces)
-    elif offsets is not None:
+    else:
         added = np.concatenate([offsets, [0.0]])[groups].reshape(len(pieces), -1)
     residuals = [p.residual(scores + u).mid for p, u in zip(pieces, added, strict=True)]
     return problem.box.multipliers(np.concatenate(residuals))
@@ -220,7 +212,7 @@ def middles(intervals: list[Interval]) -> Vector:
     return np.array([middle(*interval) for interval in intervals])
 
 
-def shifted(weights: Weights, beta: Any, delta: float) -> Weights:
+def shifted(weights: Weights[EnclosureT], beta: EnclosureT, delta: float) -> Weights[EnclosureT]:
     """Return weights Σ βᵢφ(xᵢ) in the feature space of K + δI.
 
     If K ⪰ 0 is known only up to δ, the dual and primal objectives D and P satisfy

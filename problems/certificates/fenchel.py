@@ -7,8 +7,8 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.box_gap import gap_terms
+from dualgap.problems.certificates.arithmetic import Float64
 from dualgap.problems.certificates.bounds import (
-    Float64,
     Primal,
     best_primal,
     corrections,
@@ -72,7 +72,7 @@ def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
     squares = norm2, stretched(weights, scale).norm2
     smallest, largest = (min(v.low for v in squares), max(v.high for v in squares))
     ends = scale * np.reshape(intervals, (-1, 2)).T + shift
-    offsets = tuple(float(u) + shift for u in primal.offsets)
+    offsets = tuple(float(u) + shift for u in scale * primal.offsets)
     w = weights.w if scale == 1.0 or weights.w is None else scale * weights.w
     dual_intervals = intervals if solver_w is None else corrections(problem, A, dual.exact.scores)
     return make_certificate(
@@ -96,8 +96,8 @@ def _primal_rounding(
     problem: DualProblem,
     A: Float64,
     dual: DualPoint,
-    weights: Weights,
-    primal: Primal,
+    weights: Weights[Intervals],
+    primal: Primal[Intervals, Vector],
     delta: float,
 ) -> float:
     """Return how much of the primal value may be rounding error.
@@ -111,7 +111,7 @@ def _primal_rounding(
         scores = scores.widened(delta * np.abs(beta))
         norm2 = norm2.widened(delta * float(beta @ beta))
     worst = primal_value(
-        problem, A, stretched(Weights(scores, norm2), primal.scale), primal.offsets
+        problem, A, stretched(Weights(scores, norm2), primal.scale), primal.scale * primal.offsets
     )
     return 2 * float(worst.high - primal.value.mid)
 
@@ -146,7 +146,7 @@ def _optimality_measures(problem: DualProblem, dual: DualPoint, offsets: Vector)
     }
 
 
-def shift_targets(problem: DualProblem) -> tuple[DualProblem, float, Any]:
+def shift_targets(problem: DualProblem) -> tuple[DualProblem, float, Vector | Intervals]:
     """Return the problem with targets shifted towards 0, the shift, and the targets with their errors.
 
     For losses of y − f alone, offsets without a total cost absorb a shift of all targets. The error of

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.certificates.bounds import Float64, dual_terms
+from dualgap.problems.certificates.arithmetic import Arithmetic, Float64
+from dualgap.problems.certificates.bounds import dual_terms
 from dualgap.problems.certificates.certificate import (
     Bounds,
     Certificate,
@@ -21,13 +22,15 @@ from dualgap.problems.certificates.certificate import (
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.offsets import one_class, widest_margin
-from dualgap.problems.dual_problem.recovery import Weights, dual_point, weights_of
+from dualgap.problems.dual_problem.recovery import EnclosureT, Weights, dual_point, weights_of
 from dualgap.problems.forms import Point
 
 NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 
 
-def hard_dual(problem: DualProblem, A: Any, beta: Any, weights: Weights) -> tuple[Any, Any]:
+def hard_dual(
+    problem: DualProblem, A: Arithmetic[EnclosureT], beta: EnclosureT, weights: Weights[EnclosureT]
+) -> tuple[EnclosureT, float]:
     """Return the dual objective of sα at the best s (0 if none is positive), and that s."""
     linear, norm2 = dual_terms(problem, A, beta, weights)
     length, square = float(linear.mid), float(weights.norm2.mid)
@@ -36,10 +39,12 @@ def hard_dual(problem: DualProblem, A: Any, beta: Any, weights: Weights) -> tupl
     return linear * (linear / (2 * norm2)), length / square if square > 0 else 1.0
 
 
-def hard_primal(problem: DualProblem, A: Any, weights: Weights) -> tuple[Any, Any, Any]:
+def hard_primal(
+    problem: DualProblem, A: Arithmetic[EnclosureT], weights: Weights[EnclosureT]
+) -> tuple[EnclosureT, EnclosureT, Any]:
     """Return ½‖w‖² divided by the squared smallest margin, that margin, and the offset b."""
     b, _ = widest_margin(problem, weights.scores.centres)
-    margin = (A.y * (weights.scores + b)).min()
+    margin = ((weights.scores + b) * A.y).min()
     return (weights.norm2 / margin) / (2 * margin), margin, b
 
 

@@ -11,14 +11,13 @@ intercept, r₊s₊ + r₋s₋ = 0 holds exactly for factors r± ≤ 1 near 1; a
 """
 
 from math import inf
-from typing import Any
 
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT, products, transposed_products
 from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
-from dualgap.problems.certificates.bounds import Float64
+from dualgap.problems.certificates.arithmetic import Float64
 from dualgap.problems.certificates.certificate import (
     Bounds,
     Certificate,
@@ -92,7 +91,7 @@ class _Sums:
         scale, _ = gap_scale(extremes, moved, Float64(moved, y))
         return scale * self.weight / float(extremes.weight.sum())
 
-    def lower(self, equality: bool) -> Any:
+    def lower(self, equality: bool) -> Intervals:
         """Return the dual objective at a feasible point next to β."""
         factors = [Intervals(1.0), Intervals(1.0)]
         if equality:
@@ -110,7 +109,7 @@ class _Sums:
         value = linear - 0.5 * (v * v).sum()
         return value if float(value.low) > 0 else Intervals(0.0)
 
-    def upper(self, w: Vector) -> Any:
+    def upper(self, w: Vector) -> Intervals:
         """Return the primal objective."""
         exact = Intervals(w)
         value = self.risk + 0.5 * (exact * exact).sum()

@@ -143,7 +143,9 @@ def proven_bounds(
     return Bounds(float(lower.low), high, rounding, proven=True), scale
 
 
-def _best_primal(problem: DualProblem, A: Arb, weights: Weights, start: Balls) -> Primal:
+def _best_primal(
+    problem: DualProblem, A: Arb, weights: Weights[Balls], start: Balls
+) -> Primal[Balls, Balls]:
     """Return the primal objective at the given offsets or at better ones.
 
     Two corrections add the digits of a float64 each. The offset of a hard margin is recomputed.

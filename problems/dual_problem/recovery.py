@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy
 
-from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic import Enclosure, Intervals
 from dualgap.problems.arithmetic.rounding import products, transposed_products
 from dualgap.problems.box_gap import middle
 from dualgap.problems.dataset import Indices, Vector
@@ -23,7 +23,10 @@ _MAX_FACTORING_OPERATIONS = 3e7  # for fitting α to w by least squares; else by
 _MAX_FIT_ITERATIONS = 100  # of either method
 
 
-class Weights(NamedTuple):
+EnclosureT = TypeVar("EnclosureT", bound=Enclosure)
+
+
+class Weights(NamedTuple, Generic[EnclosureT]):
     """Weights w as the bounds use them, in an arithmetic that tracks its rounding.
 
     Attributes
@@ -32,12 +35,12 @@ class Weights(NamedTuple):
     w : (d,) or (d, K), rounded to float64; None with a kernel.
     """
 
-    scores: Any
-    norm2: Any
+    scores: EnclosureT
+    norm2: EnclosureT
     w: Vector | None = None
 
 
-def weights_of(problem: DualProblem, w: Vector) -> Weights:
+def weights_of(problem: DualProblem, w: Vector) -> Weights[Intervals]:
     """Return the `Weights` of a linear kernel's `w` (d,) or (d, K)."""
     exact = Intervals(w)
     return Weights(products(problem.X, w), (exact * exact).sum(), w)
@@ -54,8 +57,8 @@ class DualPoint:
     """
 
     alpha: Vector
-    exact: Weights
-    rounded: Weights
+    exact: Weights[Intervals]
+    rounded: Weights[Intervals]
     primal_residual: float = 0.0
     projection_distance: float = 0.0
 

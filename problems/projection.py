@@ -76,7 +76,7 @@ def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -
         # the compiled function takes writable contiguous arrays only
         copies = (np.array(v, dtype=np.float64) for v in (point, lb, ub, a))
         space = np.empty(a.size), np.empty(a.size), np.empty(a.size, np.int64)
-        mu = _multiplier(*copies, *space, float(min(max(delta, lowest), highest)))  # type: ignore[call-arg]
+        mu = _multiplier(*copies, *space, float(min(max(delta, lowest), highest)))
         # at either end of the range μ is ±inf and every variable is at a bound
         step = np.where(moving, mu, 0.0) * np.where(moving, a, 1.0)
         point = np.clip(point - step, lb, ub)

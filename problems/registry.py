@@ -159,7 +159,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         ValueError
             If the name, file or class does not exist.
         """
-        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(name, str):
             message = f"must be a name, got {name!r:.80}; accepted are {', '.join(self)}"
             raise ValueError(f"{self.kind}: {message}")
         if not is_user_class(name):

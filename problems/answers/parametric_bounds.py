@@ -157,4 +157,4 @@ class ParametricBounds:
         assert c.point.alpha is not None
         scores = feasible_dual(self.problem, c.point.alpha).rounded.scores
         b = float(c.point.b or 0.0)
-        return abs(self.problem.y - (c.scale * scores + Intervals(b, UNIT * abs(b))))
+        return abs(c.scale * scores + Intervals(b, UNIT * abs(b)) - self.problem.y)

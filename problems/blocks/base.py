@@ -52,12 +52,15 @@ class BlockSource(ABC):
 
     Attributes
     ----------
-    names : the name of each block in messages.
     positive : the label that becomes +1, all others becoming −1; None leaves y as it is.
     """
 
-    names: tuple[str, ...]
     positive: float | str | None = None
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Name of each block in messages."""
 
     def row_label(self, k: int, row: int) -> str:
         """Return the name of a row of block k in messages."""
@@ -232,7 +235,7 @@ class ArraySource(BlockSource):
     rows: int
 
     @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def names(self) -> tuple[str, ...]:
         """Range of rows of each block."""
         n, rows = self.y.size, self.rows
         return tuple(f"rows {i} to {min(i + rows, n) - 1}" for i in range(0, n, rows))
@@ -295,18 +298,20 @@ def _arrays(
     try:
         signs, words = _signs(y, source.positive)
         X = as_samples(X, "X", empty=True)
-        vectors = [_vector(signs, "y"), None if weight is None else _vector(weight, "weight")]
+        signs = _vector(signs, "y")
+        weight = None if weight is None else _vector(weight, "weight")
     except (ValueError, TypeError) as error:
         argument, _, reason = str(error).partition(": ")
         if argument not in ("X", "y", "weight"):
             argument, reason = "X", str(error)
         raise ValueError(f"{argument}: {name}: {reason}") from None
-    if any(v is not None and v.shape != X.shape[:1] for v in vectors):
-        shapes = ", ".join(str(np.shape(v)) for v in (X, *vectors) if v is not None)
+    arrays = [array for array in (X, signs, weight) if array is not None]
+    if any(v.shape != X.shape[:1] for v in arrays[1:]):
+        shapes = ", ".join(str(array.shape) for array in arrays)
         raise ValueError(
             f"X: {name}: needs X of shape (m, d) and vectors of shape (m,), got {shapes}"
         )
-    return X, vectors[0], vectors[1], words  # type: ignore[return-value]
+    return X, signs, weight, words
 
 
 def _vector(values: Any, name: str) -> Vector:

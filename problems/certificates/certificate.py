@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import fsum, inf, isfinite, isnan, nan, nextafter
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +53,7 @@ class Bounds(NamedTuple):
         size = max(abs(self.upper), abs(self.lower), scale)
         return amount / size if size else inf
 
-    def __add__(self, other: Bounds) -> Bounds:  # type: ignore[override]
+    def plus(self, other: Bounds) -> Bounds:
         """Return bounds on the optimum of the sum of two problems, rounded outwards."""
         sums = Bounds(self.lower + other.lower, self.upper + other.upper)
         ends = nextafter(sums.lower, -inf), nextafter(sums.upper, inf)
@@ -211,7 +210,7 @@ def sum_certificates(certificates: Sequence[Certificate], names: Sequence[str] =
     worst = certificates[int(np.argmax([c.relative_gap for c in certificates]))]
     distances = [c.projection_distance for c in certificates]
     return make_certificate(
-        reduce(add, [c.bounds for c in certificates]),
+        reduce(Bounds.plus, [c.bounds for c in certificates]),
         sum(c.unit for c in certificates),
         **largest,
         projection_distance=float(np.linalg.norm(distances)),

@@ -58,7 +58,7 @@ class FileSource(BlockSource):
     positive: float | str | None = None
 
     @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def names(self) -> tuple[str, ...]:
         """File and range of rows of each block."""
         return tuple(f"{part.file}, rows {part.first} to {part.end - 1}" for part in self.sections)
 

@@ -28,7 +28,7 @@ class DaskSource(BlockSource):
     positive: float | str | None = None
 
     @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def names(self) -> tuple[str, ...]:
         """Number of each partition."""
         return tuple(f"partition {k}" for k in range(len(self.parts)))
 
@@ -118,7 +118,7 @@ class GeneratedSource(BlockSource):
     features: Literal["normal", "one_hot"] = "normal"
 
     @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def names(self) -> tuple[str, ...]:
         """Range of rows of each block."""
         starts = range(0, self.n, self.rows)
         return tuple(f"rows {i} to {min(i + self.rows, self.n) - 1}" for i in starts)

@@ -60,7 +60,7 @@ class _File(ForeignData):
     path: str | Path
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, (str, Path)) or not str(self.path):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(self.path, (str, Path)) or not str(self.path):
             raise ValueError(f"path: must be the path of a file, got {self.path!r}")
         super().__post_init__()
 
@@ -147,7 +147,7 @@ class TableFile(_File):
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\n\r'):
             raise ValueError(f"sep: must be one character, such as ';', got {self.sep!r}")
         for option, names in (("columns", self.columns), ("drop", self.drop)):
-            if not isinstance(names, (tuple, list)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(names, (tuple, list)):
                 raise ValueError(f"{option}: must be a list of names of columns, got {names!r}")
             object.__setattr__(self, option, tuple(names))
         if self.columns and self.drop:

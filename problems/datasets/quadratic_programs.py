@@ -47,7 +47,7 @@ class QuadraticProgram(Loadable):
     path : a .npz, .mat, .qps or .mps file, see `read_qp`.
     """
 
-    task: ClassVar[Literal["program"]] = "program"  # type: ignore[misc]
+    task: ClassVar[Literal["program"]] = "program"
     kind: ClassVar[str] = "file"
     size: ClassVar[str] = "as in the file"
     origin: ClassVar[str] = "your own .npz, .mat, .qps or .mps"
@@ -75,7 +75,7 @@ class MarosMeszaros(Loadable):
     problem : its name, such as AUG2D.
     """
 
-    task: ClassVar[Literal["program"]] = "program"  # type: ignore[misc]
+    task: ClassVar[Literal["program"]] = "program"
     kind: ClassVar[str] = "published"
     size: ClassVar[str] = "2 to 93,263 variables"
     origin: ClassVar[str] = "Maros & Mészáros 1999"

@@ -173,7 +173,7 @@ class Bound:
         """
         name = type(self.kernel).__name__
         try:
-            values: Any = self.kernel(Balls(self.X[rows]), Balls(self.X[cols]))  # type: ignore[arg-type]
+            values: Any = self.kernel(Balls(self.X[rows]), Balls(self.X[cols]))
         except (Unprovable, TypeError, AttributeError, ValueError) as error:
             raise Unprovable(f"{name} has no ball arithmetic: {error}") from error
         if not isinstance(values, Balls) or values.shape != (rows.size, cols.size):

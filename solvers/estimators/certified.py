@@ -64,7 +64,7 @@ class Fit(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
+class Certified(BaseEstimator):
     """Base of the estimators; `SVC` describes the parameters."""
 
     solver: Any = None

@@ -18,7 +18,7 @@ Problem = tuple[type[Formulation], dict[str, Any]]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
+class SVC(PairMachine, svm.SVC):
     """Soft-margin support vector classification: scikit-learn's `SVC`, certified.
 
     One machine per pair of classes, min ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢ(wᵀφ(xᵢ) + b)) with
@@ -61,7 +61,7 @@ class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NuSVC(PairMachine, svm.NuSVC):  # pyright: ignore[reportUntypedBaseClass]
+class NuSVC(PairMachine, svm.NuSVC):
     """ν-support vector classification: scikit-learn's `NuSVC`, certified.
 
     One machine per pair of classes, min ½‖w‖² − ν·ΣCᵢ·ρ + Σ Cᵢ·max(0, ρ − yᵢ(wᵀφ(xᵢ) + b)) with
@@ -81,7 +81,7 @@ class NuSVC(PairMachine, svm.NuSVC):  # pyright: ignore[reportUntypedBaseClass]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SVR(KernelMachine, svm.SVR):  # pyright: ignore[reportUntypedBaseClass]
+class SVR(KernelMachine, svm.SVR):
     """Support vector regression: scikit-learn's `SVR`, certified.
 
     min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀφ(xᵢ) − b| − epsilon) with Cᵢ = C·sample weight.
@@ -112,7 +112,7 @@ class SVR(KernelMachine, svm.SVR):  # pyright: ignore[reportUntypedBaseClass]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NuSVR(KernelMachine, svm.NuSVR):  # pyright: ignore[reportUntypedBaseClass]
+class NuSVR(KernelMachine, svm.NuSVR):
     """ν-support vector regression: scikit-learn's `NuSVR`, certified.
 
     min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀφ(xᵢ) − b| − ε) + ε·ν·ΣCᵢ over w, b and ε ≥ 0, Cᵢ = C·sample weight.
@@ -128,7 +128,7 @@ class NuSVR(KernelMachine, svm.NuSVR):  # pyright: ignore[reportUntypedBaseClass
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OneClassSVM(KernelMachine, svm.OneClassSVM):  # pyright: ignore[reportUntypedBaseClass]
+class OneClassSVM(KernelMachine, svm.OneClassSVM):
     """The one-class machine for novelty detection: scikit-learn's `OneClassSVM`, certified.
 
     min ½‖w‖² − ν·ΣCᵢ·ρ + Σ Cᵢ·max(0, ρ − wᵀφ(xᵢ)), where Cᵢ is the weight of a sample.

@@ -19,7 +19,7 @@ from dualgap.solvers.estimators.machines import SAMPLES
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
+class CertifiedSVCCV(ClassifierMixin, BaseEstimator):
     """Binary `SVC` with the best C of *all* in an interval, by cross-validation.
 
     Like `GridSearchCV(SVC(), {"C": grid})`, but including all values between those of a grid: each fold

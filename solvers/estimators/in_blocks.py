@@ -76,9 +76,11 @@ def as_blocks(X: Any, y: Any, weight: Any, positive: Any, constant: float | None
             )
         if constant is None:
             return X
-        return Blocks.checked(WithFeature(X.source, X.d, constant))
+        return Blocks.checked(WithFeature(X.source, X.d, constant, X.source.positive))
     source = dask_source(X, y, weight, positive=positive)
-    return Blocks.checked(source if constant is None else WithFeature(source, X.shape[1], constant))
+    return Blocks.checked(
+        source if constant is None else WithFeature(source, X.shape[1], constant, source.positive)
+    )
 
 
 def with_feature(X: Any, value: float) -> Any:
@@ -110,16 +112,12 @@ class WithFeature(BlockSource):
     source: BlockSource
     d: int
     value: float
+    positive: float | str | None = None
 
     @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def names(self) -> tuple[str, ...]:
         """Those of the source."""
         return self.source.names
-
-    @property
-    def positive(self) -> float | str | None:  # type: ignore[override]
-        """That of the source."""
-        return self.source.positive
 
     def row_label(self, k: int, row: int) -> str:
         """Return the name of a row of the source in messages."""

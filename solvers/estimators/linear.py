@@ -51,7 +51,7 @@ _MAX_DIRECT_PRODUCTS = 1e8  # multiplications to form or factorise a Hessian: a 
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
+class LinearMachine(Certified):
     """Base of the linear estimators; `LinearSVC` describes the parameters."""
 
     dual: Any = "auto"
@@ -189,7 +189,7 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
 
 
 @dataclass(eq=False, repr=False)
-class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedBaseClass]
+class LinearSVC(LinearMachine, svm.LinearSVC):
     """Linear support vector classification, one against the rest: scikit-learn's `LinearSVC`.
 
     Parameters and attributes are scikit-learn's, those of `SVC`, and `certificate_`.
@@ -281,7 +281,7 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearSVR(LinearMachine, svm.LinearSVR):  # pyright: ignore[reportUntypedBaseClass]
+class LinearSVR(LinearMachine, svm.LinearSVR):
     """Linear support vector regression: scikit-learn's `LinearSVR`, certified.
 
     Parameters and attributes are scikit-learn's, and those of `LinearSVC`.

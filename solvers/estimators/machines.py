@@ -48,7 +48,7 @@ SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBaseClass]
+class KernelMachine(Certified, BaseLibSVM):
     """Base of the machines with a kernel; `SVC` describes the parameters."""
 
     kernel: Any = "rbf"
@@ -262,7 +262,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PairMachine(KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
+class PairMachine(KernelMachine):
     """Base of the kernel classifiers: one machine per pair of classes, which vote."""
 
     probability: Any = svm.SVC().probability  # "deprecated" from scikit-learn 1.9 on

@@ -153,7 +153,7 @@ class Path:
                 "primal_objective": piece.along.certificate.primal_objective,
                 "relative_gap": piece.along.certificate.relative_gap,
                 "worst_gap": max(piece.along.relative_gap(end) for end in (low, high)),
-                "n_support": np.count_nonzero(piece.solution.alpha),  # type: ignore[arg-type]
+                "n_support": np.count_nonzero(piece.alpha),
                 "iterations": piece.solution.iterations,
                 "time_solve": piece.solution.time_solve,
             }

@@ -41,7 +41,7 @@ def check_gram(problem: Formulation, gram: Gram | None) -> None:
     """Raise ValueError if `gram` is not the Gram matrix of the problem."""
     if gram is None:
         return
-    if not isinstance(gram, Gram):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(gram, Gram):
         raise ValueError(f"gram: must be a dualgap.problems.Gram, got {short_repr(gram)}")
     if len(problem.parts) > 1:
         raise ValueError(

@@ -349,7 +349,7 @@ class _Run:
         The clocks are default arguments, so that a solver cannot replace them in their module.
         """
         iterates = solver.iterates(state)
-        if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(iterates, Iterator):
             raise TypeError(_NOT_A_GENERATOR.format(type(iterates).__name__))
         with pausing(clock, cpu, thread_cpu) as pauses:
             status, started_at = self._run_until_stopped(iterates, *pauses.clocks), clock()

@@ -98,7 +98,7 @@ class Parts:
             )
         counters: Counter[str] = Counter()
         for answer in self.answers:
-            counters.update(dict(answer.counters))  # type: ignore[arg-type]  # sums floats as well
+            counters.update(dict(answer.counters))  # sums floats as well
         return Solution(
             problem=self.problem,
             solver=solver or NoSolver(),
@@ -117,7 +117,7 @@ class Parts:
             cpu_time=float(np.nansum([answer.cpu_time for answer in self.answers])),
             iterations=self.iterations,
             trace=tuple(self.trace),
-            counters=counters,  # type: ignore[arg-type]
+            counters=counters,
             parts=tuple(self.answers),
         )
 

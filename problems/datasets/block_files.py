@@ -85,19 +85,16 @@ class ParquetSource(FileSource):
     def _read(self, section: FileSection) -> tuple[Any, Any, Any]:
         from pyarrow import parquet  # noqa: PLC0415 - slow to import
 
-        X = np.empty((section.end - section.first, len(self.features)))
-        batches: dict[str, list[Any]] = {name: [] for name in (self.target, self.weight) if name}
-        filled, columns = 0, [*self.features, *batches]
         with parquet.ParquetFile(section.file) as file:
-            groups = range(*section.extent)
-            for batch in file.iter_batches(2**16, row_groups=groups, columns=columns):
-                rows = slice(filled, filled := filled + batch.num_rows)
-                for j, name in enumerate(self.features):
-                    X[rows, j] = _values(batch.column(name))
-                for name, parts in batches.items():
-                    parts.append(_values(batch.column(name)))
-        vectors = [np.concatenate(parts) if parts else np.empty(0) for parts in batches.values()]
-        return X[:filled], vectors[0], vectors[1] if self.weight else None
+
+            def column(name: str) -> Any:
+                groups = file.read_row_groups(range(*section.extent), columns=[name])
+                return _values(groups[name])
+
+            X = np.empty((section.end - section.first, len(self.features)))
+            for j, name in enumerate(self.features):
+                X[:, j] = column(name)
+            return X, column(self.target), column(self.weight) if self.weight else None
 
 
 @dataclass(frozen=True)
@@ -343,7 +340,7 @@ def _values(column: Any) -> Any:
         column = column.cast(int8())
     elif not _is_number(types, column.type):
         column = column.cast(string())
-    return column.to_numpy(zero_copy_only=False)
+    return column.to_numpy()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,8 @@ ELEMENTARY = 16
 # Units of error of exp, which here and in C libraries is below one unit in the last place.
 EXPONENTIAL = 4
 MIN_NORMAL = float(np.finfo(np.float64).tiny)
+# Error of a weight: C = 1/(n·lam), its inverse and a limit of α take up to eight operations.
+WEIGHT_RTOL = 8 * UNIT
 
 
 def gamma(operations: float) -> float:

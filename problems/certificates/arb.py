@@ -10,19 +10,19 @@ each pair of support vectors counts once.
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from math import isqrt
 
 import numpy as np
 from flint import arb, arb_mat, fmpq
 
 from dualgap.problems.arithmetic import Balls
+from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL
 from dualgap.problems.certificates.arithmetic import Arithmetic, Positions
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.recovery import Weights
 
-_LIMIT_RTOL = 2.0**-50  # rounding error of a limit in float64
-_TILE_SIZE = 512  # rows and columns of kernel values held as balls at a time
-_BATCH_ENTRIES = 2**17  # held as balls at a time: about 100 bytes each
+_BATCH_ENTRIES = 2**18  # held as balls at a time: about 100 bytes each
 
 
 class Arb(Arithmetic[Balls]):
@@ -43,7 +43,7 @@ class Arb(Arithmetic[Balls]):
         values = Balls(beta).entries
         ends = map(problem.beta, problem.limits)
         for end, factor in zip(ends, problem.loss.dual_range, strict=True):
-            at_end = (beta * np.sign(end) >= (1.0 - _LIMIT_RTOL) * np.abs(end)) & (end != 0)
+            at_end = (beta * np.sign(end) >= (1.0 - WEIGHT_RTOL) * np.abs(end)) & (end != 0)
             for at in zip(*np.nonzero(at_end), strict=True):
                 limit = self.C.entries[at[0]] * abs(factor)
                 values[at] = float(np.sign(end[at])) * abs(values[at]).min(limit.lower())
@@ -60,7 +60,7 @@ def combination(problem: DualProblem, beta: Balls) -> Weights[Balls]:
 
     def scores(column: Balls) -> Balls:
         if not problem.is_linear:
-            return gram_scores(problem.kernel.bind(problem.X).balls, column, _TILE_SIZE)
+            return gram_scores(problem.kernel.bind(problem.X).balls, column, isqrt(_BATCH_ENTRIES))
         support = column.nonzero()
         columns = problem.X[support].T
         rows = columns if isinstance(columns, np.ndarray) else columns.tocsr()

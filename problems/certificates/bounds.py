@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from dualgap.problems.arithmetic import Balls
+from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL
 from dualgap.problems.box_gap import middle
 from dualgap.problems.certificates.arithmetic import Arithmetic, EnclosureT, Positions
 from dualgap.problems.dataset import Vector
@@ -25,8 +26,7 @@ from dualgap.problems.dual_problem.recovery import Weights
 from dualgap.problems.losses import ScalarLoss
 
 _MARGIN_TOLERANCES = (1e-12, 1e-10, 1e-8)  # a margin this close below 1 is rounding
-_LIMIT_RTOL = 2.0**-49  # error of a coefficient's limit: C = 1/(n·lam) is rounded
-_MAX_MOVED = 32  # coefficients per equality
+_MAX_MOVED = 32  # coefficients per equality: each takes up a part of a sum's rounding error
 
 Exact = TypeVar("Exact", Vector, Balls)  # offsets: float64 numbers, or exact balls with more digits
 
@@ -106,7 +106,7 @@ def _moves(
     moved, sums = beta.mid.copy(), problem.sums
     low, high = np.sort([problem.beta(end) for end in problem.limits], axis=0)
     ends = np.maximum(np.abs(low), np.abs(high))
-    spare = _LIMIT_RTOL * np.where(np.isfinite(ends), ends, 0.0)
+    spare = WEIGHT_RTOL * np.where(np.isfinite(ends), ends, 0.0)
     original, moves = beta, dict[int, EnclosureT]()
     for members, total in zip(problem.samples_of_groups(sums.size), sums.tolist(), strict=True):
         for _ in range(_MAX_MOVED):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL
 from dualgap.problems.box_gap import gap_terms
 from dualgap.problems.certificates.arithmetic import Float64
 from dualgap.problems.certificates.bounds import (
@@ -31,9 +32,6 @@ from dualgap.problems.dual_problem.recovery import DualPoint, Weights, dual_poin
 from dualgap.problems.forms import Point
 from dualgap.problems.losses import ScalarLoss
 
-# Error of both bounds from rounded weights: C = 1/(n·lam) and its inverse take four operations, and the
-# optimum grows at most in proportion to C.
-_WEIGHT_RTOL = 2.0**-50
 _LOSS_RTOL = 2.0**-30  # relative to the target: float64 resolves a smaller loss to under six digits
 _VARIANCE_RTOL = 1e-12  # rounding error of the variance, relative to the mean squared length
 
@@ -65,7 +63,8 @@ def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
     rounding = _primal_rounding(problem, A, dual, weights, primal, delta)
     rounding += shift_slack + (0.0 if failure else 2 * float(lower.mid - lower.low))
     low, high = float(lower.low), float(primal.value.high) + shift_slack
-    low, high = low - _WEIGHT_RTOL * abs(low), high + _WEIGHT_RTOL * abs(high)
+    # the optimum grows at most in proportion to C
+    low, high = low - WEIGHT_RTOL * abs(low), high + WEIGHT_RTOL * abs(high)
     bounds = Bounds(low, high if original.is_psd else nan, rounding)
     scale_of_gap, reason = gap_scale(original, problem, A)
     scale = primal.scale

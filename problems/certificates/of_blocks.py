@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import UNIT, products, transposed_products
+from dualgap.problems.arithmetic.rounding import UNIT, WEIGHT_RTOL, products, transposed_products
 from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
 from dualgap.problems.certificates.arithmetic import Float64
 from dualgap.problems.certificates.certificate import (
@@ -29,8 +29,6 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.forms import Point, Sharded
 from dualgap.problems.losses.base import check_pieces
-
-_WEIGHT_RTOL = 2.0**-49  # error of both bounds from rounding the product C·cᵢ, or βᵢ at its limit
 
 
 def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Certificate:
@@ -53,8 +51,8 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
     low, high = sums.lower(problem.intercept), sums.upper(point.w)
     ends = float(low.low), float(high.high)
     bounds = Bounds(
-        ends[0] - _WEIGHT_RTOL * abs(ends[0]),
-        ends[1] + _WEIGHT_RTOL * abs(ends[1]),
+        ends[0] - WEIGHT_RTOL * abs(ends[0]),
+        ends[1] + WEIGHT_RTOL * abs(ends[1]),
         2 * float(low.mid - low.low) + 2 * float(high.high - high.mid),
     )
     return make_certificate(

@@ -78,13 +78,13 @@ __all__ = [
 ]
 
 SOURCES = Registry(__name__, Loadable, "data set", group="dualgap.datasets")
-_KINDS = ("generator", "bundled", "file")
 
 
 def names() -> list[str]:
     """Return all names: generators, bundled sets, files, published sets; alphabetical within a kind."""
     kinds = {name: cls.kind for name, cls in SOURCES.items()}
-    by_kind = sorted(kinds, key=lambda name: (*_KINDS, kinds[name]).index(kinds[name]))
+    order = ["generator", "bundled", "file"]
+    by_kind = sorted(kinds, key=lambda name: [*order, kinds[name]].index(kinds[name]))
     return by_kind + sorted(ENTRIES)
 
 

@@ -28,7 +28,6 @@ from dualgap.problems.datasets.source import DataInBlocks, Loadable, count
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
 DEFAULT_BLOCK_ROWS = 500_000  # 0.4 GB of float64 with 100 features
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 _EXTENSIONS = (".parquet", ".npy", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
 # formats that are always read as a whole, with the data set that reads them
 _READ_WHOLE = {".npz": "libsvm_file", ".mat": "libsvm_file"} | dict.fromkeys(
@@ -226,7 +225,7 @@ def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
     for file in files:
         check_readable(file)
         kind = file.suffix.lower()
-        if kind in _COMPRESSED:
+        if kind in (".gz", ".bz2", ".xz", ".zip"):
             raise ValueError(
                 f"{file}: is compressed and cannot be read in blocks; decompress it first"
             )

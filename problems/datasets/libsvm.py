@@ -13,8 +13,10 @@ from dualgap.problems.datasets.source import Raw, Source, Task
 from dualgap.problems.datasets.steps import show_labels
 from dualgap.problems.validation import check_choice
 
-_ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".mat", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
-_TABLES = (".csv", ".tsv", ".arff", ".parquet")
+_ENDINGS = (
+    *(".gz", ".bz2", ".xz", ".npz", ".mat", ".libsvm", ".svmlight", ".svm", ".txt", ".dat"),
+    *(".csv", ".tsv", ".arff", ".parquet"),
+)
 _MAX_CLASSES = 20  # more distinct integers than that are taken as targets
 _CHECK_LIMIT_BYTES = 2**26  # larger files take more than a few seconds to parse
 
@@ -81,7 +83,7 @@ class _File(ForeignData):
     def title(self) -> str:
         """Return the name of the file without the extensions of its format and compression."""
         name = self.file.name
-        while Path(name).suffix.lower() in (*_ENDINGS, *_TABLES):
+        while Path(name).suffix.lower() in _ENDINGS:
             name = Path(name).stem
         return name
 

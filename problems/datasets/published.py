@@ -30,11 +30,9 @@ from dualgap.problems.datasets.source import Raw, Source, Task
 from dualgap.problems.datasets.steps import by_density
 from dualgap.problems.validation import check_choice
 
-_ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
 _OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"
-_SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 Content = TypeVar("Content")
-TIMEOUT_S = 30.0  # without a response from the server
+TIMEOUT_S = 30.0  # without a response; a server that is up answers within seconds
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,7 @@ class Entry:
 
 
 def _read_table() -> dict[str, Entry]:
+    site = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
     with Path(__file__).with_name("catalogue.csv").open(encoding="utf-8", newline="") as table:
         _, *rows = csv.reader(table)
     return {
@@ -70,7 +69,7 @@ def _read_table() -> dict[str, Entry]:
             int(d),
             cast(Task, task),
             checksum,
-            _SITE + address if address else None,
+            site + address if address else None,
             licence,
             int(decimals) if decimals else None,
         )
@@ -139,7 +138,7 @@ class Published(Source):
 def locate(name: str) -> Path | None:
     """Find the local file of a published data set, in ``DUALGAP_DATA`` and then in the cache."""
     for folder in filter(None, (data_folder(), cache_folder())):
-        for ending in _ENDINGS:
+        for ending in (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm"):
             path = folder / (name + ending)
             if path.is_file():
                 return path

@@ -32,10 +32,9 @@ from dualgap.problems.validation import CORRUPT_FILE_ERRORS, check_choice
 _INFINITY = 1e20  # in these files sides of at least this size mean no bound
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
 _COPIES = {
-    "QPS": "YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files/",
-    "mat": "qpsolvers/maros_meszaros_qpbenchmark/0cae37f473c2fd0a762e537a61bd4db5b31ff00c/data/",
+    "QPS": "https://raw.githubusercontent.com/YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files/",
+    "mat": "https://raw.githubusercontent.com/qpsolvers/maros_meszaros_qpbenchmark/0cae37f473c2fd0a762e537a61bd4db5b31ff00c/data/",
 }
-_SITE = "https://raw.githubusercontent.com/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +99,7 @@ class MarosMeszaros(Loadable):
         folders = [root / "maros_meszaros" for root in (data_folder(), cache_folder()) if root]
         path = next((root / file for root in folders if (root / file).is_file()), None)
         if path is None:
-            url = _SITE + _COPIES[Path(file).suffix[1:]] + file
+            url = _COPIES[Path(file).suffix[1:]] + file
             return download(url, folders[-1] / file, partial(_read_verified, checksum=checksum))
         return _read_verified(path, checksum)
 

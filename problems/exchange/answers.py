@@ -39,9 +39,6 @@ from dualgap.problems.kernels import as_dense
 from dualgap.problems.losses import Piece
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
-_ANSWER_NAMES = ("alpha", "x", "coefs", "w")  # a file must have one of them
-_BLANK_CELLS = ("", "NA")  # R writes NA
-_UNNAMED_HEADERS = ("", "Unnamed: 0")  # of a column of row names in R and pandas
 _ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # an integer, or not a number
 _HAS_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*")
 Rows = list[tuple[int, list[str]]]  # line numbers and cells
@@ -235,7 +232,7 @@ def _parse(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
                 "decimal point, no thousands commas, and a name for each column"
             )
         for name, cell in zip(header, row, strict=False):
-            if name not in columns or cell in _BLANK_CELLS:
+            if name not in columns or cell in ("", "NA"):  # R writes NA
                 blank_lines.setdefault(name, line)
             elif name in blank_lines:
                 raise ValueError(
@@ -268,7 +265,7 @@ def _has_row_names(rows: Rows, text: str) -> bool:
 
 def _check_order(header: list[str], rows: Rows) -> None:
     """Raise ValueError if row numbers are out of order, as in a table that was sorted by its values."""
-    if header and header[0] in _UNNAMED_HEADERS and "index" not in header:
+    if header and header[0] in ("", "Unnamed: 0") and "index" not in header:
         numbers = [(int(row[0]), line) for line, row in rows[1:] if row and row[0].isdecimal()]
         for (previous, _), (number, line) in pairwise(numbers):
             if number <= previous:
@@ -282,7 +279,7 @@ def _from_columns(
     columns: Mapping[str, Vector], names: Collection[str], problem: Formulation
 ) -> Point:
     """Return the answer in the known columns of a file; `names` are those of all columns."""
-    accepted = [name for name in _ANSWER_NAMES if name in _max_entries(problem)]
+    accepted = [name for name in ("alpha", "x", "coefs", "w") if name in _max_entries(problem)]
     if not any(name in columns for name in accepted):
         present = ", ".join(map(quote, [*names][:10])) or "nothing"
         raise ValueError(f"has none of {', '.join(accepted)}; found {present}")

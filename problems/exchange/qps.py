@@ -37,7 +37,6 @@ _WORDS = {  # accepted numbers of words per line of each section
     **{"RHS": (2, 3, 4, 5), "RANGES": (2, 3, 4, 5), "BOUNDS": (2, 3, 4)},
     **dict.fromkeys(_FORMS, (3, 5)),
 }
-_SENSES = {"MIN": 1.0, "MINIMIZE": 1.0, "MAX": -1.0, "MAXIMIZE": -1.0}
 _BOUNDS = {"LO": "L", "UP": "U", "FX": "LU", "MI": "L", "PL": "U", "FR": "LU"}  # lower or upper
 _OBJECTIVE = -1  # index of the objective among the rows; ignored rows have lower ones
 _Lines = list[tuple[int, bool, tuple[str, ...]]]  # number, whether it heads a section, words
@@ -103,7 +102,8 @@ class _Reader:
             self._refuse(f"The file ends without {' and '.join(sorted(missing))}.")
 
     def problem(self) -> tuple[Any, ...]:
-        senses = [self._look_up(word, _SENSES, "sense") for (word,) in self._words("OBJSENSE")]
+        signs = {"MIN": 1.0, "MINIMIZE": 1.0, "MAX": -1.0, "MAXIMIZE": -1.0}
+        senses = [self._look_up(word, signs, "sense") for (word,) in self._words("OBJSENSE")]
         if len(senses) != ("OBJSENSE" in self._sections):
             self._refuse("OBJSENSE must state MIN or MAX, once.")
         sign = senses[0] if senses else 1.0

@@ -4,7 +4,7 @@ A line of LIBSVM text is ``label index:value index:value ... # comment``, indice
 and beginning at 1 (C.-C. Chang, C.-J. Lin, "LIBSVM", 2011, and its README). scikit-learn
 parses it; only when it fails is the file read again, line by line, to name the line.
 
-An archive may unpack to `UNPACKED_RATIO` times its own size, or to `UNPACKED_ALWAYS` bytes if that
+An archive may unpack to `UNPACKED_RATIO` times its own size, or to `UNPACKED_ALWAYS_BYTES` bytes if that
 is more, as a small file may unpack to more than the memory. Uncompressed files have no limit.
 """
 
@@ -49,7 +49,7 @@ _OTHER_FORMATS = (
 )
 _CSR = ("data", "indices", "indptr", "shape", "format")  # the arrays of `scipy.sparse.save_npz`
 UNPACKED_RATIO = 100  # text of samples is compressed by a factor of 3 to 30
-UNPACKED_ALWAYS = 2**28  # bytes
+UNPACKED_ALWAYS_BYTES = 2**28  # fits into the memory of every machine that solvers run on
 
 
 def file_extensions(path: Path) -> tuple[str, str]:
@@ -218,7 +218,7 @@ def read_text(path: Path) -> str:
 
 
 def _unpacked_limit(path: Path) -> int:
-    return max(UNPACKED_ALWAYS, UNPACKED_RATIO * path.stat().st_size)
+    return max(UNPACKED_ALWAYS_BYTES, UNPACKED_RATIO * path.stat().st_size)
 
 
 def _check_unpacked(path: Path, unpacked: int, remedy: str) -> None:
@@ -228,7 +228,7 @@ def _check_unpacked(path: Path, unpacked: int, remedy: str) -> None:
         raise ValueError(
             f"{path}: the archive of {path.stat().st_size} bytes unpacks to more than "
             f"{limit / 2**20:.0f} MiB, the limit for an archive of its size ({UNPACKED_RATIO} times "
-            f"that, and at least {UNPACKED_ALWAYS / 2**20:.0f} MiB); if this is intended, {remedy}"
+            f"that, and at least {UNPACKED_ALWAYS_BYTES / 2**20:.0f} MiB); if this is intended, {remedy}"
         )
 
 

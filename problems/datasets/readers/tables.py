@@ -26,7 +26,6 @@ from dualgap.problems.registry import unknown
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, short_repr
 
 RowName = Callable[[int], str]
-_SEPARATORS = (",", ";", "\t", "|", " ")  # tried on the first lines to detect a wrong `sep`
 
 
 def read_table(
@@ -147,7 +146,7 @@ def _check_separator(lines: list[str], sep: str) -> None:
     if excel := re.fullmatch(r"sep=(.)", lines[0].strip()):
         raise ValueError(f"its first line is for Excel; remove it, and give sep: {excel[1]!r}")
     columns = len(_cells(lines[0], sep))
-    for other in _SEPARATORS:
+    for other in ",;\t| ":
         first, *second = (len(_cells(line, other)) for line in lines)
         if other != sep and [first] == second and first > 1 and (columns == 1 or other == ";"):
             comma = ", and decimal: ',' if numbers have a decimal comma" if other == ";" else ""

@@ -117,7 +117,7 @@ def test_damaged_archive_is_refused_by_name(write, ending, damage):
 @pytest.mark.parametrize("kind", BOMBS)
 def test_an_archive_that_unpacks_without_end_is_refused(write, monkeypatch, ending, kind):
     """Read up to the limit, and no further: the content is some 30 times as large."""
-    monkeypatch.setattr(formats, "UNPACKED_ALWAYS", 2**20)
+    monkeypatch.setattr(formats, "UNPACKED_ALWAYS_BYTES", 2**20)
     monkeypatch.setattr(formats, "UNPACKED_RATIO", 2)
     path = write(WRITERS[ending](BOMBS[kind]) * 128, "bomb.txt" + ending)
     tracemalloc.start()
@@ -134,7 +134,7 @@ def test_an_archive_that_unpacks_without_end_is_refused(write, monkeypatch, endi
 
 
 def test_an_npz_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "UNPACKED_ALWAYS", 2**20)
+    monkeypatch.setattr(formats, "UNPACKED_ALWAYS_BYTES", 2**20)
     X, y = np.ones((2**14, 16)), np.ones(2**14)
     np.savez_compressed(tmp_path / "bomb.npz", X=X, y=y)
     with pytest.raises(

@@ -80,7 +80,8 @@ def dask_source(
 ) -> DaskSource:
     """Return the source of the partitions of Dask's collections, see `dask_blocks`."""
     import cloudpickle  # noqa: PLC0415 - comes with Dask, which is optional
-    import dask  # noqa: PLC0415 - optional
+    from dask.base import optimize  # noqa: PLC0415 - optional
+    from dask.delayed import delayed  # noqa: PLC0415
 
     if hasattr(X, "columns"):
         if target not in X.columns or y is not None:
@@ -95,8 +96,8 @@ def dask_source(
         X = X.rechunk({1: -1})
         vectors = [v.rechunk((chunks,)).to_delayed() for v in (y, weight) if v is not None]
         triples = zip(X.to_delayed()[:, 0], *vectors, strict=True)
-        parts = [dask.delayed(_triple)(*arrays) for arrays in triples]  # type: ignore[attr-defined]
-    (parts,) = dask.optimize([*parts])  # type: ignore[attr-defined]
+        parts = [delayed(_triple)(*arrays) for arrays in triples]
+    (parts,) = optimize([*parts])
     pickled = tuple(cloudpickle.dumps(part) for part in parts)
     return DaskSource(pickled, target, column, positive)
 

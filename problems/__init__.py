@@ -1,11 +1,9 @@
 """SVM problems: formulations, kernels, the three canonical forms, and certificates."""
 
-from dualgap.problems.answers.certify import certify
 from dualgap.problems.answers.geometry import Geometry, describe
-from dualgap.problems.certificates.certificate import Certificate
 from dualgap.problems.compilation import announce_compilation, recompile_unreadable_caches
 from dualgap.problems.dataset import Dataset, Matrix, Vector
-from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported, reduce
+from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported
 from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.formulations.erm import HingeERM, RegularizedERM
 from dualgap.problems.formulations.formulation import Formulation
@@ -47,6 +45,8 @@ from dualgap.problems.kernels import (
     encode_sets,
     encode_strings,
 )
+from dualgap.problems.problem import Problem, certify, reduce
+from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.registry import Registry
 
 recompile_unreadable_caches()
@@ -54,7 +54,7 @@ announce_compilation()
 
 # The formulations in `formulations/` and in plug-ins, by their names in experiment files.
 FORMULATIONS = Registry(
-    "dualgap.problems.formulations", Formulation, "formulation", group="dualgap.formulations"
+    "dualgap.problems.formulations", Problem, "formulation", group="dualgap.formulations"
 )
 
 __all__ = [
@@ -91,6 +91,7 @@ __all__ = [
     "Polynomial",
     "PolynomialOf",
     "Precomputed",
+    "Problem",
     "Product",
     "QuadraticForm",
     "RegularizedERM",

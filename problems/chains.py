@@ -1,7 +1,6 @@
 """Sequences of labelled samples: scores of labellings, the best labelling, and marginals."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ class Chains:
     K: int
     C: float
     gram: None = None  # no kernel is used
-    reduction_method: ClassVar[str] = "to_chains"
 
     @property
     def size(self) -> int:

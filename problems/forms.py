@@ -6,7 +6,7 @@
 `Sharded` the same with a linear kernel, for samples in blocks
 
 A solver receives a form, which is immutable. `start` is an optional initial point, which a solver may
-ignore. `reduction_method` names the method by which a problem reduces to the form.
+ignore. A problem states in `Problem.forms` to which of them it reduces.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dualgap.problems.box_gap import (
     violating_pair,
 )
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.gram.gram import GIBIBYTE, Gram, SignedGram
+from dualgap.problems.gram.gram import Gram, SignedGram
 from dualgap.problems.losses import Loss
 from dualgap.problems.projection import members_of, project
 
@@ -58,7 +58,6 @@ class BoxQP:
     lb: Vector
     ub: Vector
     start: Vector | None = None
-    reduction_method: ClassVar[str] = "to_box"
 
     @property
     def n(self) -> int:
@@ -143,7 +142,6 @@ class QP:
     lb: Vector
     ub: Vector
     start: Vector | None = None
-    reduction_method: ClassVar[str] = "to_qp"
 
     @property
     def n(self) -> int:
@@ -171,7 +169,6 @@ class ERM:
     loss: Loss
     intercept: bool
     start: Vector | None = None
-    reduction_method: ClassVar[str] = "to_erm"
 
     @property
     def n(self) -> int:
@@ -190,7 +187,6 @@ class Sharded:
     C: float
     loss: Loss
     intercept: bool
-    reduction_method: ClassVar[str] = "to_sharded"
     gram: ClassVar[None] = None  # never computed for samples in blocks
 
     @property
@@ -279,48 +275,5 @@ class Reduction(Generic[F]):
     recover: Callable[[FormPoint], Point]
 
 
-class AsPosed:
-    """A problem in its original form, with or without samples, as written to a file."""
-
-    reduction_method: ClassVar[str] = "as_posed"
-
-
 class Unsupported(Exception):
     """A problem cannot be reduced to a form or solved; the message is shown to the user."""
-
-
-def reduce(
-    problem: Any,
-    form: type[F],
-    start: Point | None = None,
-    memory: int = GIBIBYTE,
-    gram: Gram | None = None,
-) -> Reduction[F]:
-    """Return `problem` as the form that a solver takes, and the map of its points to (alpha, w, b).
-
-    Problems with a piecewise linear loss reduce to the `BoxQP` of their dual and to a `QP`; those with a
-    finite loss and one intercept to an `ERM`; a structured margin to `Chains`. The forms `Formulation`
-    (with samples only) and `AsPosed` are the problem itself.
-
-    Parameters
-    ----------
-    problem : any formulation.
-    form : the class of the form.
-    start : the initial point; its `alpha` is made feasible first.
-    memory : bytes that the form's Gram matrix may cache.
-    gram : the Gram matrix of these samples; None creates a new one.
-
-    Raises
-    ------
-    Unsupported
-        If the formulation has no such form; the message says why.
-    """
-    if problem.in_blocks:
-        if form is not Sharded:
-            raise Unsupported(
-                "its samples are in blocks, held in memory one at a time, but this solver needs all of "
-                "them: use near_rows"
-            )
-        return problem.to_sharded(None, start)
-    gram = problem.gram(memory) if gram is None else gram
-    return getattr(problem, form.reduction_method)(gram, start)

@@ -69,7 +69,7 @@ class Solver(ABC):
 
     Attributes
     ----------
-    form : the form it solves: BoxQP, QP or ERM; Formulation for the problem as stated, AsPosed if that
+    form : the form it solves: BoxQP, QP or ERM; Formulation for the problem as stated, Problem if that
         need not have samples.
     source : publication of the algorithm.
     name : its name in experiment files; by default the class name in snake case.

@@ -19,11 +19,11 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from dualgap.problems.certificates.certificate import Certificate
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import Block
+from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.validation import check_integer
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import Need

@@ -29,7 +29,7 @@ ORDER = {
             "losses",
             "blocks",
         ),
-        *("gram", "projection", "box_gap", "chains", "forms", "dual_problem"),
+        *("gram", "projection", "box_gap", "chains", "forms", "problem", "dual_problem"),
         *("certificates", "formulations", "answers", "exchange", "datasets"),
     ],
     "dualgap.solvers": ["needs", "base", "numerics", "*", "running", "paths", "estimators"],

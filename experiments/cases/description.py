@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from dualgap.problems import Matrix, Vector
+from dualgap.problems import Matrix, Vector, reduce
 from dualgap.problems.forms import BoxQP
 from dualgap.problems.kernels import Block
 from dualgap.solvers import Solution
@@ -49,7 +49,7 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
     drawn = [order] if problem.n <= _MAX_FULL_SAMPLES else drawn
     columns |= spectrum([gram.block(rows, rows) for rows in drawn], problem.n)
     if problem.pieces is not None and problem.is_bounded:
-        box = problem.to_box(gram).form
+        box = reduce(problem, BoxQP, gram=gram).form
         columns |= at_optimum(box, problem.to_box_variables(alpha))
     return columns
 

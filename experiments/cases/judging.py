@@ -28,7 +28,7 @@ from dualgap.problems import Dataset, Formulation, Point, Precomputed, describe
 from dualgap.problems.compilation import separate_compile_cache
 from dualgap.problems.exchange.answers import read_answer
 from dualgap.problems.forms import Claim
-from dualgap.problems.formulations.task import LABELS
+from dualgap.problems.problem.task import LABELS
 from dualgap.problems.texts import one_line
 from dualgap.solvers import Evaluation, Solution, Solver, Status
 

@@ -31,7 +31,7 @@ from dualgap.experiments.records.names import settings_text
 from dualgap.experiments.store.manifest import StoreError
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.tables.formats import duration
-from dualgap.problems import FORMULATIONS, Dataset, Unsupported, reduce
+from dualgap.problems import FORMULATIONS, ConvexQP, Dataset, Unsupported, reduce
 from dualgap.problems.datasets import GeneratedBlocks, WholeProblem
 from dualgap.solvers import SOLVERS
 
@@ -128,8 +128,8 @@ def _refusal(case: Case) -> str | None:
         return None  # it may be positive semidefinite on the samples
     try:
         formulation = FORMULATIONS[spec.formulation]
-        samples: Any = formulation.example_samples(spec.parameters)
-        data = Dataset(*samples) if formulation.has_samples else WholeProblem(*samples)
+        samples: Any = formulation.example_data(spec.parameters)
+        data = WholeProblem(*samples) if formulation is ConvexQP else Dataset(*samples)
         problem = build_problem(spec, data).parts[0].problem
         if build_source(spec.dataset, case.folder).in_blocks:
             task = "regression" if problem.is_regression else "classification"

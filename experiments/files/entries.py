@@ -195,7 +195,7 @@ def _parameters(formulation: Node, node: Node, folder: str) -> tuple[dict[str, A
     parameters = dict[str, Any]()
     if "kernel" in options and "kernel" in settings:
         parameters["kernel"] = plain(_build(KERNELS, settings.pop("kernel"), folder))
-    samples = cls.example_samples({key: value.value for key, value in settings.items()})
+    samples = cls.example_data({key: value.value for key, value in settings.items()})
     convert = {"loss": partial(_build, LOSSES, folder=folder)} if "loss" in options else {}
     make, name = partial(cls.from_data, *samples), formulation.value
     problem = build(make, options, Node(settings, node.line), name, convert)

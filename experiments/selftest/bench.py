@@ -19,8 +19,8 @@ from dualgap.experiments.workers.errors import error_text
 from dualgap.problems import BoxQP, Formulation, Unsupported, reduce
 from dualgap.problems.answers.diagnosis import Diagnosis
 from dualgap.problems.box_gap import middle
-from dualgap.problems.certificates.certificate import Bounds
 from dualgap.problems.dual_problem.offsets import best_intercept
+from dualgap.problems.problem.certificate import Bounds
 from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
 from dualgap.solvers.running.loop import cpu_seconds
 

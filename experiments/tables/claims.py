@@ -6,7 +6,7 @@ import pandas as pd
 from dualgap.experiments.records.names import gap_text
 from dualgap.experiments.records.outcomes import targets_above
 from dualgap.experiments.tables.table import Column, Table
-from dualgap.problems.certificates.certificate import WRONG_GAP
+from dualgap.problems.problem.certificate import WRONG_GAP
 
 CLAIMS = (
     "Verified: the certified relative gap of the answer, regardless of the claim, is at or below the "

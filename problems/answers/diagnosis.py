@@ -26,12 +26,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dualgap.problems.box_gap import middle, violating_pair, violators
-from dualgap.problems.certificates.certificate import Certificate
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.offsets import best_intercept
 from dualgap.problems.forms import Claim, Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.products import gram_scores
+from dualgap.problems.problem.certificate import Certificate
 
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]
 

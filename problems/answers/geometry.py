@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualgap.problems.certificates.certificate import Certificate
 from dualgap.problems.dataset import Indices, Matrix, Vector, check_samples
 from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.products import gram_scores
+from dualgap.problems.problem.certificate import Certificate
 
 # relative to C (hard margin: to the largest α): interior points never reach a bound exactly
 _BOUND_RTOL = 1e-8

@@ -20,10 +20,10 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT
-from dualgap.problems.certificates.certificate import Bounds, Certificate, make_certificate
 from dualgap.problems.dual_problem.recovery import feasible_dual
 from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.problem.certificate import Bounds, Certificate, make_certificate
 from dualgap.problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]

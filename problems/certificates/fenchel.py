@@ -19,18 +19,18 @@ from dualgap.problems.certificates.bounds import (
     shifted,
     stretched,
 )
-from dualgap.problems.certificates.certificate import (
+from dualgap.problems.dataset import Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.dual_problem.recovery import DualPoint, Weights, dual_point, weights_of
+from dualgap.problems.forms import Point
+from dualgap.problems.losses import ScalarLoss
+from dualgap.problems.problem.certificate import (
     Bounds,
     Certificate,
     gap_scale_for,
     make_certificate,
     missing_bound,
 )
-from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.recovery import DualPoint, Weights, dual_point, weights_of
-from dualgap.problems.forms import Point
-from dualgap.problems.losses import ScalarLoss
 
 _LOSS_RTOL = 2.0**-30  # relative to the target: float64 resolves a smaller loss to under six digits
 _VARIANCE_RTOL = 1e-12  # rounding error of the variance, relative to the mean squared length

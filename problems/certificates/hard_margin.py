@@ -13,17 +13,17 @@ import numpy as np
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.certificates.arithmetic import Arithmetic, Float64
 from dualgap.problems.certificates.bounds import dual_terms
-from dualgap.problems.certificates.certificate import (
-    Bounds,
-    Certificate,
-    make_certificate,
-    missing_bound,
-)
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.offsets import one_class, widest_margin
 from dualgap.problems.dual_problem.recovery import EnclosureT, Weights, dual_point, weights_of
 from dualgap.problems.forms import Point
+from dualgap.problems.problem.certificate import (
+    Bounds,
+    Certificate,
+    make_certificate,
+    missing_bound,
+)
 
 NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 

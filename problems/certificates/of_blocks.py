@@ -18,17 +18,17 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT, WEIGHT_RTOL, products, transposed_products
 from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
 from dualgap.problems.certificates.arithmetic import Float64
-from dualgap.problems.certificates.certificate import (
-    Bounds,
-    Certificate,
-    make_certificate,
-    missing_bound,
-)
 from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.forms import Point, Sharded
 from dualgap.problems.losses.base import check_pieces
+from dualgap.problems.problem.certificate import (
+    Bounds,
+    Certificate,
+    make_certificate,
+    missing_bound,
+)
 
 
 def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Certificate:

@@ -23,7 +23,13 @@ from dualgap.problems.certificates.bounds import (
     middles,
     shifted,
 )
-from dualgap.problems.certificates.certificate import (
+from dualgap.problems.certificates.hard_margin import describe_margin_limit, hard_dual, hard_primal
+from dualgap.problems.dataset import Vector
+from dualgap.problems.dual_problem.dual import DualProblem
+from dualgap.problems.dual_problem.recovery import Weights
+from dualgap.problems.forms import Point
+from dualgap.problems.gram.semidefinite import psd_shift
+from dualgap.problems.problem.certificate import (
     WRONG_GAP,
     Bounds,
     Certificate,
@@ -31,12 +37,6 @@ from dualgap.problems.certificates.certificate import (
     make_certificate,
     not_proven,
 )
-from dualgap.problems.certificates.hard_margin import describe_margin_limit, hard_dual, hard_primal
-from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.recovery import Weights
-from dualgap.problems.forms import Point
-from dualgap.problems.gram.semidefinite import psd_shift
 
 _PRECISIONS_BITS = (106, 212, 424, 848)  # the first keeps all digits of products of float64 numbers
 

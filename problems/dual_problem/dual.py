@@ -1,4 +1,4 @@
-"""The dual of a formulation, and its reductions to forms."""
+"""The dual of a formulation."""
 
 from dataclasses import fields
 from fractions import Fraction
@@ -9,36 +9,31 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from dualgap.problems.arithmetic import Balls, Intervals
-from dualgap.problems.blocks import Blocks, DualRule
 from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.dual_problem.primal_qp import primal_qp
-from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
-from dualgap.problems.gram.gram import GIBIBYTE, Gram, SignedGram
+from dualgap.problems.forms import BoxQP, Unsupported
+from dualgap.problems.gram.gram import GIBIBYTE, Gram
 from dualgap.problems.gram.semidefinite import is_positive_semidefinite, psd_shift
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Hinge, Piece
+from dualgap.problems.problem import Problem
 from dualgap.problems.projection import members_of, project
 
 View = Literal["primal", "dual", "risk"]
 _RANGE_RTOL = 2.0**-30  # relative to the largest target: a smaller range of targets is rounding
-_SHARD_BYTES = 2**27  # of the blocks that arrays in memory are split into
 
 
-class DualProblem:
-    """The loss, weights and offsets of a formulation, its dual feasible set, and its forms.
+class DualProblem(Problem):
+    """The loss, weights and offsets of a formulation, and its dual feasible set.
 
     Attributes
     ----------
     view : how the problem is formulated, which determines the sign and scale of `objective`.
-    may_be_infeasible : whether there may be no feasible point.
     shared_gram : the samples' Gram matrix, shared by several problems, see `changed`.
     takes_blocks : whether its samples may be in blocks.
     """
 
     view: ClassVar[View] = "dual"
     takes_blocks: ClassVar[bool] = False
-    may_be_infeasible: ClassVar[bool] = False
-    reduction_method: ClassVar[str] = "to_itself"
     shared_gram: Gram | None = None
 
     X: Matrix
@@ -158,7 +153,7 @@ class DualProblem:
     def limits(self) -> tuple[Vector, Vector]:
         """The smallest and largest values of each αᵢ, shape (n,)."""
         low, high = self.loss.dual_range
-        return _times(self.weight, low), _times(self.weight, high)
+        return times(self.weight, low), times(self.weight, high)
 
     @property
     def upper(self) -> Vector:
@@ -249,29 +244,30 @@ class DualProblem:
     @cached_property
     def box(self) -> BoxQP:
         """The dual as a box QP, for certificates."""
-        return self.to_box(self.gram(memory=0)).form
+        return self.reduce(BoxQP, gram=self.gram(memory=0)).form
 
     def box_gradient(self, scores: Vector) -> Vector:
         """Return Qx + p of the dual box QP from the scores f = Kβ (n,)."""
-        return np.concatenate([p.residual(scores) for p in self._linear_pieces()])
+        return np.concatenate([p.residual(scores) for p in self.linear_pieces])
 
     def to_box_variables(self, alpha: Vector) -> Vector:
         """Return the box QP's variables for `alpha`: itself, or its positive and negative parts."""
-        beta, pieces = self.beta(alpha), self._linear_pieces()
+        beta, pieces = self.beta(alpha), self.linear_pieces
         signed = [p.sign * beta for p in pieces]
         return signed[0] if len(pieces) == 1 else np.maximum(np.concatenate(signed), 0.0)
 
     def from_box_variables(self, x: Vector) -> Vector:
         """Return `alpha` for the box QP's variables: the inverse of `to_box_variables`."""
-        pieces = self._linear_pieces()
+        pieces = self.linear_pieces
         if x.size != len(pieces) * self.n:
             raise ValueError(f"alpha has {x.size} variables, expected {len(pieces) * self.n}")
         parts = zip(pieces, x.reshape(len(pieces), self.n), strict=True)
         beta = [p.sign * part for p, part in parts]
         return self.alpha(beta[0] if len(beta) == 1 else np.sum(beta, axis=0))
 
-    def _linear_pieces(self) -> list[Piece]:
-        """Return the pieces of the loss, or raise Unsupported if it is not piecewise linear."""
+    @property
+    def linear_pieces(self) -> list[Piece]:
+        """The pieces of the loss; Unsupported if it is not piecewise linear."""
         pieces = self.pieces
         if pieces is None:
             raise Unsupported(
@@ -280,111 +276,14 @@ class DualProblem:
             )
         return pieces
 
-    def to_box(self, gram: Gram, start: Point | None = None) -> Reduction[BoxQP]:
-        """Return the dual as a box QP: one variable Cᵢxᵢ per sample and piece of the loss."""
-        pieces, C = self._linear_pieces(), self.weight
-        several = len(pieces) > 1
-        sign = np.concatenate([p.sign for p in pieces])
-        Q = SignedGram(gram, sign, np.tile(np.arange(self.n), len(pieces)) if several else None)
-        form = BoxQP(
-            Q,
-            np.concatenate([p.cost for p in pieces]),
-            sign if self.costs.size else None,
-            None if self.groups is None else np.tile(self.groups, len(pieces)),
-            self.costs,
-            np.concatenate([_times(C, p.low) for p in pieces]),
-            np.concatenate([_times(C, p.high) for p in pieces]),
-            self._start(start, self.to_box_variables),
-        )
-
-        def recover(point: FormPoint) -> Point:
-            return Point(None if point.x is None else self.from_box_variables(point.x), b=point.b)
-
-        return Reduction(form, recover)
-
-    def to_qp(self, gram: Gram, start: Point | None = None) -> Reduction[QP]:
-        """Return the primal with slacks if the view is primal and the kernel linear, else the dual."""
-        pieces = self._linear_pieces()
-        if self.view != "dual" and self.is_linear and all(p.low == 0 for p in pieces):
-            form = primal_qp(self.X, self.weight, self.costs, self.groups, pieces)
-
-            def recover(point: FormPoint) -> Point:
-                z, x, end = point.inequality, point.x, self.d + self.costs.size
-                alpha = None if z is None else self.from_box_variables(z)
-                if x is None:
-                    return Point(alpha)
-                b = self.decision_offset(x[self.d : end]) if self.costs.size else None
-                return Point(alpha, x[: self.d], b)
-
-            return Reduction(form, recover)
-        dual = self.to_box(gram, start)
-        box, (A, b_eq) = dual.form, dual.form.equality_rows()
-        form = QP(box.Q, box.p, None, None, A, b_eq, box.lb, box.ub, box.start)
-        return Reduction(form, dual.recover)
-
-    def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
-        """Return the regularised risk, which has at most one offset, without a cost."""
-        if self.groups is not None or self.costs.any():
-            raise Unsupported("an ERM form has at most one intercept, without a cost")
-        beta = self._start(start, self.beta)
-        form = ERM(gram, self.y, self.weight, self.loss, self.intercept, beta)
-
-        def recover(point: FormPoint) -> Point:
-            alpha = None if point.beta is None else self.alpha(point.beta)
-            return Point(alpha, point.x if self.is_linear else None, point.b)
-
-        return Reduction(form, recover)
-
     @property
     def redefined(self) -> list[str]:
         """The properties that its class redefines although samples in blocks do not support them."""
         names, cls = ("weight", "groups", "costs"), type(self)
         return [name for name in names if getattr(cls, name) is not getattr(DualProblem, name)]
 
-    def to_sharded(self, _gram: Gram | None, _start: Point | None = None) -> Reduction[Sharded]:
-        """Return the risk over samples in blocks; arrays in memory are split into blocks."""
-        if not self.takes_blocks or not self.is_linear or self.redefined:
-            raise Unsupported(
-                "samples in blocks need a linear kernel, a soft margin, a tube or another risk, and no "
-                "weights or offsets other than those stored with them"
-            )
-        X: Any = self.X
-        C, in_blocks = self.slack_weight, isinstance(X, Blocks)
-        if in_blocks:
-            blocks: Blocks = X
-        else:
-            weight = None if np.ndim(C) == 0 else np.asarray(C)
-            rows = max(1, _SHARD_BYTES // _row_bytes(X))
-            blocks = Blocks.from_arrays(X, self.y, weight, rows)
-        form = Sharded(blocks, 1.0 if np.ndim(C) else float(C), self.loss, self.intercept)
 
-        def recover(point: FormPoint) -> Point:
-            if in_blocks or point.beta is None or point.x is None:
-                return Point(None, point.x, point.b, point.beta)
-            rule = DualRule.from_vector(point.beta, self.d)
-            beta = [rule.beta(self.loss, k, s, form.weights(s)) for k, s in enumerate(blocks)]
-            return Point(self.alpha(np.concatenate(beta)), point.x, point.b)
-
-        return Reduction(form, recover)
-
-    def to_itself(self, gram: Gram, start: Point | None = None) -> Reduction[Self]:
-        """Return the problem itself, whose points are alpha, w or both."""
-        return self.as_posed(gram, start)
-
-    def as_posed(self, gram: Gram | None, start: Point | None = None) -> Reduction[Self]:
-        """Return the problem itself, with or without samples."""
-        return Reduction(self, lambda point: Point(point.x, point.w, point.b))
-
-    def to_chains(self, gram: Gram, start: Point | None = None) -> Reduction[Any]:
-        """Return the sequences of a structured margin."""
-        raise Unsupported("cutting planes over labellings solve structured margins only")
-
-    def _start(self, start: Point | None, convert: Any) -> Vector | None:
-        """Return the initial variables from `start`, which is made feasible first."""
-        return None if start is None or start.alpha is None else convert(self.feasible(start.alpha))
-
-
-def _times(C: Vector, limit: float) -> Vector:
+def times(C: Vector, limit: float) -> Vector:
     """Return limit·C, which is 0 for a limit of 0 even if C is infinite."""
     return limit * C if limit else np.zeros(C.size)
 
@@ -392,9 +291,3 @@ def _times(C: Vector, limit: float) -> Vector:
 def _exponent(size: float) -> int:
     """Return the k with size/2ᵏ in [½, 1), and 0 for 0."""
     return int(np.frexp(size)[1])
-
-
-def _row_bytes(X: Matrix) -> int:
-    """Return the approximate number of bytes per row."""
-    dense = isinstance(X, np.ndarray)
-    return max(1, (X.nbytes if dense else 12 * X.nnz) // X.shape[0])

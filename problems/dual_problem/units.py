@@ -15,9 +15,10 @@ import numpy as np
 import scipy
 
 from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.forms import AsPosed, Point, Reduction, reduce
+from dualgap.problems.forms import Point, Reduction
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Linear, Precomputed
+from dualgap.problems.problem import Problem, reduce
 from dualgap.problems.registry import is_ours
 
 # Features with smaller binary exponents are not scaled, as that copies them: their squares only have to
@@ -87,9 +88,9 @@ def reduce_rescaled(
 ) -> Reduction[Any]:
     """Return `reduce` of the rescaled problem, with its map back to the original.
 
-    Problems written to files (`AsPosed`) are not rescaled.
+    The form `Problem`, which is written to files, is not rescaled.
     """
-    if form is AsPosed:
+    if form is Problem:
         return reduce(problem, form, start, gram=gram)
     units = rescale(problem, features=gram is None)
     scaled_start = None if start is None else units.scale_point(start)

@@ -9,7 +9,7 @@ import numpy as np
 from dualgap.problems.exchange.words import parse_finite, parse_index, quote
 from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.formulations.task import TARGETS
+from dualgap.problems.problem.task import TARGETS
 
 
 def read_model(text: str, problem: Formulation) -> Point:

@@ -16,8 +16,8 @@ from dualgap.problems.dataset import Matrix
 from dualgap.problems.exchange.words import parse_finite, parse_index, quote
 from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.formulations.task import TARGETS
 from dualgap.problems.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
+from dualgap.problems.problem.task import TARGETS
 
 _KERNELS = {
     "linear": Linear,

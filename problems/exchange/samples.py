@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dualgap.problems.forms import QP, BoxQP, Unsupported, reduce
+from dualgap.problems.forms import QP, BoxQP, Unsupported
 from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import Precomputed, as_dense
+from dualgap.problems.problem import reduce
 
 
 def write(problem: Formulation, kind: str, path: Path) -> None:

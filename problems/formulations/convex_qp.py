@@ -5,22 +5,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, Never, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
 
-from dualgap.problems.certificates.certificate import Certificate
 from dualgap.problems.certificates.quadratic.convex_qp import ConvexProgram
 from dualgap.problems.certificates.quadratic.qp_certificate import qp_bounds, without_point
 from dualgap.problems.dataset import Vector, as_canonical_csr, content_hash
 from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.forms import QP, FormPoint, Point, Reduction, Unsupported
+from dualgap.problems.dual_problem.reductions import as_posed
+from dualgap.problems.forms import QP, FormPoint, Point, Reduction
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.losses import Piece
+from dualgap.problems.problem import Problem, Reducer
+from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.validation import short_repr
 
-_WITHOUT_SAMPLES = "a convex QP has no samples; use a QP solver such as cvxopt_qp"
+
+def to_qp(problem: Any, _start: Point | None, _gram: Any) -> Reduction[QP]:
+    """Return a convex QP in normalised units; points are mapped back exactly."""
+    scaled = problem.program.normalised
+    program = scaled.program
+
+    def recover(point: FormPoint) -> Point:
+        x, y, z = point.x, point.equality, point.inequality
+        x = None if x is None else scaled.original_x(x)
+        complete = (y is not None or not program.b.size) and (z is not None or not program.h.size)
+        if x is None or not complete:
+            return Point(x)
+        y, z = scaled.original_multipliers(
+            np.zeros(0) if y is None else y, np.zeros(0) if z is None else z
+        )
+        return Point(x, np.concatenate([z, y]))
+
+    def as_csc(matrix: Any) -> Any:
+        return scipy.sparse.csc_array(matrix) if matrix.shape[0] else None
+
+    form = QP(
+        scipy.sparse.csc_array(program.P),
+        program.q,
+        as_csc(program.G),
+        program.h if program.h.size else None,
+        as_csc(program.A),
+        program.b if program.b.size else None,
+        program.lb,
+        program.ub,
+    )
+    return Reduction(form, recover)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +87,7 @@ class ConvexQP(Formulation):
     ub: Any = None
 
     view: ClassVar[View] = "primal"
+    forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed, QP: to_qp}
     has_samples: ClassVar[bool] = False
     data_fields: ClassVar[tuple[str, ...]] = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
     in_blocks: ClassVar[bool] = False  # type: ignore[misc]
@@ -72,7 +105,7 @@ class ConvexQP(Formulation):
         return X
 
     @classmethod
-    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Any, Any]:
+    def example_data(cls, _: Mapping[str, Any], /) -> tuple[Any, Any]:
         """Return a problem of one variable."""
         return cls(P=np.eye(1), q=np.zeros(1)), None
 
@@ -189,59 +222,19 @@ class ConvexQP(Formulation):
             parts.append(np.zeros(0) if value is None else np.asarray(value, np.float64).ravel())
         return np.concatenate(parts)
 
-    def bounds(self, point: Point) -> Certificate:
+    @np.errstate(over="ignore", invalid="ignore")
+    def certify(self, point: Point, rigorous: bool, target_gap: float) -> Certificate:
         """Return proven bounds on the optimum from x, and multipliers if given."""
-        if point.alpha is None:  # only multipliers
-            return self.without_point("the solver gave no x")
+        if point.alpha is None:
+            return self.without_point("the solver gave no point")
+        if not all(np.isfinite(v).all() for v in (point.alpha, point.w) if v is not None):
+            return self.without_point("the point has NaN or infinite entries")
         multipliers = None if point.w is None else (point.w[self.h.size :], point.w[: self.h.size])
         return qp_bounds(self.program, point.alpha, multipliers)
 
     def without_point(self, reason: str) -> Certificate:
         """Return the certificate of an answer without a usable point, perhaps proving infeasibility."""
         return without_point(self.program, reason)
-
-    def proven(self, certificate: Certificate) -> Certificate:
-        """Return the certificate unchanged: it is proven already."""
-        return certificate
-
-    def to_qp(self, gram: Any, start: Point | None = None) -> Reduction[QP]:  # type: ignore[override]
-        """Return this problem in normalised units; points are mapped back exactly."""
-        scaled = self.program.normalised
-        program = scaled.program
-
-        def recover(point: FormPoint) -> Point:
-            x, y, z = point.x, point.equality, point.inequality
-            x = None if x is None else scaled.original_x(x)
-            complete = (y is not None or not program.b.size) and (
-                z is not None or not program.h.size
-            )
-            if x is None or not complete:
-                return Point(x)
-            y, z = scaled.original_multipliers(
-                np.zeros(0) if y is None else y, np.zeros(0) if z is None else z
-            )
-            return Point(x, np.concatenate([z, y]))
-
-        def as_csc(matrix: Any) -> Any:
-            return scipy.sparse.csc_array(matrix) if matrix.shape[0] else None
-
-        form = QP(
-            scipy.sparse.csc_array(program.P),
-            program.q,
-            as_csc(program.G),
-            program.h if program.h.size else None,
-            as_csc(program.A),
-            program.b if program.b.size else None,
-            program.lb,
-            program.ub,
-        )
-        return Reduction(form, recover)
-
-    def to_box(self, gram: Any, start: Point | None = None) -> Never:  # type: ignore[override]
-        """Raise Unsupported: there is no other form."""
-        raise Unsupported(_WITHOUT_SAMPLES)
-
-    to_erm = to_chains = to_itself = to_box  # type: ignore[assignment]
 
 
 def _vector(values: Any, name: str, size: int, default: float, infinite: bool = False) -> Vector:

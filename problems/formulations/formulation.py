@@ -14,7 +14,7 @@ groups and costs. Everything else has a default here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields, replace
 from functools import cached_property, partial
 from math import prod
 from typing import Any, ClassVar, Self
@@ -24,11 +24,10 @@ import scipy
 from numpy.typing import NDArray
 
 from dualgap.problems.blocks import Blocks
-from dualgap.problems.certificates.certificate import Certificate
+from dualgap.problems.certificates.certify import certify_samples
 from dualgap.problems.certificates.fenchel import fenchel_bounds
 from dualgap.problems.certificates.of_blocks import bounds_of_blocks
 from dualgap.problems.dataset import (
-    Indices,
     Matrix,
     Vector,
     check_samples,
@@ -37,12 +36,16 @@ from dualgap.problems.dataset import (
     content_hash,
 )
 from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.forms import Point
-from dualgap.problems.formulations.task import CLASSES, LABELS, TARGETS, Task
+from dualgap.problems.dual_problem.reductions import FORMS
+from dualgap.problems.forms import F, Point, Reduction, Sharded, Unsupported
+from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Kernel
 from dualgap.problems.kernels.base import check_declared, check_overflow
 from dualgap.problems.losses.base import check_pieces
-from dualgap.problems.registry import is_ours, snake_case
+from dualgap.problems.problem import Reducer
+from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.problem.task import CLASSES, LABELS, TARGETS, Task
+from dualgap.problems.registry import is_ours
 from dualgap.problems.validation import (
     NoSuchProblem,
     check_bool,
@@ -62,43 +65,23 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {  # for fields that formulation
 _NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # fields that are hashed separately
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One summand of a problem that is a sum of independent problems.
-
-    Attributes
-    ----------
-    rows : indices of its samples in the whole problem.
-    name : the name in messages; empty if it is the only part.
-    """
-
-    problem: Formulation
-    rows: Indices
-    name: str = ""
-
-
 class Formulation(DualProblem):
     """Base of the formulations; fields are validated at construction and immutable.
 
     Attributes
     ----------
-    name : the name in experiment files: by default the class name in snake case.
     problem_class : formulations with the same class and data are one problem's views; default `name`.
-    source : the publication.
     has_samples : whether the problem is defined by samples, so that predictions make sense.
-    data_fields : the fields that hold data rather than settings.
     """
 
-    name: ClassVar[str]
     problem_class: ClassVar[str]
-    source: ClassVar[str] = ""
+    forms: ClassVar[Mapping[type, Reducer]] = FORMS
     has_samples: ClassVar[bool] = True
+    listed: ClassVar[bool] = False
     data_fields: ClassVar[tuple[str, ...]] = ("X", "y")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "name" not in vars(cls):
-            cls.name = snake_case(cls.__name__)
         # a subclass that overrides its definition has another optimum than its base class
         overridden = {"loss", "losses", "weight", "groups", "costs"} & vars(cls).keys()
         is_new_problem = bool(overridden) and not is_ours(cls) and "problem_class" not in vars(cls)
@@ -199,8 +182,8 @@ class Formulation(DualProblem):
         return build(X, y, **parameters)
 
     @classmethod
-    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
-        """Return valid example samples, with which the other parameters can be checked."""
+    def example_data(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
+        """Return two samples, with which the other parameters can be checked."""
         task: Any = cls.task  # a property if it depends on the loss
         return np.eye(2), np.array([0.0, 1.0] if task is CLASSES else [1.0, -1.0])
 
@@ -218,11 +201,6 @@ class Formulation(DualProblem):
     def in_blocks(self) -> bool:
         """Whether only one block of its samples at a time is in memory."""
         return isinstance(self.X, Blocks)
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The summands of this problem, which share no variables: by default itself."""
-        return (Part(self, np.arange(0 if self.in_blocks else self.n)),)
 
     def split(self, point: Point) -> list[Point]:
         """Return the answer to each part."""
@@ -291,6 +269,56 @@ class Formulation(DualProblem):
         """Whether 2/‖w‖ is the width of a strip between two classes."""
         return self.task is LABELS
 
+    def reduce(
+        self, form: type[F], start: Point | None = None, gram: Gram | None = None
+    ) -> Reduction[F]:
+        """Return the problem in the form that a solver takes; see `dualgap.problems.problem.reduce`."""
+        if not self.in_blocks:
+            gram = self.gram() if gram is None else gram
+        elif form != Sharded:
+            raise Unsupported(
+                "its samples are in blocks, held in memory one at a time, but this solver needs all of "
+                "them: use near_rows"
+            )
+        return super().reduce(form, start, gram)
+
+    def point(self, answer: Any) -> Point:
+        """Return the point of an answer, an object with `alpha`, `w` or both.
+
+        Raises
+        ------
+        TypeError
+            If it has neither.
+        ValueError
+            If a shape is wrong.
+        """
+        answer = getattr(answer, "point", answer)
+        if not (hasattr(answer, "alpha") or hasattr(answer, "w")):
+            raise TypeError(
+                f"solution_or_point: must be a Solution, a Point, or have alpha or w, got "
+                f"{type(answer).__name__}; wrap an array as Point(alpha=...) or Point(w=...)"
+            )
+        point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b", "rule")))
+        for name, full_shape in (("alpha", (self.n, self.outputs)), ("w", self.weights_shape)):
+            value, shape = (
+                getattr(point, name),
+                full_shape[:1] if full_shape[-1] == 1 else full_shape,
+            )
+            if value is None or value.shape == shape:
+                continue
+            if value.size != prod(shape):
+                raise ValueError(f"{name}: has {value.size} entries, expected {prod(shape)}")
+            if value.ndim == 2 and 1 not in value.shape:
+                raise ValueError(f"{name}: has shape {value.shape}, expected {shape}")
+            point = replace(point, **{name: value.reshape(shape)})
+        if point.w is not None and point.alpha is None and not self.is_linear:
+            raise ValueError("alpha: is needed with a kernel, as w has no coordinates then")
+        return point
+
+    def certify(self, point: Point, rigorous: bool, target_gap: float) -> Certificate:
+        """Return the certificate of a point; see `dualgap.problems.problem.certify`."""
+        return certify_samples(self, point, rigorous, target_gap)
+
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
         if isinstance(self.X, Blocks):
@@ -316,12 +344,6 @@ class Formulation(DualProblem):
         """Further values that distinguish problems of one class: by default all other fields."""
         names = [f.name for f in fields(self)]  # type: ignore[arg-type]
         return tuple(getattr(self, name) for name in names if name not in _NOT_IDENTITY)
-
-    @cached_property
-    def hash(self) -> str:
-        """Identity of this formulation: its class, data, kernel and every parameter."""
-        values = [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]
-        return content_hash(type(self).__name__, *values)[:16]
 
     @cached_property
     def family_hash(self) -> str:

@@ -15,26 +15,27 @@ always predicts the largest fₖ. A tied vote is called *ambiguous*: one-vs-rest
 or several classes claim a sample (Bishop 2006, section 4.1.2, figure 4.2; NPFL129 notes).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Literal, Never, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualgap.problems.certificates.certificate import Certificate, sum_certificates
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.forms import Point, Unsupported
+from dualgap.problems.dual_problem.reductions import as_posed
+from dualgap.problems.forms import Point
 from dualgap.problems.formulations.erm import WeightedERM, named_loss
-from dualgap.problems.formulations.formulation import Formulation, Part
+from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.formulations.svm import SoftMarginDual
-from dualgap.problems.formulations.task import CLASSES, Task
-from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
+from dualgap.problems.problem import Part, Problem, Reducer
+from dualgap.problems.problem.certificate import Certificate, sum_certificates
+from dualgap.problems.problem.task import CLASSES, Task
 from dualgap.problems.validation import check_choice, short_repr
 
 Voting = Literal["majority", "soccer", "margin"]
@@ -66,6 +67,7 @@ class Multiclass(Formulation):
     voting: Voting = "majority"
 
     view: ClassVar[View] = "primal"
+    forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed}  # each part has its own forms
     problem_class: ClassVar[str] = "multiclass"
     task: ClassVar[Task] = CLASSES  # type: ignore[misc]
     listed: ClassVar[bool] = False
@@ -160,14 +162,6 @@ class Multiclass(Formulation):
                 alpha[part.rows, j] = alphas[j]
         w = np.column_stack(ws) if all(w is not None for w in ws) else None
         return Point(alpha, w, np.array(bs) if all(b is not None for b in bs) else None)
-
-    def to_box(self, gram: Gram, start: Point | None = None) -> Never:
-        """Raise Unsupported: each part has its own form."""
-        raise Unsupported(
-            "a sum of binary problems has no single form: reduce the problem of each of the `parts`"
-        )
-
-    to_qp = to_erm = to_box  # type: ignore[assignment]
 
     def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
         """Raise ValueError: a sample has a slack in each binary problem."""

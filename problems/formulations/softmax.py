@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from dualgap.problems.arithmetic import entropy, log_sum_exp
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.formulations.erm import RegularizedRisk
-from dualgap.problems.formulations.task import CLASSES, Task
 from dualgap.problems.losses import Loss
+from dualgap.problems.problem.task import CLASSES, Task
 
 _SUM_TOLERANCE = 1e-12  # rounding error allowed in the sum and signs of a distribution
 

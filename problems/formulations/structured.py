@@ -14,28 +14,35 @@ consecutive t, with total C. Any such μ bounds the optimum from below, any w fr
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Never
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgap.problems.certificates.certificate import (
+from dualgap.problems.chains import Chains
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dual_problem.dual import View
+from dualgap.problems.dual_problem.reductions import as_posed
+from dualgap.problems.forms import Point, Reduction
+from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels import Block, as_dense
+from dualgap.problems.losses import Piece
+from dualgap.problems.problem import Problem, Reducer
+from dualgap.problems.problem.certificate import (
     Bounds,
     Certificate,
     make_certificate,
     not_proven,
 )
-from dualgap.problems.chains import Chains
-from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.forms import Point, Reduction, Unsupported
-from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.formulations.task import CLASSES, Task
-from dualgap.problems.gram.gram import Gram
-from dualgap.problems.kernels import Block, as_dense
-from dualgap.problems.losses import Piece
+from dualgap.problems.problem.task import CLASSES, Task
 from dualgap.problems.validation import check_positive
 
-_MAX_EXAMPLE_LENGTH = 10_000  # of sequences in `example_samples`, which limits their memory
+_MAX_EXAMPLE_LENGTH = 10_000  # of sequences in `example_data`, which limits their memory
+
+
+def to_chains(problem: Any, _start: Point | None, _gram: Gram | None) -> Reduction[Chains]:
+    """Return the sequences of a `ChainMargin`."""
+    return Reduction(problem.chains, lambda point: Point(point.beta, point.x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +60,7 @@ class ChainMargin(Formulation):
 
     view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "structured"
+    forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed, Chains: to_chains}
     task: ClassVar[Task] = CLASSES  # type: ignore[misc]
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
@@ -67,7 +75,7 @@ class ChainMargin(Formulation):
             )
 
     @classmethod
-    def example_samples(cls, parameters: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
+    def example_data(cls, parameters: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
         """Return two sequences of the given `length`."""
         length = parameters.get("length", 1)
         length = length if isinstance(length, int) and 0 < length <= _MAX_EXAMPLE_LENGTH else 1
@@ -110,19 +118,6 @@ class ChainMargin(Formulation):
         sequences = as_dense(X).reshape(-1, self.length, self.d)
         paths = replace(self.chains, X=sequences).predict(w)
         return np.eye(self.labels)[paths.ravel()]
-
-    def to_chains(self, gram: Gram, start: Point | None = None) -> Reduction[Chains]:
-        """Return the sequences."""
-        return Reduction(self.chains, lambda point: Point(point.beta, point.x))
-
-    def to_box(self, gram: Gram, start: Point | None = None) -> Never:
-        """Raise Unsupported: there is no other form."""
-        raise Unsupported(
-            "a structured margin has a constraint for each of exponentially many labellings: "
-            "it needs a solver that finds the violated ones"
-        )
-
-    to_qp = to_erm = to_box  # type: ignore[assignment]
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds from marginals, weights or both.

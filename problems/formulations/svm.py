@@ -10,19 +10,21 @@ Without an intercept b = 0, and yᵀα = 0 is dropped. w = Σ αᵢyᵢφ(xᵢ).
 fields, except that a primal needs coordinates of w, so its kernel is always linear.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgap.problems.certificates.certificate import Certificate
 from dualgap.problems.certificates.hard_margin import certificate_without_point, hard_bounds
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.forms import ERM, Point, Reduction, Unsupported
+from dualgap.problems.dual_problem.reductions import FORMS
+from dualgap.problems.forms import ERM, Point, Sharded
 from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Kernel, Linear
+from dualgap.problems.problem import Reducer
+from dualgap.problems.problem.certificate import Certificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,9 @@ class _HardMargin(Formulation):
     intercept: bool = True
 
     problem_class: ClassVar[str] = "hard_margin"
+    forms: ClassVar[Mapping[type, Reducer]] = {
+        form: reduce for form, reduce in FORMS.items() if form not in (ERM, Sharded)
+    }  # its loss is infinite
     source: ClassVar[str] = "Vapnik 1982; Boser, Guyon & Vapnik 1992"
     may_be_infeasible: ClassVar[bool] = True
 
@@ -40,10 +45,6 @@ class _HardMargin(Formulation):
     def weight(self) -> Vector:
         """+inf, shape (n,): slack is not allowed."""
         return np.full(self.n, np.inf)
-
-    def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
-        """Raise Unsupported: the loss is infinite."""
-        raise Unsupported("the hard margin has no empirical-risk form: its loss is infinite")
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds from α, scaled optimally, and from w, scaled to a margin of one."""

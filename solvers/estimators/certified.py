@@ -22,12 +22,12 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
-from dualgap.problems.certificates.certificate import sum_certificates
 from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_range
 from dualgap.problems.dual_problem.offsets import free_offset
 from dualgap.problems.dual_problem.units import rescale
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
+from dualgap.problems.problem.certificate import sum_certificates
 from dualgap.problems.validation import short_repr
 from dualgap.solvers import Evaluation, Solver, Status, find_solver, solve
 from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP

@@ -6,9 +6,9 @@ from math import inf
 
 import numpy as np
 
-from dualgap.problems.certificates.certificate import Bounds
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import ERM, BoxQP
+from dualgap.problems.problem.certificate import Bounds
 
 # Float64 cannot tell a thin margin from none; only a proof in rationals calls a problem infeasible.
 NO_MARGIN = "in float64 the dual objective is unbounded, as if no hyperplane separated the samples"

@@ -22,9 +22,10 @@ import numpy as np
 import scipy
 
 from dualgap.problems.dataset import Indices
-from dualgap.problems.forms import ERM, QP, BoxQP, Point, reduce
+from dualgap.problems.forms import ERM, QP, BoxQP, Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.gram import Gram
+from dualgap.problems.problem import reduce
 from dualgap.problems.projection import members_of, project
 from dualgap.solvers.base import Solver
 

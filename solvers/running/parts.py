@@ -15,7 +15,7 @@ import numpy as np
 
 from dualgap.problems import Certificate, Formulation, Point, certify
 from dualgap.problems.forms import Claim
-from dualgap.problems.formulations.formulation import Part
+from dualgap.problems.problem import Part
 from dualgap.solvers.base import NoSolver, Solver, Status
 from dualgap.solvers.running.solution import Evaluation, Solution
 

@@ -21,9 +21,9 @@ from dualgap.problems import (
     describe,
 )
 from dualgap.problems.answers.diagnosis import Diagnosis, diagnose
-from dualgap.problems.certificates.certificate import WRONG_GAP
 from dualgap.problems.forms import Claim
 from dualgap.problems.html_table import format_number, html_table
+from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.solvers.base import Solver, Status
 
 BACKWARD_ERROR = 1e-12  # relative rounding of a sum of a few thousand products

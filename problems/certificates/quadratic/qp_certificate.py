@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualgap.problems.certificates.certificate import Bounds, Certificate, make_certificate
 from dualgap.problems.certificates.quadratic.arrays import Normalised
 from dualgap.problems.certificates.quadratic.convex_qp import (
     ACCURATE_GAP,
@@ -19,6 +18,7 @@ from dualgap.problems.certificates.quadratic.convex_qp import (
 from dualgap.problems.certificates.quadratic.eigenvalues import NotConvex
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
+from dualgap.problems.problem.certificate import Bounds, Certificate, make_certificate
 
 Multipliers = tuple[Vector, Vector]  # y of Ax = b (k,), z ≥ 0 of Gx ≤ h (m,)
 

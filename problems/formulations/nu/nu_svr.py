@@ -15,6 +15,7 @@ as ε only enters D as −ε‖β‖₁: the bounds use the best tube for the sc
 factor 1/s, the dual objective at sβ is at least s times that at β, as the dual is concave and 0 at 0.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any, ClassVar
@@ -22,8 +23,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.box_gap import middle
-from dualgap.problems.certificates.certificate import Certificate, make_certificate
 from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dual_problem import reductions
 from dualgap.problems.dual_problem.offsets import best_offsets
 from dualgap.problems.forms import BoxQP, Point, Reduction
 from dualgap.problems.formulations.formulation import Formulation
@@ -31,8 +32,16 @@ from dualgap.problems.formulations.svr import SVRDual
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import EpsilonInsensitive
+from dualgap.problems.problem import Reducer
+from dualgap.problems.problem.certificate import Certificate, make_certificate
 
 _BUDGET_RTOL = 1e-12  # rounding error of a float64 sum relative to the budget
+
+
+def to_box(problem: Any, start: Point | None, gram: Gram) -> Reduction[BoxQP]:
+    """Return the dual in α and α*, each of which is a group."""
+    reduction = reductions.to_box(problem, start, gram)
+    return replace(reduction, form=replace(reduction.form, groups=np.repeat([0, 1], problem.n)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +56,7 @@ class NuSVR(Formulation):
 
     intercept: ClassVar[bool] = True  # type: ignore[misc]
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
+    forms: ClassVar[Mapping[type, Reducer]] = reductions.FORMS | {BoxQP: to_box}
 
     @property
     def loss(self) -> EpsilonInsensitive:
@@ -71,11 +81,6 @@ class NuSVR(Formulation):
     def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
         """Return how far each sample is outside the tube."""
         return EpsilonInsensitive(self.tube_at(offsets)).value(self.y, f)
-
-    def to_box(self, gram: Gram, start: Point | None = None) -> Reduction[BoxQP]:
-        """Return the dual in α and α*, each of which is a group."""
-        reduction = super().to_box(gram, start)
-        return replace(reduction, form=replace(reduction.form, groups=np.repeat([0, 1], self.n)))
 
     def to_box_variables(self, alpha: Vector) -> Vector:
         """Return α and α*: the parts of β, both increased equally until they use up the budget."""

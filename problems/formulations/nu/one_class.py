@@ -16,9 +16,9 @@ import numpy as np
 
 from dualgap.problems.dataset import Matrix, Vector, check_labels
 from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.formulations.task import LABELS, Task
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Perceptron
+from dualgap.problems.problem.task import LABELS, Task
 
 
 def lower_sum(values: Vector) -> float:
@@ -58,7 +58,7 @@ class OneClassFormulation(Formulation):
         return build(X[positive], **parameters)
 
     @classmethod
-    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
+    def example_data(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
         """Return valid example samples, with which the other parameters can be checked."""
         return np.eye(2), np.ones(2)
 

@@ -22,10 +22,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dualgap.problems import FORMULATIONS
+from dualgap.problems import FORMULATIONS, Problem
 from dualgap.problems.exchange.answers import read_answer, significant_digits
 from dualgap.problems.exchange.samples import WRITERS, refusal, write
-from dualgap.problems.forms import AsPosed, FormPoint
+from dualgap.problems.forms import FormPoint
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import KERNELS, Precomputed
 from dualgap.problems.registry import unknown
@@ -84,7 +84,7 @@ class Program(Solver):
     seed: int = 0
     disk_limit: float = 2.0**30
 
-    form: ClassVar = AsPosed
+    form: ClassVar = Problem
     source: ClassVar[str] = "the program's own"
 
     def __post_init__(self) -> None:
@@ -317,7 +317,7 @@ def _value(problem: Formulation, name: str) -> float | int | None:
 def _first_samples(problem: Formulation) -> Formulation:
     """Return the problem on two samples, with different labels if possible; a QP in one variable."""
     if not problem.has_samples:
-        return problem.from_data(*problem.example_samples({}))
+        return problem.from_data(*problem.example_data({}))
     rows = np.array([int(np.argmin(problem.y)), int(np.argmax(problem.y))])
     X = problem.X[rows]
     X = X[:, rows] if isinstance(problem.kernel, Precomputed) else X

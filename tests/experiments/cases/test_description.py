@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from dualgap.experiments.cases.description import at_optimum, describe_optimum, distinct, spectrum
-from dualgap.problems import RBF, Precomputed, SoftMarginDual
+from dualgap.problems import RBF, BoxQP, Precomputed, SoftMarginDual, reduce
 from dualgap.problems.datasets import TwoGaussians
 from dualgap.solvers import SMO, solve
 
@@ -60,6 +60,6 @@ def test_equal_rows_are_counted_once_dense_or_sparse():
 def test_what_interior_points_leave_of_zeros_is_at_no_other_bound():
     data = TwoGaussians(n=60, d=3, distance=2.0, seed=1).load()
     problem = SoftMarginDual(data.X, data.y, C=1.0, kernel=RBF(0.5))
-    x, box = solve(problem, SMO(tol=1e-10)).alpha, problem.to_box(problem.gram()).form
+    x, box = solve(problem, SMO(tol=1e-10)).alpha, reduce(problem, BoxQP).form
     exact, inside = (at_optimum(box, own) for own in (x, np.clip(x, 1e-10, 1 - 1e-10)))
     assert inside["share_bounded"] == exact["share_bounded"]

@@ -36,10 +36,10 @@ from dualgap.problems.arithmetic import Balls
 from dualgap.problems.arithmetic.balls import Unprovable
 from dualgap.problems.certificates.arb import Arb, combination, gram_scores
 from dualgap.problems.certificates.bounds import make_exactly_feasible
-from dualgap.problems.certificates.certificate import Bounds
 from dualgap.problems.certificates.proof import proven_bounds
 from dualgap.problems.gram.semidefinite import smallest_eigenvalue_bound
 from dualgap.problems.losses import Squared
+from dualgap.problems.problem.certificate import Bounds
 from dualgap.solvers import SMO, solve
 
 

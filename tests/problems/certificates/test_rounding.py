@@ -175,7 +175,7 @@ def test_a_kernel_from_outside_says_how_far_its_values_may_be_off():
 
 
 def test_what_float64_cannot_resolve_is_said_and_not_solved(monkeypatch):
-    monkeypatch.setattr("dualgap.problems.answers.certify._MAX_PROOF_S", 0.0)  # for a proof
+    monkeypatch.setattr("dualgap.problems.certificates.certify._MAX_PROOF_S", 0.0)  # for a proof
     X, _ = seconds(40, 1e6)
     y = drawn().standard_normal(40)
     problem = RegularizedERM(X, y, 1000.0, "squared", Polynomial(2), intercept=True)

@@ -8,16 +8,13 @@ in the scale ½‖w‖² + Σ Cᵢ·lossᵢ.
 """
 
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from dualgap.problems.certificates.certificate import WRONG_GAP, Certificate, not_proven
 from dualgap.problems.forms import Point
-from dualgap.problems.formulations.convex_qp import ConvexQP
-from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels.samples import entries
+from dualgap.problems.problem.certificate import WRONG_GAP, Certificate, not_proven
 
 # measured durations of the parts of a proof, in seconds on one core
 _KERNEL_VALUE_S = 1e-6  # per kernel value
@@ -28,34 +25,8 @@ _MAX_PROOF_S = 20.0  # estimated duration up to which an undecided certificate i
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def certify(
-    problem: Formulation,
-    solution_or_point: Any,
-    rigorous: bool = False,
-    target_gap: float = 1e-6,
-) -> Certificate:
-    """Return the certificate of an answer to a problem, in float64 from the problem's data.
-
-    Parameters
-    ----------
-    problem : any formulation.
-    solution_or_point : a `Solution`, a `Point`, or any object with `alpha` or `w`, which may be None if
-        unknown. An array is refused, as it could be either. For a `ConvexQP`, x as an array, or an
-        object with x, and optionally z and y.
-    rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
-        about the stored data; see `certificates.arb` for the cost.
-    target_gap : if rounding in float64 leaves open whether the relative gap is above this value, or
-        above that of a wrong answer, the bounds are evaluated in ball arithmetic too if that takes only
-        seconds; otherwise the reason states the resolution of float64. inf for float64 only.
-
-    Raises
-    ------
-    TypeError
-        If the object has neither `alpha` nor `w`.
-    ValueError
-        If `alpha` or `w` has the wrong shape.
-    """
-    point = _as_point(problem, solution_or_point)
+def certify_samples(problem: Any, point: Point, rigorous: bool, target_gap: float) -> Certificate:
+    """Return the certificate of a point of a formulation; see `dualgap.problems.problem.certify`."""
     arrays = [v for v in (point.alpha, point.w) if v is not None]
     if problem.in_blocks:
         return _certify_blocks(problem, point, rigorous, target_gap)
@@ -64,7 +35,7 @@ def certify(
     if not all(np.isfinite(v).all() for v in arrays):
         return problem.without_point("the point has NaN or infinite entries")
     certificate = problem.bounds(point)
-    if rigorous or not problem.has_samples:  # without samples bounds are always proven
+    if rigorous:
         return problem.proven(certificate)
     gaps = (target_gap, WRONG_GAP) if np.isfinite(target_gap) else ()
     accurate_variant = problem.kernel.accurate_variant(problem.X)
@@ -83,9 +54,7 @@ def certify(
     return replace(certificate, reason="; ".join(filter(None, (certificate.reason, resolves))))
 
 
-def _certify_blocks(
-    problem: Formulation, point: Point, rigorous: bool, target_gap: float
-) -> Certificate:
+def _certify_blocks(problem: Any, point: Point, rigorous: bool, target_gap: float) -> Certificate:
     """Return the certificate of weights and, if the solver returned a dual rule, of its variables."""
     b = 0.0 if point.b is None else point.b
     if point.w is None or not (np.isfinite(point.w).all() and np.isfinite(b).all()):
@@ -99,7 +68,7 @@ def _certify_blocks(
     return replace(certificate, reason="; ".join(filter(None, (certificate.reason, resolves))))
 
 
-def _proof_seconds(problem: Formulation, certificate: Certificate) -> float:
+def _proof_seconds(problem: Any, certificate: Certificate) -> float:
     """Estimate the duration of a proof in seconds."""
     alpha = certificate.point.alpha
     if alpha is None:
@@ -109,27 +78,3 @@ def _proof_seconds(problem: Formulation, certificate: Certificate) -> float:
         return base_seconds + _SAMPLE_ENTRY_S * entries(problem.X).size * problem.outputs
     seconds_per_value = _KERNEL_VALUE_S + _FEATURE_PRODUCT_S * problem.d
     return base_seconds + seconds_per_value * problem.n * int(np.count_nonzero(alpha))
-
-
-def _as_point(problem: Formulation, answer: Any) -> Point:
-    if isinstance(problem, ConvexQP):
-        return problem.point(answer)
-    answer = getattr(answer, "point", answer)
-    if not (hasattr(answer, "alpha") or hasattr(answer, "w")):
-        raise TypeError(
-            f"solution_or_point: must be a Solution, a Point, or have alpha or w, got "
-            f"{type(answer).__name__}; wrap an array as Point(alpha=...) or Point(w=...)"
-        )
-    point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b", "rule")))
-    for name, full_shape in (("alpha", (problem.n, problem.outputs)), ("w", problem.weights_shape)):
-        value, shape = getattr(point, name), full_shape[:1] if full_shape[-1] == 1 else full_shape
-        if value is None or value.shape == shape:
-            continue
-        if value.size != prod(shape):
-            raise ValueError(f"{name}: has {value.size} entries, expected {prod(shape)}")
-        if value.ndim == 2 and 1 not in value.shape:
-            raise ValueError(f"{name}: has shape {value.shape}, expected {shape}")
-        point = replace(point, **{name: value.reshape(shape)})
-    if point.w is not None and point.alpha is None and not problem.is_linear:
-        raise ValueError("alpha: is needed with a kernel, as w has no coordinates then")
-    return point

@@ -1,0 +1,169 @@
+"""The interface of every optimisation problem, with samples or without."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from dualgap.problems.dataset import Indices, content_hash
+from dualgap.problems.forms import F, Point, Reduction, Unsupported
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.problem.task import Task
+from dualgap.problems.registry import snake_case
+
+Reducer = Callable[
+    [Any, Point | None, Any], Reduction[Any]
+]  # of a problem, a start and a Gram matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One summand of a problem that is a sum of independent problems.
+
+    Attributes
+    ----------
+    rows : indices of its samples in the whole problem; None if it is the whole problem.
+    name : the name in messages; empty if it is the only part.
+    """
+
+    problem: Any
+    rows: Indices | None = None
+    name: str = ""
+
+
+class Problem(ABC):
+    """Base of all problems: frozen dataclasses, validated at construction.
+
+    A solver whose `form` is a class of problems, such as `Problem` or `Formulation`, receives the
+    problem as posed.
+
+    Attributes
+    ----------
+    name : the name in experiment files: by default the class name in snake case.
+    source : the publication.
+    forms : the forms to which it reduces, and the function that does so; `Problem` for itself as posed.
+    data_fields : the fields that hold data rather than settings.
+    may_be_infeasible : whether there may be no optimum.
+    task : how predictions are made and scored; None for a problem without samples.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str] = ""
+    forms: ClassVar[Mapping[type, Reducer]]
+    data_fields: ClassVar[tuple[str, ...]]
+    may_be_infeasible: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in vars(cls):
+            cls.name = snake_case(cls.__name__)
+
+    @classmethod
+    @abstractmethod
+    def from_data(cls, X: Any, y: Any, **parameters: Any) -> Self:
+        """Return the problem for the content of a data set, with the other fields by name."""
+
+    @classmethod
+    @abstractmethod
+    def example_data(cls, parameters: Mapping[str, Any], /) -> tuple[Any, Any]:
+        """Return valid X and y for `from_data`, with which the other parameters can be checked."""
+
+    @property
+    @abstractmethod
+    def task(self) -> Task | None:
+        """The kind of values in `y`; None without samples."""
+
+    @cached_property
+    def hash(self) -> str:
+        """Identity of this problem: its class, data and every parameter."""
+        values = [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]
+        return content_hash(type(self).__name__, *values)[:16]
+
+    @cached_property
+    def family_hash(self) -> str:
+        """Identity of the optimum, the same for all formulations of one problem."""
+        return self.hash
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The summands of this problem, which share no variables: by default itself."""
+        return (Part(self),)
+
+    def reduce(
+        self, form: type[F], start: Point | None = None, gram: Gram | None = None
+    ) -> Reduction[F]:
+        """Return the problem in the form that a solver takes; see the function `reduce`."""
+        reducer = self.forms.get(Problem if isinstance(self, form) else form)
+        if reducer is None:
+            names = ", ".join(each.__name__ for each in self.forms if each is not Problem)
+            names = names if len(self.parts) == 1 else "those of its parts"
+            raise Unsupported(f"{self.name} has no {form.__name__} form, only {names}")
+        return reducer(self, start, gram)
+
+    @abstractmethod
+    def point(self, answer: Any) -> Any:
+        """Return the point of an answer; TypeError or ValueError if it has none for this problem."""
+
+    @abstractmethod
+    def certify(self, point: Any, rigorous: bool, target_gap: float) -> Certificate:
+        """Return the certificate of a point; see the function `certify`."""
+
+    @abstractmethod
+    def objective(self, primal: float, dual: float) -> float:
+        """Return the objective in the problem's own sign and scale, from the bounds of a certificate."""
+
+
+def reduce(
+    problem: Problem, form: type[F], start: Point | None = None, gram: Gram | None = None
+) -> Reduction[F]:
+    """Return `problem` as the form that a solver takes, and the map of its points to the problem's.
+
+    Problems with a piecewise linear loss reduce to the `BoxQP` of their dual and to a `QP`; those with a
+    finite loss and one intercept to an `ERM`; those with a linear kernel to a `Sharded` risk; a
+    structured margin to `Chains`; a convex QP to a `QP`. The forms `Problem` and `Formulation` (with
+    samples only) are the problem as posed.
+
+    Parameters
+    ----------
+    problem : any problem.
+    form : the class of the form.
+    start : the initial point; its `alpha` is made feasible first.
+    gram : the Gram matrix of these samples; None creates a new one.
+
+    Raises
+    ------
+    Unsupported
+        If the problem has no such form; the message says why.
+    """
+    return problem.reduce(form, start, gram)
+
+
+def certify(
+    problem: Problem, solution_or_point: Any, rigorous: bool = False, target_gap: float = 1e-6
+) -> Certificate:
+    """Return the certificate of an answer to a problem, in float64 from the problem's data.
+
+    Parameters
+    ----------
+    problem : any problem.
+    solution_or_point : a `Solution`, a `Point`, or any object with `alpha` or `w`, which may be None if
+        unknown. An array is refused, as it could be either. For a `ConvexQP`, x as an array, or an
+        object with x, and optionally z and y.
+    rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
+        about the stored data; see `certificates.arb` for the cost. Those of a `ConvexQP` always are.
+    target_gap : if rounding in float64 leaves open whether the relative gap is above this value, or
+        above that of a wrong answer, the bounds are evaluated in ball arithmetic too if that takes only
+        seconds; otherwise the reason states the resolution of float64. inf for float64 only.
+
+    Raises
+    ------
+    TypeError
+        If the object has neither `alpha` nor `w`.
+    ValueError
+        If `alpha` or `w` has the wrong shape.
+    """
+    return problem.certify(problem.point(solution_or_point), rigorous, target_gap)

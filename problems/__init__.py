@@ -4,7 +4,6 @@ from dualgap.problems.answers.geometry import Geometry, describe
 from dualgap.problems.compilation import announce_compilation, recompile_unreadable_caches
 from dualgap.problems.dataset import Dataset, Matrix, Vector
 from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported
-from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.formulations.erm import HingeERM, RegularizedERM
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
@@ -47,14 +46,19 @@ from dualgap.problems.kernels import (
 )
 from dualgap.problems.problem import Problem, certify, reduce
 from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.quadratic.convex_qp import ConvexQP
+from dualgap.problems.quadratic.point import QPPoint
 from dualgap.problems.registry import Registry
 
 recompile_unreadable_caches()
 announce_compilation()
 
-# The formulations in `formulations/` and in plug-ins, by their names in experiment files.
+# The formulations, `ConvexQP` and those of plug-ins, by their names in experiment files.
 FORMULATIONS = Registry(
-    "dualgap.problems.formulations", Problem, "formulation", group="dualgap.formulations"
+    "dualgap.problems.formulations dualgap.problems.quadratic",
+    Problem,
+    "formulation",
+    group="dualgap.formulations",
 )
 
 __all__ = [
@@ -93,6 +97,7 @@ __all__ = [
     "Precomputed",
     "Problem",
     "Product",
+    "QPPoint",
     "QuadraticForm",
     "RegularizedERM",
     "SVRDual",

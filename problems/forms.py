@@ -258,10 +258,23 @@ class Point:
     def __post_init__(self) -> None:
         for name in ("alpha", "w"):
             value = getattr(self, name)
-            if value is not None:
-                array = np.asarray(value, dtype=np.float64)
-                one_column = array.ndim != 2 or array.shape[1] == 1
-                object.__setattr__(self, name, array.ravel() if one_column else array)
+            object.__setattr__(self, name, None if value is None else as_column(value))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether both alpha and w are unknown, so that there is nothing to certify."""
+        return self.alpha is None and self.w is None
+
+    @property
+    def as_form_point(self) -> FormPoint:
+        """The same in the names of a formulation that is solved as posed."""
+        return FormPoint(self.alpha, b=self.b if isinstance(self.b, float) else None, w=self.w)
+
+
+def as_column(values: Any) -> Vector:
+    """Return values as float64; a matrix with one column becomes a vector."""
+    array = np.asarray(values, dtype=np.float64)
+    return array.ravel() if array.ndim != 2 or array.shape[1] == 1 else array
 
 
 F = TypeVar("F", bound=Any)
@@ -269,10 +282,10 @@ F = TypeVar("F", bound=Any)
 
 @dataclass(frozen=True, eq=False)
 class Reduction(Generic[F]):
-    """A form, and the function that maps its points back to the formulation."""
+    """A form, and the function that maps its points back to points of the problem."""
 
     form: F
-    recover: Callable[[FormPoint], Point]
+    recover: Callable[[FormPoint], Any]
 
 
 class Unsupported(Exception):

@@ -70,13 +70,13 @@ def find_path(path: str, folder: str) -> Path:
 class Registry(Mapping[str, type[T]], Generic[T]):
     """The classes of one kind by name; modules are imported on first access.
 
-    It contains the concrete public subclasses of `base` that a module of the package defines (not those
+    It contains the concrete public subclasses of `base` that a module of the packages defines (not those
     it imports), except for classes with `listed = False` in their own body. The key of a class is
     its `name`, or its class name in snake case.
 
     Parameters
     ----------
-    package : dotted name of the package that is searched recursively.
+    packages : dotted names, separated by blanks, of the packages that are searched recursively.
     base : the common base class.
     kind : the noun used in messages, such as "solver".
     skip : a subpackage that is not searched.
@@ -85,9 +85,9 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     """
 
     def __init__(
-        self, package: str, base: type[T], kind: str, skip: str = "", group: str = ""
+        self, packages: str, base: type[T], kind: str, skip: str = "", group: str = ""
     ) -> None:
-        self.package, self.base, self.kind, self.skip = package, base, kind, skip
+        self.packages, self.base, self.kind, self.skip = packages.split(), base, kind, skip
         self.group = group
         self._loaded = dict[str, type[T] | None]()
 
@@ -138,13 +138,12 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     @cached_property
     def built_in(self) -> dict[str, type[T]]:
         """The classes of the package, sorted by name."""
-        folder = importlib.import_module(self.package).__path__
-        names = [module.name for module in pkgutil.walk_packages(folder, f"{self.package}.")]
-        skipped = f"{self.package}.{self.skip}"
-        searched = [name for name in names if not self.skip or not name.startswith(skipped)]
-        classes = [
-            cls for name in searched for cls in self._defined_in(importlib.import_module(name))
-        ]
+        classes = list[type[T]]()
+        for package in self.packages:
+            folder, skipped = importlib.import_module(package).__path__, f"{package}.{self.skip}"
+            for module in pkgutil.walk_packages(folder, f"{package}."):
+                if not self.skip or not module.name.startswith(skipped):
+                    classes += self._defined_in(importlib.import_module(module.name))
         return {_name(cls): cls for cls in sorted(filter(_is_listed, classes), key=_name)}
 
     def find(self, name: str, folder: str = ".") -> type[T]:
@@ -194,14 +193,11 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def _by_file(self, name: str) -> type[T] | None:
         """Return the class whose module has the same name, so that no other module is imported."""
-        file = f"{self.package}.{name}"
-        if (
-            type(self).built_in.attrname in vars(self)
-            or not name.isidentifier()
-            or find_spec(file) is None
-        ):
+        if type(self).built_in.attrname in vars(self) or not name.isidentifier():
             return None
-        classes = self._defined_in(importlib.import_module(file))
+        files = [f"{package}.{name}" for package in self.packages]
+        modules = [importlib.import_module(file) for file in files if find_spec(file)]
+        classes = [cls for module in modules for cls in self._defined_in(module)]
         return next((cls for cls in classes if _is_listed(cls) and _name(cls) == name), None)
 
     def __iter__(self) -> Iterator[str]:

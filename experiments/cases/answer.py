@@ -9,18 +9,17 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from math import nan
+from math import nan, prod
 from typing import Any, BinaryIO, NamedTuple
 
 from dualgap.experiments.workers.errors import error_text
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
-from dualgap.problems import Formulation, Point
+from dualgap.problems import ConvexQP, Formulation, Point, QPPoint
 from dualgap.problems.forms import Claim
 from dualgap.problems.texts import one_line
 from dualgap.problems.validation import NoSuchProblem
 from dualgap.solvers import Solution, Status
 
-_PARTS = ("alpha", "w", "b", "rule")  # of a point
 _MAX_POINTS = 3000  # answers on a path plus evaluations of a trace; real answers have fewer
 _MAX_HEADER_BYTES = 2**24
 
@@ -104,20 +103,20 @@ class SolverAnswer:
 _LAYOUT = Layout[SolverAnswer](SolverAnswer)
 
 
-def pack_answer(answer: SolverAnswer, points: Iterable[Point] = ()) -> bytes:
+def pack_answer(answer: SolverAnswer, points: Iterable[Any] = ()) -> bytes:
     """Return an answer as a message; the points are those of `reports`, then those of `trace`."""
     arrays = {
         f"{part} {number}": value
         for number, point in enumerate(points)
-        for part in _PARTS
-        if (value := getattr(point, part)) is not None
+        for part, value in vars(point).items()
+        if value is not None
     }
     return pack(answer, arrays)
 
 
 def unpack_answer(
-    message: BinaryIO, problem: Formulation, on_path: bool = False
-) -> tuple[SolverAnswer, list[Point]]:
+    message: BinaryIO, problem: Formulation | ConvexQP, on_path: bool = False
+) -> tuple[SolverAnswer, list[Any]]:
     """Return an answer to a problem and its points, any number of them if `on_path`.
 
     Raises
@@ -125,24 +124,43 @@ def unpack_answer(
     Malformed
         If the message is not an answer to this problem.
     """
-    n, outputs, weights = problem.n, problem.outputs, problem.n_weights
-    part_shapes = {
-        "alpha": ((n * outputs,), (n, outputs)),
-        "w": ((weights,), (problem.d, outputs)),
-        "b": ((), (outputs,)),
-        "rule": ((None,),) if problem.in_blocks else (),
-    }
+    part_shapes = _shapes_of_point(problem)
 
     def shapes(answer: SolverAnswer) -> Shapes:
-        return {f"{part} {i}": part_shapes[part] for i in range(answer.points) for part in _PARTS}
+        return {
+            f"{part} {i}": accepted
+            for i in range(answer.points)
+            for part, accepted in part_shapes.items()
+        }
 
-    max_bytes = _MAX_HEADER_BYTES + 8 * _MAX_POINTS * (n * outputs + weights + outputs)
+    numbers = sum(prod(accepted[0]) for part, accepted in part_shapes.items() if part != "rule")
+    max_bytes = _MAX_HEADER_BYTES + 8 * _MAX_POINTS * numbers
     answer, arrays = _LAYOUT.read(message, shapes, max_bytes)
     expected = len(answer.values) if on_path else 1
     if answer.failure is None and len(answer.reports) != expected:
         raise Malformed(f"reports: has {len(answer.reports)} answers, expected {expected}")
-    parts = [[arrays.get(f"{part} {i}") for part in _PARTS] for i in range(answer.points)]
-    return answer, [
-        Point(alpha, w, float(b) if b is not None and b.ndim == 0 else b, rule)
-        for alpha, w, b, rule in parts
+    make_point: Any = QPPoint if isinstance(problem, ConvexQP) else Point
+    parts = [
+        {part: arrays.get(f"{part} {i}") for part in part_shapes} for i in range(answer.points)
     ]
+    return answer, [
+        make_point(**{name: _as_number(value) for name, value in point.items()}) for point in parts
+    ]
+
+
+def _as_number(value: Any) -> Any:
+    """Return an array without dimensions as a float, other values unchanged."""
+    return float(value) if value is not None and value.ndim == 0 else value
+
+
+def _shapes_of_point(problem: Formulation | ConvexQP) -> dict[str, Any]:
+    """Return the accepted shapes of each array of a point; the first is the largest."""
+    if isinstance(problem, ConvexQP):
+        return {"x": ((problem.n,),), "z": ((problem.h.size,),), "y": ((problem.b_eq.size,),)}
+    n, outputs = problem.n, problem.outputs
+    return {
+        "alpha": ((n * outputs,), (n, outputs)),
+        "w": ((problem.n_weights,), (problem.d, outputs)),
+        "b": ((outputs,), ()),
+        "rule": ((None,),) if problem.in_blocks else (),
+    }

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from dualgap.problems import Matrix, Vector, reduce
+from dualgap.problems import Formulation, Matrix, Vector, reduce
 from dualgap.problems.forms import BoxQP
 from dualgap.problems.kernels import Block
 from dualgap.solvers import Solution
@@ -32,8 +32,8 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
     if (
         solution.verdict != "solved"
         or alpha is None
+        or not isinstance(problem, Formulation)
         or problem.outputs > 1
-        or not problem.has_samples
     ):
         return {}
     gram = problem.gram()

@@ -24,7 +24,7 @@ from dualgap.experiments.files.specs import Loaded
 from dualgap.experiments.records.columns import COUNTED
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.wire import Malformed
-from dualgap.problems import Dataset, Formulation, Point, Precomputed, describe
+from dualgap.problems import Dataset, Formulation, Point, Precomputed, Problem, describe
 from dualgap.problems.compilation import separate_compile_cache
 from dualgap.problems.exchange.answers import read_answer
 from dualgap.problems.forms import Claim
@@ -61,7 +61,7 @@ def certify_run(_: Callable[[], object], case: Case, call: ChildResult, threads:
 
 
 def load_solution(
-    file: Path, problem: Formulation, target_gap: float, rigorous: bool = False
+    file: Path, problem: Problem, target_gap: float, rigorous: bool = False
 ) -> Solution:
     """Return the answer in a file as a solution that claims to be optimal.
 
@@ -154,7 +154,7 @@ def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
     return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
 
 
-def _solution(problem: Formulation, case: Case, answer: SolverAnswer, point: Point) -> Solution:
+def _solution(problem: Problem, case: Case, answer: SolverAnswer, point: Any) -> Solution:
     """Return the answer with its claims; "optimal" to a loose tolerance becomes "stopped"."""
     unknown, loose, report = cast("Solver", None), _is_loose(case), answer.reports[0]
     claims: list[Claim] = [
@@ -215,12 +215,14 @@ def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any
         if evaluation.time < due and evaluation is not evaluations[-1]:
             continue
         started, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
-        unknown = c.point.alpha is None or not problem.has_samples
+        support = None
+        if isinstance(problem, Formulation) and c.point.alpha is not None:
+            support = describe(problem, c).support
         row: dict[str, Any] = {
             "run_id": case.run_id,
             "time": evaluation.time,
             "iteration": evaluation.iteration,
-            "n_support": None if unknown else describe(problem, c).support.size,
+            "n_support": None if support is None else support.size,
             "objective": problem.objective(c.primal_objective, c.dual_objective),
         }
         rows.append(row | {name: getattr(c, name) for name in _TRACE_COLUMNS.split()})
@@ -234,7 +236,6 @@ def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any
 def _answer_columns(solution: Solution, importing: float) -> dict[str, Any]:
     """Return the columns of the solver and of the certificate."""
     c = solution.certificate
-    has_point = solution.point.alpha is not None or solution.point.w is not None
     return {name: float(getattr(c, name)) for name in _MEASURES.split()} | {
         "status": str(solution.status),
         "claimed": str(solution.claimed),
@@ -245,7 +246,7 @@ def _answer_columns(solution: Solution, importing: float) -> dict[str, Any]:
         "time_setup": solution.time_setup + importing,
         "time_solve": solution.time_solve,
         "cpu_time": solution.cpu_time,
-        "iterations": solution.iterations if has_point else None,
+        "iterations": None if solution.point.is_empty else solution.iterations,
         "n_kernel_evals": solution.counters.get("kernel_evaluations"),
         **{
             column.name: solution.counters[column.name]
@@ -257,7 +258,7 @@ def _answer_columns(solution: Solution, importing: float) -> dict[str, Any]:
 
 def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
     """Return support vectors, margin and accuracies of the answer."""
-    if solution.alpha is None or not solution.problem.has_samples:
+    if solution.alpha is None or not isinstance(solution.problem, Formulation):
         return {}
     geometry, problem = solution.geometry, solution.problem
     kinds = geometry.kinds
@@ -279,10 +280,10 @@ def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
 def _model_arrays(solution: Solution) -> dict[str, Any]:
     """Return the arrays that draw the decision function in the plane; {} if it is not drawn."""
     problem, point = solution.problem, solution.certificate.point
+    if not isinstance(problem, Formulation):
+        return {}
     drawable = problem.d == 2 and problem.n <= _MAX_DRAWN and problem.outputs == len(problem.parts)
-    drawable = (
-        drawable and problem.has_samples and (problem.has_margin or problem.task is not LABELS)
-    )
+    drawable = drawable and (problem.has_margin or problem.task is not LABELS)
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}
     arrays = vars(point) | {

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -19,7 +20,7 @@ from dualgap.experiments.cases.answer import Failure, SolverAnswer, SolverReport
 from dualgap.experiments.cases.plan import Case, user_code
 from dualgap.experiments.files.specs import Loaded, build_problem, build_solver, build_source
 from dualgap.experiments.workers.start import COMPILING
-from dualgap.problems import Formulation, Point, reduce
+from dualgap.problems import Point, reduce
 from dualgap.problems.compilation import compiling, separate_compile_cache
 from dualgap.solvers import Solution, Status, solve
 from dualgap.solvers.numerics.warm_up import warm_up
@@ -83,8 +84,8 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     )
 
 
-def load_problem(case: Case) -> tuple[Formulation, Loaded]:
-    """Return the problem of a case, and the data that it is built from."""
+def load_problem(case: Case) -> tuple[Any, Loaded]:
+    """Return the `Problem` of a case, and the data that it is built from."""
     data = _load(json.dumps(case.problem.dataset), case.folder)
     return build_problem(case.problem, data, case.folder), data
 

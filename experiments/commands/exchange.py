@@ -8,7 +8,7 @@ from dualgap.experiments.commands.terminal import refusing
 from dualgap.experiments.files.experiment import read_problem
 from dualgap.experiments.files.specs import build_problem, build_source
 from dualgap.experiments.records import Refusal
-from dualgap.problems import Formulation, Unsupported
+from dualgap.problems import Formulation, Problem, Unsupported
 from dualgap.problems.exchange.samples import QP_FORMATS, write
 from dualgap.solvers import Solution
 
@@ -17,7 +17,7 @@ def write_problem(file: Path, out: Path, qp: bool) -> None:
     """Export the problem in a file; Refusal if that is impossible."""
     problem, _ = read_formulation(file)
     kind = "npz" if out.suffix == ".npz" else "libsvm"
-    if qp or not problem.has_samples:
+    if qp or not isinstance(problem, Formulation):
         if out.suffix not in QP_FORMATS:
             accepted = ", ".join(QP_FORMATS)
             raise Refusal(f"--out: the file name of a QP must end in {accepted}; got {out}")
@@ -26,7 +26,7 @@ def write_problem(file: Path, out: Path, qp: bool) -> None:
         write(problem, kind, out)
 
 
-def read_formulation(file: Path) -> tuple[Formulation, float]:
+def read_formulation(file: Path) -> tuple[Problem, float]:
     """Return the problem in a file, and its target gap; Refusal if its data is bad."""
     with refusing(ValueError, OSError, ImportError):
         spec, folder, target_gap = read_problem(file)
@@ -38,7 +38,7 @@ def report_lines(solution: Solution) -> list[str]:
     c = solution.certificate
     rounding = f"of which up to {c.resolution:.1g} is rounding error, " if c.resolution else ""
     intercept = ""
-    if solution.problem.intercept and solution.b is not None:
+    if solution.b is not None and solution.problem.intercept:
         intercepts = [b for b in (solution.b, solution.point.b) if b is not None]
         best, *solver_values = (
             ", ".join(f"{value:.10g}" for value in ([b] if isinstance(b, (int, float)) else b))

@@ -25,7 +25,7 @@ from dualgap.experiments.files.specs import (
 from dualgap.experiments.files.yamlfile import Fault, Node
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
-from dualgap.problems import FORMULATIONS, Formulation, datasets
+from dualgap.problems import FORMULATIONS, Problem, datasets
 from dualgap.problems.compilation import separate_compile_cache
 from dualgap.problems.datasets import ENTRIES, SOURCES
 from dualgap.problems.kernels import KERNELS
@@ -145,10 +145,10 @@ def _problem(node: Node, folder: str, importable: bool) -> ProblemSpec:
     parameters, example = _parameters(formulation, upper, folder)
     path = path_spec(example, path_settings, node)
     parameters.pop(path.get("parameter", ""), None)
-    needs_signs = example.has_samples and "classes" not in example.task.takes
+    needs_signs = example.task is not None and "classes" not in example.task.takes
     dataset, task = _dataset(node.value["dataset"], folder, needs_signs)
-    if (task == "program") == example.has_samples:
-        content = "whole problems" if example.has_samples else "samples"
+    if (task == "program") == (example.task is not None):
+        content = "samples" if example.task is None else "whole problems"
         raise Fault(
             formulation.line,
             f"{formulation.value} cannot use {dataset['name']}, which contains {content}; use convex_qp "
@@ -161,7 +161,7 @@ def _problem(node: Node, folder: str, importable: bool) -> ProblemSpec:
             "set positive: <the class that becomes +1> instead of multiclass: true, or use "
             "one_vs_rest, one_vs_one or softmax_erm",
         )
-    if task == "regression" and "targets" not in example.task.takes:
+    if task == "regression" and example.task and "targets" not in example.task.takes:
         raise Fault(
             formulation.line,
             f"{formulation.value} needs labels, but {dataset['name']} is a regression data set; "
@@ -182,7 +182,7 @@ def _class(registry: Registry[Any], name: Node, folder: str) -> Any:
         raise Fault(name.line, str(error)) from None
 
 
-def _parameters(formulation: Node, node: Node, folder: str) -> tuple[dict[str, Any], Formulation]:
+def _parameters(formulation: Node, node: Node, folder: str) -> tuple[dict[str, Any], Problem]:
     """Check a formulation's parameters by building it on a few samples; also return the instance.
 
     Only the settings of a kernel are checked: whether it accepts the samples depends on the data.

@@ -12,7 +12,7 @@ from typing import Any
 
 from dualgap.experiments.files.settings import build, options_of
 from dualgap.experiments.files.yamlfile import Fault, Node
-from dualgap.problems import Formulation
+from dualgap.problems import Problem
 from dualgap.solvers.paths.interval import Ends, validate_interval
 
 PATH_KEY = "path"
@@ -119,7 +119,7 @@ def at_upper_end(node: Node) -> tuple[PathSettings | None, Node]:
     return settings, Node(children, node.line)
 
 
-def path_spec(problem: Formulation, settings: PathSettings | None, node: Node) -> dict[str, Any]:
+def path_spec(problem: Problem, settings: PathSettings | None, node: Node) -> dict[str, Any]:
     """Return the plain description of a path, empty without settings; raise Fault if it is invalid."""
     if settings is None:
         return {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
-from dualgap.problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
+from dualgap.problems import FORMULATIONS, Dataset, Kernel, Problem, datasets
 from dualgap.problems.datasets import DataInBlocks, WholeProblem
 from dualgap.problems.kernels import KERNELS
 from dualgap.problems.losses import LOSSES, Loss
@@ -96,7 +96,7 @@ def build_source(spec: Spec, folder: str) -> datasets.Loadable:
     return datasets.make(spec["name"], folder, **settings)
 
 
-def build_problem(spec: ProblemSpec, data: Loaded, folder: str = "") -> Formulation:
+def build_problem(spec: ProblemSpec, data: Loaded, folder: str = "") -> Problem:
     """Return the formulation on these samples; for a path, at its upper end.
 
     `folder` is the experiment file's.

@@ -19,10 +19,10 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
-from dualgap.problems.certificates.quadratic.enclosures import LP_TIME_LIMIT_S
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
+from dualgap.problems.quadratic.enclosures import LP_TIME_LIMIT_S
 
 Exact = NDArray[np.object_]
 _MAX_MONOMIALS = 600  # solving this many equations exactly takes a few seconds

@@ -26,7 +26,7 @@ from dualgap.problems.datasets.steps import (
     standardized,
     to_signs,
 )
-from dualgap.problems.formulations.convex_qp import ConvexQP
+from dualgap.problems.quadratic.convex_qp import ConvexQP
 from dualgap.problems.registry import snake_case
 
 Task = Literal["classification", "regression"]

@@ -61,7 +61,7 @@ def rescale(problem: Any, features: bool = True) -> RescaledProblem:
 
     `features` is whether these may be scaled: not if kernel values are already cached.
     """
-    if problem.in_blocks or not problem.has_samples or not is_ours(type(problem)):
+    if problem.in_blocks or not is_ours(type(problem)):
         return RescaledProblem(problem)
     fixed = problem.shared_gram is not None or not features
     m, k = 0 if fixed else _exponent_of_features(problem), problem.decision_exponent
@@ -88,9 +88,9 @@ def reduce_rescaled(
 ) -> Reduction[Any]:
     """Return `reduce` of the rescaled problem, with its map back to the original.
 
-    The form `Problem`, which is written to files, is not rescaled.
+    A problem without samples, and the form `Problem`, which is written to files, are not rescaled.
     """
-    if form is Problem:
+    if form is Problem or not isinstance(problem, DualProblem):
         return reduce(problem, form, start, gram=gram)
     units = rescale(problem, features=gram is None)
     scaled_start = None if start is None else units.scale_point(start)

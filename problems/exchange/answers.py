@@ -23,7 +23,6 @@ from collections.abc import Collection, Mapping
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
@@ -33,10 +32,11 @@ from dualgap.problems.exchange import liblinear_model, libsvm_model
 from dualgap.problems.exchange.estimator import read_estimator
 from dualgap.problems.exchange.words import parse_finite, quote
 from dualgap.problems.forms import Point, Unsupported
-from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import as_dense
 from dualgap.problems.losses import Piece
+from dualgap.problems.problem import Problem
+from dualgap.problems.quadratic.point import QPPoint
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
 _ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # an integer, or not a number
@@ -50,7 +50,7 @@ _HEADER = re.compile(  # of a real array in C or Fortran order, of at most two d
 )
 
 
-def read_answer(path: Path, problem: Formulation) -> Point:
+def read_answer(path: Path, problem: Problem) -> Point | QPPoint:
     """Read an answer to a problem, unchanged, from a file whose extension states its format.
 
     Raises
@@ -70,14 +70,14 @@ def read_answer(path: Path, problem: Formulation) -> Point:
                 return _from_columns(*_read_archive(file, problem), problem)
             if ending == ".mat":
                 return _from_columns(*_read_mat(file, problem), problem)
-            if ending == ".skops":
+            if ending == ".skops" and isinstance(problem, Formulation):
                 columns = read_estimator(path, _max_bytes(problem), problem)
                 return _from_columns(columns, columns, problem)
             text = _read_text(file, problem)
             if ending in (".csv", ".tsv"):
                 delimiter = "\t" if ending == ".tsv" else ","
                 return _from_columns(*_parse(text, delimiter, problem), problem)
-            if not problem.has_samples:
+            if not isinstance(problem, Formulation):
                 raise ValueError("must be a table or archive; an answer to a convex QP is x in one")
             is_linear = text.startswith("solver_type ")
             return (liblinear_model if is_linear else libsvm_model).read_model(text, problem)
@@ -96,18 +96,22 @@ def _loss_pieces(problem: Formulation) -> list[Piece]:
     return [] if problem.in_blocks else problem.pieces or []
 
 
-def _max_entries(problem: Formulation) -> dict[str, int]:
+def _max_entries(problem: Problem) -> dict[str, int]:
     """Return the maximum number of entries of each named array."""
-    if isinstance(problem, ConvexQP):
-        sizes = {"x": problem.n, "z": problem.h.size, "y": problem.b_eq.size}
-        return sizes | {"index": problem.n}
+    if not isinstance(problem, Formulation):
+        return _qp_sizes(problem) | {"index": problem.n}
     n = problem.n * problem.outputs
     limits = {"alpha": n, "coefs": n, "w": problem.n_weights, "b": n, "rho": n}
     limits |= {"x": n * len(_loss_pieces(problem))}
     return limits | {"index": max(n, limits["w"], limits["x"])}
 
 
-def _read_archive(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
+def _qp_sizes(problem: Any) -> dict[str, int]:
+    """Return the numbers of entries in an answer to a `ConvexQP`."""
+    return {"x": problem.n, "z": problem.h.size, "y": problem.b_eq.size}
+
+
+def _read_archive(file: IO[bytes], problem: Problem) -> tuple[dict[str, Vector], list[str]]:
     """Read the arrays of an archive with known names; return them and all names."""
     limits, names, arrays, location = _max_entries(problem), list[str](), dict[str, Vector](), ""
     try:
@@ -154,7 +158,7 @@ def _read_array(member: IO[bytes], name: str, limit: int) -> Vector:
     return values.reshape(shape, order=order).ravel()
 
 
-def _read_mat(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
+def _read_mat(file: IO[bytes], problem: Problem) -> tuple[dict[str, Vector], list[str]]:
     """Read the arrays with known names of a MATLAB file of level 5, decompressed here up to a limit."""
     from scipy.io import loadmat, whosmat  # noqa: PLC0415 - slow to import
 
@@ -184,14 +188,14 @@ def _read_mat(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector],
     return columns, [*shapes]
 
 
-def _max_bytes(problem: Formulation) -> int:
+def _max_bytes(problem: Problem) -> int:
     """Return the maximum size of an answer to a problem in bytes; a model contains samples too."""
-    entries = prod(problem.X.shape) if problem.has_samples else 0
+    entries = prod(problem.X.shape) if isinstance(problem, Formulation) else 0
     # ample for headers, and for numbers in text, which have about 25 bytes
     return 2**20 + 100 * (entries + sum(_max_entries(problem).values()))
 
 
-def _read_content(file: IO[bytes], problem: Formulation) -> bytes:
+def _read_content(file: IO[bytes], problem: Problem) -> bytes:
     """Read a file that is at most as large as any answer to the problem."""
     limit = _max_bytes(problem)
     content = file.read(limit + 1)
@@ -200,12 +204,12 @@ def _read_content(file: IO[bytes], problem: Formulation) -> bytes:
     return content
 
 
-def _read_text(file: IO[bytes], problem: Formulation) -> str:
+def _read_text(file: IO[bytes], problem: Problem) -> str:
     """Read the text of a file."""
     return decode_text(_read_content(file, problem))
 
 
-def _parse(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
+def _parse(text: str, delimiter: str, problem: Problem) -> tuple[dict[str, Vector], list[str]]:
     """Parse the columns of a table with known names; return them and all names."""
     reader = csv.reader(text.split("\n"), delimiter=delimiter, skipinitialspace=True)
     try:
@@ -217,7 +221,7 @@ def _parse(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, V
         header.insert(0, "")
     columns = {name: list[float]() for name in header if name in _max_entries(problem)}
     if not columns and len([*filter(None, header)]) == 1:
-        suggested = "alpha, coefs or w" if problem.has_samples else "x"
+        suggested = "alpha, coefs or w" if isinstance(problem, Formulation) else "x"
         raise ValueError(
             f"its column is called {quote(header[-1])}; call it {suggested}, and separate columns by "
             f"{delimiter!r}"
@@ -276,8 +280,8 @@ def _check_order(header: list[str], rows: Rows) -> None:
 
 
 def _from_columns(
-    columns: Mapping[str, Vector], names: Collection[str], problem: Formulation
-) -> Point:
+    columns: Mapping[str, Vector], names: Collection[str], problem: Problem
+) -> Point | QPPoint:
     """Return the answer in the known columns of a file; `names` are those of all columns."""
     accepted = [name for name in ("alpha", "x", "coefs", "w") if name in _max_entries(problem)]
     if not any(name in columns for name in accepted):
@@ -287,11 +291,11 @@ def _from_columns(
         if not np.isfinite(values).all():
             entry = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(f"{name}: entry {entry + 1} must be finite, got {values[entry]}")
-    if isinstance(problem, ConvexQP):
-        sizes = {name: size for name, size in _max_entries(problem).items() if name != "index"}
+    if not isinstance(problem, Formulation):
+        sizes = _qp_sizes(problem)
         entries = _scatter(columns, sizes, ("x",))
         _check_sizes(entries, sizes)
-        return problem.point(SimpleNamespace(**entries))
+        return QPPoint(**entries)
     n, pieces = problem.n * problem.outputs, _loss_pieces(problem)
     sizes = {"alpha": n, "coefs": n, "w": problem.n_weights}
     sizes |= {"x": n * len(pieces)} if pieces else {}

@@ -14,13 +14,13 @@ import numpy as np
 import scipy
 
 from dualgap.problems.forms import QP, BoxQP, Unsupported
-from dualgap.problems.formulations.convex_qp import ConvexQP
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import Precomputed, as_dense
-from dualgap.problems.problem import reduce
+from dualgap.problems.problem import Problem, reduce
+from dualgap.problems.quadratic.convex_qp import ConvexQP
 
 
-def write(problem: Formulation, kind: str, path: Path) -> None:
+def write(problem: Problem, kind: str, path: Path) -> None:
     """Write a problem in one of the formats of `WRITERS`.
 
     Raises
@@ -35,13 +35,14 @@ def write(problem: Formulation, kind: str, path: Path) -> None:
     WRITERS[kind][1](problem, path)
 
 
-def refusal(problem: Formulation, kind: str) -> str | None:
+def refusal(problem: Problem, kind: str) -> str | None:
     """Return why a problem cannot be written in a format, None if it can."""
+    if not isinstance(problem, Formulation):
+        missing = f"a convex QP has no samples to write as {kind}; write it as qp, qp_mat or qps"
+        return None if kind in QP_FORMATS.values() else missing
     if problem.in_blocks:
         return "samples in blocks are not exported, as they are in files already"
-    if problem.has_samples or kind in QP_FORMATS.values():
-        return None
-    return f"a convex QP has no samples to write as {kind}; write it as qp, qp_mat or qps"
+    return None
 
 
 def write_samples(problem: Formulation, path: Path) -> None:
@@ -87,7 +88,7 @@ def write_mat(problem: Formulation, path: Path) -> None:
     scipy.io.savemat(path, arrays, do_compression=True, oned_as="column")
 
 
-def qp_arrays(problem: Formulation) -> dict[str, Any]:
+def qp_arrays(problem: Problem) -> dict[str, Any]:
     """Return the arrays of a quadratic program by their names in files.
 
     For a convex QP they are its fields, sparse, without G and h or A and b_eq if there are none. For
@@ -110,7 +111,7 @@ def qp_arrays(problem: Formulation) -> dict[str, Any]:
     return {"Q": form.Q.dense(), "p": form.p, "lb": form.lb, "ub": form.ub, **equalities}
 
 
-def write_qp(problem: Formulation, path: Path) -> None:
+def write_qp(problem: Problem, path: Path) -> None:
     """Write a quadratic program as a NumPy archive; errors as `qp_arrays`.
 
     A sparse matrix P is stored as the arrays P_data, P_indices, P_indptr and P_shape of a CSR matrix.
@@ -122,7 +123,7 @@ def write_qp(problem: Formulation, path: Path) -> None:
     np.savez_compressed(path, **parts)
 
 
-def write_qp_mat(problem: Formulation, path: Path) -> None:
+def write_qp_mat(problem: Problem, path: Path) -> None:
     """Write a quadratic program as a MATLAB file; errors as `qp_arrays`."""
     arrays = {
         name: scipy.sparse.csc_array(value) if scipy.sparse.issparse(value) else value
@@ -131,7 +132,7 @@ def write_qp_mat(problem: Formulation, path: Path) -> None:
     scipy.io.savemat(path, arrays, do_compression=True, oned_as="column")
 
 
-def write_qps(problem: Formulation, path: Path) -> None:
+def write_qps(problem: Problem, path: Path) -> None:
     """Write a quadratic program as QPS, whose QUADOBJ is the lower triangle; errors as `qp_arrays`.
 
     Rows of inequalities are called g0, g1, ..., those of equations r0, r1, ..., variables x0, x1, ...
@@ -184,7 +185,7 @@ def _column(matrix: Any, j: int) -> Iterator[tuple[int, float]]:
     return zip(matrix.indices[entries].tolist(), matrix.data[entries].tolist(), strict=True)
 
 
-Writer = Callable[[Formulation, Path], None]
+Writer = Callable[[Any, Path], None]
 WRITERS: Mapping[str, tuple[str, Writer]] = {  # file extension and writer of each format
     "libsvm": (".libsvm", write_libsvm),
     "npz": (".npz", write_samples),

@@ -71,12 +71,10 @@ class Formulation(DualProblem):
     Attributes
     ----------
     problem_class : formulations with the same class and data are one problem's views; default `name`.
-    has_samples : whether the problem is defined by samples, so that predictions make sense.
     """
 
     problem_class: ClassVar[str]
     forms: ClassVar[Mapping[type, Reducer]] = FORMS
-    has_samples: ClassVar[bool] = True
     listed: ClassVar[bool] = False
     data_fields: ClassVar[tuple[str, ...]] = ("X", "y")
 

@@ -46,7 +46,6 @@ class Problem(ABC):
     name : the name in experiment files: by default the class name in snake case.
     source : the publication.
     forms : the forms to which it reduces, and the function that does so; `Problem` for itself as posed.
-    data_fields : the fields that hold data rather than settings.
     may_be_infeasible : whether there may be no optimum.
     task : how predictions are made and scored; None for a problem without samples.
     """
@@ -54,7 +53,6 @@ class Problem(ABC):
     name: ClassVar[str]
     source: ClassVar[str] = ""
     forms: ClassVar[Mapping[type, Reducer]]
-    data_fields: ClassVar[tuple[str, ...]]
     may_be_infeasible: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -71,6 +69,16 @@ class Problem(ABC):
     @abstractmethod
     def example_data(cls, parameters: Mapping[str, Any], /) -> tuple[Any, Any]:
         """Return valid X and y for `from_data`, with which the other parameters can be checked."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of samples, or of variables without samples."""
+
+    @property
+    @abstractmethod
+    def d(self) -> int:
+        """Number of features, or of constraints with multipliers without samples."""
 
     @property
     @abstractmethod

@@ -77,7 +77,8 @@ class Certificate:
     projection_distance : ‖α − projection of α‖.
     bound_source : "alpha" (both bounds from α), "alpha and w" (primal bound at the solver's w),
         "recovered from w" (no α was given), "none"; "proven: ..." if the bounds are theorems.
-    point : the certified point: a feasible α, w for linear kernels, and the best b.
+    point : the certified point: a `Point` with a feasible α, w for linear kernels, and the best b; a
+        `QPPoint` for a convex QP.
     b_interval : the interval of all optimal b for that w.
     offsets : the best offset of each group; b is their mean.
     norm2 : an enclosure of ‖w‖² for the w of both bounds; NaN if the bounds use different w.
@@ -85,10 +86,7 @@ class Certificate:
     scale : the primal's w as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 up to rounding.
     resolution : the part of the relative gap that may be float64 rounding error alone; 0 if proven.
     infeasible : whether it is proven that there is no optimum: no point separates the samples or is
-        feasible (both bounds are ∞), or a convex QP is unbounded below (both are −∞).
-    nearby : for a convex QP without a provably feasible point near x: the bounds of the problem whose
-        right-hand sides are perturbed so that the point is feasible.
-    backward_error : the largest such perturbation, relative to the terms of its row.
+        feasible (both bounds are ∞), or the problem is unbounded below (both are −∞).
     reason : why a bound is missing, or empty.
     parts : the certificates of several binary problems, of which this one is the sum.
     """
@@ -104,7 +102,7 @@ class Certificate:
     complementarity: float = nan
     projection_distance: float = nan
     bound_source: str = "none"
-    point: Point = Point()  # noqa: RUF009 - frozen
+    point: Any = Point()  # noqa: RUF009 - frozen
     b_interval: tuple[float, float] = (nan, nan)
     offsets: tuple[float, ...] = ()
     norm2: tuple[float, float] = (nan, nan)
@@ -112,8 +110,6 @@ class Certificate:
     scale: float = 1.0
     resolution: float = 0.0
     infeasible: bool = False
-    backward_error: float = 0.0
-    nearby: Certificate | None = None
     reason: str = ""
     parts: tuple[Certificate, ...] = ()
 
@@ -130,22 +126,11 @@ class Certificate:
             return self.relative_gap > gap
         return self.relative_gap - self.resolution <= gap < self.relative_gap
 
-    @property
-    def as_nearby(self) -> str:
-        """A sentence with the bounds of the perturbed problem."""
-        return (
-            f"within a backward error of {self.backward_error:.2g} the bounds are "
-            f"{self.dual_objective:.10g} ≤ optimum ≤ {self.primal_objective:.10g}"
-        )
-
     def __repr__(self) -> str:
         """Return one line with the bounds, their relative gap and their source."""
         if self.infeasible:
             unbounded = self.primal_objective < 0
-            nearby = f"; {self.nearby.as_nearby}" if self.nearby else ""
-            return (
-                f"Certificate({'unbounded below' if unbounded else 'infeasible'}, proven{nearby})"
-            )
+            return f"Certificate({'unbounded below' if unbounded else 'infeasible'}, proven)"
         bounds = f"{self.dual_objective:.10g} ≤ optimum ≤ {self.primal_objective:.10g}"
         parts = f", sum of {len(self.parts)} problems" if self.parts else ""
         reason = f"; {self.reason}" if self.reason else ""

@@ -48,7 +48,7 @@ def warm_up(
     solver, problem : as for `solve`, but a single part of the problem.
     start, gram : the start and the Gram matrix, as for `reduce`.
     """
-    if not isinstance(problem, Formulation) or not problem.has_samples or problem.in_blocks:
+    if not isinstance(problem, Formulation) or problem.in_blocks:
         return
     if problem.costs.size and (solver.form in (BoxQP, QP, ERM) or problem.may_be_infeasible):
         project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)

@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from dualgap.problems import Formulation
+from dualgap.problems import Formulation, Problem
 from dualgap.problems.answers.parametric_bounds import Parameter, with_value
 from dualgap.problems.losses import EpsilonInsensitive
 from dualgap.problems.validation import check_positive
@@ -15,7 +15,7 @@ Ends = tuple[float, float]
 
 
 def validate_interval(
-    problem: Formulation, intervals: Mapping[Parameter, Ends | None], gap: float
+    problem: Problem, intervals: Mapping[Parameter, Ends | None], gap: float
 ) -> tuple[Parameter, float, float]:
     """Return the one parameter with an interval, and its ends.
 
@@ -39,12 +39,14 @@ def validate_interval(
     low_is_valid = low >= 0 if name == "epsilon" else low > 0
     if not (low_is_valid and low < high < np.inf):
         raise ValueError(f"{name}: must be an interval (low, high) above 0, got {ends!r}")
+    kind = type(problem).__name__
+    if not isinstance(problem, Formulation):
+        raise ValueError(f"problem: a path needs samples, which {kind} does not have")
     if problem.in_blocks:
         raise ValueError(
             "problem: must not be in blocks, as a path keeps the dual variables of all samples; solve "
             "at one value after another"
         )
-    kind = type(problem).__name__
     is_multiple = problem.outputs > 1 or problem.parts[0].problem is not problem
     if is_multiple or np.isinf(problem.weight).any():
         raise ValueError(

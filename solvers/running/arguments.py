@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems import Formulation, Gram, Point
+from dualgap.problems import Formulation, Gram, Point, Problem
 from dualgap.problems.validation import short_repr
 from dualgap.solvers.base import Solver
 from dualgap.solvers.running.solution import Solution
@@ -20,7 +20,7 @@ def check_pair(problem: Any, solver: Any) -> None:
             f"problem: got the solver {got.__name__}; the problem comes first: "
             f"solve(problem, {got.__name__}())"
         )
-    if not isinstance(problem, Formulation):
+    if not isinstance(problem, Problem):
         raise ValueError(
             "problem: must be a formulation such as SoftMarginDual(X, y, C=1.0), got "
             f"{short_repr(problem)}"
@@ -37,12 +37,14 @@ def check_pair(problem: Any, solver: Any) -> None:
         raise ValueError(f"solver: must be a solver such as SMO(), got {short_repr(solver)}")
 
 
-def check_gram(problem: Formulation, gram: Gram | None) -> None:
+def check_gram(problem: Problem, gram: Gram | None) -> None:
     """Raise ValueError if `gram` is not the Gram matrix of the problem."""
     if gram is None:
         return
     if not isinstance(gram, Gram):
         raise ValueError(f"gram: must be a dualgap.problems.Gram, got {short_repr(gram)}")
+    if not isinstance(problem, Formulation):
+        raise ValueError(f"gram: leave it out; {problem.name} has no samples, so no Gram matrix")
     if len(problem.parts) > 1:
         raise ValueError(
             "gram: leave it out; each of several binary problems has its own Gram matrix"
@@ -54,7 +56,7 @@ def check_gram(problem: Formulation, gram: Gram | None) -> None:
         )
 
 
-def starting_points(problem: Formulation, initial: Any) -> list[Point | None]:
+def starting_points(problem: Problem, initial: Any) -> list[Point | None]:
     """Return the starting point of each part, scaled to its box; None without an initial answer.
 
     The answer to a kernel problem with another C′ is multiplied by C/C′, so that variables at the bound
@@ -66,7 +68,7 @@ def starting_points(problem: Formulation, initial: Any) -> list[Point | None]:
     ValueError
         If `initial` has no finite dual variables of the problem's shape.
     """
-    if initial is None:
+    if initial is None or not isinstance(problem, Formulation):  # QP solvers have no starting point
         return [None] * len(problem.parts)
     # `Solution.alpha` would certify the answer, which takes longer than starting from it
     is_answer = isinstance(initial, Solution) and initial.point.alpha is not None

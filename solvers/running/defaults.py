@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems import Formulation, Gram, Point, Unsupported
+from dualgap.problems import Formulation, Gram, Point, Problem, Unsupported
 from dualgap.problems.compilation import pausing
 from dualgap.problems.dual_problem.units import reduce_rescaled
 from dualgap.problems.forms import Reduction
@@ -35,9 +35,7 @@ _NEAR_ROWS_MAX_FEATURES = 100
 _NEAR_ROWS_MIN_WEIGHT = 10.0
 
 
-def default_solver(
-    problem: Formulation, target_gap: float = 1e-6, from_start: bool = False
-) -> Solver:
+def default_solver(problem: Problem, target_gap: float = 1e-6, from_start: bool = False) -> Solver:
     """Return the solver that `solve` picks, with its tolerance set for the target gap.
 
     With `from_start` it must be able to continue from another answer, which near rows cannot.
@@ -69,7 +67,7 @@ def default_solver(
 
 
 def default_solvers(
-    problem: Formulation, target_gap: float = 1e-6, from_start: bool = False
+    problem: Problem, target_gap: float = 1e-6, from_start: bool = False
 ) -> list[Solver]:
     """Return the default solver and its successors, as a list for `solve`; see `default_solver`."""
     first = choose(problem.parts[0].problem, target_gap, Point() if from_start else None)[0]
@@ -77,7 +75,7 @@ def default_solvers(
 
 
 def choose(
-    problem: Formulation,
+    problem: Problem,
     target_gap: float,
     start: Point | None = None,
     gram: Gram | None = None,
@@ -111,9 +109,10 @@ def choose(
     raise Unsupported(f"No default solver supports this problem ({refusals}). Name one that does.")
 
 
-def successors_of(solver: Solver, problem: Formulation) -> list[Solver]:
+def successors_of(solver: Solver, problem: Problem) -> list[Solver]:
     """Return the `SUCCESSORS` that continue if a default solver misses the target."""
-    order = min(problem.n, problem.d) if problem.has_samples and problem.is_linear else problem.n
+    is_linear = isinstance(problem, Formulation) and problem.is_linear
+    order = min(problem.n, problem.d) if is_linear else problem.n
     names = SUCCESSORS.get(solver.name, ())
     return [
         SOLVERS.find(name)()
@@ -127,9 +126,9 @@ def max_pair_steps(n: int) -> int:
     return int(1e5 + 1e-4 * n**3) if n <= LARGEST_FACTOR else 10_000_000
 
 
-def _candidates(problem: Formulation, from_start: bool) -> Iterator[Solver]:
+def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
     """Yield the candidates for a problem, the best first; they are slow to import."""
-    if not problem.has_samples:
+    if not isinstance(problem, Formulation):
         from dualgap.solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
 
         yield CvxoptQP()

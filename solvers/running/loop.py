@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from dualgap.problems import Formulation, Gram, Point, Unsupported
+from dualgap.problems import Gram, Point, Problem, Unsupported
 from dualgap.problems.compilation import pausing
 from dualgap.problems.dataset import Vector
 from dualgap.problems.dual_problem.units import reduce_rescaled
@@ -37,7 +37,7 @@ _FINAL_CLAIMS = ("optimal", "infeasible", "unbounded")  # claims after which a s
 
 
 def solve(
-    problem: Formulation,
+    problem: Problem,
     solver: Solver | Sequence[Solver] | None = None,
     *,
     target_gap: float = TARGET_GAP,
@@ -55,7 +55,7 @@ def solve(
 
     Parameters
     ----------
-    problem : any formulation.
+    problem : any problem.
     solver : any solver. Several are tried in turn until one reaches the target, each starting at the
         best point so far if it can, and the best answer is returned. None means the best default for
         this problem and its `SUCCESSORS`. Limits apply to all of them together, and `Solution.note`
@@ -193,7 +193,7 @@ class _Run:
     before the present one.
     """
 
-    problem: Formulation
+    problem: Problem
     target_gap: float
     stop_at_target: bool
     callback: Callable[[Evaluation], object] | None
@@ -268,7 +268,8 @@ class _Run:
             if not (self._falls_short(status) and gap > self.target_gap):
                 break
             started_at, self.earlier_iterations = clock(), spent
-            alpha = best[3].recover(best[2]).alpha if np.isfinite(best[0]) else None
+            point = best[3].recover(best[2]) if np.isfinite(best[0]) else None
+            alpha = point.alpha if isinstance(point, Point) else None
             aimed = successor.aimed_at(self.target_gap, not self.problem.may_be_infeasible)
             limited = self._with_limits(aimed, keep=True)
             try:
@@ -364,7 +365,7 @@ class _Run:
         QPs without samples are excepted, as their solvers yield one point, at the end.
         """
         requested = self.stop_at_target or self.callback is not None
-        return requested or (self.problem.may_be_infeasible and self.problem.has_samples)
+        return requested or (self.problem.may_be_infeasible and self.problem.task is not None)
 
     def _run_until_stopped(
         self,
@@ -445,7 +446,7 @@ class _Run:
 
     @property
     def _gram(self) -> Gram | None:
-        gram = self.reduction.form.gram
+        gram = getattr(self.reduction.form, "gram", None)
         return gram if isinstance(gram, Gram) else None
 
     def solution(self, solver: Solver, status: Status) -> Solution:

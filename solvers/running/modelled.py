@@ -6,6 +6,7 @@ import numpy as np
 import scipy
 
 from dualgap.problems import Certificate, ConvexQP, certify
+from dualgap.problems.quadratic.certificate import without_point
 from dualgap.solvers.base import import_optional
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 from dualgap.solvers.running.loop import solve
@@ -48,9 +49,8 @@ def certify_cvxpy(problem: Any) -> Certificate:
     bounds = {"lb": data.get("lower_bounds"), "ub": data.get("upper_bounds")}
     qp = ConvexQP((P + P.T) / 2, data["q"], **sides, **bounds)
     if unsolved:
-        return qp.without_point(
-            f"CVXPY reports the problem as {problem.status}, which is not proven"
-        )
+        reason = f"CVXPY reports the problem as {problem.status}, which is not proven"
+        return without_point(qp.program, reason)
     u, has_value = np.zeros(qp.n), np.zeros(qp.n, bool)
     parameters = data[cp.settings.PARAM_PROB]
     for variable in problem.variables():
@@ -78,6 +78,6 @@ def certify_cvxpy(problem: Any) -> Certificate:
             qp.lb[free],
             qp.ub[free],
         )
-        answer = solve(reduced, CvxoptQP()).point.alpha
+        answer = solve(reduced, CvxoptQP()).point.x
         u[free] = 0.0 if answer is None else answer
     return certify(qp, u)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from dualgap.problems import Certificate, Formulation, Point, certify
+from dualgap.problems import Certificate, Point, certify
 from dualgap.problems.forms import Claim
 from dualgap.problems.problem import Part
 from dualgap.solvers.base import NoSolver, Solver, Status
@@ -29,7 +30,7 @@ class Parts:
 
     def __init__(
         self,
-        problem: Formulation,
+        problem: Any,
         starts: Sequence[Point | None],
         callback: Callable[[Evaluation], object] | None,
     ) -> None:

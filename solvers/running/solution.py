@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from dualgap.problems import (
     Formulation,
     Geometry,
     Matrix,
-    Point,
+    Problem,
     Vector,
     certify,
     describe,
@@ -24,6 +24,7 @@ from dualgap.problems.answers.diagnosis import Diagnosis, diagnose
 from dualgap.problems.forms import Claim
 from dualgap.problems.html_table import format_number, html_table
 from dualgap.problems.problem.certificate import WRONG_GAP
+from dualgap.problems.quadratic.certificate import QPCertificate
 from dualgap.solvers.base import Solver, Status
 
 BACKWARD_ERROR = 1e-12  # relative rounding of a sum of a few thousand products
@@ -43,8 +44,8 @@ class Evaluation:
 
     time: float
     iteration: int
-    problem: Formulation
-    point: Point
+    problem: Problem
+    point: Any
     precomputed: Certificate | None = None
 
     @cached_property
@@ -61,7 +62,8 @@ class Solution:
 
     Attributes
     ----------
-    point : the answer as the solver returned it, unprojected.
+    problem : any `Problem`.
+    point : the answer as the solver returned it, unprojected: a `Point`, or a `QPPoint` of a convex QP.
     status : how the process ended. claimed : the solver's claim about its answer.
     time_solve, time_setup : seconds inside the algorithm; seconds preparing (imports, compilation).
     cpu_time : CPU seconds inside the algorithm, of all threads of this process and of children that were
@@ -79,9 +81,9 @@ class Solution:
     certificate, verdict : computed at first access, never on the solver's time.
     """
 
-    problem: Formulation
+    problem: Any
     solver: Solver
-    point: Point
+    point: Any
     status: Status
     claimed: Claim = "none"
     note: str = ""
@@ -108,29 +110,28 @@ class Solution:
 
     @property
     def alpha(self) -> Vector | None:
-        """The certified dual variables, shape (n,)."""
-        return self.certificate.point.alpha
+        """The certified dual variables, shape (n,); None for a convex QP."""
+        return getattr(self.certificate.point, "alpha", None)
 
     @property
     def x(self) -> Vector | None:
-        """The certified variables of a `ConvexQP`, shape (n,); the same as `alpha`."""
-        return self.alpha
+        """The certified variables of a `ConvexQP`, shape (n,); None for other problems."""
+        return getattr(self.certificate.point, "x", None)
 
     @property
     def w(self) -> Vector | None:
-        """The certified weights, shape (d,); None with a kernel."""
-        return self.certificate.point.w
+        """The certified weights, shape (d,); None with a kernel, and for a convex QP."""
+        return getattr(self.certificate.point, "w", None)
 
     @property
     def b(self) -> float | Vector | None:
         """The best intercept for these weights; the middle if a whole interval is optimal."""
-        return self.certificate.point.b
+        return getattr(self.certificate.point, "b", None)
 
     @property
     def objective(self) -> float:
         """The value in the formulation's sign and scale; of the nearby problem if that is solved."""
-        nearby_certificate = self.certificate.nearby if self._solves_nearby else None
-        c = nearby_certificate or self.certificate
+        c = self._solved_nearby or self.certificate
         return self.problem.objective(c.primal_objective, c.dual_objective)
 
     @property
@@ -142,27 +143,29 @@ class Solution:
         that are proven to be feasible.
         """
         c = self.certificate
-        if self._solves_nearby:
+        if self._solved_nearby:
             return "solved"
         verdicts = {_verdict(c, self.claimed, self.target_gap)}
         for part, solution in zip(c.parts, self.parts, strict=False):  # none without a point
             verdicts.add(_verdict(part, solution.claimed, self.target_gap))
-        if not self.problem.has_samples and self.claimed == "optimal":
+        if isinstance(c, QPCertificate) and self.claimed == "optimal":
             verdicts = {"inaccurate" if verdict == "wrong" else verdict for verdict in verdicts}
         return next(verdict for verdict in get_args(Verdict) if verdict in verdicts)
 
     @property
-    def _solves_nearby(self) -> bool:
-        """Whether the point is optimal for right-hand sides within the allowed backward error."""
-        c = self.certificate.nearby
-        if c is None or self.claimed in ("infeasible", "unbounded"):
-            return False
-        return c.relative_gap <= self.target_gap and c.backward_error <= self.backward_error
+    def _solved_nearby(self) -> QPCertificate | None:
+        """The bounds nearby if x is optimal for sides within the allowed backward error, else None."""
+        c = self.certificate
+        nearby = c.nearby if isinstance(c, QPCertificate) else None
+        if nearby is None or self.claimed in ("infeasible", "unbounded"):
+            return None
+        is_solved = nearby.relative_gap <= self.target_gap
+        return nearby if is_solved and nearby.backward_error <= self.backward_error else None
 
     @property
     def reason(self) -> str:
         """Solvers tried, missing bounds, faults and remedies, as one text; empty if all went well."""
-        if self.note and self.point.alpha is None and self.point.w is None:
+        if self.note and self.point.is_empty:
             return self.note
         reasons = [self.note, self._finding(), self.certificate.reason]
         gaps = [part.relative_gap for part in self.certificate.parts]
@@ -181,7 +184,7 @@ class Solution:
 
         For several binary problems, that of the first subproblem with one.
         """
-        if not self.problem.has_samples:
+        if not isinstance(self.problem, Formulation):
             return None
         parts, points = self.problem.parts, self.problem.split(self.point)
         claims: list[Claim] = [answer.claimed for answer in self.parts] or [self.claimed] * len(

@@ -3,7 +3,7 @@
 from itertools import cycle
 
 import pytest
-from tests.problems.convex_qps import drawn, optimum, problem_of, rational
+from tests.problems.quadratic.convex_qps import drawn, optimum, problem_of, rational
 
 from dualgap.solvers import solve
 from dualgap.solvers.external.qpsolvers_qp import QPSolversQP

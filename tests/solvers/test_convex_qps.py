@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dualgap.problems import ConvexQP, Point, certify
+from dualgap.problems import ConvexQP, QPPoint, certify
 from dualgap.solvers import Status, solve
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 from dualgap.solvers.cvxpy_qp import CvxpyQP
@@ -40,8 +40,7 @@ def test_each_back_end_is_certified_from_its_own_multipliers(solver):
     assert answer.verdict == "solved"
     assert answer.x is not None
     assert np.allclose(answer.x, [0.25, 0.75], atol=1e-4)
-    assert answer.w is not None
-    assert answer.w.shape == (2,)
+    assert answer.point.z.shape == answer.point.y.shape == (1,)
 
 
 def test_the_default_solver_takes_it():
@@ -131,7 +130,7 @@ def test_a_claim_that_it_is_unbounded_is_refuted_by_a_bound_below_alone():
     unbounded, bounded = ConvexQP(F.T @ F, [-1.0, 0.0, 0.0]), ConvexQP(np.eye(1), [1.0])
     told = solve(unbounded, QPSolversQP(backend="osqp", tol=1e-6))
     assert (told.claimed, told.verdict) == ("unbounded", "uncertified")
-    assert replace(told, problem=bounded, point=Point(np.array([-1.0]))).verdict == "wrong"
+    assert replace(told, problem=bounded, point=QPPoint(np.array([-1.0]))).verdict == "wrong"
 
 
 @pytest.mark.parametrize("backend", ["clarabel", "osqp", "scs"])
@@ -163,7 +162,7 @@ def test_an_infinite_side_is_a_row_without_a_constraint():
     answer = solve(problem)
     assert answer.verdict == "solved"
     assert np.allclose(answer.x, [0.5, 1.0], atol=1e-6)
-    assert answer.w.shape == (2,)
+    assert answer.certificate.point.z.shape == (2,)
     assert certify(problem, [0.5, 1.0]).relative_gap < 1e-6
     with pytest.raises(ValueError, match="h: entry 0 is -inf"):
         ConvexQP(q=[1.0], G=[[1.0]], h=[-np.inf])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.halves import quick
-from tests.problems.convex_qps import drawn, problem_of
+from tests.problems.quadratic.convex_qps import drawn, problem_of
 
 from dualgap.solvers import solve
 from dualgap.solvers.cvxopt_qp import CvxoptQP

@@ -22,11 +22,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dualgap.problems import FORMULATIONS, Problem
+from dualgap.problems import FORMULATIONS, Formulation, Problem
 from dualgap.problems.exchange.answers import read_answer, significant_digits
 from dualgap.problems.exchange.samples import WRITERS, refusal, write
 from dualgap.problems.forms import FormPoint
-from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import KERNELS, Precomputed
 from dualgap.problems.registry import unknown
 from dualgap.problems.validation import check_choice, check_positive
@@ -125,25 +124,23 @@ class Program(Solver):
         takes = "tol" in _placeholders(self.command)
         return super().aimed_at(target_gap, bounded) if takes else self
 
-    def refuses(self, problem: Formulation) -> str | None:
+    def refuses(self, problem: Problem) -> str | None:
         """Return why the problem is unsupported, or None."""
         if why := refusal(problem, self.samples):
             return why
-        values: dict[str, str | bool] = {
-            "formulation": problem.name,
-            "intercept": problem.intercept,
-        }
-        values["kernel"] = problem.kernel.name
+        values: dict[str, str | bool] = {"formulation": problem.name}
+        if isinstance(problem, Formulation):
+            values |= {"intercept": problem.intercept, "kernel": problem.kernel.name}
         for name, accepted in self.takes.items():
-            if values[name] not in accepted:
+            if values.get(name) not in accepted:
                 listed = ", ".join(map(str, accepted)) or "nothing"
-                return f"its entry takes {name} {listed} only, not {values[name]}"
+                return f"its entry takes {name} {listed} only, not {values.get(name)}"
         for name in _placeholders(self.command):
             if name not in _RESERVED and _value(problem, name) is None:
                 return f"its command has {{{name}}}, which has no single value for this problem"
         return None
 
-    def prepare(self, problem: Formulation) -> "Run":
+    def prepare(self, problem: Problem) -> "Run":
         """Write the samples, find the program and its version, and time it on two samples.
 
         Raises
@@ -197,7 +194,7 @@ class Run:
     startup_time : seconds for two samples. version : first line printed by its version command.
     """
 
-    def __init__(self, solver: Program, problem: Formulation) -> None:
+    def __init__(self, solver: Program, problem: Problem) -> None:
         self.solver, self.problem = solver, problem
         self.folder = Path(mkdtemp(prefix="dualgap_"))
         self._remove = weakref.finalize(self, remove, self.folder)
@@ -225,7 +222,7 @@ class Run:
             "threads": os.environ.get("OMP_NUM_THREADS", os.cpu_count()),
             "n": problem.n,
             "d": problem.d,
-            "intercept": int(problem.intercept),
+            "intercept": int(isinstance(problem, Formulation) and problem.intercept),
         }
 
         def fill(match: re.Match[str]) -> str:
@@ -283,15 +280,12 @@ class Run:
         reported = float(match[1]) if match and re.fullmatch(_NUMBER, match[1] or "") else nan
         counters = {"time_empty": self.startup_time, "time_own": reported}
         is_short = 4 < digits < 15  # 15 determine a double; numbers with 4 digits may be exact
-        return FormPoint(
-            point.alpha,
-            b=point.b if isinstance(point.b, float) else None,
-            claim="optimal"
-            if solver.claims and re.search(solver.claims, child.printed)
-            else "stopped",
+        is_claimed = solver.claims and re.search(solver.claims, child.printed)
+        return replace(
+            point.as_form_point,
+            claim="optimal" if is_claimed else "stopped",
             counters={name: value for name, value in counters.items() if isfinite(value)},
             note=f"its answer has only {digits} of the 17 digits of a double" if is_short else "",
-            w=point.w,
             version=self.version,
         )
 
@@ -305,18 +299,19 @@ def _parameters(classes: Mapping[str, type[Any]]) -> set[str]:
     return {field_.name for cls in classes.values() for field_ in fields(cls)} - _NON_NUMERIC_FIELDS
 
 
-def _value(problem: Formulation, name: str) -> float | int | None:
+def _value(problem: Problem, name: str) -> float | int | None:
     """Return a parameter of a problem or its kernel; None if missing or not the same for all samples."""
     kernel, _, parameter = name.rpartition(".")
-    values = np.asarray(getattr(problem.kernel if kernel else problem, parameter, None))
+    owner = getattr(problem, "kernel", None) if kernel else problem
+    values = np.asarray(getattr(owner, parameter, None))
     if values.dtype.kind not in "biuf" or values.size == 0 or np.ptp(values) > 0:
         return None
     return values.flat[0].item()
 
 
-def _first_samples(problem: Formulation) -> Formulation:
+def _first_samples(problem: Problem) -> Problem:
     """Return the problem on two samples, with different labels if possible; a QP in one variable."""
-    if not problem.has_samples:
+    if not isinstance(problem, Formulation):
         return problem.from_data(*problem.example_data({}))
     rows = np.array([int(np.argmin(problem.y)), int(np.argmax(problem.y))])
     X = problem.X[rows]

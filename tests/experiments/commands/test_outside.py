@@ -13,7 +13,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from dualgap.experiments import load_results
 from dualgap.experiments.cli import main
-from dualgap.problems.datasets.quadratic_programs import read_qp
+from dualgap.problems.quadratic.readers import read_qp
 
 SMALL = """name: small
 problems:

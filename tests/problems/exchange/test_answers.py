@@ -45,7 +45,7 @@ def test_an_index_places_what_it_numbers_in_archives_too(tmp_path):
     assert read(tmp_path, "index,w\n2,0.5\n1,1.5\n").w == pytest.approx([1.5, 0.5])
     assert read(tmp_path, "index,coefs\n4,-0.4\n1,0.1\n").alpha == pytest.approx([0.1, 0, 0, 0.4])
     found = read(tmp_path, "index,x\n3,0.3\n1,0.1\n2,0.2\n", problem=QP)
-    assert found.alpha == pytest.approx([0.1, 0.2, 0.3])
+    assert found.x == pytest.approx([0.1, 0.2, 0.3])
 
 
 @pytest.mark.parametrize(

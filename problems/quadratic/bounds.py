@@ -27,16 +27,16 @@ from numpy.typing import NDArray
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import products
-from dualgap.problems.certificates.quadratic.arrays import QPArrays
-from dualgap.problems.certificates.quadratic.eigenvalues import curvature, is_dense, sparse_lu
-from dualgap.problems.certificates.quadratic.enclosures import (
+from dualgap.problems.dataset import Vector
+from dualgap.problems.quadratic.arrays import QPArrays
+from dualgap.problems.quadratic.eigenvalues import curvature, is_dense, sparse_lu
+from dualgap.problems.quadratic.enclosures import (
     Constraints,
     Interior,
     least_squares,
     linear_program,
 )
-from dualgap.problems.certificates.quadratic.exact_rows import residuals
-from dualgap.problems.dataset import Vector
+from dualgap.problems.quadratic.exact_rows import residuals
 
 _ACTIVE_RTOL = 1e-7  # a smaller distance to a limit, relative to the terms, counts as 0
 ACCURATE_GAP = 1e-9  # relative gap below which no better point or multipliers are sought

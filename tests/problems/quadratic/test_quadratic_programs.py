@@ -10,8 +10,8 @@ import scipy
 
 from dualgap.problems import ConvexQP, datasets
 from dualgap.problems.datasets import quadratic_programs
-from dualgap.problems.datasets.quadratic_programs import read_qp
 from dualgap.problems.exchange.samples import WRITERS, write
+from dualgap.problems.quadratic.readers import read_qp
 
 QPS = """NAME          SMALL
 ROWS

@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.binary_scaling import exponent_to_one
 from dualgap.problems.arithmetic.rounding import gamma, products, terms
-from dualgap.problems.certificates.quadratic.eigenvalues import (
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.quadratic.eigenvalues import (
     factor_ldl,
     smallest_eigenvalue,
     sparse_lu,
 )
-from dualgap.problems.certificates.quadratic.exact_rows import exact_row, exact_signs, residuals
-from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.quadratic.exact_rows import exact_row, exact_signs, residuals
 
 _PIVOTS_ATOL = (1e-9, 1e-13)  # pivots of rows of length 1 below which they count as dependent
 _MAX_DENOMINATOR = 10_000  # of a factor between dependent rows

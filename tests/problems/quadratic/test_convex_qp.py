@@ -10,24 +10,26 @@ import numpy as np
 import pytest
 import scipy
 from tests.halves import quick
-from tests.problems.convex_qps import drawn, optimum, problem_of, rational
+from tests.problems.quadratic.convex_qps import drawn, optimum, problem_of, rational
 
-from dualgap.problems import ConvexQP, Point, certify
-from dualgap.problems.certificates.quadratic.eigenvalues import curvature
-from dualgap.problems.certificates.quadratic.enclosures import Constraints
-from dualgap.problems.certificates.quadratic.exact_rows import exact_signs, residuals
+from dualgap.problems import ConvexQP, QPPoint, certify
+from dualgap.problems.quadratic.eigenvalues import curvature
+from dualgap.problems.quadratic.enclosures import Constraints
+from dualgap.problems.quadratic.exact_rows import exact_signs, residuals
 from dualgap.solvers import CvxoptQP, solve
 
 ROWS, ONES = np.random.default_rng(0).standard_normal((5, 3)), [[1.0, 1.0]]
 
 
-def answers(found, n, m, rng):
+def answers(found, problem, rng):
     """Yield points near the optimum and far from it, with and without multipliers."""
+    n, m = problem.n, problem.h.size
     x = np.zeros(n) if not isinstance(found, tuple) else np.array(found[1])
-    yield Point(x + 1e-9 * rng.standard_normal(n) * np.maximum(1.0, np.abs(x)))
-    yield Point(x, rng.standard_normal(m))
+    yield QPPoint(x + 1e-9 * rng.standard_normal(n) * np.maximum(1.0, np.abs(x)))
+    multipliers = rng.standard_normal(problem.d)
+    yield QPPoint(x, multipliers[:m], multipliers[m:])
     for noise in (1.0, 1e-4, 0.0):
-        yield Point(x + noise * rng.standard_normal(n) * np.maximum(1.0, np.abs(x)))
+        yield QPPoint(x + noise * rng.standard_normal(n) * np.maximum(1.0, np.abs(x)))
 
 
 def faults_of(seed, points=5, draw=drawn):
@@ -37,7 +39,7 @@ def faults_of(seed, points=5, draw=drawn):
     if (arrays["lb"] > arrays["ub"]).any():
         return wrong, told
     problem = problem_of(arrays)
-    drawn_points = answers(found, problem.n, problem.d, np.random.default_rng(seed))
+    drawn_points = answers(found, problem, np.random.default_rng(seed))
     for point in islice(drawn_points, points):
         c = certify(problem, point)
         exists = isinstance(found, tuple)
@@ -419,6 +421,6 @@ def test_rows_that_are_bounds_are_certified_as_bounds_and_have_their_multipliers
     x = solve(problem).x
     c = certify(problem, x)
     assert c.relative_gap < 1e-6
-    z, y = c.point.w[: h.size], c.point.w[h.size :]
+    z, y = c.point.z, c.point.y
     assert (z >= 0).all()
     assert np.abs(problem.P @ x + q + G.T @ z + y).max() < 1e-5

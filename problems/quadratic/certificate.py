@@ -3,33 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from dualgap.problems.certificates.quadratic.arrays import Normalised
-from dualgap.problems.certificates.quadratic.convex_qp import (
+from dualgap.problems.dataset import Vector
+from dualgap.problems.problem.certificate import Bounds, Certificate, make_certificate
+from dualgap.problems.quadratic.arrays import Normalised
+from dualgap.problems.quadratic.bounds import (
     ACCURATE_GAP,
     ConvexProgram,
     PerturbedSides,
 )
-from dualgap.problems.certificates.quadratic.eigenvalues import NotConvex
-from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import Point
-from dualgap.problems.problem.certificate import Bounds, Certificate, make_certificate
+from dualgap.problems.quadratic.eigenvalues import NotConvex
+from dualgap.problems.quadratic.point import QPPoint
 
 Multipliers = tuple[Vector, Vector]  # y of Ax = b (k,), z ≥ 0 of Gx ≤ h (m,)
 
-_INFEASIBLE = Certificate(
+
+@dataclass(frozen=True, eq=False)
+class QPCertificate(Certificate):
+    """The certificate of an answer to a convex QP; its bounds are always proven.
+
+    Attributes
+    ----------
+    nearby : if no feasible point is proven to exist near x: the bounds of the problem whose right-hand
+        sides are perturbed so that x is feasible.
+    backward_error : the largest such perturbation, relative to the terms of its row.
+    """
+
+    point: QPPoint = QPPoint()  # noqa: RUF009 - frozen
+    nearby: QPCertificate | None = None
+    backward_error: float = 0.0
+
+    @property
+    def as_nearby(self) -> str:
+        """A sentence with the bounds of the perturbed problem."""
+        return (
+            f"within a backward error of {self.backward_error:.2g} the bounds are "
+            f"{self.dual_objective:.10g} ≤ optimum ≤ {self.primal_objective:.10g}"
+        )
+
+    def __repr__(self) -> str:
+        """Return one line with the bounds; that of no optimum also has those nearby."""
+        text = super().__repr__()
+        return f"{text[:-1]}; {self.nearby.as_nearby})" if self.infeasible and self.nearby else text
+
+
+_INFEASIBLE = QPCertificate(
     primal_objective=inf,
     dual_objective=inf,
     bound_source="proven: Farkas multipliers",
     infeasible=True,
     reason="it is proven that no point is feasible",
 )
-_UNBOUNDED = Certificate(
+_UNBOUNDED = QPCertificate(
     primal_objective=-inf,
     dual_objective=-inf,
     bound_source="proven: a direction of descent",
@@ -38,17 +68,17 @@ _UNBOUNDED = Certificate(
 )
 
 
-def without_point(program: ConvexProgram, reason: str) -> Certificate:
+def without_point(program: ConvexProgram, reason: str) -> QPCertificate:
     """Return the certificate without an answer: it may still prove that there is no optimum."""
     program = program.normalised.program
     if program.is_infeasible:
         return _INFEASIBLE
     start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
     unbounded = program.is_unbounded and program.upper(start, np.zeros(program.b.size)) is not None
-    return _UNBOUNDED if unbounded else Certificate(reason=reason)
+    return _UNBOUNDED if unbounded else QPCertificate(reason=reason)
 
 
-def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None) -> Certificate:
+def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None) -> QPCertificate:
     """Return the certificate of an answer `x` (n,), with its multipliers if they are given.
 
     If these give a wide gap, multipliers derived from x are tried too; the best bounds count.
@@ -60,18 +90,21 @@ def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None
         multipliers = y, np.where(np.diff(bounded.G.indptr), z, 0.0)
     violation = _violation(program, x)
     c = _bounds(bounded, normalised.x(x), multipliers, violation)
-    if c.point.w is not None and bounded is not normalised.program:
+    if c.point.z is not None and bounded is not normalised.program:
         c = replace(c, point=_with_row_multipliers(normalised.program, bounded, c.point))
     c = _in_original_units(c, normalised, x)
     reasons = [c.reason] if c.nearby is None else [c.reason, c.nearby.as_nearby]
     return replace(c, primal_residual=violation, reason="; ".join(reasons))
 
 
-def _with_row_multipliers(program: ConvexProgram, bounded: ConvexProgram, point: Point) -> Point:
+def _with_row_multipliers(
+    program: ConvexProgram, bounded: ConvexProgram, point: QPPoint
+) -> QPPoint:
     """Return the point with z of the rows that became bounds, taken from the remaining gradient."""
-    assert point.alpha is not None
-    assert point.w is not None
-    x, z, y = point.alpha, point.w[: program.h.size].copy(), point.w[program.h.size :]
+    x, z, y = point.x, point.z, point.y
+    assert x is not None
+    assert z is not None
+    z = z.copy()
     r = program.P @ x + program.q + program.A.T @ y + bounded.G.T @ z
     for row in np.flatnonzero(np.diff(program.G.indptr) > np.diff(bounded.G.indptr)).tolist():
         column, value = (
@@ -80,28 +113,27 @@ def _with_row_multipliers(program: ConvexProgram, bounded: ConvexProgram, point:
         tight = (bounded.ub if value > 0 else bounded.lb)[column] * value == program.h[row]
         z[row] = max(-r[column] / value, 0.0) if tight else 0.0
         r[column] += value * z[row]
-    return replace(point, w=np.concatenate([z, y]))
+    return replace(point, z=z)
 
 
-def _in_original_units(c: Certificate, scaled: Normalised[ConvexProgram], x: Vector) -> Certificate:
+def _in_original_units(
+    c: QPCertificate, scaled: Normalised[ConvexProgram], x: Vector
+) -> QPCertificate:
     """Return a certificate of a normalised program in the units of the original and its `x` (n,)."""
     lower = scaled.original_value(c.dual_objective, -inf)
     upper = scaled.original_value(c.primal_objective, inf)
-    assert c.point.alpha is not None
-    alpha = scaled.original_x(c.point.alpha)
-    point = replace(c.point, alpha=alpha)
-    moved = nan if np.isnan(c.projection_distance) else float(np.linalg.norm(alpha - x))
-    if point.w is not None:
-        z, y = np.split(point.w, [scaled.G_exponents.size])
+    assert c.point.x is not None
+    certified_x, z, y = scaled.original_x(c.point.x), c.point.z, c.point.y
+    moved = nan if np.isnan(c.projection_distance) else float(np.linalg.norm(certified_x - x))
+    if y is not None and z is not None:
         y, z = scaled.original_multipliers(y, z)
-        point = replace(point, w=np.concatenate([z, y]))
     return replace(
         c,
         primal_objective=upper,
         dual_objective=lower if lower > -inf or c.infeasible else nan,
         gap=Bounds(lower, upper).gap,
         unit=abs(scaled.original_value(c.unit, inf)),
-        point=point,
+        point=QPPoint(certified_x, z, y),
         projection_distance=moved,
         nearby=c.nearby and _in_original_units(c.nearby, scaled, x),
     )
@@ -109,12 +141,12 @@ def _in_original_units(c: Certificate, scaled: Normalised[ConvexProgram], x: Vec
 
 def _bounds(
     program: ConvexProgram, x: Vector, multipliers: Multipliers | None, violation: float
-) -> Certificate:
+) -> QPCertificate:
     """Return the certificate of `x` for a normalised program; `violation` is quoted in its reason."""
     try:
         _ = program.curvature
     except NotConvex as indefinite:
-        return Certificate(point=Point(x), reason=str(indefinite))
+        return QPCertificate(point=QPPoint(x), reason=str(indefinite))
     feasible = program.upper(x, np.zeros(program.b.size) if multipliers is None else multipliers[0])
     point = program.nearest(x) if feasible is None else feasible[1]
     gap_scale, at_nearest = _gap_scale(program, point), float(program.value(point).high)
@@ -122,9 +154,9 @@ def _bounds(
     best = _best_lower(program, point, multipliers, value, gap_scale)
     nearby = None if feasible else _nearby(program, point, at_nearest, best, gap_scale)
     if feasible is None and program.is_infeasible:
-        return replace(_INFEASIBLE, point=Point(x), nearby=nearby)
+        return replace(_INFEASIBLE, point=QPPoint(x), nearby=nearby)
     if best.bound == -inf and feasible is not None and program.is_unbounded:
-        return replace(_UNBOUNDED, point=Point(point))
+        return replace(_UNBOUNDED, point=QPPoint(point))
     lower, upper = best.bound if best.bound > -inf else nan, feasible[0] if feasible else nan
     reasons = [
         f"no feasible point is proven to exist near x, which violates constraints by {violation:.2g}"
@@ -135,12 +167,12 @@ def _bounds(
         if np.isnan(lower) and program.curvature.min() < 0
         else "",
     ]
-    return make_certificate(
+    return _certificate(
         Bounds(lower, upper, 0.0, proven=True),
         gap_scale,
         projection_distance=float(np.linalg.norm(point - x)),
         bound_source=f"proven: {best.source}",
-        point=Point(point, np.concatenate([best.z, best.y])),
+        point=QPPoint(point, best.z, best.y),
         reason="; ".join(filter(None, reasons)),
         nearby=nearby,
     )
@@ -148,7 +180,7 @@ def _bounds(
 
 def _nearby(
     program: ConvexProgram, x: Vector, value: float, best: _LowerBound, gap_scale: float
-) -> Certificate | None:
+) -> QPCertificate | None:
     """Return bounds for the sides perturbed so that `x` (n,) is feasible; None if there are none.
 
     `value` is an upper bound on f(x).
@@ -157,13 +189,18 @@ def _nearby(
     below = _best_lower(program, x, (best.y, best.z), value, gap_scale, sides)
     if not np.isfinite([sides.backward_error, below.bound, value]).all():
         return None
-    return make_certificate(
+    return _certificate(
         Bounds(below.bound, value, 0.0, proven=True),
         gap_scale,
         backward_error=sides.backward_error,
         bound_source=f"proven: {best.source}",
-        point=Point(x, np.concatenate([below.z, below.y])),
+        point=QPPoint(x, below.z, below.y),
     )
+
+
+def _certificate(bounds: Bounds, gap_scale: float, **changes: Any) -> QPCertificate:
+    """Return a certificate with these bounds and the gaps that follow from them."""
+    return cast("QPCertificate", make_certificate(bounds, gap_scale, QPCertificate(), **changes))
 
 
 def _best_lower(

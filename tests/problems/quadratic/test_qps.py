@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualgap.problems import ConvexQP
-from dualgap.problems.datasets.quadratic_programs import read_qp
-from dualgap.problems.exchange.qps import read_qps
 from dualgap.problems.exchange.samples import write
+from dualgap.problems.quadratic.qps import read_qps
+from dualgap.problems.quadratic.readers import read_qp
 
 TEXT = """NAME T
 ROWS

@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
 
-from dualgap.problems.certificates.quadratic.convex_qp import ConvexProgram
-from dualgap.problems.certificates.quadratic.qp_certificate import qp_bounds, without_point
-from dualgap.problems.dataset import Vector, as_canonical_csr, content_hash
-from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.dual_problem.reductions import as_posed
+from dualgap.problems.dataset import Vector, as_canonical_csr
 from dualgap.problems.forms import QP, FormPoint, Point, Reduction
-from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.losses import Piece
 from dualgap.problems.problem import Problem, Reducer
-from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.quadratic.bounds import ConvexProgram
+from dualgap.problems.quadratic.certificate import QPCertificate, qp_bounds, without_point
+from dualgap.problems.quadratic.point import QPPoint
 from dualgap.problems.validation import short_repr
 
 
-def to_qp(problem: Any, _start: Point | None, _gram: Any) -> Reduction[QP]:
+def as_posed(problem: ConvexQP, _start: Any, _gram: Any) -> Reduction[ConvexQP]:
+    """Return a convex QP itself, for programs that read it from a file."""
+    return Reduction(problem, lambda point: QPPoint(point.x, point.inequality, point.equality))
+
+
+def to_qp(problem: ConvexQP, _start: Any, _gram: Any) -> Reduction[QP]:
     """Return a convex QP in normalised units; points are mapped back exactly."""
     scaled = problem.program.normalised
     program = scaled.program
 
-    def recover(point: FormPoint) -> Point:
-        x, y, z = point.x, point.equality, point.inequality
-        x = None if x is None else scaled.original_x(x)
-        complete = (y is not None or not program.b.size) and (z is not None or not program.h.size)
-        if x is None or not complete:
-            return Point(x)
-        y, z = scaled.original_multipliers(
-            np.zeros(0) if y is None else y, np.zeros(0) if z is None else z
+    def recover(point: FormPoint) -> QPPoint:
+        if point.x is None:
+            return QPPoint()
+        x, (z, y) = (
+            scaled.original_x(point.x),
+            problem.multipliers(point.inequality, point.equality),
         )
-        return Point(x, np.concatenate([z, y]))
+        if z is None or y is None:
+            return QPPoint(x)
+        y, z = scaled.original_multipliers(y, z)
+        return QPPoint(x, z, y)
 
     def as_csc(matrix: Any) -> Any:
         return scipy.sparse.csc_array(matrix) if matrix.shape[0] else None
@@ -56,12 +58,11 @@ def to_qp(problem: Any, _start: Point | None, _gram: Any) -> Reduction[QP]:
 
 
 @dataclass(frozen=True, eq=False)
-class ConvexQP(Formulation):
+class ConvexQP(Problem):
     """min ½xᵀPx + qᵀx  s.t.  Gx ≤ h, Ax = b_eq, lb ≤ x ≤ ub, with P ⪰ 0.
 
-    Each argument may be None, and matrices may be dense or sparse. An answer's `alpha` is x (n,), its
-    `w` the multipliers z ≥ 0 of Gx ≤ h, followed by y of Ax = b_eq; `certify` also accepts x alone, or
-    an object with an attribute x and optional attributes y and z.
+    Each argument may be None, and matrices may be dense or sparse. An answer is a `QPPoint`; `certify`
+    also accepts x alone, or an object with an attribute x and optional attributes y and z.
 
     Attributes
     ----------
@@ -86,16 +87,11 @@ class ConvexQP(Formulation):
     lb: Any = None
     ub: Any = None
 
-    view: ClassVar[View] = "primal"
-    forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed, QP: to_qp}
-    has_samples: ClassVar[bool] = False
-    data_fields: ClassVar[tuple[str, ...]] = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
-    in_blocks: ClassVar[bool] = False  # type: ignore[misc]
-    may_be_infeasible: ClassVar[bool] = True
-    is_linear: ClassVar[bool] = True  # type: ignore[misc]
-    pieces: ClassVar[list[Piece] | None] = None  # type: ignore[misc]
-    has_margin: ClassVar[bool] = False  # type: ignore[misc]
     source: ClassVar[str] = "Jansson 2004"
+    forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed, QP: to_qp}
+    data_fields: ClassVar[tuple[str, ...]] = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
+    may_be_infeasible: ClassVar[bool] = True
+    task: ClassVar[None] = None  # type: ignore[misc]
 
     @classmethod
     def from_data(cls, X: Any, *_: Any) -> Self:  # type: ignore[override]
@@ -121,25 +117,29 @@ class ConvexQP(Formulation):
                 "q: give at least one of q, P, G and A to define the number of variables"
             )
         n = next(iter(sizes.values()))
-        self._set("q", _vector(self.q, "q", n, 0.0))
-        self._set("P", _matrix(self.P, "P", n, rows=n))
+        object.__setattr__(self, "q", _vector(self.q, "q", n, 0.0))
+        object.__setattr__(self, "P", _matrix(self.P, "P", n, rows=n))
         if abs(self.P - self.P.T).nnz:
             raise ValueError("P: must be symmetric; (P + P.T) / 2 has the same objective")
         for matrix, side in (("G", "h"), ("A", "b_eq")):
             rows, values = getattr(self, matrix), getattr(self, side)
             if (rows is None) != (values is None):
                 raise ValueError(f"{matrix}, {side}: give both or neither")
-            self._set(matrix, _matrix(rows, matrix, n))
+            object.__setattr__(self, matrix, _matrix(rows, matrix, n))
             default = np.inf if side == "h" else 0.0
             size = getattr(self, matrix).shape[0]
-            self._set(side, _vector(values, side, size, default, infinite=side == "h"))
+            object.__setattr__(
+                self, side, _vector(values, side, size, default, infinite=side == "h")
+            )
         if np.isinf(self.h).any():
             finite = np.isfinite(self.h)
             rows = scipy.sparse.diags_array(finite.astype(np.float64)) @ self.G
-            self._set("G", _matrix(rows, "G", n))
-            self._set("h", np.where(finite, self.h, 1.0))
+            object.__setattr__(self, "G", _matrix(rows, "G", n))
+            object.__setattr__(self, "h", np.where(finite, self.h, 1.0))
         for name, default in (("lb", -np.inf), ("ub", np.inf)):
-            self._set(name, _vector(getattr(self, name), name, n, default, infinite=True))
+            object.__setattr__(
+                self, name, _vector(getattr(self, name), name, n, default, infinite=True)
+            )
         if (self.lb > self.ub).any():
             j = int(np.argmax(self.lb - self.ub))
             raise ValueError(
@@ -156,35 +156,12 @@ class ConvexQP(Formulation):
         """Number of constraints with multipliers, without the bounds on x."""
         return self.h.size + self.b_eq.size
 
-    @property
-    def weights_shape(self) -> tuple[int, ...]:
-        """The shape of z and y in one vector."""
-        return (self.d,)
-
     @cached_property
     def program(self) -> ConvexProgram:
         """The arrays of this problem, with derived quantities."""
         return ConvexProgram(self.P, self.q, self.G, self.h, self.A, self.b_eq, self.lb, self.ub)
 
-    @cached_property
-    def hash(self) -> str:
-        """Identity of this problem: its arrays."""
-        parts = (getattr(self.program, field.name) for field in fields(self.program))
-        return content_hash(type(self).__name__, *parts)[:16]
-
-    @property
-    def family_hash(self) -> str:  # type: ignore[override]
-        """The same as `hash`, as there is only one view."""
-        return self.hash
-
-    def objective(self, primal: float, dual: float) -> float:
-        """Return the value of the objective."""
-        return primal
-
-    def gram(self, memory: int = 0) -> None:  # type: ignore[override]
-        """Return None: there are no samples."""
-
-    def point(self, answer: Any) -> Point:
+    def point(self, answer: Any) -> QPPoint:
         """Return the point to certify, from x (n,) or an object with x, and optionally z and y.
 
         Raises
@@ -195,46 +172,43 @@ class ConvexQP(Formulation):
             If a shape is wrong.
         """
         answer = getattr(answer, "point", answer)
-        if isinstance(answer, Point):
-            x, multipliers = answer.alpha, answer.w
-        else:
-            is_array = isinstance(answer, (np.ndarray, list, tuple))
-            candidate: Any = answer if is_array else getattr(answer, "x", None)
-            if candidate is None and not hasattr(answer, "x"):
-                raise TypeError(
-                    f"solution_or_point: must be an array x of {self.n} numbers, a Solution, or an "
-                    f"object with x, got {short_repr(answer)}"
-                )
-            x, multipliers = candidate, self._multipliers(answer)
-        point = Point(x, multipliers)
-        for name, value, size in (("x", point.alpha, self.n), ("z and y", point.w, self.d)):
+        if isinstance(answer, (np.ndarray, list, tuple)):
+            answer = QPPoint(x=answer)  # type: ignore[arg-type]
+        elif isinstance(answer, Point) and answer.is_empty:  # of a solver that gave none
+            answer = QPPoint()
+        if not hasattr(answer, "x"):
+            raise TypeError(
+                f"solution_or_point: must be an array x of {self.n} numbers, a Solution, or an "
+                f"object with x, got {short_repr(answer)}"
+            )
+        point = QPPoint(*(getattr(answer, name, None) for name in "xzy"))
+        for name, size in (("x", self.n), ("z", self.h.size), ("y", self.b_eq.size)):
+            value = getattr(point, name)
             if value is not None and value.shape != (size,):
                 raise ValueError(f"{name}: must have shape ({size},), got {value.shape}")
         return point
 
-    def _multipliers(self, answer: Any) -> Vector | None:
-        """Return z and y of an answer in one vector; None if either is missing."""
-        parts = list[Vector]()
-        for name, size in (("z", self.h.size), ("y", self.b_eq.size)):
-            value = getattr(answer, name, None)
-            if value is None and size:
-                return None
-            parts.append(np.zeros(0) if value is None else np.asarray(value, np.float64).ravel())
-        return np.concatenate(parts)
+    def multipliers(
+        self, z: Vector | None, y: Vector | None
+    ) -> tuple[Vector | None, Vector | None]:
+        """Return z and y, of which those without rows need not be known."""
+        none = np.zeros(0)
+        return z if self.h.size else none, y if self.b_eq.size else none
 
     @np.errstate(over="ignore", invalid="ignore")
-    def certify(self, point: Point, rigorous: bool, target_gap: float) -> Certificate:
-        """Return proven bounds on the optimum from x, and multipliers if given."""
-        if point.alpha is None:
-            return self.without_point("the solver gave no point")
-        if not all(np.isfinite(v).all() for v in (point.alpha, point.w) if v is not None):
-            return self.without_point("the point has NaN or infinite entries")
-        multipliers = None if point.w is None else (point.w[self.h.size :], point.w[: self.h.size])
-        return qp_bounds(self.program, point.alpha, multipliers)
+    def certify(self, point: QPPoint, rigorous: bool, target_gap: float) -> QPCertificate:
+        """Return proven bounds on the optimum from x, and from z and y if both are known."""
+        z, y = self.multipliers(point.z, point.y)
+        multipliers = None if y is None or z is None else (y, z)
+        if point.x is None:
+            return without_point(self.program, "the solver gave no point")
+        if not all(np.isfinite(values).all() for values in (point.x, *(multipliers or ()))):
+            return without_point(self.program, "the point has NaN or infinite entries")
+        return qp_bounds(self.program, point.x, multipliers)
 
-    def without_point(self, reason: str) -> Certificate:
-        """Return the certificate of an answer without a usable point, perhaps proving infeasibility."""
-        return without_point(self.program, reason)
+    def objective(self, primal: float, dual: float) -> float:
+        """Return the value of the objective."""
+        return primal
 
 
 def _vector(values: Any, name: str, size: int, default: float, infinite: bool = False) -> Vector:

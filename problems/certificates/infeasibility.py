@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
-from dualgap.problems.quadratic.enclosures import LP_TIME_LIMIT_S
+from dualgap.problems.quadratic.constraints import LP_TIME_LIMIT_S
 
 Exact = NDArray[np.object_]
 _MAX_MONOMIALS = 600  # solving this many equations exactly takes a few seconds

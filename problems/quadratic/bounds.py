@@ -7,7 +7,7 @@ Upper bound: f at an exactly feasible x* near x. With any y, and x* within ε of
 Lower bound: for any x̄, y and z ≥ 0, with r = Px̄ + q + Aᵀy + Gᵀz and any ξ in the box,
     f ≥ f(ξ) − ½(x̄ − ξ)ᵀP(x̄ − ξ) + yᵀ(Aξ − b) − zᵀ(h − Gξ) − Σ max(r, 0)(ξ − lb) + max(−r, 0)(ub − ξ),
 where r must have exactly the right sign for a variable without one bound, and be 0 for a free one:
-(x̄, y, z) is moved to satisfy this, as x is moved to satisfy Ax = b (see `enclosures`).
+(x̄, y, z) is moved to satisfy this, as x is moved to satisfy Ax = b (see `constraints`).
 Infeasible: the lower bound of min 0 is positive, for y and z of the least violation (Farkas).
 Unbounded: a direction d with Pd = 0, Ad = 0, Gd ≤ 0, no finite bound in its way, and qᵀd < 0.
 
@@ -29,13 +29,9 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import products
 from dualgap.problems.dataset import Vector
 from dualgap.problems.quadratic.arrays import QPArrays
+from dualgap.problems.quadratic.constraints import Constraints, Interior, linear_program
 from dualgap.problems.quadratic.eigenvalues import curvature, is_dense, sparse_lu
-from dualgap.problems.quadratic.enclosures import (
-    Constraints,
-    Interior,
-    least_squares,
-    linear_program,
-)
+from dualgap.problems.quadratic.enclosures import least_squares
 from dualgap.problems.quadratic.exact_rows import residuals
 
 _ACTIVE_RTOL = 1e-7  # a smaller distance to a limit, relative to the terms, counts as 0
@@ -73,7 +69,7 @@ class ConvexProgram(QPArrays):
             np.concatenate([self.q[flat & lower & ~upper], -self.q[flat & upper & ~lower]]),
             low,
             np.full(low.size, inf),
-            first=self.q.size,  # moving x̄ alone needs no matrix denser than P
+            n_moved_first=self.q.size,  # moving x̄ alone needs no matrix denser than P
         )
 
     def _gradient_rows(self, selected: NDArray[np.bool_]) -> Any:
@@ -270,7 +266,7 @@ class ConvexProgram(QPArrays):
         """Return the multipliers y and z of the linear program min ∇f(x)ᵀu near x."""
         reach = np.maximum(1.0, np.abs(x))
         neighbourhood = replace(
-            self.constraints, low=np.maximum(self.lb, x - reach), up=np.minimum(self.ub, x + reach)
+            self.constraints, lb=np.maximum(self.lb, x - reach), ub=np.minimum(self.ub, x + reach)
         )
         solution = linear_program(self.P @ x + self.q, neighbourhood)
         return None if solution is None else _multipliers_of(solution, self)
@@ -291,13 +287,13 @@ class ConvexProgram(QPArrays):
         """Return the multipliers of min Σ|violation| within the bounds; None if that is 0."""
         n, me, mi = self.q.size, self.b.size, self.h.size
         eye, csr = scipy.sparse.eye_array, scipy.sparse.csr_array
-        E = scipy.sparse.hstack([self.A, eye(me), -eye(me), csr((me, mi))])
-        I = scipy.sparse.hstack([self.G, csr((mi, 2 * me)), -eye(mi)])  # noqa: E741
+        A = scipy.sparse.hstack([self.A, eye(me), -eye(me), csr((me, mi))])
+        G = scipy.sparse.hstack([self.G, csr((mi, 2 * me)), -eye(mi)])
         slack = 2 * me + mi
         elastic = Constraints(
-            csr(E),
+            csr(A),
             self.b,
-            csr(I),
+            csr(G),
             self.h,
             np.concatenate([self.lb, np.zeros(slack)]),
             np.concatenate([self.ub, np.full(slack, inf)]),
@@ -308,19 +304,15 @@ class ConvexProgram(QPArrays):
     @cached_property
     def is_unbounded(self) -> bool:
         """Whether it is proven that f is unbounded below along a direction from any feasible point."""
-        n = self.q.size
-        zeros = np.zeros(n)
-        low, up = (
-            np.where(np.isfinite(self.lb), 0.0, -1.0),
-            np.where(np.isfinite(self.ub), 0.0, 1.0),
-        )
-        E = scipy.sparse.csr_array(scipy.sparse.vstack([self.P, self.A]))
-        cone = Constraints(E, np.zeros(E.shape[0]), self.G, np.zeros(self.h.size), low, up)
+        lb = np.where(np.isfinite(self.lb), 0.0, -1.0)
+        ub = np.where(np.isfinite(self.ub), 0.0, 1.0)
+        A = scipy.sparse.csr_array(scipy.sparse.vstack([self.P, self.A]))
+        cone = Constraints(A, np.zeros(A.shape[0]), self.G, np.zeros(self.h.size), lb, ub)
         solution = linear_program(self.q, cone)
         if solution is None or not solution.fun < 0:
             return False
         # without the limits ±1, which only normalise the direction
-        cone = replace(cone, low=np.where(low, -inf, zeros), up=np.where(up, inf, zeros))
+        cone = replace(cone, lb=np.where(lb, -inf, 0.0), ub=np.where(ub, inf, 0.0))
         ball = cone.enclosure(solution.x, cone.interior)
         return ball is not None and float((ball * self.q).sum().high) < 0
 

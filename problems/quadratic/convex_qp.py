@@ -106,45 +106,24 @@ class ConvexQP(Problem):
         return cls(P=np.eye(1), q=np.zeros(1)), None
 
     def __post_init__(self) -> None:
-        arguments = {name: getattr(self, name) for name in ("q", "P", "G", "A", "lb", "ub")}
-        sizes = {
-            name: np.shape(value)[-1]
-            for name, value in arguments.items()
-            if value is not None and np.ndim(value) + 2 * scipy.sparse.issparse(value) > 0
-        }
-        if not sizes:
-            raise ValueError(
-                "q: give at least one of q, P, G and A to define the number of variables"
-            )
-        n = next(iter(sizes.values()))
-        object.__setattr__(self, "q", _vector(self.q, "q", n, 0.0))
-        object.__setattr__(self, "P", _matrix(self.P, "P", n, rows=n))
-        if abs(self.P - self.P.T).nnz:
+        n = _number_of_variables(self)
+        q, P = _vector(self.q, "q", n, 0.0), _matrix(self.P, "P", n, rows=n)
+        if abs(P - P.T).nnz:
             raise ValueError("P: must be symmetric; (P + P.T) / 2 has the same objective")
-        for matrix, side in (("G", "h"), ("A", "b_eq")):
-            rows, values = getattr(self, matrix), getattr(self, side)
-            if (rows is None) != (values is None):
-                raise ValueError(f"{matrix}, {side}: give both or neither")
-            object.__setattr__(self, matrix, _matrix(rows, matrix, n))
-            default = np.inf if side == "h" else 0.0
-            size = getattr(self, matrix).shape[0]
-            object.__setattr__(
-                self, side, _vector(values, side, size, default, infinite=side == "h")
-            )
-        if np.isinf(self.h).any():
-            finite = np.isfinite(self.h)
-            rows = scipy.sparse.diags_array(finite.astype(np.float64)) @ self.G
-            object.__setattr__(self, "G", _matrix(rows, "G", n))
-            object.__setattr__(self, "h", np.where(finite, self.h, 1.0))
-        for name, default in (("lb", -np.inf), ("ub", np.inf)):
-            object.__setattr__(
-                self, name, _vector(getattr(self, name), name, n, default, infinite=True)
-            )
-        if (self.lb > self.ub).any():
-            j = int(np.argmax(self.lb - self.ub))
+        G, h = _rows(("G", self.G), ("h", self.h), n, np.inf)
+        if not (limited := np.isfinite(h)).all():
+            G = _matrix(scipy.sparse.diags_array(limited.astype(np.float64)) @ G, "G", n)
+            h = np.where(limited, h, 1.0)
+        A, b_eq = _rows(("A", self.A), ("b_eq", self.b_eq), n, 0.0)
+        lb = _vector(self.lb, "lb", n, -np.inf, infinite=True)
+        ub = _vector(self.ub, "ub", n, np.inf, infinite=True)
+        if (lb > ub).any():
+            j = int(np.argmax(lb - ub))
             raise ValueError(
-                f"lb: must be at most ub, got lb[{j}] = {self.lb[j]:g} and ub[{j}] = {self.ub[j]:g}"
+                f"lb: must be at most ub, got lb[{j}] = {lb[j]:g} and ub[{j}] = {ub[j]:g}"
             )
+        for name, array in zip(self.data_fields, (P, q, G, h, A, b_eq, lb, ub), strict=True):
+            object.__setattr__(self, name, array)
 
     @property
     def n(self) -> int:
@@ -209,6 +188,27 @@ class ConvexQP(Problem):
     def objective(self, primal: float, dual: float) -> float:
         """Return the value of the objective."""
         return primal
+
+
+def _number_of_variables(problem: ConvexQP) -> int:
+    """Return the n of the first argument that states it; ValueError if none does."""
+    for name in ("q", "P", "G", "A", "lb", "ub"):
+        values = getattr(problem, name)
+        if values is not None and np.ndim(values) + 2 * scipy.sparse.issparse(values) > 0:
+            return np.shape(values)[-1]
+    raise ValueError("q: give at least one of q, P, G and A to define the number of variables")
+
+
+def _rows(
+    matrix: tuple[str, Any], side: tuple[str, Any], n: int, default: float
+) -> tuple[Any, Vector]:
+    """Return a named matrix of constraints and its right-hand side; ValueError if one is missing."""
+    (name, values), (side_name, sides) = matrix, side
+    if (values is None) != (sides is None):
+        raise ValueError(f"{name}, {side_name}: give both or neither")
+    rows = _matrix(values, name, n)
+    infinite = np.isinf(default)
+    return rows, _vector(sides, side_name, rows.shape[0], default, infinite=bool(infinite))
 
 
 def _vector(values: Any, name: str, size: int, default: float, infinite: bool = False) -> Vector:

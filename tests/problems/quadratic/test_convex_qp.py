@@ -13,8 +13,8 @@ from tests.halves import quick
 from tests.problems.quadratic.convex_qps import drawn, optimum, problem_of, rational
 
 from dualgap.problems import ConvexQP, QPPoint, certify
+from dualgap.problems.quadratic.constraints import Constraints
 from dualgap.problems.quadratic.eigenvalues import curvature
-from dualgap.problems.quadratic.enclosures import Constraints
 from dualgap.problems.quadratic.exact_rows import exact_signs, residuals
 from dualgap.solvers import CvxoptQP, solve
 
@@ -201,7 +201,7 @@ def test_columns_of_different_lengths_are_enclosed_in_units_of_their_own():
     low = np.where(np.arange(2 * n) < n, -np.inf, 0.0)
     none = scipy.sparse.csr_array((0, 2 * n))
     constraints = Constraints(E, E @ u, none, np.zeros(0), low, np.full(2 * n, np.inf))
-    assert next(constraints._enclosures(u, lambda: None), None) is None
+    assert next(constraints._enclosures_in_units(u, lambda: None), None) is None
     ball = constraints.enclosure(u, lambda: None)
     assert ball is not None
     assert np.abs(residuals(E, ball.mid, E @ u).mid).max() < 1e-9

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dualgap.problems import Formulation
+from dualgap.problems.dual_problem.units import rescale
 from dualgap.problems.forms import FormPoint
 from dualgap.solvers.base import Solver
 from dualgap.solvers.numerics.warm_up import warm_up
@@ -35,14 +36,14 @@ class ByDefault(Solver):
 
     def prepare(self, problem: Formulation) -> Formulation:
         """Compile the solver that will be chosen."""
-        solver, _, state, _ = choose(problem, self.tolerance)
+        solver, _, state, _ = choose(rescale(problem), self.tolerance)
         warm_up(solver, problem)
         solver.prepare(state)
         return problem
 
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield empty points until the last one, which is mapped back to the problem."""
-        solver, reduction, state, _ = choose(problem, self.tolerance)
+        solver, reduction, state, _ = choose(rescale(problem), self.tolerance)
         counters, point = {f"picked_{solver.name}": 1.0}, FormPoint(None)
         for point in solver.iterates(solver.prepare(state)):
             yield FormPoint(None, iterations=point.iterations, counters=counters)

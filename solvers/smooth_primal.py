@@ -3,8 +3,9 @@
     min over (w, b)  F = (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, wᵀxᵢ + b),   lam = 1/ΣC
     ∇F = (lam·w + Xᵀs, 1ᵀs)   with sᵢ = (Cᵢ/ΣC)·ℓ'(yᵢ, fᵢ)
     ∇²F·v = (lam·v + XᵀDXv, ...)   with D = diag((Cᵢ/ΣC)·ℓ''(yᵢ, fᵢ))
-The function minimised is F(s·v)/s² over v = (w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean
-target, so that tolerances do not depend on the unit of the targets.
+The function minimised is F(w, b)/s² over v = (r·w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean
+target, and r the power of two nearest to the root mean square of the nonzero xᵢⱼ, so that steps and
+tolerances do not depend on the units of targets and features.
 L-BFGS approximates the curvature from the last gradients, Newton-CG needs only products ∇²F·v. Both
 work for any smooth loss, such as logistic and softmax, squared hinge, ridge and squared tube. With a
 kernel the rows of L replace the samples, K = LLᵀ by pivoted Cholesky (Fine & Scheinberg 2001), and
@@ -46,13 +47,18 @@ class SmoothRisk:
         w = np.zeros(self.size) if form.start is None else np.ravel(self.X.T @ form.start)
         return np.append(w, 0.0) if form.intercept else w
 
-    @property
-    def scale(self) -> float:
-        """s, the root of the risk at w = 0 and b₀; 1 if that risk is 0."""
+    def units(self) -> tuple[float, Vector]:
+        """Return s, the root of the risk at w = 0 and b₀ (1 if that risk is 0), and (w, b)/v."""
         v = np.zeros(self.size + self.form.intercept)
         if self.form.intercept and self.loss.is_regression:
             v[-1] = self.weights @ self.y
-        return np.sqrt(self.value_and_gradient(v)[0]) or 1.0
+        s = float(np.sqrt(self.value_and_gradient(v)[0])) or 1.0
+        entries = self.X if isinstance(self.X, np.ndarray) else self.X.data
+        size = float(np.linalg.norm(entries)) / np.sqrt(np.count_nonzero(entries) or 1)
+        fraction, exponent = np.frexp(size or 1.0)
+        units = np.full(v.size, s)
+        units[: self.size] = np.ldexp(s, int(fraction < np.sqrt(0.5)) - int(exponent))
+        return s, units
 
     def value_and_gradient(self, v: Vector) -> tuple[float, Vector]:
         """Return F and ∇F."""
@@ -83,24 +89,25 @@ class SmoothRisk:
         """Return the result of a method of `scipy.optimize.minimize`, "optimal" if within `gap`."""
         from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
 
-        s = self.scale
+        s, units = self.units()
+        slope_units = units / s**2
 
         def value_and_gradient(v: Vector) -> tuple[float, Vector]:
-            value, gradient = self.value_and_gradient(s * v)
-            return value / s**2, gradient / s
+            value, gradient = self.value_and_gradient(units * v)
+            return value / s**2, slope_units * gradient
 
         def hessian_product(v: Vector, p: Vector) -> Vector:
-            return self.hessian_product(s * v, p)
+            return slope_units * self.hessian_product(units * v, units * p)
 
         result = minimize(
             value_and_gradient,
-            self.start / s,
+            self.start / units,
             jac=True,
             hessp=hessian_product if method == "Newton-CG" else None,
             method=method,
             options=options,
         )
-        v = s * result.x
+        v = units * result.x
         w, intercept = np.split(v, [self.size])
         b, beta, gap_reached = float(intercept.sum()), None, self.relative_gap(v)
         if not self.form.gram.is_linear:
@@ -160,7 +167,7 @@ class LBFGS(_SmoothSolver):
 
     Attributes
     ----------
-    tol : largest entry of ∇F relative to s at which it stops; it also stops once float64 no longer
+    tol : largest slope with respect to v at which it stops; it also stops once float64 no longer
         resolves the decrease of F.
     max_iter : iterations after which it stops without a claim.
     memory : number of gradients kept.
@@ -202,7 +209,7 @@ class NewtonCG(_SmoothSolver):
 
     Attributes
     ----------
-    tol : mean size of the entries of the last step, relative to s, at which it stops.
+    tol : mean size of the entries of the last step, of v, at which it stops.
     max_iter : Newton steps after which it stops without a claim.
     gap : largest estimated relative duality gap at which it claims an optimum; None for 1e-2.
     """

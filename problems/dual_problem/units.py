@@ -32,10 +32,12 @@ class RescaledProblem:
 
     Attributes
     ----------
+    original : the problem in its own units.
     problem : the rescaled problem.
     decision, alpha, weights : binary exponents of the units of f and b, of α, and of w.
     """
 
+    original: Any
     problem: Any
     decision: int = 0
     alpha: int = 0
@@ -49,6 +51,23 @@ class RescaledProblem:
         """Return a point of the rescaled problem as one of the original problem."""
         return self._times(point, 1)
 
+    def reduce(
+        self, form: type[Any], start: Point | None = None, gram: Gram | None = None
+    ) -> Reduction[Any]:
+        """Return `reduce` of the rescaled problem, with its map back to the original.
+
+        Parameters
+        ----------
+        form : as for `reduce`. `Problem`, which is written to files, is the original problem.
+        start : a point of the original problem.
+        gram : the Gram matrix of the rescaled problem; None creates a new one.
+        """
+        if form is Problem:
+            return reduce(self.original, form, start)
+        scaled_start = None if start is None else self.scale_point(start)
+        reduction = reduce(self.problem, form, scaled_start, gram=gram)
+        return Reduction(reduction.form, lambda point: self.unscale_point(reduction.recover(point)))
+
     def _times(self, point: Point, sign: int) -> Point:
         exponents = {"alpha": self.alpha, "w": self.weights, "b": self.decision}
         scaled = {name: getattr(point, name) for name, k in exponents.items() if k}
@@ -61,8 +80,8 @@ def rescale(problem: Any, features: bool = True) -> RescaledProblem:
 
     `features` is whether these may be scaled: not if kernel values are already cached.
     """
-    if problem.in_blocks or not is_ours(type(problem)):
-        return RescaledProblem(problem)
+    if not isinstance(problem, DualProblem) or problem.in_blocks or not is_ours(type(problem)):
+        return RescaledProblem(problem, problem)
     fixed = problem.shared_gram is not None or not features
     m, k = 0 if fixed else _exponent_of_features(problem), problem.decision_exponent
     p = 2 * m if isinstance(problem.kernel, Linear) else m
@@ -75,27 +94,12 @@ def rescale(problem: Any, features: bool = True) -> RescaledProblem:
     values = {n: (v, e) for n, (v, e) in values.items() if v is not None}
     scaled = {name: _times(value, -e) for name, (value, e) in values.items()}
     if not scaled or any(value is None for value in scaled.values()):
-        return RescaledProblem(problem)
+        return RescaledProblem(problem, problem)
     if k and "loss" in names and hasattr(problem.loss, "epsilon"):
         scaled["loss"] = replace(problem.loss, epsilon=float(np.ldexp(problem.loss.epsilon, -k)))
     if p and "psd_shift" in vars(problem):
         scaled["psd_shift"] = float(np.ldexp(problem.psd_shift, -p))
-    return RescaledProblem(problem.changed(**scaled), k, k - p, k - p // 2)
-
-
-def reduce_rescaled(
-    problem: Any, form: type[Any], start: Point | None = None, gram: Gram | None = None
-) -> Reduction[Any]:
-    """Return `reduce` of the rescaled problem, with its map back to the original.
-
-    A problem without samples, and the form `Problem`, which is written to files, are not rescaled.
-    """
-    if form is Problem or not isinstance(problem, DualProblem):
-        return reduce(problem, form, start, gram=gram)
-    units = rescale(problem, features=gram is None)
-    scaled_start = None if start is None else units.scale_point(start)
-    reduction = reduce(units.problem, form, scaled_start, gram=gram)
-    return Reduction(reduction.form, lambda point: units.unscale_point(reduction.recover(point)))
+    return RescaledProblem(problem, problem.changed(**scaled), k, k - p, k - p // 2)
 
 
 def _exponent_of_features(problem: DualProblem) -> int:

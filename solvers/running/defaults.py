@@ -11,7 +11,7 @@ import numpy as np
 
 from dualgap.problems import Formulation, Gram, Point, Problem, Unsupported
 from dualgap.problems.compilation import pausing
-from dualgap.problems.dual_problem.units import reduce_rescaled
+from dualgap.problems.dual_problem.units import RescaledProblem, rescale
 from dualgap.problems.forms import Reduction
 from dualgap.solvers.base import SOLVERS, Solver
 
@@ -70,12 +70,13 @@ def default_solvers(
     problem: Problem, target_gap: float = 1e-6, from_start: bool = False
 ) -> list[Solver]:
     """Return the default solver and its successors, as a list for `solve`; see `default_solver`."""
-    first = choose(problem.parts[0].problem, target_gap, Point() if from_start else None)[0]
-    return [first, *successors_of(first, problem.parts[0].problem)]
+    part, start = problem.parts[0].problem, Point() if from_start else None
+    first = choose(rescale(part), target_gap, start)[0]
+    return [first, *successors_of(first, part)]
 
 
 def choose(
-    problem: Problem,
+    units: RescaledProblem,
     target_gap: float,
     start: Point | None = None,
     gram: Gram | None = None,
@@ -83,13 +84,15 @@ def choose(
 ) -> tuple[Solver, Reduction[Any], Any, float]:
     """Return the default solver of one problem, its reduction and its state.
 
-    Last come the seconds that the selection took, on one thread. Raises Unsupported as above.
+    `gram` is the Gram matrix of the rescaled problem. Last come the seconds that the selection took, on
+    one thread. Raises Unsupported as above.
     """
+    problem: Problem = units.original
     declined, seconds = list[tuple[Solver, Any]](), 0.0
     for candidate in _candidates(problem, start is not None):
         solver = candidate.aimed_at(target_gap, not problem.may_be_infeasible)
         try:
-            reduction = reduce_rescaled(problem, solver.form, start, gram)
+            reduction = units.reduce(solver.form, start, gram)
         except Unsupported as missing:
             declined.append((solver, missing))
             continue

@@ -19,7 +19,7 @@ import numpy as np
 from dualgap.problems import Gram, Point, Problem, Unsupported
 from dualgap.problems.compilation import pausing
 from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.units import reduce_rescaled
+from dualgap.problems.dual_problem.units import RescaledProblem, rescale
 from dualgap.problems.forms import Claim, FormPoint, Reduction
 from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
@@ -200,6 +200,7 @@ class _Run:
     time_limit: float | None
     max_iter: int | None
     started: Callable[[], object]
+    units: RescaledProblem = field(init=False)
     reduction: Reduction[Any] = field(init=False)
     trace: list[Evaluation] = field(default_factory=list[Evaluation])
     next_evaluation: float = 1e-3  # seconds of solving
@@ -220,9 +221,11 @@ class _Run:
     ) -> Solution:
         """Return the answer of the solvers (None: the default ones), or the reason for none."""
         started_at, (solver, *successors) = clock(), solvers
+        # kernel values that a Gram matrix already holds would not be those of scaled features
+        self.units = rescale(self.problem, features=gram is None)
         try:
             if solver is None:
-                selection = choose(self.problem, self.target_gap, start, gram, clock)
+                selection = choose(self.units, self.target_gap, start, gram, clock)
                 solver, self.reduction, state, selection_time = selection
                 self.time_solve = self.cpu_time = selection_time
                 derived = True
@@ -282,8 +285,9 @@ class _Run:
             self.latest, last = _NO_POINT, prepared[0]
             status = self._run(*prepared, clock)
             spent, (gap, absolute) = self.earlier_iterations + self.latest.iterations, self._gaps()
-            # a successor that was cut short may be worse than the point it started from
-            if self.latest.claim in _FINAL_CLAIMS or absolute <= best[0]:
+            # a successor may be worse than the point it started from, whatever it claims
+            denies = self.latest.claim in ("infeasible", "unbounded")
+            if denies or absolute <= best[0]:
                 best = absolute, last, self.latest, self.reduction
         _, solver, point, self.reduction = best
         if point is not self.latest:
@@ -295,7 +299,7 @@ class _Run:
 
     def _reduce(self, solver: Solver, start: Point | None, gram: Gram | None) -> tuple[Solver, Any]:
         """Return the solver and its state; raise Unsupported if it cannot solve the problem."""
-        self.reduction = reduce_rescaled(self.problem, solver.form, start, gram)
+        self.reduction = self.units.reduce(solver.form, start, gram)
         if refusal := solver.refuses(self.reduction.form):
             raise Unsupported(refusal)
         return solver, self._prepare(solver, self.reduction.form, start, gram)

@@ -18,6 +18,7 @@ from dualgap.problems import (
     OneVsOne,
     RegularizedERM,
     Sigmoid,
+    SoftMarginDual,
     SoftMarginPrimal,
     SVRDual,
     Unsupported,
@@ -248,9 +249,9 @@ def test_where_nothing_goes_on_the_steps_of_a_default_solver_are_not_limited():
 def test_each_of_several_binary_problems_gets_its_own_solver(monkeypatch):
     asked = []
 
-    def choose(problem, *arguments):
-        asked.append(problem.n)
-        return defaults.choose(problem, *arguments)
+    def choose(units, *arguments):
+        asked.append(units.original.n)
+        return defaults.choose(units, *arguments)
 
     monkeypatch.setattr(loop, "choose", choose)
     labels = np.repeat([0.0, 1.0, 2.0], [20, 10, 10])
@@ -258,20 +259,30 @@ def test_each_of_several_binary_problems_gets_its_own_solver(monkeypatch):
     assert asked == [30, 30, 20]
 
 
-@pytest.mark.parametrize("end", [0.0, np.nan])
-def test_a_better_answer_is_kept_where_what_goes_on_from_it_is_cut_short(monkeypatch, end):
+@pytest.mark.parametrize(
+    ("end", "claim"), [(0.0, "stopped"), (0.0, "optimal"), (np.nan, "stopped")]
+)
+def test_a_better_answer_is_kept_where_what_goes_on_from_it_is_worse(monkeypatch, end, claim):
     @dataclass(frozen=True)
-    class CutShort(Solver):
+    class Worse(Solver):
         form: ClassVar = BoxQP
 
         def iterates(self, form):
-            yield FormPoint(np.full(form.n, end), claim="stopped")
+            yield FormPoint(np.full(form.n, end), claim=claim)
 
     monkeypatch.setattr(defaults, "_candidates", lambda *_: iter([SMO(tol=1e-9, max_iter=60)]))
-    monkeypatch.setattr(loop, "successors_of", lambda *_: [CutShort()])
+    monkeypatch.setattr(loop, "successors_of", lambda *_: [Worse()])
     answer = solve(RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5), True), target_gap=1e-12)
     assert answer.solver.name == "smo"
     assert answer.point.alpha.any()
+
+
+@pytest.mark.parametrize("exponent", [-20, 20])
+def test_a_successor_gets_kernel_values_of_the_samples_that_it_solves_for(exponent):
+    """Features that are extreme are scaled for solvers, and the first one's Gram matrix is of these."""
+    problem = SoftMarginDual(np.ldexp(X, exponent), LABELS, np.ldexp(1.0, -2 * exponent))
+    answer = solve(problem, [DualCoordinateDescent(max_iter=1), InteriorPoint()])
+    assert (answer.solver.name, answer.verdict) == ("interior_point", "solved")
 
 
 @dataclass(frozen=True)

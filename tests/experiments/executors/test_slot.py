@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -292,8 +293,11 @@ def test_what_a_solver_does_to_its_process_touches_no_other_run(slot, case_of, s
     ended = (record["status"], record["verdict"])
     assert ended in {("finished", "wrong"), ("crashed", "uncertified")}
     after, alone = slot.run(case_of()).record, run_case(case_of()).record
-    for column in ("status", "verdict", "reason", "primal_objective", "dual_objective", "n_free"):
+    for column in ("status", "verdict", "primal_objective", "dual_objective", "n_free"):
         assert after[column] == alone[column], column
+    # seconds that nobody claimed are those of other processes on a busy machine
+    reasons = (re.sub(r"\S+ s claimed neither [^;]*", "", row["reason"]) for row in (after, alone))
+    assert next(reasons) == next(reasons)
 
 
 def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(

@@ -45,6 +45,12 @@ def address():
         yield cluster.scheduler_address
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """A cluster may take as long as it likes to replace its workers, as it does on a busy machine."""
+    monkeypatch.setattr(engines, "_LOST_AFTER_S", 3600.0)
+
+
 def _form(source):
     return Sharded(Blocks.checked(source), 1.0, Hinge(), intercept=True)
 
@@ -54,6 +60,7 @@ def _numbers(solver, form):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("patient")
 def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp_path, caplog):
     deaths = DeadlySource(**DRAWN, folder=str(tmp_path), driver=os.getpid(), deaths=(2, 5))
     undisturbed = _numbers(NearRows(**FEW), _form(GeneratedSource(**DRAWN)))
@@ -95,6 +102,7 @@ def test_an_address_without_a_scheduler_is_told(monkeypatch):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("patient")
 def test_a_block_that_kills_every_worker_ends_it(address, tmp_path):
     always = DeadlySource(**DRAWN, folder=str(tmp_path), driver=os.getpid(), deaths=range(99))
     form = _form(always)

@@ -3,7 +3,7 @@
     min over (w, b)  F = (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, wᵀxᵢ + b),   lam = 1/ΣC
     ∇F = (lam·w + Xᵀs, 1ᵀs)   with sᵢ = (Cᵢ/ΣC)·ℓ'(yᵢ, fᵢ)
     ∇²F·v = (lam·v + XᵀDXv, ...)   with D = diag((Cᵢ/ΣC)·ℓ''(yᵢ, fᵢ))
-The function minimised is F(w, b)/s² over v = (r·w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean
+The function minimised is r²F(w, b)/s² over v = (r·w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean
 target, and r the power of two nearest to the root mean square of the nonzero xᵢⱼ, so that steps and
 tolerances do not depend on the units of targets and features.
 L-BFGS approximates the curvature from the last gradients, Newton-CG needs only products ∇²F·v. Both
@@ -48,7 +48,7 @@ class SmoothRisk:
         return np.append(w, 0.0) if form.intercept else w
 
     def units(self) -> tuple[float, Vector]:
-        """Return s, the root of the risk at w = 0 and b₀ (1 if that risk is 0), and (w, b)/v."""
+        """Return the unit s²/r² of F, with s = 1 if the risk at w = 0 and b₀ is 0, and (w, b)/v."""
         v = np.zeros(self.size + self.form.intercept)
         if self.form.intercept and self.loss.is_regression:
             v[-1] = self.weights @ self.y
@@ -56,9 +56,8 @@ class SmoothRisk:
         entries = self.X if isinstance(self.X, np.ndarray) else self.X.data
         size = float(np.linalg.norm(entries)) / np.sqrt(np.count_nonzero(entries) or 1)
         fraction, exponent = np.frexp(size or 1.0)
-        units = np.full(v.size, s)
-        units[: self.size] = np.ldexp(s, int(fraction < np.sqrt(0.5)) - int(exponent))
-        return s, units
+        unit = float(np.ldexp(s, int(fraction < np.sqrt(0.5)) - int(exponent)))
+        return unit**2, np.append(np.full(self.size, unit), [s] * self.form.intercept)
 
     def value_and_gradient(self, v: Vector) -> tuple[float, Vector]:
         """Return F and ∇F."""
@@ -89,12 +88,12 @@ class SmoothRisk:
         """Return the result of a method of `scipy.optimize.minimize`, "optimal" if within `gap`."""
         from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
 
-        s, units = self.units()
-        slope_units = units / s**2
+        unit, units = self.units()
+        slope_units = units / unit
 
         def value_and_gradient(v: Vector) -> tuple[float, Vector]:
             value, gradient = self.value_and_gradient(units * v)
-            return value / s**2, slope_units * gradient
+            return value / unit, slope_units * gradient
 
         def hessian_product(v: Vector, p: Vector) -> Vector:
             return slope_units * self.hessian_product(units * v, units * p)

@@ -1,6 +1,7 @@
 """The kernel estimators: their parameters in addition to scikit-learn's, and their problems."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from sklearn.svm._base import BaseLibSVM
 
 from dualgap import problems
 from dualgap.problems import Formulation, HardMarginDual, SoftMarginDual, SVRDual, Vector
+from dualgap.solvers.estimators.certified import Fit, GramPart, ProblemFactory
 from dualgap.solvers.estimators.machines import KernelMachine, PairMachine
 
 _MAX_NU_FACTOR = 1.0 - 1e-12  # keeps nu below its largest value despite rounding
-_SLACK_COST = 1e8  # replaces an infinite C, in units of the targets
+# that replace an infinite C, in units of targets per kernel value, until one is above all |βᵢ|
+_SLACK_COSTS = (1.0, 1e2, 1e4, 1e6, 1e8, 1e10)
 
 Problem = tuple[type[Formulation], dict[str, Any]]
 
@@ -96,19 +99,29 @@ class SVR(KernelMachine, svm.SVR):
     warm_start: Any = False
 
     def _problem(self, y: Vector, weight: Vector) -> Problem:
-        self._slack_cost = _SLACK_COST * (float(np.abs(y - y.mean()).max()) or 1.0)
-        C = self.C * weight if np.isfinite(self.C) else np.full(y.size, self._slack_cost)
+        C = self.C * weight if np.isfinite(self.C) else np.ones(y.size)
         fields = {"epsilon": self.epsilon, "intercept": bool(self.fit_intercept)}
         return SVRDual, {"C": C, **fields}
 
-    def _finish(self) -> None:
-        """Raise ValueError for slacks with an infinite C; a C that no |βᵢ| reaches is equivalent."""
-        inside = np.abs(self.dual_coef_).max(initial=0.0) < 0.99 * self._slack_cost
-        if np.isinf(self.C) and not (inside and self.fit_status_ == 0):
-            raise ValueError(
-                "C: must be finite, as no function was found within epsilon of all targets; or use a "
-                "larger epsilon"
-            )
+    def _solve_all(self, problems: list[ProblemFactory], blocks: GramPart = None) -> list[Fit]:
+        """Solve; with C = inf for a growing C, up to one that no |βᵢ| reaches, as it is equivalent.
+
+        Raises ValueError if each C is reached.
+        """
+        if np.isfinite(self.C):
+            return super()._solve_all(problems, blocks)
+        problem = problems[0]()
+        size = float(np.abs(problem.kernel.diagonal(problem.X)).max()) or 1.0
+        unit = (float(np.abs(problem.y - problem.y.mean()).max()) or 1.0) / size
+        for C in unit * np.array(_SLACK_COSTS):
+            answers = super()._solve_all([partial(problem.changed, C=float(C))])
+            inside = np.abs(answers[0].point.alpha).max(initial=0.0) < 0.99 * C
+            if inside and self.fit_status_ == 0:
+                return answers
+        raise ValueError(
+            "C: must be finite, as no function was found within epsilon of all targets; or use a "
+            "larger epsilon"
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

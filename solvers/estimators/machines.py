@@ -191,10 +191,6 @@ class KernelMachine(Certified, BaseLibSVM):
         sign = -1.0 if pairs[0] else 1.0
         self.intercept_ = np.array([sign * (a.point.b or 0.0) / a.margin for a in answers])
         self._num_iter = np.array([answer.iterations for answer in answers], np.int32)
-        self._finish()
-
-    def _finish(self) -> None:
-        """Check the answer; by default there is nothing to check."""
 
     @property
     def _pairs(self) -> list[tuple[int, ...]]:

@@ -164,6 +164,16 @@ def test_an_infinite_C_of_SVR_is_a_tube_that_holds_all_targets():
         SVR(kernel="linear", C=np.inf, epsilon=1.0).fit(X, y)
 
 
+@pytest.mark.parametrize("exponent", [-60, -20, 20])
+def test_an_infinite_C_of_SVR_does_not_depend_on_the_unit_of_the_features(exponent):
+    X, y = X_DIABETES[:30], Y_DIABETES[:30]
+    one, other = (
+        SVR(kernel="linear", C=np.inf, epsilon=200.0).fit(np.ldexp(X, k), y) for k in (0, exponent)
+    )
+    assert one.certificate_.relative_gap == other.certificate_.relative_gap < 1e-8
+    np.testing.assert_array_equal(other.coef_, np.ldexp(one.coef_, -exponent))
+
+
 def test_coefficients_become_sparse_and_dense_again():
     model = LinearSVC().fit(X_IRIS, Y_IRIS)
     values, coef = model.decision_function(X_IRIS), model.coef_

@@ -80,7 +80,8 @@ def rescale(problem: Any, features: bool = True) -> RescaledProblem:
 
     `features` is whether these may be scaled: not if kernel values are already cached.
     """
-    if not isinstance(problem, DualProblem) or problem.in_blocks or not is_ours(type(problem)):
+    cls = type(problem)
+    if not (issubclass(cls, DualProblem) and is_ours(cls)) or problem.in_blocks:
         return RescaledProblem(problem, problem)
     fixed = problem.shared_gram is not None or not features
     m, k = 0 if fixed else _exponent_of_features(problem), problem.decision_exponent

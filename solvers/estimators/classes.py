@@ -115,7 +115,8 @@ class SVR(KernelMachine, svm.SVR):
         unit = (float(np.abs(problem.y - problem.y.mean()).max()) or 1.0) / size
         for C in unit * np.array(_SLACK_COSTS):
             answers = super()._solve_all([partial(problem.changed, C=float(C))])
-            inside = np.abs(answers[0].point.alpha).max(initial=0.0) < 0.99 * C
+            beta: Any = answers[0].point.alpha
+            inside = np.abs(beta).max() < 0.99 * C
             if inside and self.fit_status_ == 0:
                 return answers
         raise ValueError(

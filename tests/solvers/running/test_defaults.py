@@ -321,8 +321,8 @@ def test_every_successor_in_the_table_is_a_solver():
 
 
 def test_the_default_ends_no_worse_than_the_interior_point_and_says_what_was_tried():
-    cancer = datasets.load("breast_cancer", limit=150, seed=0)
-    problem = SoftMarginPrimal(cancer.X, cancer.y, C=1e6)
+    cancer = datasets.load("breast_cancer", limit=300, seed=0)
+    problem = SoftMarginPrimal(cancer.X, cancer.y, C=1e5)
     answer, other = solve(problem), solve(problem, InteriorPoint())
     assert answer.certificate.relative_gap <= 1.01 * other.certificate.relative_gap < 1e-3
     assert "so interior_point was tried next" in answer.reason

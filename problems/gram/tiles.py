@@ -148,17 +148,6 @@ class Tiles:
         """The indices of a few samples."""
         return np.unique(np.linspace(0, self.gram.n - 1, _PROBE_SAMPLES).astype(np.intp))
 
-    def factors(self, dtype: Any) -> tuple[Tile, Tile, float] | None:
-        """Return R and S (n, d) and a factor with K = exp(factor·RSᵀ); None for other kernels.
-
-        Also None for sparse samples, and if `dtype` has too few digits.
-        """
-        if not isinstance(self.kernel, RBF) or self._sparse or not self.precise(dtype):
-            return None
-        samples = self._samples_as(np.dtype(dtype))
-        assert isinstance(samples, DenseSamples)
-        return samples.rows, samples.as_columns, 2 * self.kernel.gamma
-
     def _samples_as(self, key: np.dtype[Any]) -> DenseSamples | SparseSamples:
         if key not in self._samples:
             maker = SparseSamples if self._sparse else DenseSamples

@@ -37,8 +37,8 @@ from dualgap.solvers.projected_gradient.steps import (
     minimise_by_gradients,
     plain,
 )
-from dualgap.solvers.smo.cache import compile_rows
 from dualgap.solvers.smo.decomposition import minimise
+from dualgap.solvers.smo.variables import ONE_SET
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
@@ -82,7 +82,7 @@ class ProjectedGradient(Solver):
             lambda form, solver: solver.variant != "notebook" or _is_hard_margin(form),
         ),
     )
-    warm_up_size: ClassVar = _LEAST_IN_SUBSETS
+    warm_up_size: ClassVar = ONE_SET + 1
     warm_up_settings: ClassVar = {"tol": 0.1}
     source: ClassVar[str] = "Birgin, Martínez & Raydan 2000; O'Donoghue & Candès 2015"
 
@@ -114,12 +114,6 @@ class ProjectedGradient(Solver):
             return None
         bounds = {"plain": size / (2 * k), "accelerated": 2 * size / (k + 1) ** 2}
         return bounds.get(self.variant)
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the functions that small problems may not call."""
-        if self._in_subsets(form):
-            compile_rows(form.gram, form.n, on_demand=False)
-        return form
 
     def _in_subsets(self, form: BoxQP) -> bool:
         """Whether caching rows of K is worthwhile, and every variable is in the equality."""

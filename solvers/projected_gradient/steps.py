@@ -170,7 +170,7 @@ def minimise_by_gradients(
     problem: WorkingSet, target: float, max_steps: int
 ) -> tuple[Vector, int, bool]:
     """Return z at a violation of `target` or a fraction of the first, the number of steps, and False."""
-    K, z, u, lo, hi, groups, _ = problem
+    K, z, u, lo, hi, groups = problem
     a = None if groups[0] < 0 else np.ones(z.size)
     box = Box(lambda v: K @ v.astype(K.dtype), z, -u, a, None, z.sum(keepdims=True), lo, hi)
     # stop at 0.3 of the first violation: 0.1 takes 1.7 times as long

@@ -31,11 +31,10 @@ from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import ALL_IN_EQUALITIES
-from dualgap.solvers.smo.active import MAX_ON_DEMAND
-from dualgap.solvers.smo.cache import compile_rows
 from dualgap.solvers.smo.decomposition import minimise
-from dualgap.solvers.smo.pairs import compile_steps_on_demand, minimise_by_pairs
+from dualgap.solvers.smo.pairs import minimise_by_pairs
 from dualgap.solvers.smo.small import compile_newton, is_small, minimise_by_matrix
+from dualgap.solvers.smo.variables import ONE_SET
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class SMO(Solver):
     form: ClassVar = BoxQP
     needs: ClassVar = (ALL_IN_EQUALITIES,)
     finest_tol: ClassVar = 0.0  # the gap stops it
-    warm_up_size: ClassVar = MAX_ON_DEMAND + 1
+    warm_up_size: ClassVar = ONE_SET + 1
     warm_up_settings: ClassVar = {"tol": 0.1, "gap": 0.1}  # a smaller gap, or None, takes too long
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"
 
@@ -69,10 +68,6 @@ class SMO(Solver):
         """Compile the functions that only some problems of a kind need."""
         if is_small(form, self.cache_size):
             compile_newton()
-        else:
-            compile_rows(form.gram, form.n, on_demand=True)
-            if form.n <= MAX_ON_DEMAND:
-                compile_steps_on_demand()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -26,7 +26,7 @@ from dualgap.solvers.smo.conditions import (
 from dualgap.solvers.smo.newton import exact_system, newton_step
 from dualgap.solvers.smo.newton.half import PackedTriangle
 from dualgap.solvers.smo.newton.policy import NewtonPolicy
-from dualgap.solvers.smo.pairs import WorkingSet, minimise_by_pairs
+from dualgap.solvers.smo.pairs import WorkingSet
 from dualgap.solvers.smo.state import SMOState
 from dualgap.solvers.smo.variables import ONE_SET
 
@@ -35,13 +35,12 @@ from dualgap.solvers.smo.variables import ONE_SET
 Inner = Callable[[WorkingSet, float, int], tuple[Vector, int, bool]]
 
 _WORKING_SET = 512  # variables: their block of K in float32, 1 MiB, stays in the second-level cache
-MAX_ON_DEMAND = 2048  # variables that form one set, for one round, if rows come on demand
 
 
 class Active:
     """The active variables of a state: rows of K among them, and their terms, z, f and b.
 
-    `inner` minimises over a working set; with pair steps, rows may come on demand.
+    `inner` minimises over a working set.
     """
 
     def __init__(self, state: SMOState, inner: Inner) -> None:
@@ -61,21 +60,12 @@ class Active:
         else:
             self.rows = RowCache(state.matrix, members, state.capacity, self.rows.memory)
         self.last_set = np.empty(0, np.int64)
-        one_set = members.size > 0 and self.rows.complete
-        self.single_set = one_set and members.size <= ONE_SET
-        # The first round may use a larger set, if the violation has at most five digits to fall: with
-        # many free variables, small sets need fewer steps for the last digits.
-        first_round = one_set and members.size <= MAX_ON_DEMAND and state.violation_factor <= 1e5
-        on_demand = all_active and (self.single_set or first_round)
-        on_demand &= self.inner is minimise_by_pairs
-        one_equality = bool((state.variables.terms.groups == 0).all())
-        self.source = self.rows.source() if on_demand and one_equality else None
-        self.single_set |= self.source is not None
-        if self.single_set and self.source is None:
+        self.single_set = 0 < members.size <= ONE_SET and self.rows.complete
+        if self.single_set:
             self.rows.fetch(np.arange(members.size))
-        # rows that an earlier problem computed on demand are not in member order
+        # rows that an earlier problem left are not in member order
         in_order = np.array_equal(self.rows.row_index, np.arange(members.size))
-        self.reads_rows = self.source is not None or (in_order and self.rows.twin is None)
+        self.reads_rows = in_order and self.rows.twin is None
 
     @property
     def members(self) -> Indices:
@@ -180,18 +170,12 @@ class Active:
             members = self.members[chosen]
             K = state.matrix.block(members, members, state.matrix.columns(members))
         u, lo, hi = on_one_side(self.f[chosen], z, terms, self.b)
-        before = self.rows.count
-        if self.source is not None:  # Newton steps may have added rows
-            self.source.used[0] = before
-        problem = WorkingSet(K, z, u, lo, hi, terms.groups, self.source)
+        problem = WorkingSet(K, z, u, lo, hi, terms.groups)
         z, pair_steps, state.unbounded = self.inner(problem, target, state.max_steps - state.steps)
-        state.tiles.gram.evaluations += (self.rows.count - before) * self.members.size
         state.steps += pair_steps
         state.stuck = pair_steps == 0
         self.last_set = chosen
         self._move(chosen, z)
-        if chosen.size > ONE_SET:  # later steps take less time on fewer variables
-            self.single_set, self.source = False, None
 
     def _newton_step(self, free: Indices, in_float64: bool) -> None:
         """Move the free variables to their minimum, if the step decreases the objective."""

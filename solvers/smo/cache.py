@@ -2,56 +2,25 @@
 
 Each variable that moves adds its row to the scores of all active variables; this reads rows again and
 again, at the speed of memory. Newton steps read them too: products with K then cost no kernel values.
-
-For a working set of all variables, pair steps compute rows on demand. If classes are easily separated,
-most variables never move: all of K would touch several times the memory, and first-touch page faults
-cost more than the values. On 501 to 2048 samples with 20 features, computing all rows at once took 1.5
-times as long, and all of K in float64 (`small`) 1.7 times.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.gram.exponential import exponential
-from dualgap.problems.gram.gram import Gram
-from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
 from dualgap.problems.gram.threads import READ_COST, Job
 from dualgap.problems.gram.tiles import Tile
-from dualgap.problems.kernels import RBF
-from dualgap.solvers.smo.conditions import largest
 from dualgap.solvers.smo.matrix import Matrix, PreparedColumns
 from dualgap.solvers.smo.variables import ONE_SET
 
-_MOST_FEATURES = 128  # up to here, single rows take little longer than one product for many
 _SPAN = 4096  # columns whose sums, 16 KiB, stay in the first-level cache
 _ROWS_PER_SUM = 32  # rows summed in float32, before the rounding of sums exceeds that of rows
 _GATHER_SIZE = 64  # rows and columns of K gathered at a time
-
-
-class RowSource(NamedTuple):
-    """Samples from which rows of K are computed: exp(factor·rows[i]·columns), in float32.
-
-    Attributes
-    ----------
-    rows, columns : the variables' samples, shapes (n, d) and (d, n).
-    row_index : index of each variable's cached row, −1 for none; updated in place, as are
-    owner : the variable of each cached row, and
-    used : the number of cached rows, shape (1,).
-    """
-
-    rows: Tile
-    columns: Tile
-    factor: np.float32
-    row_index: Indices
-    owner: Indices
-    used: Indices
 
 
 class RowCache:
@@ -150,21 +119,6 @@ class RowCache:
         if then is not None:
             self.matrix.tiles.pool.run(then, self.distinct.size, work)
 
-    def source(self) -> RowSource | None:
-        """Return the source of rows for pair steps on all members; None if K has no such source."""
-        matrix = self.matrix
-        factors = matrix.tiles.factors(np.float32) if matrix.in_single else None
-        if factors is None or matrix.scale is not None:
-            return None
-        rows, columns, factor = factors
-        if columns.shape[1] > _MOST_FEATURES:
-            return None
-        samples = matrix.sample[self.members]
-        across, used = np.ascontiguousarray(columns[samples].T), np.array([self.count])
-        return RowSource(
-            rows[samples], across, np.float32(factor), self.row_index, self.owner, used
-        )
-
     def replace(self, positions: Indices, arriving: Indices) -> None:
         """Replace the members at `positions`: drop their rows, and update columns of the other rows."""
         dropped = self.row_index[positions]
@@ -212,24 +166,6 @@ class RowCache:
         return cached
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def add_row(K: Tile, source: RowSource, i: int) -> int:
-    """Compute the row of K of variable i, and return its index in the cache."""
-    at = source.used[0]
-    row, sample = K[at], source.rows[i]
-    for t in range(row.size):
-        row[t] = 0.0
-    for k in range(sample.size):
-        entry, column = source.factor * sample[k], source.columns[k]
-        for t in range(row.size):
-            row[t] += entry * column[t]
-    for t in range(row.size):
-        row[t] = exponential(row[t])
-    source.row_index[i], source.owner[at] = at, i
-    source.used[0] = at + 1
-    return at
-
-
 @numba.njit(cache=True, nogil=True)
 def add_rows(
     f: Vector, rows: Tile, at: Indices, weights: Tile, sums: Tile, first: int, last: int
@@ -258,18 +194,3 @@ def add_rows(
                     sums[t] += below + above
             for t in range(size):
                 f[column + t] += sums[t]
-
-
-def compile_rows(gram: Gram, n: int, on_demand: bool) -> None:
-    """Compile the functions that n variables need and smaller problems of the same kind may not.
-
-    There are none if one working set has rows on demand.
-    """
-    one = np.zeros((1, 1), np.float32)
-    at, tile = np.zeros(8, np.int64), np.empty((HEIGHT, WIDTH), np.float32)
-    if n > ONE_SET:
-        largest(np.zeros(1), 1)
-        add_rows(np.zeros(1), one, at, one.repeat(8), one[0], 0, 1)
-    has_source = isinstance(gram.kernel, RBF) and gram.X.shape[1] + 2 <= _MOST_FEATURES
-    if n > ONE_SET or not (on_demand and has_source):
-        fill(pack(one, at, HEIGHT), pack(one, at, WIDTH), tile, one, 0, one[0, 0], one[0, 0], 1)

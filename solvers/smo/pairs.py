@@ -20,7 +20,6 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
-from dualgap.solvers.smo.cache import RowSource, add_row
 from dualgap.solvers.smo.variables import ONE_SET
 
 _PENALTY = np.float32(1e30)  # excludes a variable at its bound: larger than any score
@@ -35,11 +34,10 @@ class WorkingSet(NamedTuple):
 
     Attributes
     ----------
-    K : in float32 or float64; with a `source` only the rows computed so far.
+    K : in float32 or float64.
     z, lo, hi : values of the variables, and their bounds on the current side of their tube.
     u : their scores relative to the multiplier of the equality: minus the gradient.
     groups : index of each variable's equality Σz = const; −1 throughout for none.
-    source : samples from which rows are computed on demand; None if all rows are present.
     """
 
     K: Tile
@@ -48,7 +46,6 @@ class WorkingSet(NamedTuple):
     lo: Vector
     hi: Vector
     groups: Indices
-    source: RowSource | None
 
 
 def minimise_by_pairs(
@@ -58,7 +55,7 @@ def minimise_by_pairs(
 
     Stops at a violation of `target`, or after a few thousand steps, at most `max_steps`.
     """
-    K, z, u, lo, hi, groups, source = problem
+    K, z, u, lo, hi, groups = problem
     n = z.size
     if groups[0] < 0:  # each can be paired with a free variable whose row of K is 0
         K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
@@ -66,47 +63,33 @@ def minimise_by_pairs(
         target *= 0.5  # a violation counts twice there, at either end of a pair
     # in a larger set steps take longer than on working sets, once most variables are at their bounds
     max_steps = min(max_steps, 20_000 if n <= ONE_SET else 2 * n)
-    steps, unbounded = pair_steps(
-        K, z, u.astype(K.dtype), lo, hi, target, max_steps, groups, source
-    )
+    steps, unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, max_steps, groups)
     return z[:n], steps, unbounded
 
 
 def pair_steps(
     K: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target: float, max_steps: int,
-    groups: Indices, source: RowSource | None,
+    groups: Indices,
 ) -> tuple[int, bool]:  # fmt: skip
     """Take steps in place until the violation is at most `target`.
 
     Shapes: `K` (q, q), the others (q,); `K` and `u` have the same dtype. `groups` has the index of each
-    variable's equality. With a `source`, for one equality, `K` holds the rows computed so far. Returns
-    the number of steps, and whether the last pair can move without limit.
+    variable's equality. Returns the number of steps, and whether the last pair can move without limit.
     """
     count = int(groups.max()) + 1
-    # only RBF kernels have a source, and their diagonal is 1
-    diagonal = np.ones_like(u) if source is not None else K.diagonal().copy()
     rise, fall = np.empty((2, count, z.size), np.float32)
     memory = np.empty((_KEYS + count, z.size), np.float32)
     target_bits = int(np.float32(target).view(np.int32))
     return _steps(
-        K, diagonal, z, u, lo, hi, target_bits, max_steps, groups, source,
+        K, K.diagonal().copy(), z, u, lo, hi, target_bits, max_steps, groups,
         rise, fall, memory, memory.view(np.int32),
     )  # fmt: skip
-
-
-def compile_steps_on_demand() -> None:
-    """Compile or load pair steps with rows on demand, which some problems of a kind never take."""
-    rows, indices = np.zeros((2, 2), np.float32), np.zeros(2, np.int64)
-    source = RowSource(rows, rows, np.float32(-1.0), indices - 1, indices, np.zeros(1, np.int64))
-    K, z, u = np.zeros((2, 2), np.float32), np.zeros(2), np.zeros(2, np.float32)
-    pair_steps(K, z, u, np.zeros(2), np.ones(2), 1.0, 1, np.zeros(2, np.int64), source)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _steps(
     K: Tile, diagonal: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target_bits: int,
-    max_steps: int, groups: Indices, source: RowSource | None, rise: Tile, fall: Tile, memory: Tile,
-    bits: Tile,
+    max_steps: int, groups: Indices, rise: Tile, fall: Tile, memory: Tile, bits: Tile,
 ) -> tuple[int, bool]:  # fmt: skip
     """Take the steps of `pair_steps`; `target_bits` are the bits of the target in float32.
 
@@ -121,23 +104,17 @@ def _steps(
             fall[group, t] = 0.0 if member and z[t] > lo[t] else _PENALTY
             memory[_KEYS + group, t] = u[t] + rise[group, t]
     for step in range(max_steps):
-        i = j = at = np.int64(-1)  # with a literal's type, `add_row` would be compiled twice
+        i = j = -1
         best = np.float32(0.0)
         for group in range(count):
             first = _highest(bits[_KEYS + group])
-            row = first if source is None else source.row_index[first]
-            if row < 0 and source is not None:
-                row = add_row(K, source, first)
-            second = _partner(K[row], first, u, fall[group], diagonal, memory, bits, target_bits)
+            second = _partner(K[first], first, u, fall[group], diagonal, memory, bits, target_bits)
             gain = memory[_GAIN, second]
             if second >= 0 and rise[group, first] == 0.0 and gain > best:
-                i, j, at, best = first, second, row, gain
+                i, j, best = first, second, gain
         if j < 0:
             return step, False
-        to = j if source is None else source.row_index[j]
-        if to < 0 and source is not None:
-            to = add_row(K, source, j)  # type: ignore[arg-type]
-        Ki, Kj = K[at], K[to]
+        Ki, Kj = K[i], K[j]
         curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
         above, below = hi[i] - z[i], z[j] - lo[j]
         max_length = above if above < below else below

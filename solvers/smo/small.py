@@ -24,7 +24,7 @@ from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative
 from dualgap.solvers.smo.pairs import pair_steps
 from dualgap.solvers.smo.variables import Terms, from_form
 
-MAX_SMALL = 500  # variables; above, float32 rows on demand take less time than all of K in float64
+MAX_SMALL = 500  # variables; above, rows in float32 take less time than all of K in float64
 _COARSE = 1e-3  # violation below which Newton steps may take longer than pair steps
 _STEPS_PER_TURN = 100  # pair steps between Newton steps; at first n/2 if that is more
 _MAX_STALLED_TURNS = 40  # turns without halving the violation; then only rounding errors remain
@@ -167,7 +167,7 @@ def _pair_turn(
         x, u, groups = np.append(x, 0.0), np.append(u, 0.0), np.zeros(n + 1, np.int64)
         low, high = np.append(low, -np.inf), np.append(high, np.inf)
         target *= 0.5  # a violation counts twice there, at either end of a pair
-    steps, unbounded = pair_steps(K, x, u, low, high, target, max_steps, groups, None)
+    steps, unbounded = pair_steps(K, x, u, low, high, target, max_steps, groups)
     z[:] = x[:n]
     f += before - u[:n]
     return steps, unbounded

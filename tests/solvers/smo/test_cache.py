@@ -14,14 +14,12 @@ from dualgap.problems import (
     NuSVR,
     Point,
     SoftMarginDual,
-    SVRDual,
     certify,
     reduce,
 )
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo import cache
-from dualgap.solvers.smo.cache import RowCache, add_row
+from dualgap.solvers.smo.cache import RowCache
 from dualgap.solvers.smo.state import SMOState
 
 N = 1500
@@ -103,7 +101,7 @@ def test_rows_stay_where_the_start_is_good_enough() -> None:
         assert gram.evaluations < 1.2 * computed
 
 
-def test_rows_that_came_on_demand_serve_a_problem_that_needs_all_of_them() -> None:
+def test_rows_of_one_working_set_serve_a_problem_without_the_equality() -> None:
     gram = Gram(MANY[:600], RBF(0.3), keep=True)
     for intercept in (True, False):
         problem = SoftMarginDual(MANY[:600], LABELS[:600], 1.0, RBF(0.3), intercept)
@@ -112,7 +110,7 @@ def test_rows_that_came_on_demand_serve_a_problem_that_needs_all_of_them() -> No
         assert solution.iterations < 2000
 
 
-@pytest.mark.parametrize("n", [600, 4200])  # rows on demand, and fetched for working sets
+@pytest.mark.parametrize("n", [600, 4200])  # one working set, and several
 def test_problems_that_are_solved_in_turns_on_one_gram_matrix_share_no_rows(n: int) -> None:
     gram = Gram(MANY[:n], RBF(0.3), keep=True)
     problem = SoftMarginDual(MANY[:n], LABELS[:n], 1.0, RBF(0.3))
@@ -127,48 +125,3 @@ def test_problems_that_are_solved_in_turns_on_one_gram_matrix_share_no_rows(n: i
     for k, gap in enumerate((1e-6, 1e-6, 1e-2)):
         assert last[k].claim == "optimal"
         assert certify(problems[k], Point(last[k].x)).relative_gap <= gap
-
-
-def far_from_the_origin(d: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((600, d)) + 10.0
-    return X, np.where(X[:, 0] - 10.0 + 0.5 * rng.standard_normal(600) > 0, 1.0, -1.0)
-
-
-@pytest.mark.parametrize("d", [1, 4, 7])
-def test_a_row_on_demand_is_that_of_K(d: int) -> None:
-    X, y = far_from_the_origin(d)
-    form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.3)), BoxQP).form
-    with Tiles(form.gram, 1) as tiles:
-        state = SMOState(form, tiles, 1000.0, 10)
-        rows = RowCache(state.matrix, np.arange(600), state.capacity)
-        source = rows.source()
-        assert source is not None
-        for row_index, i in enumerate((17, 599, 0)):
-            assert add_row(rows.values, source, i) == row_index
-            assert np.allclose(rows.values[row_index], RBF(0.3)(X[[i]], X)[0], rtol=0, atol=3e-6)
-    assert rows.count == 3
-    assert list(np.flatnonzero(rows.row_index >= 0)) == [0, 17, 599]
-
-
-@pytest.mark.parametrize("regression", [False, True])
-@pytest.mark.parametrize("C", [0.1, 30.0])
-def test_the_optimum_is_that_without_rows_on_demand(
-    monkeypatch: pytest.MonkeyPatch, C: float, regression: bool
-) -> None:
-    X, y = far_from_the_origin(3)
-    problem = (
-        SVRDual(X, np.sin(X[:, 0]), C, 0.1, RBF(0.5))
-        if regression
-        else SoftMarginDual(X, y, C, RBF(0.5))
-    )
-    solver = SMO(tol=1e-10)
-    few = solve(problem, solver)
-    monkeypatch.setattr(cache, "_MOST_FEATURES", 0)
-    all_rows = solve(problem, solver)
-    assert few.verdict == all_rows.verdict == "solved"
-    assert few.certificate.relative_gap <= 1e-8
-    assert few.certificate.dual_objective <= all_rows.certificate.primal_objective
-    assert all_rows.certificate.dual_objective <= few.certificate.primal_objective
-    if not regression:
-        assert few.counters["kernel_evaluations"] < all_rows.counters["kernel_evaluations"]

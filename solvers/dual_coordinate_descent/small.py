@@ -13,7 +13,7 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import free_variables, on_one_side, violation_of
-from dualgap.solvers.smo.variables import Terms
+from dualgap.solvers.smo.problem import Terms
 
 _MIN_CURVATURE = 1e-100  # for a sample of zeros, whose variable goes to a bound
 _MAX_STALLED_TURNS = 20  # without halving the violation

@@ -38,7 +38,7 @@ from dualgap.solvers.projected_gradient.steps import (
     plain,
 )
 from dualgap.solvers.smo.decomposition import minimise
-from dualgap.solvers.smo.variables import ONE_SET
+from dualgap.solvers.smo.problem import ONE_SET
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 

@@ -5,7 +5,7 @@
 One pass over half of K stores the entries that are not negligible (`storage`); the proximal point
 method with semismooth Newton steps (`method`) then needs a few dozen products with them, whose time is
 negligible. Equal samples, which make K singular, are merged, even those with opposite labels
-(`smo.duplicates`). A few rows of K predict whether the method is worthwhile (`diagnosis`); if so,
+(`contradictions`). A few rows of K predict whether the method is worthwhile (`diagnosis`); if so,
 `solve` chooses it by default.
 
 On w8a with C = 64 and gamma = 7.8, where 34,678 of 34,704 distinct samples are support vectors between
@@ -38,8 +38,7 @@ from dualgap.solvers.semismooth_newton.diagnosis import (
 )
 from dualgap.solvers.semismooth_newton.method import Method
 from dualgap.solvers.semismooth_newton.storage import LargeEntries, compile_pass
-from dualgap.solvers.smo.duplicates import Merged, merge
-from dualgap.solvers.smo.variables import from_form
+from dualgap.solvers.smo.contradictions import JoinedVariables, joined_variables
 
 _MIN_FLOAT32_VARIABLES = 5000  # variables; from here on the first pass is in float32
 _MAX_STALLED_CENTRES = 8  # without halving the violation
@@ -76,7 +75,7 @@ class SemismoothNewton(Solver):
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
 
-    def state_if_default(self, form: BoxQP) -> Merged | None:
+    def state_if_default(self, form: BoxQP) -> JoinedVariables | None:
         """Return the form's variables if the solver is supported and worthwhile, else None.
 
         This takes a small fraction of the time to solve.
@@ -85,35 +84,34 @@ class SemismoothNewton(Solver):
         if sparsity is None or not sparsity.pays or not sparsity.fits(self.cache_size):
             return None
         conditions = [need for need in self.needs if need is not _STORAGE]
-        return sparsity.merged if refusal(form, self, conditions) is None else None
+        return sparsity.variables if refusal(form, self, conditions) is None else None
 
-    def prepare(self, form: BoxQP | Merged) -> BoxQP | Merged:
+    def prepare(self, form: BoxQP | JoinedVariables) -> BoxQP | JoinedVariables:
         """Compile the pass for both precisions; small problems use only one."""
         compile_pass()
         return form
 
-    def iterates(self, form: BoxQP | Merged) -> Iterator[FormPoint]:
-        """Yield after every centre; accepts a form, or its merged variables if already available."""
+    def iterates(self, form: BoxQP | JoinedVariables) -> Iterator[FormPoint]:
+        """Yield after every centre; accepts a form, or its joined variables if already available."""
         threads = Threads()
-        gram = form.original.form.gram if isinstance(form, Merged) else form.gram
-        with Tiles(gram, threads.count) as tiles:
-            yield from threads.with_one_blas_thread(self._points(form, tiles))
+        variables = form if isinstance(form, JoinedVariables) else joined_variables(form)
+        with Tiles(variables.joined.form.gram, threads.count) as tiles:
+            yield from threads.with_one_blas_thread(self._points(variables, tiles))
 
-    def _points(self, problem: BoxQP | Merged, tiles: Tiles) -> Iterator[FormPoint]:
-        merged = problem if isinstance(problem, Merged) else merge(from_form(problem))
-        v, form = merged.variables, merged.original.form
+    def _points(self, variables: JoinedVariables, tiles: Tiles) -> Iterator[FormPoint]:
+        v = variables.joined
+        form = v.form
         largest = float(form.gram.diagonal().max())
-        threshold = negligible(merged, largest, self.tolerance)
+        threshold = negligible(variables, largest, self.tolerance)
         single = (
             self.tolerance >= 1e-4 and v.n >= _MIN_FLOAT32_VARIABLES and tiles.precise(np.float32)
         )
         K = LargeEntries(tiles, v.sample, v.scale, threshold, np.float32 if single else np.float64)
-        method = Method(merged, K)
+        method = Method(variables, K)
         best, stalled = np.inf, 0
         while True:
-            x, f = merged.expand(method.z), method.scores
-            doubled = merged.original.doubled
-            Qx = np.concatenate([f, -f]) if doubled else merged.original.multiplier * f
+            x, f = variables.to_form(method.z), method.scores
+            Qx = np.concatenate([f, -f]) if v.doubled else v.multiplier * f
             g = Qx + form.p
             value = 0.5 * abs(float(x @ (g + form.p)))
             relative = float(form.gap_terms(g, x).sum()) / value if value else np.inf

@@ -12,8 +12,8 @@ from dualgap.problems.forms import BoxQP
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
-from dualgap.solvers.smo.duplicates import Merged, merge
-from dualgap.solvers.smo.variables import from_form
+from dualgap.solvers.smo.contradictions import JoinedVariables, joined_variables
+from dualgap.solvers.smo.problem import from_form
 
 MIN_VARIABLES = 3000  # below, SMO takes almost no time
 _SAMPLED_ROWS = 32  # rows of K
@@ -31,11 +31,11 @@ class SparsityDiagnosis(NamedTuple):
     ----------
     threshold : entries up to this size change no score by more than a tenth of `tol`, for any z in the
         box, or by more than float64's rounding.
-    merged : the variables, with equal samples merged. density : the fraction of larger entries of K.
+    variables : with equal samples merged. density : the fraction of larger entries of K.
     off_diagonal : median over rows of Σ|k(xᵢ, xⱼ)| over j ≠ i, relative to the diagonal.
     """
 
-    merged: Merged
+    variables: JoinedVariables
     threshold: float
     density: float
     off_diagonal: float
@@ -43,7 +43,7 @@ class SparsityDiagnosis(NamedTuple):
     @property
     def entries(self) -> float:
         """Estimated number of larger entries of K."""
-        return self.density * self.merged.variables.n**2
+        return self.density * self.variables.joined.n**2
 
     def fits(self, megabytes: float) -> bool:
         """Whether the larger entries fit in memory: 32 bytes each while the matrix is built."""
@@ -53,7 +53,7 @@ class SparsityDiagnosis(NamedTuple):
     def pays(self) -> bool:
         """Whether Newton steps on the sparse matrix are faster than pair steps."""
         return (
-            self.merged.variables.n >= MIN_VARIABLES
+            self.variables.joined.n >= MIN_VARIABLES
             and self.density <= _MAX_DENSITY
             and self.off_diagonal <= _MAX_OFF_DIAGONAL
         )
@@ -78,28 +78,28 @@ def diagnose(form: BoxQP, tol: float) -> SparsityDiagnosis:
 
     A separate Gram matrix is used, so that these evaluations are not counted as the solver's.
     """
-    merged = merge(from_form(form))
-    v = merged.variables
+    variables = joined_variables(form)
+    v = variables.joined
     rows = np.random.default_rng(0).permutation(v.n)[:_SAMPLED_ROWS]
     gram = form.gram
     with Tiles(Gram(gram.X, gram.kernel, gram.memory), 1) as tiles:
         dtype = np.float32 if tiles.precise(np.float32) else np.float64
         K = np.abs(tiles.block(v.sample, tiles.columns(v.sample[rows], dtype)))
     diagonal = K[rows, np.arange(rows.size)].astype(np.float64)
-    threshold = negligible(merged, float(diagonal.max()), tol)
+    threshold = negligible(variables, float(diagonal.max()), tol)
     off_diagonal = (K.sum(axis=0) - diagonal) / np.maximum(
         diagonal, _MAX_NEGLIGIBLE * diagonal.max() or 1.0
     )
     density = float(np.count_nonzero(np.greater(K, threshold)) / K.size)
-    return SparsityDiagnosis(merged, threshold, density, float(np.median(off_diagonal)))
+    return SparsityDiagnosis(variables, threshold, density, float(np.median(off_diagonal)))
 
 
-def negligible(merged: Merged, largest: float, tol: float) -> float:
+def negligible(variables: JoinedVariables, largest: float, tol: float) -> float:
     """Return the size up to which entries of K are negligible; `largest` is that of the diagonal.
 
     See `SparsityDiagnosis`.
     """
-    terms, centre = merged.variables.terms, merged.centre
+    terms, centre = variables.joined.terms, variables.centre
     total_width = float(np.maximum(np.abs(terms.lo + centre), np.abs(terms.hi + centre)).sum())
     size = 0.1 * tol / max(total_width, np.finfo(float).tiny)
     return min(max(size, 1e-16 * largest), _MAX_NEGLIGIBLE * largest)  # 1e-16: rounding

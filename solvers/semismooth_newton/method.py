@@ -29,7 +29,7 @@ from dualgap.problems.projection import project
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients, on_plane
 from dualgap.solvers.semismooth_newton.storage import LargeEntries
 from dualgap.solvers.smo.conditions import violation_of
-from dualgap.solvers.smo.duplicates import Merged
+from dualgap.solvers.smo.contradictions import JoinedVariables
 
 _SYSTEM_RTOL = 0.03  # of a system: more accuracy is lost when the active set changes
 _MAX_PRODUCTS = 40  # with K per system
@@ -50,8 +50,8 @@ class Method:
     terms : the terms, with the costs of the variables' centres added. weight : λ. steps : their number.
     """
 
-    def __init__(self, merged: Merged, K: LargeEntries) -> None:
-        self.merged, v = merged, merged.variables
+    def __init__(self, variables: JoinedVariables, K: LargeEntries) -> None:
+        self.variables, v = variables, variables.joined
         self.equality = v.terms.groups[0] >= 0
         self.z, self.steps = v.start.copy(), 0
         self.total = float(self.z.sum())
@@ -62,20 +62,20 @@ class Method:
     def take(self, K: LargeEntries) -> None:
         """Continue with other values of K."""
         self.K, self.f = K, K.product(self.z)
-        self.shift = K.product(self.merged.centre)
-        terms = self.merged.variables.terms
+        self.shift = K.product(self.variables.centre)
+        terms = self.variables.joined.terms
         self.terms = terms._replace(q=terms.q + self.shift)
         self._order()
 
     @property
     def scores(self) -> Vector:
         """The scores of the form's samples."""
-        return self.merged.scores(self.f + self.shift)
+        return self.variables.sample_scores(self.f + self.shift)
 
     @property
     def error(self) -> float:
         """Bound on the error of a score."""
-        return self.K.error(np.abs(self.z) + np.abs(self.merged.centre))
+        return self.K.error(np.abs(self.z) + np.abs(self.variables.centre))
 
     def _order(self) -> None:
         (self.b,), self.violation = violation_of(self.f, self.z, self.terms, int(self.equality))

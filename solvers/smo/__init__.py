@@ -16,7 +16,7 @@ free variables are few and no longer change, Newton steps in float64 finish; onc
 helping, all rows are recomputed in float64. The documentation says what each optimisation gains, and on
 which data.
 
-Reading order: `variables` and `duplicates` (definition of z), `conditions` (optimality), `matrix` and
+Reading order: `problem` and `contradictions` (definition of z), `conditions` (optimality), `matrix` and
 `cache` (K), `state` (z, f and their errors), `pairs` (the innermost loop), `newton`, `active` (rounds),
 `decomposition` (the outermost loop).
 """
@@ -33,8 +33,8 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import ALL_IN_EQUALITIES
 from dualgap.solvers.smo.decomposition import minimise
 from dualgap.solvers.smo.pairs import minimise_by_pairs
+from dualgap.solvers.smo.problem import ONE_SET
 from dualgap.solvers.smo.small import compile_newton, is_small, minimise_by_matrix
-from dualgap.solvers.smo.variables import ONE_SET
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from dualgap.solvers.smo.newton import exact_system, newton_step
 from dualgap.solvers.smo.newton.half import PackedTriangle
 from dualgap.solvers.smo.newton.policy import NewtonPolicy
 from dualgap.solvers.smo.pairs import WorkingSet
+from dualgap.solvers.smo.problem import ONE_SET
 from dualgap.solvers.smo.state import SMOState
-from dualgap.solvers.smo.variables import ONE_SET
 
 # A function (problem, target violation, max_steps) -> (z, number of steps, whether the objective is
 # unbounded below) that minimises over a working set.

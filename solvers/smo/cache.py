@@ -16,7 +16,7 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.threads import READ_COST, Job
 from dualgap.problems.gram.tiles import Tile
 from dualgap.solvers.smo.matrix import Matrix, PreparedColumns
-from dualgap.solvers.smo.variables import ONE_SET
+from dualgap.solvers.smo.problem import ONE_SET
 
 _SPAN = 4096  # columns whose sums, 16 KiB, stay in the first-level cache
 _ROWS_PER_SUM = 32  # rows summed in float32, before the rounding of sums exceeds that of rows

@@ -12,7 +12,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.solvers.smo.variables import Terms, Variables
+from dualgap.solvers.smo.problem import Terms, Variables
 
 
 @numba.njit(cache=True, nogil=True)

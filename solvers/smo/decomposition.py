@@ -55,7 +55,7 @@ def _points(
             "bits": 8 * each,
             "cache_size": 1e-6 * state.capacity * each,
         }
-        x, note = state.merged.expand(z), NO_MARGIN if state.unbounded else ""
+        x, note = state.joined.to_form(z), NO_MARGIN if state.unbounded else ""
         return FormPoint(x, iterations=state.steps, claim=claim, counters=counters, note=note)
 
     for _ in _improvements(state, active, tol, gap):
@@ -64,7 +64,7 @@ def _points(
             z[active.members] = active.z
             yield point(z, "none")
     # if C is huge, the gap may be large although the violation is small
-    x = state.merged.expand(state.z)
+    x = state.joined.to_form(state.z)
     solved = state.solved and not state.unbounded and may_claim(form, x, state.relative_gap(), gap)
     yield point(state.z, "optimal" if solved else "stopped")
 

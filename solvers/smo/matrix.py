@@ -13,7 +13,7 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.threads import Job
 from dualgap.problems.gram.tiles import Columns, Tile, Tiles
-from dualgap.solvers.smo.variables import Variables
+from dualgap.solvers.smo.problem import Variables
 
 
 class PreparedColumns(NamedTuple):

@@ -20,7 +20,7 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
-from dualgap.solvers.smo.variables import ONE_SET
+from dualgap.solvers.smo.problem import ONE_SET
 
 _PENALTY = np.float32(1e30)  # excludes a variable at its bound: larger than any score
 _MIN_CURVATURE = 1e-12  # LIBSVM's: replaces a curvature that is zero or negative

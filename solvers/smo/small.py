@@ -22,7 +22,7 @@ from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, NO_MARGIN, may_clai
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
 from dualgap.solvers.smo.pairs import pair_steps
-from dualgap.solvers.smo.variables import Terms, from_form
+from dualgap.solvers.smo.problem import Terms, from_form
 
 MAX_SMALL = 500  # variables; above, rows in float32 take less time than all of K in float64
 _COARSE = 1e-3  # violation below which Newton steps may take longer than pair steps

@@ -22,9 +22,8 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.memory import available
 from dualgap.solvers.smo.cache import RowCache
 from dualgap.solvers.smo.conditions import multipliers, relative_gap, slopes
-from dualgap.solvers.smo.duplicates import merge
+from dualgap.solvers.smo.contradictions import joined_variables
 from dualgap.solvers.smo.matrix import Matrix
-from dualgap.solvers.smo.variables import from_form
 
 _MOST_ACTIVE = 4096  # variables that are active at first, if not all are
 _KERNEL_RTOL = 1e-7  # rounding of a kernel value in float32
@@ -58,8 +57,8 @@ class SMOState:
         gap: float | None = None,
     ) -> None:
         self.tiles, self.cache_size, self.max_steps = tiles, cache_size, max_steps
-        self.merged = merge(from_form(form))
-        self.variables = v = self.merged.variables
+        self.joined = joined_variables(form)
+        self.variables = v = self.joined.joined
         self.equalities = 0 if form.a is None else form.delta.size
         self.z, self.b = v.start.copy(), np.zeros(max(1, self.equalities))
         self.steps = self.newton_steps = self.refreshes = 0
@@ -67,14 +66,14 @@ class SMOState:
         self.violation_factor, self.target_gap = np.inf, gap
         bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
         single = bounded and tiles.precise(np.float32)
-        self.constant = 0.0
+        self.constant = self.joined.constant
         self.matrix = Matrix(tiles, v, np.float32 if single else np.float64)
         self._rounding = max(_KERNEL_RTOL, tiles.rounding(np.float32)) if single else 0.0
-        pairs = self.merged.contradictions
-        if pairs is not None:  # the costs include the scores of the centres
-            scores = self.matrix.exact_scores(np.arange(v.n), pairs.centre)
+        if self.joined.low.size:  # the costs include the scores of the centres
+            centre = self.joined.centre
+            scores = self.matrix.exact_scores(np.arange(v.n), centre)
             self.variables = replace(v, terms=v.terms._replace(q=v.terms.q + scores))
-            self.constant = pairs.constant + 0.5 * float(pairs.centre @ scores)
+            self.constant += 0.5 * float(centre @ scores)
         self._initialise()
 
     def _initialise(self) -> None:

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 from dualgap.problems import RBF, BoxQP, HardMarginDual, SoftMarginDual, SVRDual, reduce
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo import duplicates
-from dualgap.solvers.smo.duplicates import merge
-from dualgap.solvers.smo.variables import from_form
+from dualgap.solvers.smo import contradictions
+from dualgap.solvers.smo.contradictions import joined_variables
+from dualgap.solvers.smo.problem import variables_of
 
 
 def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -22,10 +22,10 @@ def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:
 def test_equal_samples_share_a_variable_and_its_value(sparse: bool) -> None:
     X, y = repeated()
     form = reduce(SoftMarginDual(sp.csr_array(X) if sparse else X, y, 1.5, RBF(1.0)), BoxQP).form
-    merged = merge(from_form(form))
-    assert merged.variables.n == 600
-    z = np.random.default_rng(0).uniform(merged.variables.terms.lo, merged.variables.terms.hi)
-    x = merged.expand(z)
+    merged = variables_of(form)
+    assert merged.n == 600
+    z = np.random.default_rng(0).uniform(merged.terms.lo, merged.terms.hi)
+    x = merged.to_form(z)
     assert (x >= form.lb).all()
     assert (x <= form.ub).all()
     assert np.allclose(np.sort((y * x)[:600] + (y * x)[600:]), np.sort(z))
@@ -37,7 +37,7 @@ def test_unlike_weights_are_merged_and_unlike_labels_get_a_tube() -> None:
     X, y = repeated()
     y[600:650] *= -1.0
     form = reduce(SoftMarginDual(X, y, np.linspace(1, 2, 1200), RBF(1.0)), BoxQP).form
-    variables = merge(from_form(form)).variables
+    variables = joined_variables(form).joined
     assert variables.n == 600
     terms = variables.terms
     assert np.count_nonzero(terms.tube) == 50
@@ -47,9 +47,9 @@ def test_unlike_weights_are_merged_and_unlike_labels_get_a_tube() -> None:
 def test_without_upper_bounds_one_of_equals_takes_all() -> None:
     X, y = repeated()
     form = reduce(HardMarginDual(X, y, RBF(50.0)), BoxQP).form
-    merged = merge(from_form(form))
-    z = np.where(np.isinf(merged.variables.terms.hi), 2.0, -2.0)
-    x = merged.expand(z)
+    merged = variables_of(form)
+    z = np.where(np.isinf(merged.terms.hi), 2.0, -2.0)
+    x = merged.to_form(z)
     assert np.count_nonzero(x) == 600
     assert x.sum() == pytest.approx(1200.0)
 
@@ -91,7 +91,7 @@ def test_the_optimum_is_that_of_two_variables(
     together = solve(problem, solver)
     again = solve(problem, SMO(tol=1e-2), initial=together)
     assert again.iterations == 0
-    monkeypatch.setattr(duplicates, "contradictory_pairs", lambda *_: (np.arange(0), np.arange(0)))
+    monkeypatch.setattr(contradictions, "opposite_pairs", lambda *_: (np.arange(0), np.arange(0)))
     apart = solve(problem, solver)
     assert together.claimed == apart.claimed == "optimal"
     assert together.certificate.relative_gap <= 1e-9

@@ -8,7 +8,7 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.shifted import inverse_in_place
 from dualgap.solvers.smo import newton
 from dualgap.solvers.smo.matrix import Matrix
-from dualgap.solvers.smo.variables import from_form
+from dualgap.solvers.smo.problem import from_form
 
 N = 60
 X = np.random.default_rng(4).standard_normal((N, 4))

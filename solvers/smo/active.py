@@ -24,11 +24,11 @@ from dualgap.solvers.smo.conditions import (
     slopes,
 )
 from dualgap.solvers.smo.newton import exact_system, newton_step
-from dualgap.solvers.smo.newton.half import PackedTriangle
-from dualgap.solvers.smo.newton.policy import NewtonPolicy
 from dualgap.solvers.smo.pairs import WorkingSet
 from dualgap.solvers.smo.problem import ONE_SET
+from dualgap.solvers.smo.search import NewtonSearch, NewtonStep, Situation
 from dualgap.solvers.smo.state import SMOState
+from dualgap.solvers.smo.triangle import PackedTriangle
 
 # A function (problem, target violation, max_steps) -> (z, number of steps, whether the objective is
 # unbounded below) that minimises over a working set.
@@ -46,8 +46,8 @@ class Active:
     def __init__(self, state: SMOState, inner: Inner) -> None:
         self.state, self.inner = state, inner
         start = state.variables.form.start
-        self.policy = NewtonPolicy(free_known=start is not None and bool(start.any()))
-        self.half_memory: Tile | None = None
+        self.search = NewtonSearch(free_known=start is not None and bool(start.any()))
+        self.triangle_memory: Tile | None = None
         empty = np.empty(0, np.int64)
         self.rows = RowCache(state.matrix, empty, state.capacity)
         self.start_with(empty)
@@ -109,8 +109,8 @@ class Active:
         accuracy = 0.1  # fraction of the violation at which a round ends
         if self.complete and not self.terms.tube.any():  # a round moves no variable across its tube
             accuracy = 1e4 * float(np.finfo(self.rows.values.dtype).eps)
-        state, policy, target = self.state, self.policy, -np.inf
-        policy.reset_progress()
+        state, search, target = self.state, self.search, -np.inf
+        search.init()
         while not state.at_limit:
             up, down = slopes(self.f, self.z, self.terms)
             self.b, violation = multipliers(up, down, self.terms.groups, state.equalities)
@@ -124,17 +124,13 @@ class Active:
             gap = self.relative_gap if all_active and not self.single_set else None
             target_gap = state.target_gap if free.size and all_active else None
             factor = violation / (tolerance if all_active else target)
-            match policy.due(violation, factor, free, self.z.size, gap, target_gap):
-                case "no":
-                    self._round(self._choose(up, down), max(tolerance, accuracy * violation))
-                case "exact":
-                    self._newton_step(free, in_float64=True)
-                    policy.note_exact_step(free_variables(self.z, self.terms))
-                    # after five steps that did not halve the violation, float32 rows limit progress
-                    state.stuck = state.matrix.in_single and policy.futile > 5
-                case "approximate":
-                    self._newton_step(free, in_float64=False)
-                    policy.note_approximate_step(self.relative_gap())
+            now = Situation(violation, factor, free, self.z.size, gap, target_gap)
+            if step := search.step(now):
+                self._newton_step(free, step)
+                search.accept(step, free_variables(self.z, self.terms), self.relative_gap)
+                state.stuck = state.matrix.in_single and search.is_futile
+            else:
+                self._round(self._choose(up, down), max(tolerance, accuracy * violation))
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return the worst and random violators, and free variables of the last set.
@@ -177,28 +173,27 @@ class Active:
         self.last_set = chosen
         self._move(chosen, z)
 
-    def _newton_step(self, free: Indices, in_float64: bool) -> None:
+    def _newton_step(self, free: Indices, step: NewtonStep) -> None:
         """Move the free variables to their minimum, if the step decreases the objective."""
         state, members = self.state, self.members[free]
         if free.size < 2:
             return
         try:
-            if in_float64:
+            if step.exact:
                 product, invert = exact_system(state.matrix, members)
             else:
-                half = PackedTriangle(state.matrix, members, self.half_memory)
-                self.half_memory, product = half.memory, half.product
-                invert = half.approximate_inverse()
+                triangle = PackedTriangle(state.matrix, members, self.triangle_memory)
+                self.triangle_memory, product = triangle.memory, triangle.product
+                invert = triangle.approximate_inverse()
         except LinAlgError:
             return
-        if in_float64:
+        if step.exact:
             everywhere = state.z.copy()
             everywhere[self.members] = self.z
             self.f[free] = state.matrix.exact_scores(members, everywhere)
         z, terms = self.z[free], self.terms.of(free)
         u, lo, hi = on_one_side(self.f[free], z, terms, np.zeros_like(self.b))
-        residual = 3e-2 if in_float64 else min(0.1, max(1e-3, 0.3 / self.policy.gap_factor))
-        end = newton_step(product, invert, -u, z, lo, hi, terms.groups, residual)
+        end = newton_step(product, invert, -u, z, lo, hi, terms.groups, step.residual)
         if end is not None:
             state.newton_steps += 1
             self._move(free, end)

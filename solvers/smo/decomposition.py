@@ -92,7 +92,7 @@ def _improvements(state: SMOState, active: Active, tol: float, gap: float | None
             exact = state.violation()
             futile += exact > 0.5 * refreshed
             refreshed, best, stalled = min(refreshed, exact), np.inf, 0
-            active.policy.refine_in = 0
+            active.search.exact.rounds_left = 0
             continue
         if state.matrix.in_single and (state.stuck or futile > _FUTILE):
             state.leave_rows(active.rows)

@@ -34,8 +34,7 @@ from dualgap.solvers import (
     Status,
     solve,
 )
-from dualgap.solvers.smo import active, state
-from dualgap.solvers.smo.newton import policy
+from dualgap.solvers.smo import active, search, state
 
 
 def nu_svc(n: int, kernel: Kernel) -> BoxQP:
@@ -65,7 +64,7 @@ def test_smo_reaches_the_optimum_of_many_variables(
 ) -> None:
     if many:  # than can be active, with a Newton step whenever rounds are slow
         monkeypatch.setattr(state, "_MOST_ACTIVE", 600)
-        monkeypatch.setattr(policy, "_PATIENCE", 1)
+        monkeypatch.setattr(search, "_PATIENCE", 1)
         monkeypatch.setattr(active, "_WORKING_SET", 64)  # with small ones some rounds are slow
     form = nu_svc(2000, RBF(0.03))
     point = last(SMO(tol=1e-9, cache_size=2.0 if many else 1000.0), form)

@@ -9,7 +9,7 @@ converge only linearly on them.
 
 The system is solved by conjugate gradients on the plane (Gould, Hribar & Nocedal 2001), which need
 products with K and with an approximate inverse: from the lower triangle of K and a low-rank
-approximation (`half`), or for the last digits from all of K in float64 and its Cholesky factor
+approximation (`triangle`), or for the last digits from all of K in float64 and its Cholesky factor
 (`exact_system`).
 """
 

@@ -1,4 +1,4 @@
-"""When Newton steps on half of K are taken: where the free variables are known, and while they pay."""
+"""When Newton steps on the triangle of K are taken: where the free variables are known, and while they pay."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -8,40 +8,40 @@ import numpy as np
 from dualgap.problems import RBF, BoxQP, NuSVC, reduce
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.smo.active import Active
-from dualgap.solvers.smo.newton.policy import NewtonPolicy
 from dualgap.solvers.smo.pairs import minimise_by_pairs
+from dualgap.solvers.smo.search import NewtonSearch, Situation
 from dualgap.solvers.smo.state import SMOState
 
 FREE, N = np.arange(4000), 20_000
 
 
-def rounds_until_a_step(judge: NewtonPolicy, gap: float, most: int = 5000) -> int:
+def rounds_until_a_step(search: NewtonSearch, gap: float, most: int = 5000) -> int:
     """Return after how many rounds a step is due whose violation and gap do not fall."""
     for count in range(most):
-        if judge.due(1.0, 100.0, FREE, N, lambda: gap, 1e-3) != "no":
+        if search.step(Situation(1.0, 100.0, FREE, N, lambda: gap, 1e-3)):
             return count
     return most
 
 
 def test_no_step_before_the_free_variables_are_known() -> None:
-    assert rounds_until_a_step(NewtonPolicy(free_known=False), gap=3.0) == 5000
-    assert rounds_until_a_step(NewtonPolicy(free_known=False), gap=0.05) < 1000
-    assert rounds_until_a_step(NewtonPolicy(free_known=True), gap=3.0) < 1000
+    assert rounds_until_a_step(NewtonSearch(free_known=False), gap=3.0) == 5000
+    assert rounds_until_a_step(NewtonSearch(free_known=False), gap=0.05) < 1000
+    assert rounds_until_a_step(NewtonSearch(free_known=True), gap=3.0) < 1000
 
 
 def test_a_step_that_led_far_away_does_not_make_them_known() -> None:
-    judge = NewtonPolicy(free_known=False)
-    rounds_until_a_step(judge, gap=0.05)
-    judge.note_approximate_step(gap=0.5)
-    assert rounds_until_a_step(judge, gap=0.5) == 5000
+    search = NewtonSearch(free_known=False)
+    rounds_until_a_step(search, gap=0.05)
+    search.approximate.accept(gap=0.5)
+    assert rounds_until_a_step(search, gap=0.5) == 5000
 
 
 def test_steps_that_do_not_pay_become_rare() -> None:
-    judge = NewtonPolicy(free_known=True)
+    search = NewtonSearch(free_known=True)
     waits = list[int]()
     for _ in range(5):
-        waits.append(rounds_until_a_step(judge, gap=0.05))
-        judge.note_approximate_step(gap=0.06)
+        waits.append(rounds_until_a_step(search, gap=0.05))
+        search.approximate.accept(gap=0.06)
     assert all(later >= 1.5 * sooner for sooner, later in pairwise(waits[1:]))
 
 
@@ -55,4 +55,4 @@ def test_a_start_that_is_no_answer_of_another_problem() -> None:
         with Tiles(given.gram, 1) as tiles:
             state = SMOState(given, tiles, None, 10)
             assert state.z.any()
-            assert Active(state, minimise_by_pairs).policy.free_known == free_known
+            assert Active(state, minimise_by_pairs).search.approximate.free_known == free_known

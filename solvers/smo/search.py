@@ -1,0 +1,210 @@
+"""When to take a Newton step on all free variables instead of a round of pair steps, and of which kind.
+
+An approximate step, on the lower triangle of K, replaces the rounds in which the free variables are
+known and the gap falls by a constant factor. An exact step computes all of K in float64 and factors it:
+for the last digits, or if rounds make no progress. Costs are counted in values read from memory, 0.2 ns
+each on one core, not measured: with the same number of threads a problem takes the same steps on any
+machine, up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from dualgap.problems.dataset import Indices
+from dualgap.solvers.smo.newton import MAX_FACTORED
+
+_PATIENCE = 20  # rounds without halving the violation, before an exact step is considered
+_SETTLED_ROUNDS = 4  # rounds with the same free variables, after a refresh, before an exact step
+_LEAST_FREE = 600  # free variables; with fewer, rounds take almost no time
+_MIN_ROUNDS = 6  # between approximate steps: in them variables become free
+_MAX_START_GAP = 0.1  # relative gap; above, the free variables are not those of the optimum
+_MIN_GAP = 1e-16  # relative gap; below, nothing can be gained
+
+
+class Situation(NamedTuple):
+    """What a search sees of the active variables before a round.
+
+    Attributes
+    ----------
+    violation : of the n variables. factor : the factor by which it is still too large.
+    free : the free variables.
+    gap : evaluates the relative gap; None if rounds are exact.
+    target_gap : the gap at which to stop; None to stop by the violation alone.
+    """
+
+    violation: float
+    factor: float
+    free: Indices
+    n: int
+    gap: Callable[[], float] | None
+    target_gap: float | None
+
+
+class NewtonStep(NamedTuple):
+    """A step that is due: exact, in float64, or approximate; `residual` is the target of its system."""
+
+    exact: bool
+    residual: float
+
+
+class NewtonSearch:
+    """Chooses between rounds and Newton steps by their progress so far.
+
+    `init` begins with other active variables, `step` returns the step that is due, and `accept` takes
+    note of what it changed.
+    """
+
+    def __init__(self, free_known: bool) -> None:
+        """Expect most free variables to be known if the start is another answer."""
+        self.exact, self.approximate = _ExactSteps(), _ApproximateSteps(free_known)
+        self.init()
+
+    def init(self) -> None:
+        """Forget the progress of the violation, as the active variables have changed."""
+        self._smallest, self._stalled = np.inf, 0
+        self.exact.init()
+
+    @property
+    def is_futile(self) -> bool:
+        """Whether five exact steps did not halve the violation: the rows' rounding limits progress."""
+        return self.exact.futile > 5
+
+    def step(self, now: Situation) -> NewtonStep | None:
+        """Return the Newton step to take now; None calls for a round."""
+        if now.violation <= 0.5 * self._smallest:
+            self._smallest, self._stalled, self.exact.futile = now.violation, 0, 0
+        self._stalled += 1
+        # computing K takes as long as the rounds added for many free variables
+        if self._stalled > _PATIENCE + int(12 * (now.free.size / 1000) ** 2):
+            self._stalled = 0
+            if now.free.size <= MAX_FACTORED:
+                return self.exact.without_progress()
+            if step := self.approximate.without_progress(now):
+                return step
+        return self.exact.step(now) or self.approximate.step(now)
+
+    def accept(self, step: NewtonStep, free: Indices, gap: Callable[[], float]) -> None:
+        """Take note of the free variables and of the relative gap after a step."""
+        if step.exact:
+            self.exact.accept(free)
+        else:
+            self.approximate.accept(gap())
+
+
+class _ExactSteps:
+    """Steps in float64: if rounds make no progress, and once refreshes leave the free variables alone.
+
+    Attributes
+    ----------
+    futile : steps since the violation was halved.
+    rounds_left : rounds after a refresh until a step is considered; inf for never.
+    """
+
+    _STEP = NewtonStep(exact=True, residual=3e-2)
+
+    def __init__(self) -> None:
+        self.rounds_left, self._free = np.inf, np.empty(0, np.int64)
+
+    def init(self) -> None:
+        self.futile, self._is_refining = 0, False
+
+    def without_progress(self) -> NewtonStep:
+        self.futile, self._is_refining = self.futile + 1, False
+        return self._STEP
+
+    def step(self, now: Situation) -> NewtonStep | None:
+        if self.rounds_left <= 0:
+            is_settled = np.array_equal(now.free, self._free)
+            self.rounds_left, self._free = _SETTLED_ROUNDS, now.free
+            # for a factor below five, a few rounds suffice
+            self._is_refining = is_settled and now.factor >= 5.0 and now.free.size <= MAX_FACTORED
+            if self._is_refining:
+                return self._STEP
+        self.rounds_left -= 1
+        return None
+
+    def accept(self, free: Indices) -> None:
+        if self._is_refining and np.array_equal(free, self._free):
+            self.rounds_left = np.inf  # no further step is worthwhile
+
+
+class _ApproximateSteps:
+    """Steps on the triangle of K, in place of rounds that have cost as much and would cost more.
+
+    Attributes
+    ----------
+    free_known : whether the free variables are known well enough.
+    cost, speed : cost of a step when one was last due, and decrease of log(gap) per unit of it in rounds.
+    backoff : cost of rounds required before the next step, relative to its cost.
+    rounds, rounds_cost, gap : rounds and their cost since `gap` was recorded, at a step or without one.
+    wait : cost of rounds at which the gap is evaluated again.
+    """
+
+    def __init__(self, free_known: bool) -> None:
+        self.free_known, self.cost, self.speed = free_known, 1.0, 0.0
+        self.backoff = 0.0 if free_known else 1.0
+        self._count_from(np.inf)
+        if free_known:
+            self.rounds = _MIN_ROUNDS
+
+    def _count_from(self, gap: float) -> None:
+        self.rounds, self.rounds_cost, self.wait, self.gap = 0, 0.0, 0.0, gap
+
+    def without_progress(self, now: Situation) -> NewtonStep | None:
+        gap = np.inf if now.gap is None else now.gap()
+        if now.gap is not None and not self._is_free_set_known(gap):
+            return None
+        self.gap = gap
+        return self._due(1.0, now)
+
+    def step(self, now: Situation) -> NewtonStep | None:
+        step = None if now.gap is None else self._step_if_faster(now, now.gap)
+        if step is None:
+            self.rounds += 1
+            self.rounds_cost += 5e6 + 512.0 * now.n  # rows of a working set, plus 1 ms
+        return step
+
+    def _step_if_faster(self, now: Situation, gap: Callable[[], float]) -> NewtonStep | None:
+        """Return a step if rounds have cost as much, and would cost more until the end."""
+        early = self.rounds_cost < max(self.wait, self.backoff * self._cost_of(now))
+        if early or self.rounds < _MIN_ROUNDS or now.free.size < _LEAST_FREE:
+            return None
+        size, self.wait = max(gap(), _MIN_GAP), 1.2 * self.rounds_cost
+        if not self._is_free_set_known(size):
+            self._count_from(size)
+            return None
+        fall = max(0.0, np.log(self.gap / size)) if np.isfinite(self.gap) else 0.0
+        speed = fall / self.rounds_cost if fall else 0.0
+        factor = max(1.0, now.factor if now.target_gap is None else size / now.target_gap)
+        if speed * self._cost_of(now) >= np.log(factor):
+            return None
+        self.speed, self.gap = speed, size
+        return self._due(factor, now)
+
+    def _due(self, factor: float, now: Situation) -> NewtonStep:
+        self.cost = self._cost_of(now)
+        return NewtonStep(exact=False, residual=min(0.1, max(1e-3, 0.3 / factor)))
+
+    @staticmethod
+    def _cost_of(now: Situation) -> float:
+        """Cost of the approximate inverse, of K and products with it, and of updating all scores."""
+        k = now.free.size
+        return 50.0 * k**1.5 + 10.0 * k**2 + 0.75 * k * now.n
+
+    def _is_free_set_known(self, gap: float) -> bool:
+        """Whether the current free variables are roughly those of the optimum."""
+        return np.isfinite(gap) if self.free_known else gap <= _MAX_START_GAP
+
+    def accept(self, gap: float) -> None:
+        """If rounds were faster, wait longer for the next step."""
+        speed = np.log(max(1.0, self.gap / max(gap, _MIN_GAP))) / self.cost
+        if speed < 0.7 * self.speed or gap >= self.gap:
+            self.backoff = max(1.0, (4.0 if gap >= self.gap else 2.0) * self.backoff)
+        else:
+            self.backoff = 0.0 if speed > self.speed else max(0.5, 0.5 * self.backoff)
+        self.free_known |= gap <= _MAX_START_GAP
+        self._count_from(gap)

@@ -16,11 +16,11 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
 from dualgap.solvers.smo.cache import RowCache
 from dualgap.solvers.smo.conditions import (
+    duality_gap,
     free_variables,
     largest,
     multipliers,
     on_one_side,
-    relative_gap,
     slopes,
 )
 from dualgap.solvers.smo.newton import exact_system, newton_step
@@ -80,9 +80,8 @@ class Active:
     def relative_gap(self, threshold: float = np.inf) -> float:
         """Return the relative gap of the active variables; only roughly if it exceeds `threshold`."""
         state = self.state
-        return relative_gap(
-            state.variables, self.z, self.f, state.constant, terms=self.terms, threshold=threshold
-        )
+        gap = duality_gap(state.variables, self.z, self.f, state.constant, self.terms, threshold)
+        return gap.relative()
 
     def take(self, members: Indices) -> None:
         """Make `members` active; keep the rows if most of them were active before."""

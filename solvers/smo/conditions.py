@@ -7,6 +7,8 @@ its equality loses, max up ≤ min down; the multiplier b is halfway between, or
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numba.extending import register_jitable
@@ -150,14 +152,26 @@ def _minimal_gap(
     return smallest
 
 
-def relative_gap(
-    v: Variables, z: Vector, f: Vector, constant: float = 0.0, rounding: float = 0.0,
-    terms: Terms | None = None, threshold: float = np.inf,
-) -> float:  # fmt: skip
-    """Return (gap + rounding) / |dual objective|; inf if a bound is infinite.
+class Gap(NamedTuple):
+    """A duality gap, infinite if a bound is, and the size of the dual objective."""
 
-    The gap is taken at the best multipliers between those of the maximal violating pair; only roughly if
-    it exceeds `threshold`. With `terms` it is that of some variables, all others fixed.
+    gap: float
+    objective: float
+
+    def relative(self, rounding: float = 0.0) -> float:
+        """Return (gap + rounding) / |dual objective|."""
+        finite = np.isfinite(self.gap) and self.objective > 0
+        return (self.gap + rounding) / self.objective if finite else np.inf
+
+
+def duality_gap(
+    v: Variables, z: Vector, f: Vector, constant: float = 0.0, terms: Terms | None = None,
+    threshold: float = np.inf,
+) -> Gap:  # fmt: skip
+    """Return the gap at the best multipliers between those of the maximal violating pair.
+
+    Only roughly if it exceeds `threshold` times the objective. With `terms` it is that of some
+    variables, all others fixed.
     """
     terms = v.terms if terms is None else terms
     count = int(terms.groups.max()) + 1
@@ -167,5 +181,4 @@ def relative_gap(
     # centres, which leave a constant, the sum is not 0.
     costs = terms.q if constant or v.form.delta.any() else terms.q + b[terms.groups]
     dual = abs(float((0.5 * f * z + costs * z + terms.tube * np.abs(z)).sum()) + constant)
-    gap = _minimal_gap(f, z, terms, b, violation if count else 0.0, threshold * dual)
-    return (gap + rounding) / dual if np.isfinite(gap) and dual > 0 else np.inf
+    return Gap(_minimal_gap(f, z, terms, b, violation if count else 0.0, threshold * dual), dual)

@@ -45,7 +45,7 @@ class JoinedVariables:
 
     def to_form(self, z: Vector) -> Vector:
         """Return the form's variables x."""
-        return self.separate.to_form(self._split(z))
+        return self.separate.to_form(self._split(z) if self.low.size else z)
 
     def sample_scores(self, f: Vector) -> Vector:
         """Return the scores of the form's samples, given those of the joined variables."""
@@ -71,6 +71,8 @@ def joined_variables(form: BoxQP) -> JoinedVariables:
     low = high = np.empty(0, np.int64)
     if v.group is not None:
         low, high = opposite_pairs(kinds(v), v.terms)
+    if not low.size:
+        return JoinedVariables(v, v, np.arange(v.n), low, high, np.zeros(v.n), 0.0)
     lo1, hi1, lo2, hi2 = v.terms.lo[low], v.terms.hi[low], v.terms.lo[high], v.terms.hi[high]
     remaining = np.setdiff1d(np.arange(v.n), high)
     pair, terms = np.searchsorted(remaining, low), v.terms.of(remaining)
@@ -80,8 +82,7 @@ def joined_variables(form: BoxQP) -> JoinedVariables:
     start, centre = v.start[remaining], np.zeros(remaining.size)
     start[pair] = (v.start[low] - hi1) + (v.start[high] - lo2)
     centre[pair] = hi1 + lo2
-    scale = None if v.scale is None else v.scale[remaining]
-    joined = replace(v, sample=v.sample[remaining], scale=scale, terms=terms, start=start)
+    joined = replace(v, sample=v.sample[remaining], terms=terms, start=start)
     constant = float(terms.q[pair] @ centre[pair] - terms.tube[pair] @ (hi1 - lo2))
     return JoinedVariables(v, joined, remaining, low, high, centre, constant)
 

@@ -34,18 +34,22 @@ def minimise(
 
     threads = Threads()
     with Tiles(form.gram, threads.count) as tiles:
-        with threads.limited(1):
-            state = SMOState(form, tiles, cache_size, max_iter, gap)
-            active = Active(state, inner)
-        try:
-            yield from threads.with_one_blas_thread(_points(form, state, active, tol, gap))
-        finally:
-            state.leave_rows(active.rows)
+        points = _points(form, inner, tiles, tol, gap, max_iter, cache_size)
+        yield from threads.with_one_blas_thread(points)
 
 
 def _points(
-    form: BoxQP, state: SMOState, active: Active, tol: float, gap: float | None
+    form: BoxQP,
+    inner: Inner,
+    tiles: Tiles,
+    tol: float,
+    gap: float | None,
+    max_iter: int,
+    cache_size: float | None,
 ) -> Iterator[FormPoint]:
+    state = SMOState(form, tiles, cache_size, max_iter, gap)
+    active = Active(state, inner)
+
     def point(z: Vector, claim: Claim) -> FormPoint:
         each = state.matrix.dtype.itemsize
         counters = {

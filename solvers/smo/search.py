@@ -138,7 +138,7 @@ class _ApproximateSteps:
     Attributes
     ----------
     free_known : whether the free variables are known well enough.
-    cost, speed : cost of a step when one was last due, and decrease of log(gap) per unit of it in rounds.
+    cost, speed : cost of a step when one was last due, and fall of log(gap) per unit of it in rounds.
     backoff : cost of rounds required before the next step, relative to its cost.
     rounds, rounds_cost, gap : rounds and their cost since `gap` was recorded, at a step or without one.
     wait : cost of rounds at which the gap is evaluated again.

@@ -20,7 +20,7 @@ from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
-from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative_gap, violation_of
+from dualgap.solvers.smo.conditions import duality_gap, free_variables, on_one_side, violation_of
 from dualgap.solvers.smo.pairs import pair_steps
 from dualgap.solvers.smo.problem import Terms, from_form
 
@@ -72,7 +72,7 @@ def minimise_by_matrix(
         if v.n <= MAX_SMALL:  # for more variables it takes as long as the steps
             f = K @ z  # recomputed, without the rounding errors of each step
         violation = violation_of(f, z, terms, count)[1]
-        gap_now = np.inf if gap is None else relative_gap(v, z, f)
+        gap_now = np.inf if gap is None else duality_gap(v, z, f).relative()
         by_gap = gap is not None and gap_now <= gap
         solved = violation <= tol or by_gap
         # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
@@ -86,7 +86,7 @@ def minimise_by_matrix(
         yield FormPoint(v.to_form(z), iterations=steps, counters=counters)
     # if targets differ only in their last digits, rounding hides f, and with it the gap
     rounding = np.finfo(float).eps * float((np.abs(f) + np.abs(q)).max() * (hi - lo).sum())
-    certain = relative_gap(v, z, f, rounding=rounding)
+    certain = duality_gap(v, z, f).relative(rounding)
     x = v.to_form(z)
     solved &= not unbounded
     claim = "optimal" if solved and may_claim(form, x, certain, gap) else "stopped"

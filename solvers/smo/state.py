@@ -21,7 +21,7 @@ from dualgap.problems.forms import BoxQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.memory import available
 from dualgap.solvers.smo.cache import RowCache
-from dualgap.solvers.smo.conditions import multipliers, relative_gap, slopes
+from dualgap.solvers.smo.conditions import Gap, duality_gap, multipliers, slopes
 from dualgap.solvers.smo.contradictions import joined_variables
 from dualgap.solvers.smo.matrix import Matrix
 
@@ -106,6 +106,7 @@ class SMOState:
             scale = 1.0 if self.matrix.scale is None else self.matrix.scale**2
             self._diagonal = np.maximum(self._diagonal, scale * self.tiles.largest)
         self._stale, self._fresh = np.zeros(n), 0.0
+        self._gap: Gap | None = None  # of z and f, if computed
         self.note_change(np.arange(n), self.z)
 
     def leave_rows(self, rows: RowCache) -> None:
@@ -157,7 +158,9 @@ class SMOState:
 
     def relative_gap(self, rounding: float = 0.0) -> float:
         """Return (gap + rounding) / |dual objective|; inf if a bound is infinite."""
-        return relative_gap(self.variables, self.z, self.f, self.constant, rounding)
+        if self._gap is None:
+            self._gap = duality_gap(self.variables, self.z, self.f, self.constant)
+        return self._gap.relative(rounding)
 
     def choose(self, members: Indices) -> Indices:
         """Return the next active variables: `members`, if no other variable violates its condition.
@@ -203,7 +206,7 @@ class SMOState:
     def absorb(self, members: Indices, z: Vector, f: Vector, b: Vector) -> Iterator[None]:
         """Copy back the active variables, and update all other scores."""
         change = z - self.z[members]
-        self.z[members], self.f[members], self.b = z, f, b
+        self.z[members], self.f[members], self.b, self._gap = z, f, b, None
         if members.size == self.variables.n:
             return
         inactive = np.ones(self.variables.n, np.bool_)
@@ -241,4 +244,5 @@ class SMOState:
             self.f[batch] = self.matrix.exact_scores(batch, self.z)
         self._stale += self._fresh * self._diagonal
         self._stale[chosen] = self._fresh = 0.0
+        self._gap = None
         self.refreshes += 1

@@ -24,11 +24,11 @@ from dualgap.solvers.smo.conditions import (
     slopes,
 )
 from dualgap.solvers.smo.newton import exact_system, newton_step
+from dualgap.solvers.smo.newton.search import NewtonSearch, NewtonStep, Situation
+from dualgap.solvers.smo.newton.triangle import PackedTriangle
 from dualgap.solvers.smo.pairs import WorkingSet
 from dualgap.solvers.smo.problem import ONE_SET
-from dualgap.solvers.smo.search import NewtonSearch, NewtonStep, Situation
 from dualgap.solvers.smo.state import SMOState
-from dualgap.solvers.smo.triangle import PackedTriangle
 
 # A function (problem, target violation, max_steps) -> (z, number of steps, whether the objective is
 # unbounded below) that minimises over a working set.
@@ -130,6 +130,7 @@ class Active:
                 state.stuck = state.matrix.in_single and search.is_futile
             else:
                 self._round(self._choose(up, down), max(tolerance, accuracy * violation))
+            state.stuck |= state.is_settled and search.is_exhausted
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return the worst and random violators, and free variables of the last set.

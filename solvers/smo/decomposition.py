@@ -1,6 +1,7 @@
 """SMO's outermost level: choose the active variables, and decide when to stop.
 
-Until the violation is at most tol: choose active variables; minimise over them; update all scores
+Until the violation is at most tol, and the gap, if there is one, at most its target: choose active
+variables; minimise over them; update all scores.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dualgap.problems.dataset import Vector
+from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
@@ -31,27 +32,64 @@ def minimise(
     cache_size: float | None,
 ) -> Iterator[FormPoint]:
     """Yield every few rounds; `inner` minimises over a working set."""
-
     threads = Threads()
     with Tiles(form.gram, threads.count) as tiles:
-        points = _points(form, inner, tiles, tol, gap, max_iter, cache_size)
-        yield from threads.with_one_blas_thread(points)
+        run = Decomposition(form, inner, tiles, tol, gap, max_iter, cache_size)
+        yield from threads.with_one_blas_thread(run.points())
 
 
-def _points(
-    form: BoxQP,
-    inner: Inner,
-    tiles: Tiles,
-    tol: float,
-    gap: float | None,
-    max_iter: int,
-    cache_size: float | None,
-) -> Iterator[FormPoint]:
-    state = SMOState(form, tiles, cache_size, max_iter, gap)
-    active = Active(state, inner)
+class Decomposition:
+    """The outermost loop, and what it remembers of its progress.
 
-    def point(z: Vector, claim: Claim) -> FormPoint:
-        each = state.matrix.dtype.itemsize
+    Attributes
+    ----------
+    violation, relative_gap : of all variables; the gap is infinite unless it decides when to stop.
+    smallest, stalled : the smallest violation since a refresh; iterations that did not halve it.
+    refreshed, futile : the smallest violation after a refresh; refreshes that did not halve it.
+    settled : the violation when it was last at most `tol` although the gap missed its target.
+    """
+
+    def __init__(
+        self,
+        form: BoxQP,
+        inner: Inner,
+        tiles: Tiles,
+        tol: float,
+        gap: float | None,
+        max_iter: int,
+        cache_size: float | None,
+    ) -> None:
+        self.form, self.inner, self.tiles, self.tol, self.gap = form, inner, tiles, tol, gap
+        self.limits = cache_size, max_iter
+        self.violation = self.relative_gap = self.smallest = self.refreshed = np.inf
+        self.settled, self.stalled, self.futile = np.inf, 0, 0
+
+    def points(self) -> Iterator[FormPoint]:
+        """Yield points; the last one comes with a claim."""
+        state = self.state = SMOState(self.form, self.tiles, *self.limits, self.gap)
+        active = self.active = Active(state, self.inner)
+        try:
+            for _ in self._improvements():
+                if not state.at_limit:
+                    z = state.z.copy()
+                    z[active.members] = active.z
+                    yield self._point(z, "none")
+            # if C is huge, the gap may be large although the violation is small
+            x, gap = state.joined.to_form(state.z), state.relative_gap()
+            solved = state.solved and not state.unbounded
+            solved = solved and may_claim(self.form, x, gap, self.gap)
+            note = NO_MARGIN if state.unbounded else ""
+            if self.gap is not None and state.stuck and np.isfinite(self.settled):
+                note = note or (
+                    f"the violation is at most tol, but the relative gap of {gap:.2g} exceeds its "
+                    f"target of {self.gap:.2g}, and rounding permits no further progress"
+                )
+            yield self._point(state.z, "optimal" if solved else "stopped", note)
+        finally:
+            state.leave_rows(active.rows)
+
+    def _point(self, z: Vector, claim: Claim, note: str = "") -> FormPoint:
+        state, each = self.state, self.state.matrix.dtype.itemsize
         counters = {
             "newton_steps": state.newton_steps,
             "refreshes": state.refreshes,
@@ -59,74 +97,99 @@ def _points(
             "bits": 8 * each,
             "cache_size": 1e-6 * state.capacity * each,
         }
-        x, note = state.joined.to_form(z), NO_MARGIN if state.unbounded else ""
+        x = state.joined.to_form(z)
         return FormPoint(x, iterations=state.steps, claim=claim, counters=counters, note=note)
 
-    for _ in _improvements(state, active, tol, gap):
-        if not state.at_limit:  # the last point comes with a claim
-            z = state.z.copy()
-            z[active.members] = active.z
-            yield point(z, "none")
-    # if C is huge, the gap may be large although the violation is small
-    x = state.joined.to_form(state.z)
-    solved = state.solved and not state.unbounded and may_claim(form, x, state.relative_gap(), gap)
-    yield point(state.z, "optimal" if solved else "stopped")
-
-
-def _improvements(state: SMOState, active: Active, tol: float, gap: float | None) -> Iterator[None]:
-    """Run the algorithm to its end, pausing now and then."""
-    best, stalled, pausing = np.inf, 0, False
-    refreshed, futile = np.inf, 0  # smallest violation after a refresh; refreshes not halving it
-    while True:
-        violation = state.violation()
-        relative_gap = np.inf if gap is None else state.relative_gap()
-        # the gap falls faster than the violation, at most like its square
-        gap_factor = np.inf if gap is None else (max(0.0, relative_gap) / gap) ** 0.75
-        state.violation_factor = min(violation / tol, gap_factor)
-        by_gap = gap is not None and relative_gap <= gap
-        reached = by_gap or violation <= tol
-        noise = state.noise
-        if reached or violation <= 10.0 * noise:  # below, steps would only fit the noise
-            level = max(violation, tol) if reached else violation
-            doubtful = state.doubtful_for_gap(gap) if gap and by_gap else state.doubtful(level)
-            if reached and not doubtful.size:
-                state.solved = True
+    def _improvements(self) -> Iterator[None]:
+        """Run the algorithm to its end, pausing now and then."""
+        state, active, pausing = self.state, self.active, False
+        while True:
+            reached = self._is_reached()
+            if reached or self.violation <= 10.0 * state.noise:  # steps would only fit the noise
+                doubtful = self._doubtful(reached)
+                if reached and not doubtful.size:
+                    state.solved = True
+                    return
+                yield from self._refresh(doubtful)
+            elif state.matrix.in_single and (state.stuck or self.futile > _FUTILE):
+                state.leave_rows(active.rows)
+                state.switch_to_float64()
+                active.start_with(active.members[:0])
+                pausing = False
+            elif state.at_limit:
                 return
-            yield from state.refresh(doubtful)
-            exact = state.violation()
-            futile += exact > 0.5 * refreshed
-            refreshed, best, stalled = min(refreshed, exact), np.inf, 0
-            active.search.exact.rounds_left = 0
-            continue
-        if state.matrix.in_single and (state.stuck or futile > _FUTILE):
-            state.leave_rows(active.rows)
-            state.switch_to_float64()
-            active.start_with(active.members[:0])
-            pausing = False
-            continue
-        if state.at_limit:
-            return
-        if pausing:  # not before the first pass: small problems are solved without a pause
-            yield
-        stalled = stalled + 1 if violation > 0.5 * best else 0
-        best = min(best, violation)
-        n, free = state.variables.n, free_variables(state.z, state.variables.terms).size
+            else:
+                if pausing:  # not before the first pass: small problems are solved without a pause
+                    yield
+                self._set_size()
+                active.take(state.choose(active.members))
+                yield from self._reduce()
+                yield from state.absorb(active.members, active.z, active.f, active.b)
+                pausing = True
+
+    def _is_reached(self) -> bool:
+        """Whether the gap, or else the violation, is small enough; a missed gap lowers the tolerance.
+
+        Small violations do not bound the gap if boxes are wide: then it decides, as long as the
+        violation still falls.
+        """
+        state, gap = self.state, self.gap
+        self.violation = state.violation()
+        if gap is None:
+            state.violation_factor = self.violation / self.tol
+            return self.violation <= self.tol
+        self.relative_gap = state.relative_gap()
+        by_gap = self.relative_gap <= gap
+        is_small = self.violation <= self.tol
+        if is_small and not by_gap and np.isfinite(self.relative_gap):
+            state.is_settled = True
+            state.stuck |= not state.matrix.in_single and self.violation > 0.5 * self.settled
+            self.settled = min(self.settled, self.violation)
+            self.tol, is_small = 0.1 * self.violation, False
+        # the gap falls faster than the violation, at most like its square
+        gap_factor = (max(0.0, self.relative_gap) / gap) ** 0.75
+        state.violation_factor = min(self.violation / max(self.tol, 1e-300), gap_factor)
+        return by_gap or is_small
+
+    def _doubtful(self, reached: bool) -> Indices:
+        """Return the variables whose scores may be too inexact for what has been reached."""
+        if self.gap and self.relative_gap <= self.gap:
+            return self.state.doubtful_for_gap(self.gap)
+        return self.state.doubtful(max(self.violation, self.tol) if reached else self.violation)
+
+    def _refresh(self, doubtful: Indices) -> Iterator[None]:
+        yield from self.state.refresh(doubtful)
+        exact = self.state.violation()
+        self.futile += exact > 0.5 * self.refreshed
+        self.refreshed = min(self.refreshed, exact)
+        self.smallest, self.stalled = np.inf, 0
+        self.active.search.exact.rounds_left = 0
+
+    def _set_size(self) -> None:
+        """Let more variables become active if most active ones are free, or progress is slow."""
+        state, n = self.state, self.state.variables.n
+        self.stalled = self.stalled + 1 if self.violation > 0.5 * self.smallest else 0
+        self.smallest = min(self.smallest, self.violation)
+        free = free_variables(state.z, state.variables.terms).size
         if free > 0.6 * state.size and n**2 <= state.capacity:  # soon all: compute no row twice
             state.size = n
-        elif stalled > 3 or 2 * free > state.size:  # more variables, fewer rows in the cache
-            stalled, state.size = 0, min(n, 2 * state.size)
-        active.take(state.choose(active.members))
-        # Fraction of their violation at which to stop on the active variables: earlier if only the gap
-        # has to be evaluated afterwards, and not before the target if not even that.
-        fraction = 0.1 if active.members.size < state.variables.n else 0.4
+        elif self.stalled > 3 or 2 * free > state.size:  # more variables, fewer rows in the cache
+            self.stalled, state.size = 0, min(n, 2 * state.size)
+
+    def _reduce(self) -> Iterator[None]:
+        """Minimise over the active variables, to a fraction of their violation.
+
+        That is larger if only the gap has to be evaluated afterwards, and 0 if not even that.
+        """
+        active, gap = self.active, self.gap
+        all_active = active.members.size == self.state.variables.n
+        fraction = 0.4 if all_active else 0.1
         if active.complete and gap is None:
             fraction = 0.0
-        all_active = active.members.size == n
-        for count, _ in enumerate(active.reduce(fraction, max(0.5 * tol, noise))):
+        target = max(0.5 * self.tol, self.state.noise)
+        for count, _ in enumerate(active.reduce(fraction, target)):
             look = all_active and count % _ROUNDS_PER_GAP == 0
             if look and gap is not None and active.relative_gap(gap) <= gap:
-                break
+                return
             if count and (active.complete or count % 16 == 0):
                 yield
-        yield from state.absorb(active.members, active.z, active.f, active.b)
-        pausing = True

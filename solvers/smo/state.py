@@ -46,6 +46,7 @@ class SMOState:
     earlier_rows : rows left by an earlier problem on the same variables, or None.
     target_gap : the relative gap at which to stop; None to stop by the violation alone.
     violation_factor : the factor by which the violation must still fall, judged by `tol` and the gap.
+    is_settled : whether the violation has met its tolerance, but the gap not its target.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class SMOState:
         self.z, self.b = v.start.copy(), np.zeros(max(1, self.equalities))
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
-        self.violation_factor, self.target_gap = np.inf, gap
+        self.violation_factor, self.target_gap, self.is_settled = np.inf, gap, False
         bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
         single = bounded and tiles.precise(np.float32)
         self.constant = self.joined.constant

@@ -34,7 +34,8 @@ from dualgap.solvers import (
     Status,
     solve,
 )
-from dualgap.solvers.smo import active, search, state
+from dualgap.solvers.smo import active, state
+from dualgap.solvers.smo.newton import search
 
 
 def nu_svc(n: int, kernel: Kernel) -> BoxQP:

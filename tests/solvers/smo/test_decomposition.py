@@ -20,8 +20,8 @@ from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo import decomposition, state
 from dualgap.solvers.smo.active import Active
 from dualgap.solvers.smo.conditions import free_variables, multipliers, slopes
+from dualgap.solvers.smo.newton.search import NewtonStep
 from dualgap.solvers.smo.pairs import minimise_by_pairs
-from dualgap.solvers.smo.search import NewtonStep
 
 
 def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -185,3 +185,17 @@ def test_rows_that_a_newton_step_has_computed_are_kept() -> None:
         owners = [active.rows.owner[p] for p in active.rows.row_index if p >= 0]
         assert sorted(owners) == np.flatnonzero(active.rows.row_index >= 0).tolist()
         assert np.abs(active.f - RBF(0.2)(X, X) @ active.z).max() < 1e-3
+
+
+def test_a_small_violation_does_not_end_a_run_whose_gap_misses_its_target() -> None:
+    X, y = classes(600)
+    problem = SVRDual(X, np.sin(X[:, 0]) + 0.1 * y, 100.0, 0.01, RBF(0.2))
+    assert solve(problem, SMO(tol=1e-3, gap=1e-5), target_gap=1e-5).verdict == "solved"
+
+
+def test_a_gap_that_rounding_does_not_permit_is_the_reason() -> None:
+    X, y = classes(600)
+    solution = solve(SoftMarginDual(X, y, 1e3, RBF(0.2)), SMO(tol=1e-3, gap=1e-19))
+    assert solution.claimed == "stopped"
+    assert solution.certificate.violating_pair <= 1e-9
+    assert "rounding permits no further progress" in solution.note

@@ -1,4 +1,4 @@
-"""When Newton steps on the triangle of K are taken: where the free variables are known, and while they pay."""
+"""When Newton steps on the triangle of K are taken: the free variables are known, and they pay."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -8,8 +8,8 @@ import numpy as np
 from dualgap.problems import RBF, BoxQP, NuSVC, reduce
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.smo.active import Active
+from dualgap.solvers.smo.newton.search import NewtonSearch, Situation
 from dualgap.solvers.smo.pairs import minimise_by_pairs
-from dualgap.solvers.smo.search import NewtonSearch, Situation
 from dualgap.solvers.smo.state import SMOState
 
 FREE, N = np.arange(4000), 20_000

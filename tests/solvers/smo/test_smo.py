@@ -6,7 +6,7 @@ from tests.small_problems import two_classes
 
 from dualgap.problems import RBF, BoxQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo import search
+from dualgap.solvers.smo.newton import search
 
 _LARGE = 1100  # variables, from which rows are in float32
 

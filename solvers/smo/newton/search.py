@@ -65,7 +65,7 @@ class NewtonSearch:
 
     def init(self) -> None:
         """Forget the progress of the violation, as the active variables have changed."""
-        self._smallest, self._stalled = np.inf, 0
+        self._smallest, self._stalled, self._fruitless = np.inf, 0, 0
         self.exact.init()
 
     @property
@@ -73,11 +73,17 @@ class NewtonSearch:
         """Whether five exact steps did not halve the violation: the rows' rounding limits progress."""
         return self.exact.futile > 5
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether hundreds of rounds and steps did not halve the violation."""
+        return self._fruitless > 10 * _PATIENCE
+
     def step(self, now: Situation) -> NewtonStep | None:
         """Return the Newton step to take now; None calls for a round."""
         if now.violation <= 0.5 * self._smallest:
             self._smallest, self._stalled, self.exact.futile = now.violation, 0, 0
-        self._stalled += 1
+            self._fruitless = 0
+        self._stalled, self._fruitless = self._stalled + 1, self._fruitless + 1
         # computing K takes as long as the rounds added for many free variables
         if self._stalled > _PATIENCE + int(12 * (now.free.size / 1000) ** 2):
             self._stalled = 0
@@ -133,7 +139,7 @@ class _ExactSteps:
 
 
 class _ApproximateSteps:
-    """Steps on the triangle of K, in place of rounds that have cost as much and would cost more.
+    """Steps on the triangle of K, instead of rounds that have cost as much and would cost more.
 
     Attributes
     ----------

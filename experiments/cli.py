@@ -20,6 +20,7 @@ from dualgap.experiments.commands.terminal import (
     output_options,
     prepare,
     print_json,
+    quiet_option,
     refusing,
     say,
     write,
@@ -274,15 +275,14 @@ def list_names(kind: str | None) -> None:
 @main.command()
 @click.argument("solver", metavar="NAME|FILE:CLASS")
 @click.option("--property", "only", metavar="NAME", multiple=True, help="Test only this one [all].")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
+def selftest(solver: str, only: tuple[str, ...]) -> None:
     """Test a solver's behaviour and claims on small problems.
 
     This takes at most two minutes. Exit 1 if a property fails.
     """
     from dualgap.experiments.commands.progress import progress  # noqa: PLC0415
     from dualgap.experiments.selftest import properties, try_solver  # noqa: PLC0415
-    from dualgap.experiments.selftest.report import to_json, to_terminal  # noqa: PLC0415
+    from dualgap.experiments.selftest.report import to_terminal  # noqa: PLC0415
 
     with refusing(ValueError):
         chosen = properties(only)
@@ -292,24 +292,19 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
                 properties=chosen,
                 progress=lambda outcome: advance(f"{outcome.name}: {outcome.result}"),
             )
-    if as_json:
-        print_json(to_json(report))
-    else:
-        console().print(to_terminal(report))
+    console().print(to_terminal(report))
     sys.exit(0 if report.passed else 1)
 
 
 @main.command()
-@output_options
-def doctor(quiet: bool, as_json: bool) -> None:
+@quiet_option
+def doctor(quiet: bool) -> None:
     """Check this installation and solve a small problem with it."""
-    from dualgap.experiments.commands.doctor import examine, to_json, to_terminal  # noqa: PLC0415
+    from dualgap.experiments.commands.doctor import examine, to_terminal  # noqa: PLC0415
 
     rows = examine()
     healthy = all(row.fine for row in rows)
-    if as_json:
-        print_json(to_json(rows))
-    elif not quiet or not healthy:
+    if not quiet or not healthy:
         console().print(to_terminal(rows))
     sys.exit(0 if healthy else 1)
 
@@ -328,15 +323,6 @@ def init(file: Path, schema: bool) -> None:
             raise Refusal(f"File {file} already exists. Choose another name.") from None
     for path in written:
         say(path)
-
-
-@main.command()
-@click.option("--out", type=_FILE, help="Output file [the terminal].")
-def schema(out: Path | None) -> None:
-    """Print the JSON schema of experiment files, for editors."""
-    from dualgap.experiments.files.schema import schema_text  # noqa: PLC0415
-
-    write(schema_text(), out)
 
 
 @main.command()
@@ -520,17 +506,6 @@ def archive(folder: Path, out: Path | None) -> None:
     with refusing(ValueError), writing(target):
         write_archive(folder, target)
     say(target)
-
-
-@main.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Print a completion script for the start-up file of a SHELL."""
-    from click.shell_completion import get_completion_class  # noqa: PLC0415
-
-    completion_class = get_completion_class(shell)
-    assert completion_class is not None
-    click.echo(completion_class(main, {}, "dualgap", "_DUALGAP_COMPLETE").source())
 
 
 if __name__ == "__main__":

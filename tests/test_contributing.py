@@ -1,6 +1,5 @@
 """The steps that CONTRIBUTING gives a newcomer, taken in a copy of the repository."""
 
-import json
 import os
 import re
 import shlex
@@ -90,8 +89,9 @@ def test_an_experiment_may_name_it(clone):
 @pytest.mark.exhaustive
 def test_a_new_solver_conforms(clone):
     command = [part.replace("fixed_step", NAMES[0]) for part in step("selftest")]
-    found = json.loads(clone([*command, "--json"])[1])
-    counted = Counter(item["result"] for item in found["properties"] if not item["killed"])
-    assert counted["failed"] == 0, found["sentences"]
-    starved = counted["not run"] > 0  # on a busy machine, whose time ran out
-    assert counted["passed"] > (0 if starved else 20), found["sentences"]
+    said = clone(command)[2]
+    counted = Counter(re.findall(r" (passed|failed|unsupported) *$", said, re.MULTILINE))
+    sentences = " ".join(said.split())
+    assert counted["failed"] <= sentences.count(": killed after "), said
+    starved = " were not tried, as " in sentences  # on a busy machine, whose time ran out
+    assert counted["passed"] > (0 if starved else 20), said

@@ -2,12 +2,12 @@
 
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from re import findall, search
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich import box
 from rich.table import Table
@@ -49,14 +49,6 @@ def to_terminal(rows: Iterable[HealthCheck]) -> Table:
     for row in rows:
         table.add_row(row.item, Text(row.finding, style="" if row.fine else "red"))
     return table
-
-
-def to_json(rows: Sequence[HealthCheck]) -> dict[str, Any]:
-    """Return the checks as plain values."""
-    return {
-        "healthy": all(row.fine for row in rows),
-        "found": [{"what": row.item, "found": row.finding, "fine": row.fine} for row in rows],
-    }
 
 
 def _machine() -> Iterator[_Item]:

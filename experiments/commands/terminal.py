@@ -168,11 +168,13 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return changed
 
 
+quiet_option = click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
+
+
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options --quiet and --json."""
-    quiet = click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
     as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-    return quiet(as_json(command))
+    return quiet_option(as_json(command))
 
 
 def print_json(content: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""JSON Schema of experiment files, for editors that complete and check them: `dualgap schema`.
+"""JSON Schema of experiment files, for editors that complete and check them: `dualgap init --schema`.
 
 It is derived from the code that reads the files: the model of `experiment`, and the fields of the
 dataclasses of formulations, kernels, losses, data sets and solvers. Any grid axis may be a list of

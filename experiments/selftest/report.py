@@ -1,7 +1,5 @@
 """The table of a selftest, and one sentence per failure."""
 
-from typing import Any
-
 from rich.console import Group
 from rich.text import Text
 
@@ -46,28 +44,6 @@ def to_terminal(report: Report) -> Group:
     if report.passed:
         outcome = Text(f"{report.solver} conforms", style="bold green")
     return Group(table, *refusals, *sentences, *diagnosis, outcome)
-
-
-def to_json(report: Report) -> dict[str, Any]:
-    """Return the report as plain values, for `dualgap selftest --json`."""
-    return {
-        "solver": report.solver,
-        "passed": report.passed,
-        "properties": [
-            {
-                "name": outcome.name,
-                "result": outcome.result,
-                "problems": outcome.attempted,
-                "unsupported": dict(outcome.unsupported),
-                "sentences": outcome.sentences,
-                "reason": outcome.reason,
-                "killed": outcome.hung,
-            }
-            for outcome in report.outcomes
-        ],
-        "sentences": report.sentences,
-        "diagnosis": _diagnosis(report) or None,
-    }
 
 
 def _diagnosis(report: Report) -> str:

@@ -38,7 +38,6 @@ class Case:
     proven : whether bounds are proven in ball arithmetic, see `dualgap.problems.certificates.proof`.
     described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
-    checkpoints : folder from which a solver resumes if the run is killed.
     after : id of the run whose answer is the starting point, "" for the first of a series; None without
         warm starts. before : the problem of that run. initial : its dual variables, None if unknown.
     """
@@ -60,7 +59,6 @@ class Case:
     after: str | None = None
     before: ProblemSpec | None = None
     initial: Any = field(default=None, compare=False)
-    checkpoints: str | None = None
 
 
 def plan(experiment: Experiment) -> list[Case]:

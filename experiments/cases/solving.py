@@ -50,9 +50,6 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     started()
     start = clock()
     solver = build_solver(case.solver, case.folder, case.seed)
-    # checkpoints are named by a hash of the samples; in memory it would be computed on the clock
-    if case.checkpoints and problem.in_blocks and getattr(solver, "checkpoints", "") is None:
-        solver = replace(solver, checkpoints=case.checkpoints)
     importing = clock() - start
     if case.problem.path:
         started()

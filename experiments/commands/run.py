@@ -1,12 +1,10 @@
 """Run experiments, each into one folder, as `dualgap run` does."""
 
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from glob import escape
 from itertools import chain
 from pathlib import Path
 from typing import get_args
@@ -17,7 +15,6 @@ from dualgap.experiments.commands.defaults import load_defaults
 from dualgap.experiments.commands.progress import progress
 from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
-from dualgap.experiments.executors.local import CHECKPOINTS
 from dualgap.experiments.files.experiment import (
     COPY,
     Experiment,
@@ -297,9 +294,6 @@ def open_run(
             "plans": plans,
         },
     )
-    for run in store.session.restarted:  # a run that starts again ignores its old checkpoints
-        for checkpoint in (folder / CHECKPOINTS).glob(f"{escape(run)}*"):
-            shutil.rmtree(checkpoint, ignore_errors=True)
     return cases, executor, store
 
 

@@ -1,10 +1,8 @@
 """Run cases in worker processes on this machine."""
 
-import shutil
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from threading import Event
 from typing import ClassVar
@@ -15,16 +13,10 @@ from dualgap.experiments.executors.base import Executor, ExecutorError
 from dualgap.experiments.executors.slot import WorkerSlot
 from dualgap.experiments.workers.machine import cores
 
-CHECKPOINTS = "checkpoints"  # subfolder of the results, with one folder per unfinished run
-
 
 @dataclass(frozen=True)
 class LocalExecutor(Executor):
-    """Runs cases in `workers` processes on this machine, by default 1.
-
-    Checkpoints of a solver are kept until its run has ended, and so for `--resume` if all processes are
-    killed.
-    """
+    """Runs cases in `workers` processes on this machine, by default 1."""
 
     name: ClassVar[str] = "local"
 
@@ -40,17 +32,9 @@ class LocalExecutor(Executor):
         free = [WorkerSlot(threads, self.grace_period_s) for _ in range(workers)]
 
         def outcome_of(case: Case) -> Outcome:
-            slot, checkpoints = free.pop(), None
-            if self.folder is not None:
-                checkpoints = self.folder.absolute() / CHECKPOINTS / case.run_id
-                case = replace(case, checkpoints=str(checkpoints))
+            slot = free.pop()
             try:
-                outcome = slot.run(case, stopped.is_set, self.on_status)
-                if checkpoints is not None and checkpoints.exists():
-                    shutil.rmtree(checkpoints, ignore_errors=True)
-                    with suppress(OSError):  # it has checkpoints of another run
-                        checkpoints.parent.rmdir()
-                return outcome
+                return slot.run(case, stopped.is_set, self.on_status)
             finally:
                 free.append(slot)
 

@@ -117,8 +117,6 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     settings = spec.settings | ({"seed": seed} if spec.seeded else {})
     if "folder" in settings:
         settings["folder"] = str(find_path(str(settings["folder"]), folder))
-    if settings.get("checkpoints"):  # a folder that the solver creates
-        settings["checkpoints"] = str(Path(folder, str(settings["checkpoints"])))
     return SOLVERS.find(spec.name, folder)(**settings)
 
 

@@ -44,7 +44,6 @@ from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock
 from dualgap.solvers.dual_coordinate_descent.descent import Descent
 from dualgap.solvers.near_rows import rounds
-from dualgap.solvers.near_rows.checkpoint import Checkpoint
 from dualgap.solvers.near_rows.engines import open_engine
 from dualgap.solvers.near_rows.rounds import (
     NEWTON_STEPS,
@@ -98,9 +97,6 @@ class NearRows(Solver):
     engine : "here" reads one block after another in this process; "dask" uses the workers of a cluster.
     address : address of a Dask scheduler, `tcp://host:port`; None for a cluster on this machine.
     workers, memory_limit : of that cluster: by default one per core and no limit; such as "700MiB".
-    checkpoints : folder in which each iteration stores w, γ and dual variables, so that a killed run
-        continues from there if started again with the same samples and settings; only the time since
-        then is recorded. None stores nothing; experiments use one folder per run on blocks.
     max_iter : rounds after which it stops without a claim.
     seed : for drawing the rows of the starting point.
     """
@@ -111,7 +107,6 @@ class NearRows(Solver):
     address: str | None = None
     workers: int | None = None
     memory_limit: str | None = None
-    checkpoints: str | None = None
     max_iter: int = 300
     seed: int = 0
 
@@ -160,10 +155,7 @@ class NearRows(Solver):
         """Yield as `iterates` does, with a log line per round unless `quiet`."""
         options = self.engine, form, self.address, self.workers, self.memory_limit
         with open_engine(*options) as engine:
-            state, last_written = RoundState(form, engine), list[Vector]()
-            checkpoint = Checkpoint(self.checkpoints, form, self.near, self.seed)
-            if stored := checkpoint.read():
-                state.restore(stored)
+            state = RoundState(form, engine)
             for _ in self._rounds(state):
                 converged, exhausted = state.gap <= self.tolerance, engine.rounds >= self.max_iter
                 stopped = exhausted or state.idle > TUNING.max_idle_rounds
@@ -171,12 +163,7 @@ class NearRows(Solver):
                     _log.info("round %d: relative gap %.2g", engine.rounds, state.gap)
                 yield state.point("optimal" if converged else "stopped" if stopped else "none")
                 if converged or stopped:
-                    checkpoint.remove()
                     return
-                if state.position is not last_written:
-                    last_written = state.position
-                    checkpoint.write(state.arrays())
-            checkpoint.remove()
             yield state.point("stopped")
 
     def _near_count(self, d: int) -> int:
@@ -196,12 +183,10 @@ class NearRows(Solver):
         variables = form.n * len(form.loss.dual_pieces(np.ones(1)) or ())
         m = self._near_count(d)
         fraction = min(1.0, m / variables)
-        if not state.position:
-            state.w = self._solve_sample(state, fraction)
-            state.position = [state.w, np.array([TUNING.initial_gamma])]
-            yield
-        w, gamma = state.position[0], float(state.position[1][0])
-        previous = DualRule.from_vector(state.position[2], d) if len(state.position) > 2 else None
+        w, gamma = self._solve_sample(state, fraction), TUNING.initial_gamma
+        state.w = w
+        previous: DualRule | None = None
+        yield
         while True:
             answers = engine.map(rounds.find_nearest, w, fraction, previous)
             near = NearVariables(*_stack([a[0] for a in answers]))
@@ -237,7 +222,6 @@ class NearRows(Solver):
                 gamma = best.gamma * (0.5 if t >= 1.0 else 2.0 if t < 0.4 else 1.0)
             w = w + t * (best.w - w)
             state.record_objective(w, float(values[c, j]))
-            state.position = [w, np.array([gamma]), previous.to_vector()]
             yield
 
     def _solve_sample(self, state: RoundState, fraction: float) -> Vector:
@@ -286,9 +270,7 @@ class NearRows(Solver):
     def _newton(self, state: RoundState) -> Iterator[None]:
         form, engine = state.form, state.engine
         size = form.blocks.d + form.intercept
-        if not state.position:
-            state.position = [self._newton_start(state)] * 2
-        w, end = state.position
+        w = end = self._newton_start(state)
         while True:
             answers = engine.map(rounds.evaluate_smooth, w, end)
             values: Any = sum(a[0] for a in answers)
@@ -298,7 +280,6 @@ class NearRows(Solver):
             best, is_full_step = float(NEWTON_STEPS[j]), bool(np.isclose(NEWTON_STEPS[j], 1.0))
             is_start = np.array_equal(w, end)
             state.record_objective(w + best * (end - w), float(values[j]))
-            state.position = [w, end]
             yield
             if not is_full_step and not is_start:
                 # if no step is better, try one shorter than all of these

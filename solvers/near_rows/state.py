@@ -1,8 +1,6 @@
-"""State of near rows between rounds: the best bounds so far, and where to continue."""
+"""State of near rows between rounds: the best bounds so far."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +18,6 @@ class RoundState:
     Attributes
     ----------
     idle : rounds since either improved.
-    position : vectors that determine the next iteration; empty before the first.
     note : a sentence for the record.
     """
 
@@ -29,25 +26,7 @@ class RoundState:
         self.w = np.zeros(form.blocks.d + 1)
         self.primal, self.dual, self.idle = np.inf, 0.0, 0
         self.rule = DualRule.at(self.w).scaled(0.0, 0.0)
-        self.position, self.note = list[Vector](), ""
-
-    def arrays(self) -> dict[str, Any]:
-        """Return the state as arrays."""
-        engine = self.engine
-        counts = engine.rounds, engine.bytes_moved, engine.cpu_seconds
-        best = {"best": [self.primal, self.dual, self.idle], "counts": counts}
-        position = {f"place_{i}": vector for i, vector in enumerate(self.position)}
-        return {"w": self.w, "rule": self.rule.to_vector(), **best, **position}
-
-    def restore(self, arrays: dict[str, Any]) -> None:
-        """Restore the state from the result of `arrays`."""
-        d, engine = self.form.blocks.d, self.engine
-        self.w, self.rule = arrays["w"], DualRule.from_vector(arrays["rule"], d)
-        self.primal, self.dual, self.idle = arrays["best"]
-        rounds, sent, seconds = arrays["counts"]
-        engine.rounds, engine.bytes_moved, engine.cpu_seconds = int(rounds), int(sent), seconds
-        self.position = [arrays[name] for name in sorted(arrays) if name.startswith("place")]
-        self.note = f"continued from round {engine.rounds} of an interrupted run"
+        self.note = ""
 
     @property
     def gap(self) -> float:

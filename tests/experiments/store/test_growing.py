@@ -223,17 +223,6 @@ def test_folders_with_other_code_are_merged_when_forced(command, write, tmp_path
     command("merge", "a", "b", "--out", "all", "--force", code=2)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.usefixtures("in_process")
-def test_what_begins_anew_has_nothing_to_go_on_from(command, write, tmp_path):
-    file = write()
-    command("run", file, "--out", "x")
-    left = tmp_path / "x" / "checkpoints" / load_results("x")["run_id"][0]
-    left.mkdir(parents=True)
-    command("run", file, "--out", "x", "--rerun", "smo")
-    assert not left.exists()
-
-
 @pytest.mark.parametrize("place", ["manifest", "record"])
 def test_a_run_id_that_is_a_path_is_not_followed(command, write, tmp_path, place):
     command("run", write(TEXT), "--out", "mine")

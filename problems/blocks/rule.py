@@ -117,16 +117,16 @@ def variable_keys(block: Block, rows: Indices, piece_index: int, k: int) -> Vect
     from pandas.util import hash_array  # noqa: PLC0415 - slow to import
 
     X: Any = block.X[rows]
-    columns = np.arange(X.shape[1], dtype=np.uint64)
-    factors = hash_array(columns) | np.uint64(1)
+    # from 1 on, as the hash of 0 is 0; the last factor is that of y
+    factors = hash_array(np.arange(1, X.shape[1] + 2, dtype=np.uint64)) | np.uint64(1)
     if scipy.sparse.issparse(X):
         entries = hash_array(X.data + 0.0) * factors[X.indices]  # −0 is 0
         sums = np.append(np.uint64(0), np.cumsum(entries, dtype=np.uint64))
         total = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     else:
-        total = (hash_array((X + 0.0).ravel()).reshape(X.shape) * factors).sum(axis=1)
+        total = (hash_array((X + 0.0).ravel()).reshape(X.shape) * factors[:-1]).sum(axis=1)
     salt = hash_array(np.array([2 * k + piece_index], np.uint64))
-    hashes = hash_array(total + hash_array(block.y[rows] + 0.0)) + salt
+    hashes = hash_array(total + hash_array(block.y[rows] + 0.0) * factors[-1]) + salt
     return (hashes >> np.uint64(11)).astype(np.float64)
 
 

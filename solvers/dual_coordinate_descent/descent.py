@@ -31,10 +31,8 @@ _PREDICTION_STEP = 0.1  # first σ after a sample's prediction, relative to `acr
 _MAX_FREE_RATIO = 8  # free variables per feature in a first step
 _NEIGHBOURS = 8  # adjacent variables visited together in an epoch: halves the time on w8a
 _ENTRIES_BEFORE_PAUSE = 2**21  # entries of X read between two pauses: about 10 ms
-_MAX_STEPS_PER_PAUSE = 100  # a few milliseconds for four samples
 _GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
 _MAX_SIGMA = 1e6  # relative to `across`; above, σ only adds rounding
-_MAX_RHO_RATIO = 100.0  # largest ρ relative to the first
 _SETBACK = 25.0  # divides σ when shrunk variables turn out to violate
 _WATCH_RATIO = 0.5  # variables with scores up to this, relative to the last change, stay active
 _SURE_SCORE_RATIO = 0.25  # relative to the mean score; above, a start at the lower bound is shrunk
@@ -77,7 +75,7 @@ class Descent:
         # ν must be able to move by about |p| when x moves by the width of its box, however small
         min_rho = float(np.abs(block.p).mean()) / width if width > 0 else 0.0
         self.rho = max(curvature, min_rho) if equality else 0.0
-        self.largest_rho = _MAX_RHO_RATIO * self.rho
+        self.largest_rho = 100.0 * self.rho
         diagonal = np.where(block.diagonal > 0, block.diagonal, curvature)
         self.reach = 1.0 / (diagonal + self.rho * block.a**2)
         self.across = max(1.0, curvature * width) if np.isfinite(width) else 1.0
@@ -89,7 +87,7 @@ class Descent:
         self.stuck = False
         multiplications = block.rows.size + min(x.size, self.w.size) ** 3
         pause = int(_ENTRIES_BEFORE_PAUSE / 8 / multiplications)
-        self.between_pauses = min(max(1, pause), _MAX_STEPS_PER_PAUSE)
+        self.between_pauses = min(max(1, pause), 100)  # a few milliseconds for four samples
         self._recompute()
 
     def epochs(self, number: int, rng: np.random.Generator) -> Iterator[None]:

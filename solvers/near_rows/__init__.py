@@ -27,36 +27,29 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
 
-from dualgap.problems.blocks import ArraySource, Blocks, DualRule
+from dualgap.problems.blocks import ArraySource, Blocks
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint, Sharded
-from dualgap.problems.kernels import squared_norms
 from dualgap.problems.losses import Perceptron, ScalarLoss
-from dualgap.problems.projection import project
 from dualgap.problems.validation import check_choice, check_integer
 from dualgap.solvers.base import GAP_FRACTION, Solver, import_optional
-from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
-from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock
-from dualgap.solvers.dual_coordinate_descent.descent import Descent
 from dualgap.solvers.near_rows import rounds
 from dualgap.solvers.near_rows.engines import open_engine
-from dualgap.solvers.near_rows.rounds import (
-    NEWTON_STEPS,
-    STEP_LENGTHS,
-    FarSums,
-    NearVariables,
-    total,
-)
-from dualgap.solvers.near_rows.state import RoundState, norm2
+from dualgap.solvers.near_rows.piecewise import piecewise_rounds
+from dualgap.solvers.near_rows.rounds import stack
+from dualgap.solvers.near_rows.smooth import newton_rounds
+from dualgap.solvers.near_rows.state import RoundState
 from dualgap.solvers.needs import Need
-from dualgap.solvers.numerics.rows import as_rows, read_only
 
 MAX_FEATURES = 2000  # H then takes 32 MB of each answer
+NEAR_PER_FEATURE = 200  # near variables at first; with 40 a9a (d = 123) took twice the time
+MIN_NEAR = 5000  # the same for few features; with 20,000 a set of 100,000 × 30 took twice the time
+MAX_NEAR_ENTRIES = 2**25  # entries of the near variables' matrix, 256 MB
 _log = logging.getLogger("dualgap")
 
 
@@ -68,32 +61,14 @@ def _has_unit_box(loss: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class NearRowsTuning:
-    """Constants of near rows."""
-
-    gamma_factors: tuple[float, ...] = (1.0, 0.3, 0.05)  # on γ, one per model of an iteration
-    initial_gamma: float = 0.1
-    max_gamma: float = 10.0
-    model_gap_fraction: float = 0.002  # accuracy of a model's solution, relative to the gap
-    max_inner_steps: int = 400  # to solve a model
-    near_per_feature: int = 100  # near variables by default, with the two limits that follow
-    min_near: int = 20_000
-    max_near_entries: int = 2**25  # entries of their matrix, 256 MB
-    max_idle_rounds: int = 20  # without a better objective or bound
-
-
-TUNING = NearRowsTuning()
-
-
-@dataclass(frozen=True)
 class NearRows(Solver):
     """Near rows for hinge and tube, Newton's method for smooth losses, on samples in blocks.
 
     Attributes
     ----------
     tol : relative gap at which it stops, as computed from its sums.
-    near : variables sent to the driver in each iteration; None for 100 per feature, at least 20,000, and
-        at most 256 MB.
+    near : variables sent to the driver in the first iteration, four times as many after one in which the
+        gap hardly falls, at most 256 MB; None for 200 per feature, at least 5,000.
     engine : "here" reads one block after another in this process; "dask" uses the workers of a cluster.
     address : address of a Dask scheduler, `tcp://host:port`; None for a cluster on this machine.
     workers, memory_limit : of that cluster: by default one per core and no limit; such as "700MiB".
@@ -158,7 +133,7 @@ class NearRows(Solver):
             state = RoundState(form, engine)
             for _ in self._rounds(state):
                 converged, exhausted = state.gap <= self.tolerance, engine.rounds >= self.max_iter
-                stopped = exhausted or state.idle > TUNING.max_idle_rounds
+                stopped = exhausted or state.idle > 20
                 if not quiet:
                     _log.info("round %d: relative gap %.2g", engine.rounds, state.gap)
                 yield state.point("optimal" if converged else "stopped" if stopped else "none")
@@ -166,142 +141,25 @@ class NearRows(Solver):
                     return
             yield state.point("stopped")
 
-    def _near_count(self, d: int) -> int:
-        default = max(TUNING.near_per_feature * d, TUNING.min_near)
-        return self.near or min(default, TUNING.max_near_entries // d)
-
     def _rounds(self, state: RoundState) -> Iterator[None]:
         """Run all rounds; stop if the curvature is so large that float64 absorbs the 1 next to it."""
-        smooth = state.form.loss.dual_pieces(np.ones(1)) is None
+        d, is_smooth = state.form.blocks.d, state.form.loss.dual_pieces(np.ones(1)) is None
+        max_near = MAX_NEAR_ENTRIES // d
+        near = self.near or min(max(NEAR_PER_FEATURE * d, MIN_NEAR), max_near)
         try:
-            yield from self._newton(state) if smooth else self._near_rows(state)
+            if is_smooth:
+                yield from newton_rounds(state, self._newton_start(state, near))
+            else:
+                yield from piecewise_rounds(state, near, max_near, self.seed)
         except np.linalg.LinAlgError:
             state.note = "float64 does not resolve ½‖w‖²: scale the features, or C, down"
 
-    def _near_rows(self, state: RoundState) -> Iterator[None]:
-        form, engine, d = state.form, state.engine, state.form.blocks.d
-        variables = form.n * len(form.loss.dual_pieces(np.ones(1)) or ())
-        m = self._near_count(d)
-        fraction = min(1.0, m / variables)
-        w, gamma = self._solve_sample(state, fraction), TUNING.initial_gamma
-        state.w = w
-        previous: DualRule | None = None
-        yield
-        while True:
-            answers = engine.map(rounds.find_nearest, w, fraction, previous)
-            near = NearVariables(*_stack([a[0] for a in answers]))
-            far = total([a[1] for a in answers])
-            state.record_losses(w, sum(a[3] for a in answers))
-            if state.primal == 0.0:
-                yield  # optimal, as the objective is nonnegative
-            if state.primal == np.inf:
-                raise np.linalg.LinAlgError
-            accuracy = float(np.clip(TUNING.model_gap_fraction * state.gap, 1e-10, 1e-4))
-            H = sum(a[2] for a in answers)
-            models = self._models(form, near, far, H, w, gamma, accuracy * state.primal)
-            for model in models:
-                state.record_bound(DualRule.at(w), near._replace(x=model.x), far)
-            yield
-            rules = [near.rule(w, model.w - w, model.gamma, model.x) for model in models]
-            answers = engine.map(rounds.compare_models, w, [model.w for model in models], rules)
-            values: Any = sum(a[0] for a in answers)
-            for c, model in enumerate(models):
-                values[c] += [0.5 * norm2(w + t * (model.w - w)) for t in STEP_LENGTHS]
-                sums = total([a[1][c] for a in answers])
-                state.record_bound(rules[c], near._replace(x=model.x), sums)
-            c, j = np.unravel_index(int(values.argmin()), values.shape)
-            t, best = float(STEP_LENGTHS[j]), models[c]
-            previous = rules[c]
-            if not form.intercept:  # with one, `record_bound` balances the near variables
-                sums, near = total([a[1][c] for a in answers]), near._replace(x=best.x)
-                (refit,) = self._models(form, near, sums, 0.0 * H, w, 0.0, accuracy * state.primal)
-                state.record_bound(previous, near._replace(x=refit.x), sums)
-            if t == 0.0:
-                gamma = min(10.0 * gamma, TUNING.max_gamma)
-            else:
-                gamma = best.gamma * (0.5 if t >= 1.0 else 2.0 if t < 0.4 else 1.0)
-            w = w + t * (best.w - w)
-            state.record_objective(w, float(values[c, j]))
-            yield
-
-    def _solve_sample(self, state: RoundState, fraction: float) -> Vector:
-        """Return the optimum for a random fraction of the samples."""
-        form, engine = state.form, state.engine
-        X, y, C = _stack(engine.map(rounds.draw_samples, fraction, self.seed))
-        pieces = form.loss.dual_pieces(y)
-        assert pieces is not None
-        sign, cost = (
-            np.concatenate([getattr(p, name) for p in pieces]) for name in ("sign", "cost")
-        )
-        row_of = np.tile(np.arange(y.size), len(pieces))
-        block = _variable_block(X, row_of, sign, cost, (C / fraction)[row_of])
-        _, z, b = _minimise_model(block, np.zeros(sign.size), form.intercept, 1e-3)
-        unused = np.zeros(form.blocks.d - z.size)  # trailing features that no drawn row has
-        return np.concatenate([z, unused, [b]])
-
-    def _models(
-        self, form: Sharded, near: NearVariables, far: FarSums, H: Any, w: Vector, gamma: float,
-        accuracy: float,
-    ) -> list[_Model]:  # fmt: skip
-        """Return the minimum of the model for each γ, the largest first, each starting at the last."""
-        v, x, models = far.v.sum(axis=0), near.x, list[_Model]()
-        has_far = bool(H[-1, -1] > 0)  # whether some variables are far
-        size = w.size if form.intercept and has_far else w.size - 1
-        M = near.X.toarray() if scipy.sparse.issparse(near.X) else near.X
-        if size == w.size:
-            M = np.column_stack([M, np.ones(len(M))])
-        for factor in TUNING.gamma_factors if has_far else (1.0,):
-            model_gamma = gamma * factor
-            A = model_gamma * H[:size, :size]
-            A[np.diag_indices(w.size - 1)] += 1.0
-            L = np.linalg.cholesky(A)
-            right = model_gamma * (H[:size] @ w) + v[:size] if size == w.size else v[:size].copy()
-            if size < w.size:
-                right += model_gamma * (H[:size, :size] @ w[:size])
-            shift = scipy.linalg.solve_triangular(L, right, lower=True)
-            Z = np.ascontiguousarray(scipy.linalg.solve_triangular(L, M.T, lower=True).T)
-            cost = near.sign * (Z @ shift) + near.cost
-            block = _variable_block(Z, np.arange(len(Z)), near.sign, cost, near.C)
-            x, z, b = _minimise_model(block, x, form.intercept and not has_far, accuracy, 1.0)
-            end = scipy.linalg.solve_triangular(L.T, shift + z, lower=False)
-            models.append(_Model(end if size == w.size else np.append(end, b), x, model_gamma))
-        return models
-
-    def _newton(self, state: RoundState) -> Iterator[None]:
-        form, engine = state.form, state.engine
-        size = form.blocks.d + form.intercept
-        w = end = self._newton_start(state)
-        while True:
-            answers = engine.map(rounds.evaluate_smooth, w, end)
-            values: Any = sum(a[0] for a in answers)
-            values += [0.5 * norm2(w + t * (end - w)) for t in NEWTON_STEPS]
-            state.record_bound(DualRule.at(end), None, total([a[2] for a in answers]))
-            j = int(values.argmin())
-            best, is_full_step = float(NEWTON_STEPS[j]), bool(np.isclose(NEWTON_STEPS[j], 1.0))
-            is_start = np.array_equal(w, end)
-            state.record_objective(w + best * (end - w), float(values[j]))
-            yield
-            if not is_full_step and not is_start:
-                # if no step is better, try one shorter than all of these
-                w = end = w + (best or float(NEWTON_STEPS[1]) ** 2) * (end - w)
-                continue
-            w, H = end, np.sum([a[3] for a in answers], axis=0)[:size, :size]
-            gradient = -np.sum([a[1] for a in answers], axis=0)[:size]
-            gradient[: form.blocks.d] += w[:-1]
-            H[np.diag_indices(form.blocks.d)] += 1.0
-            H[-1, -1] += 1e-12 * (1.0 + abs(H[-1, -1]))  # the intercept may have no curvature
-            step = np.zeros(w.size)
-            step[:size] = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H), -gradient)
-            end = w + step
-
-    def _newton_start(self, state: RoundState) -> Vector:
+    def _newton_start(self, state: RoundState, count: int) -> Vector:
         """Return the optimum for a random sample, by the same method; 0 if that is over half of all."""
-        form, d = state.form, state.form.blocks.d
-        m = self._near_count(d)
-        if m >= 0.5 * form.n:
-            return np.zeros(d + 1)
-        fraction = m / form.n
-        X, y, C = _stack(state.engine.map(rounds.draw_samples, fraction, self.seed))
+        form, fraction = state.form, count / state.form.n
+        if fraction >= 0.5:
+            return np.zeros(form.blocks.d + 1)
+        X, y, C = stack(state.engine.map(rounds.draw_samples, fraction, self.seed))
         sample = Blocks.from_arrays(X, y, C / fraction, y.size)
         sample_form = replace(form, blocks=sample, C=1.0)
         solver = NearRows(tol=1e-3, near=y.size)
@@ -320,43 +178,3 @@ def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
     for near in (10, 100):
         for _ in NearRows(near=near).points(form, quiet=True):
             pass
-
-
-class _Model(NamedTuple):
-    """The minimum of a model: w' (d + 1), the near variables x (m,), and γ."""
-
-    w: Vector
-    x: Vector
-    gamma: float
-
-
-def _minimise_model(
-    block: VariableBlock, x: Vector, equality: bool, accuracy: float, unit: float | None = None
-) -> tuple[Vector, Vector, float]:
-    """Minimise ½‖Mᵀx‖² + pᵀx in a box from `x` on; return x, Mᵀx and the equality's multiplier."""
-    if not x.size:
-        return x, np.zeros(block.rows.features), 0.0
-    solver = DualCoordinateDescent(tol=1e-9, gap=accuracy)
-    start = project(x, block.lb, block.ub, block.a, 0.0) if equality else x.copy()
-    state, steps = Descent(block, 0.0, equality, start, unit=unit), 0
-    for steps, _ in enumerate(solver.improvements(state, bool(x.any()))):
-        if state.stuck or steps > TUNING.max_inner_steps:
-            state.balance()
-            break
-    return state.x, state.w, state.nu if equality else 0.0
-
-
-def _variable_block(X: Any, row_of: Any, sign: Vector, cost: Vector, C: Vector) -> VariableBlock:
-    """Return a block of dual variables between 0 and C, with `sign` as equality coefficients."""
-    vectors = row_of, sign, cost, sign, np.zeros(sign.size), C, squared_norms(X)[row_of]
-    return VariableBlock(as_rows(X), *(read_only(v) for v in vectors))
-
-
-def _stack(parts: list[Any]) -> list[Any]:
-    """Concatenate the blocks' answers, column by column."""
-    return [
-        scipy.sparse.vstack(column, format="csr")
-        if scipy.sparse.issparse(column[0])
-        else np.concatenate(column)
-        for column in zip(*parts, strict=True)
-    ]

@@ -24,7 +24,6 @@ from dualgap.solvers.base import import_optional
 _log = logging.getLogger("dualgap")
 BlockFunction = Callable[..., Any]
 _LOST_AFTER_S = 20.0  # without a scheduler or any worker, before giving up
-_ALLOWED_FAILURES = 5  # workers that may die with the same task, in a cluster started for the run
 _MIN_MEMORY_BLOCKS = 2.0  # memory of a worker, in blocks: one, and results for its parts
 
 
@@ -167,7 +166,7 @@ def open_engine(
                 silence_logs=logging.CRITICAL,
                 local_directory=folder,
                 scheduler_kwargs={
-                    "allowed_failures": _ALLOWED_FAILURES,
+                    "allowed_failures": 5,  # workers that may die with the same task
                     "dashboard_address": "127.0.0.1:0",
                 },
             )

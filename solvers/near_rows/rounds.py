@@ -29,9 +29,6 @@ T = TypeVar("T")
 STEP_LENGTHS = np.concatenate([[0.0, 1 / 64, 1 / 32], np.linspace(1 / 16, 1, 16), [1.25, 1.5, 2.0]])
 _KINK_RTOL = 1e-6  # |u| relative to the cost p below which rows count as being on the kink
 _DISTANCE_RTOL = 1e-9  # rounding in the distances of equal rows
-_SEARCH_GROWTH = 4  # factor on the candidates as long as half of them equal others
-# for smooth losses
-NEWTON_STEPS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0])
 
 
 class NearVariables(NamedTuple):
@@ -75,13 +72,23 @@ def total(parts: list[FarSums]) -> FarSums:
     return FarSums(sum(p.v for p in parts), sum(p.linear for p in parts))  # type: ignore[arg-type]
 
 
-def _map(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
+def map_parts(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
     """Return f of each part of a block, on the given number of threads."""
     with Threads().limited(1):
         if threads == 1:
             return [f(rows) for rows in block.pieces()]
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(f, block.pieces()))
+
+
+def stack(parts: list[Any]) -> list[Any]:
+    """Concatenate the blocks' answers, column by column."""
+    return [
+        scipy.sparse.vstack(column, format="csr")
+        if scipy.sparse.issparse(column[0])
+        else np.concatenate(column)
+        for column in zip(*parts, strict=True)
+    ]
 
 
 def draw_samples(
@@ -117,7 +124,7 @@ def find_nearest(
             loss += float(C @ np.maximum(-u[number, rows], 0.0))
         return loss
 
-    losses = _map(evaluate, block, threads)
+    losses = map_parts(evaluate, block, threads)
     count_needed = min(u.size, int(np.ceil(fraction * u.size)))
     key, first, chosen, kind = _distinct(block, k, distance, count_needed)
     far = np.ones((count, m), bool)
@@ -133,7 +140,7 @@ def find_nearest(
         return sides.sums(part.X)[0], (hessian(part.X, h) if h.any() else None)
 
     sums, H = FarSums.zero(d), np.zeros((d + 1, d + 1))
-    for part_sums, part_H in _map(add, block, threads):
+    for part_sums, part_H in map_parts(add, block, threads):
         sums, H = sums + part_sums, H if part_H is None else H + part_H
     pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(first, max(1, m))
     C: Any = np.bincount(kind, form.weights(block)[chosen % max(1, m)], first.size)
@@ -168,7 +175,7 @@ def _distinct(
         candidates = np.flatnonzero(distance <= reach * (1.0 + 2 * _DISTANCE_RTOL))
         keys = _keys(block, k, candidates)
         keys, first, kind = np.unique(keys, return_index=True, return_inverse=True)
-        count *= _SEARCH_GROWTH
+        count *= 4  # as long as half of the candidates equal others
     distances = distance.ravel()[candidates[first]]
     complete = int(np.count_nonzero(distances <= reach * (1.0 + _DISTANCE_RTOL)))
     order = np.argsort(distances, kind="stable")[: min(count_needed, complete)]
@@ -212,36 +219,9 @@ def compare_models(
 
     values = np.zeros((len(ends), STEP_LENGTHS.size))
     sums = [FarSums.zero(form.blocks.d)] * len(ends)
-    for part_values, part_sums in _map(evaluate, block, threads):
+    for part_values, part_sums in map_parts(evaluate, block, threads):
         values, sums = values + part_values, [a + b for a, b in zip(sums, part_sums, strict=True)]
     return values, sums
-
-
-def evaluate_smooth(
-    form: Sharded, k: int, threads: int, w: Vector, end: Vector
-) -> tuple[Vector, Vector, FarSums, Any]:
-    """Return losses at `NEWTON_STEPS` to `end`, and at `end` −gradient (d + 1,), β's sums, Hessian."""
-    block, d = form.blocks.read(k), form.blocks.d
-    loss: Any = form.loss
-
-    def evaluate(rows: slice) -> tuple[Vector, Vector, FarSums, Any]:
-        part = block.part(rows)
-        C, y = form.weights(part), part.y
-        f, g = scores(part.X, w), scores(part.X, end)
-        values = np.array([C @ loss.value(y, f + t * (g - f)) for t in NEWTON_STEPS])
-        beta = -C * loss.subgradient(y, g)
-        v, linear = np.zeros((2, d + 1)), np.zeros(2)
-        for side, beta_side in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
-            v[side, :-1], v[side, -1] = part.X.T @ beta_side, beta_side.sum()
-            linear[side] = -(C @ loss.conjugate(y, -beta_side / C))
-        return values, v.sum(axis=0), FarSums(v, linear), hessian(part.X, C * loss.curvature(y, g))
-
-    values, gradient, H = np.zeros(NEWTON_STEPS.size), np.zeros(d + 1), np.zeros((d + 1, d + 1))
-    sums = FarSums.zero(d)
-    for part in _map(evaluate, block, threads):
-        values, gradient, H = values + part[0], gradient + part[1], H + part[3]
-        sums = sums + part[2]
-    return values, gradient, sums, H
 
 
 class SideSums:

@@ -5,7 +5,8 @@ import pytest
 import scipy
 
 from dualgap.problems import SoftMarginDual
-from dualgap.problems.blocks import ArraySource, Blocks, DualRule
+from dualgap.problems.blocks import ArraySource, Block, Blocks, DualRule
+from dualgap.problems.blocks.rule import variable_keys
 from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows
 
@@ -64,15 +65,26 @@ def test_ties_are_solved_in_25_rounds(made, intercept):
     assert found.certificate.primal_objective >= optimum.dual_objective
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_distinct_samples_on_the_kink_without_an_intercept_are_solved_in_25_rounds(seed):
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize(("rate", "seed"), [(0.01, 0), (0.01, 1), (0.035, 1), (0.035, 3), (0.1, 0)])
+def test_a_rare_class_of_distinct_samples_is_solved_in_25_rounds(rate, seed, intercept):
     rng = np.random.default_rng(seed)
     X = np.column_stack([np.eye(10)[rng.integers(10, size=N)], rng.standard_normal((N, 5))])
-    y = np.where(rng.random(N) < 0.1, 1.0, -1.0)
+    y = np.where(rng.random(N) < rate, 1.0, -1.0)
     blocks = Blocks.checked(ArraySource(X, y, None, N // 4))
-    answer = solve(SoftMarginDual(blocks, None, intercept=False), NearRows(near=200))
+    answer = solve(SoftMarginDual(blocks, None, intercept=intercept), NearRows(near=200))
     assert answer.verdict == "solved"
     assert answer.iterations <= 25
+
+
+@pytest.mark.parametrize("make", [np.array, scipy.sparse.csr_array], ids=["dense", "sparse"])
+def test_variables_have_one_key_only_if_their_samples_are_equal(make):
+    X, y = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] * 4), np.ones(16)
+    y[4:8] = y[12:] = -1.0
+    block = Block(make(X), y)
+    keys = variable_keys(block, np.arange(16), 0, 0)
+    np.testing.assert_array_equal(keys[:8], keys[8:])
+    assert np.unique(keys).size == 8
 
 
 def test_equal_samples_have_shares_of_their_weights():

@@ -15,8 +15,6 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.projection import members_of
 
-_MAX_SORTED = 1000  # breakpoints; discarding some of more first is faster
-
 
 def best_multiplier(
     g: Vector, a: Vector, width: Vector, constant: float = 0.0
@@ -54,10 +52,10 @@ def _around_minimum(
 ) -> tuple[Vector, Vector, float]:
     """Return breakpoints among which the slope changes sign, their jumps, and the slope left of them.
 
-    Each pivot discards those on one side of it: with 50,000 this halves the time. It stops when the
-    slope at the pivot is 0 up to rounding, or all points are equal.
+    Each pivot discards those on one side of it: with 50,000 this halves the time of sorting. It stops
+    at 1000 points, when the slope at the pivot is 0 up to rounding, or when all points are equal.
     """
-    while points.size > _MAX_SORTED:
+    while points.size > 1000:
         pivot = np.median(points[:: points.size // 100])
         right = points > pivot
         slope = leftmost + float(jumps[~right].sum())  # right of the pivot

@@ -277,14 +277,14 @@ def as_column(values: Any) -> Vector:
     return array.ravel() if array.ndim != 2 or array.shape[1] == 1 else array
 
 
-F = TypeVar("F", bound=Any)
+SomeForm = TypeVar("SomeForm", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction(Generic[F]):
+class Reduction(Generic[SomeForm]):
     """A form, and the function that maps its points back to points of the problem."""
 
-    form: F
+    form: SomeForm
     recover: Callable[[FormPoint], Any]
 
 

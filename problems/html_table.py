@@ -8,21 +8,19 @@ from collections.abc import Iterable
 
 from dualgap.problems.texts import html
 
-TABLE = "border-collapse:collapse;color:inherit;background:transparent"
-CELL = "padding:.15em .8em .15em 0"
-_NAME = f"{CELL};text-align:left;font-weight:normal;opacity:.75"
-
 
 def html_table(title: str, rows: Iterable[tuple[str, str]]) -> str:
     """Return an HTML table with a title and two columns; rows with empty text are omitted."""
+    cell = "padding:.15em .8em .15em 0;text-align:left"
     lines = "".join(
-        f'<tr style="background:transparent"><th scope="row" style="{_NAME}">{html(name)}</th>'
-        f'<td style="{CELL};text-align:left">{html(text)}</td></tr>'
+        f'<tr style="background:transparent"><th scope="row" style="{cell};font-weight:normal;'
+        f'opacity:.75">{html(name)}</th><td style="{cell}">{html(text)}</td></tr>'
         for name, text in rows
         if text
     )
     caption = f'<caption style="text-align:left;font-weight:bold">{html(title)}</caption>'
-    return f'<table style="{TABLE}">{caption}<tbody>{lines}</tbody></table>'
+    style = "border-collapse:collapse;color:inherit;background:transparent"
+    return f'<table style="{style}">{caption}<tbody>{lines}</tbody></table>'
 
 
 def format_number(value: float, form: str = ".2g") -> str:

@@ -11,8 +11,6 @@ from dualgap.problems.dataset import Vector
 
 POSITIVE_WORDS = ("+", "yes", "true", "positive", "pos")  # in lower case
 _NUMBER = re.compile(r"[-+−]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+−]?[0-9]+)?")
-_MISSING = ("", "?")  # a blank cell; ? in UCI and ARFF files; "NA" and "None" may name a class
-_MISSING_NUMBERS = (*("na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing"), *("-", "."))
 
 
 def as_numbers(words: Any) -> Vector | None:
@@ -26,10 +24,12 @@ def as_numbers(words: Any) -> Vector | None:
 def is_word_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which distinct labels mean "missing": blank or ?, among numbers also NA, None, - etc."""
     words: list[str] = labels.tolist()
-    texts = [word for word in words if word not in _MISSING and not _NUMBER.fullmatch(word)]
+    missing = ("", "?")  # a blank cell; ? in UCI and ARFF files; "NA" and "None" may name a class
+    missing_numbers = ("na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing", "-", ".")
+    texts = [word for word in words if word not in missing and not _NUMBER.fullmatch(word)]
     numeric = any(map(_NUMBER.fullmatch, words))
-    numeric = numeric and all(text.lower() in _MISSING_NUMBERS for text in texts)
-    return np.array([word in _MISSING or (numeric and word in texts) for word in words], bool)
+    numeric = numeric and all(text.lower() in missing_numbers for text in texts)
+    return np.array([word in missing or (numeric and word in texts) for word in words], bool)
 
 
 def positive_word(labels: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+Item = TypeVar("Item")
 _log = logging.getLogger("dualgap")
 
 
@@ -67,7 +67,7 @@ def find_path(path: str, folder: str) -> Path:
         raise ValueError(f"path: {error}") from None
 
 
-class Registry(Mapping[str, type[T]], Generic[T]):
+class Registry(Mapping[str, type[Item]], Generic[Item]):
     """The classes of one kind by name; modules are imported on first access.
 
     It contains the concrete public subclasses of `base` that a module of the packages defines (not those
@@ -85,13 +85,13 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     """
 
     def __init__(
-        self, packages: str, base: type[T], kind: str, skip: str = "", group: str = ""
+        self, packages: str, base: type[Item], kind: str, skip: str = "", group: str = ""
     ) -> None:
         self.packages, self.base, self.kind, self.skip = packages.split(), base, kind, skip
         self.group = group
-        self._loaded = dict[str, type[T] | None]()
+        self._loaded = dict[str, type[Item] | None]()
 
-    def all(self) -> dict[str, type[T]]:
+    def all(self) -> dict[str, type[Item]]:
         """Return the classes of the package, then those of plug-ins, each sorted by name.
 
         Unusable classes of plug-ins are omitted, with a warning.
@@ -107,7 +107,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             self._leave_out(offered.pop(name), f"dualgap defines a {self.kind} of that name")
         return offered
 
-    def _load(self, name: str) -> type[T] | None:
+    def _load(self, name: str) -> type[Item] | None:
         """Return the class of a plug-in; None, after one warning, if it is unusable."""
         if name not in self._loaded:
             entry = self.plugins[name]
@@ -136,9 +136,9 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         )
 
     @cached_property
-    def built_in(self) -> dict[str, type[T]]:
+    def built_in(self) -> dict[str, type[Item]]:
         """The classes of the package, sorted by name."""
-        classes = list[type[T]]()
+        classes = list[type[Item]]()
         for package in self.packages:
             folder, skipped = importlib.import_module(package).__path__, f"{package}.{self.skip}"
             for module in pkgutil.walk_packages(folder, f"{package}."):
@@ -146,7 +146,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
                     classes += self._defined_in(importlib.import_module(module.name))
         return {_name(cls): cls for cls in sorted(filter(_is_listed, classes), key=_name)}
 
-    def find(self, name: str, folder: str = ".") -> type[T]:
+    def find(self, name: str, folder: str = ".") -> type[Item]:
         """Return a class by its name, or as `path/to/file.py:ClassName`.
 
         Parameters
@@ -184,14 +184,14 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             )
         return classes[class_name]
 
-    def __getitem__(self, name: str) -> type[T]:
+    def __getitem__(self, name: str) -> type[Item]:
         cls = self._by_file(name) or self.built_in.get(name)
         cls = cls or (self._load(name) if name in self.plugins else None)
         if cls is None:
             raise KeyError(name)
         return cls
 
-    def _by_file(self, name: str) -> type[T] | None:
+    def _by_file(self, name: str) -> type[Item] | None:
         """Return the class whose module has the same name, so that no other module is imported."""
         if type(self).built_in.attrname in vars(self) or not name.isidentifier():
             return None
@@ -206,7 +206,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     def __len__(self) -> int:
         return len(self.all())
 
-    def _defined_in(self, module: Any) -> list[type[T]]:
+    def _defined_in(self, module: Any) -> list[type[Item]]:
         return [
             value
             for value in vars(module).values()

@@ -7,12 +7,10 @@ Terminals get `printable`, which the other functions apply first; figures use
 import html as _html
 import re
 
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # Markdown's markup in the middle of a line and at its start.
 _MARKDOWN = re.compile(
     r"[\\`*\[\]<|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])|:(?=//)|(?<=\bwww)\.|@(?=\w)|^[#>]|^[-+](?=[-\s]|$)"
 )
-_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -27,10 +25,6 @@ _LATEX = {
     "×": r"$\times$",
     "\0": "{}",  # separates characters that would form a ligature
 } | {character: f"\\{character}" for character in "&%$#_{}"}
-_LIGATURE = re.compile(r"([-'])(?=\1)")  # two in a row become a longer dash or a quotation mark
-# would be read as an argument of the preceding command, such as \\
-_ARGUMENT = re.compile(r"^\s*[\[*]")
-_EXPONENT = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?)e([+-]\d+)(?![\w.])")
 
 
 def printable(text: object, keep: str = "") -> str:
@@ -42,7 +36,7 @@ def printable(text: object, keep: str = "") -> str:
     if string.isprintable():
         return string
     return "".join(
-        c if c.isprintable() or c in keep else " " if c.isspace() else _REPLACEMENT for c in string
+        c if c.isprintable() or c in keep else " " if c.isspace() else "\ufffd" for c in string
     )
 
 
@@ -59,8 +53,8 @@ def html(text: object) -> str:
 
 def markdown(text: object) -> str:
     """Escape text for GitHub's Markdown, on one line."""
-    line = " ".join(printable(text).split())
-    return _NUMBERED.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\g<0>", line))
+    line = _MARKDOWN.sub(r"\\\g<0>", " ".join(printable(text).split()))
+    return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", line)  # would begin a numbered list
 
 
 def latex(text: object) -> str:
@@ -68,14 +62,20 @@ def latex(text: object) -> str:
 
     Characters unknown to pdflatex are shown as their code points.
     """
-    parts = _EXPONENT.split(printable(text))  # text, mantissa, exponent, text, ...
-    plain = ["".join(map(_latex_character, _LIGATURE.sub("\\1\0", part))) for part in parts[0::3]]
+    # text, mantissa, exponent, text, ...
+    parts = re.split(r"(?<![\w.])(-?\d+(?:\.\d+)?)e([+-]\d+)(?![\w.])", printable(text))
+    # two - or ' in a row would become a longer dash or a quotation mark
+    plain = [
+        "".join(map(_latex_character, re.sub(r"([-'])(?=\1)", "\\1\0", part)))
+        for part in parts[0::3]
+    ]
     powers = [
         f"${mantissa} \\cdot 10^{{{int(exponent)}}}$"
         for mantissa, exponent in zip(parts[1::3], parts[2::3], strict=True)
     ]
     joined = "".join(a + b for a, b in zip(plain, [*powers, ""], strict=True))
-    return _ARGUMENT.sub(r"{\g<0>}", joined)
+    # would be read as an argument of the preceding command, such as \\
+    return re.sub(r"^\s*[\[*]", r"{\g<0>}", joined)
 
 
 def _latex_character(character: str) -> str:

@@ -35,10 +35,8 @@ from dualgap.problems.problem.certificate import Certificate
 
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]
 
-_LARGE_GAP = 1e-2  # relative gap, or excess of the objective, beyond any solver's tolerance
-# relative to the largest α: first-order methods violate constraints by about 1e-4, Pegasos by 3e-3
-_CONSTRAINT_RTOL = 1e-2
-_EARLY_STOP_GAP = 0.1  # relative gap explained by an early stop; faulty steps leave a larger one
+# relative gap, or violation of constraints, beyond any solver's tolerance: Pegasos violates them by 3e-3
+_FAULT_RTOL = 1e-2
 _MULTIPLIER_RTOL = 1e-6  # relative difference up to which multipliers are at the same bound
 
 # steps of SMO that a diagnosis may suggest
@@ -46,24 +44,9 @@ _CLIPPING = (
     "L and H: for equal labels L = max(0, αᵢ + αⱼ − C), H = min(C, αᵢ + αⱼ), for different ones "
     "L = max(0, αⱼ − αᵢ), H = min(C, C + αⱼ − αᵢ); the new αⱼ is clipped to them before αᵢ follows"
 )
-_SIGN = "the sign of the answer, or of every step: w = Σ αᵢyᵢxᵢ with αᵢ ≥ 0, in regression Σ αᵢxᵢ"
-_FIRST_STEP = (
-    "the first step: for αⱼ + yⱼ(Eᵢ − Eⱼ)/η the curvature is η = Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ > 0, and with a wrong "
-    "sign of η αⱼ is clipped back to 0; or [L, H] is empty, as L and H are swapped, or are those of "
-    "equal labels although the labels differ"
-)
-_FLAT = "the step without curvature, η = 0: then αⱼ goes to the better end of [L, H] (Platt 1998)"
 _ERRORS = (
     "the errors Eᵢ = f(xᵢ) − yᵢ: every step changes f at all samples, so the error cache must be "
     "refreshed for all of them; with correct errors no step lowers the dual objective"
-)
-_LINEAR_TERM = (
-    "the linear term form.p: only the soft margin has p = −1, regression has ε − y for αᵢ and ε + y "
-    "for αᵢ*; with −1 instead αᵢ = αᵢ* = C is optimal. A solver for soft margins only states this "
-    "in `refuses`"
-)
-_STOPPING_RULE = (
-    "the stopping rule: this is near the optimum, but a pair that was never tried improves it"
 )
 _BIAS = (
     "the update of b: b − Eᵢ − yᵢΔαᵢKᵢᵢ − yⱼΔαⱼKᵢⱼ if 0 < αᵢ < C, the same with j if 0 < αⱼ < C, "
@@ -154,7 +137,7 @@ class _Answer:
     def tolerance(self) -> float:
         """Accepted violation of constraints, relative to the largest |α| allowed, or attained."""
         largest = self.problem.upper if self.problem.is_bounded else np.abs(self.alpha)
-        return _CONSTRAINT_RTOL * float(largest.max())
+        return _FAULT_RTOL * float(largest.max())
 
     @cached_property
     def scores(self) -> Vector:
@@ -169,7 +152,7 @@ def _faults(answer: _Answer, claimed: Claim) -> Iterator[Diagnosis]:
         yield from _opposite_signs(answer)
         yield _constraint_violation(answer)
         return
-    far = c.relative_gap > _LARGE_GAP
+    far = c.relative_gap > _FAULT_RTOL
     if far and claimed != "none":
         yield from _missing_targets(answer)
         yield from _all_at_bounds(answer)
@@ -197,7 +180,10 @@ def _opposite_signs(answer: _Answer) -> Iterator[Diagnosis]:
     finding = f"all signs are opposite: −α is feasible, with dual objective {dual:.3g}"
     off, gap = certificate.primal_residual, certificate.relative_gap
     condition, amount = ("box", off) if off > answer.tolerance else ("stationarity", gap)
-    yield Diagnosis(condition, amount, None, finding, _SIGN)
+    step = (
+        "the sign of the answer, or of every step: w = Σ αᵢyᵢxᵢ with αᵢ ≥ 0, in regression Σ αᵢxᵢ"
+    )
+    yield Diagnosis(condition, amount, None, finding, step)
 
 
 def _constraint_violation(answer: _Answer) -> Diagnosis:
@@ -219,7 +205,7 @@ def _constraint_violation(answer: _Answer) -> Diagnosis:
             step = "the answer: it must be the multipliers αᵢ ≥ 0, not αᵢyᵢ"
         elif labelled and alpha.min() >= -tolerance:
             on_margin = (problem.y - answer.scores)[alpha > tolerance]
-            if np.ptp(on_margin) <= 2 * _LARGE_GAP:  # all samples with α > 0 are on the margin
+            if np.ptp(on_margin) <= 2 * _FAULT_RTOL:  # all samples with α > 0 are on the margin
                 step = "C: the box ends at α = C, and these α solve the hard margin, which has no C"
         return Diagnosis("box", box, i, finding, step)
     total = "Σαᵢyᵢ must be 0" if labelled else "Σ(αᵢ − αᵢ*) must be 0"
@@ -234,11 +220,11 @@ def _equality_step(answer: _Answer) -> str:
     """Return the faulty step of an answer that violates only the equality."""
     problem, alpha = answer.problem, answer.alpha
     largest = [float(alpha[problem.y == label].max(initial=0.0)) for label in (-1.0, 1.0)]
-    if min(largest) <= _MULTIPLIER_RTOL * answer.tolerance / _CONSTRAINT_RTOL < max(largest):
+    if min(largest) <= _MULTIPLIER_RTOL * answer.tolerance / _FAULT_RTOL < max(largest):
         return "the labels: they must be −1 and +1; one class has α = 0, as if its label were 0"
     x, box = problem.to_box_variables(alpha), problem.box
     violation = violating_pair(problem.box_gradient(answer.scores), None, x - box.lb, box.ub - x)
-    if violation <= _LARGE_GAP and not answer.solver_b:
+    if violation <= _FAULT_RTOL and not answer.solver_b:
         return "the intercept: these α solve the problem without one, which has no equality"
     return "the second multiplier: when αⱼ changes, αᵢ must change by −yᵢyⱼ times as much"
 
@@ -247,9 +233,14 @@ def _missing_targets(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if every coefficient of a regression is about 0, as if there were no targets."""
     problem, gap = answer.problem, answer.certificate.relative_gap
     size = float(np.abs(answer.alpha).max())
-    if problem.loss.is_regression and gap > 1 - _LARGE_GAP and size <= answer.tolerance:
+    if problem.loss.is_regression and gap > 1 - _FAULT_RTOL and size <= answer.tolerance:
         finding = f"every αᵢ − αᵢ* is about 0 (at most {size:.2g}), as if there were no targets"
-        yield Diagnosis("stationarity", gap, None, finding, _LINEAR_TERM)
+        step = (
+            "the linear term form.p: only the soft margin has p = −1, regression has ε − y for αᵢ and "
+            "ε + y for αᵢ*; with −1 instead αᵢ = αᵢ* = C is optimal. A solver for soft margins only "
+            "states this in `refuses`"
+        )
+        yield Diagnosis("stationarity", gap, None, finding, step)
 
 
 def _all_at_bounds(answer: _Answer) -> Iterator[Diagnosis]:
@@ -269,7 +260,15 @@ def _all_at_bounds(answer: _Answer) -> Iterator[Diagnosis]:
                 f"; samples {pair[0]} and {pair[1]}, of different labels, have Eᵢ − Eⱼ = −2, "
                 f"η = {eta:.3g}, L = 0, H = {end:.3g}, and should move to α = {best:.3g}"
             )
-            sample, step = int(pair[0]), _FIRST_STEP if eta > 0 else _FLAT
+            sample = int(pair[0])
+            step = (
+                "the first step: for αⱼ + yⱼ(Eᵢ − Eⱼ)/η the curvature is η = Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ > 0, and "
+                "with a wrong sign of η αⱼ is clipped back to 0; or [L, H] is empty, as L and H are "
+                "swapped, or are those of equal labels although the labels differ"
+                if eta > 0
+                else "the step without curvature, η = 0: then αⱼ goes to the better end of [L, H] "
+                "(Platt 1998)"
+            )
         yield Diagnosis("stationarity", 1.0, sample, finding, step)
     elif at_C.any() and (size[~at_C] <= _MULTIPLIER_RTOL * _MULTIPLIER_RTOL * size.max()).all():
         finding = "every α is at an end of its box, 0 or C, and none in between"
@@ -282,10 +281,10 @@ def _plateau(answer: _Answer) -> Iterator[Diagnosis]:
     problem, sizes = answer.problem, np.abs(answer.alpha)
     size, C = float(sizes.max()), problem.upper
     at_end = int((sizes >= size * (1 - _MULTIPLIER_RTOL)).sum())
-    if not problem.is_bounded or np.ptp(C) or size > (1 - _LARGE_GAP) * C[0] or at_end < 3:
+    if not problem.is_bounded or np.ptp(C) or size > (1 - _FAULT_RTOL) * C[0] or at_end < 3:
         return
     factor = C[0] / size
-    is_mean = abs(factor - problem.n) < _LARGE_GAP * problem.n
+    is_mean = abs(factor - problem.n) < _FAULT_RTOL * problem.n
     finding = f"{at_end} samples have the largest α, {size:.3g}, as if that were C = {C[0]:.3g}"
     step = "the weights: losses are summed; C/n is that of their mean" if is_mean else "C"
     yield Diagnosis("scale", factor, None, finding, step)
@@ -307,10 +306,10 @@ def _wrong_intercept(answer: _Answer) -> Iterator[Diagnosis]:
         cost * b + float(problem.weight @ problem.loss.value(problem.y, scores + b))
         for b in (solver_b, best)
     )
-    rtol = _LARGE_GAP if is_user_class else max(_LARGE_GAP, certificate.relative_gap)
+    rtol = _FAULT_RTOL if is_user_class else max(_FAULT_RTOL, certificate.relative_gap)
     if solver_cost - best_cost > rtol * max(abs(certificate.primal_objective), certificate.unit):
         finding = f"b = {solver_b:.3g}, but the best is {best:.3g}"
-        opposite = abs(solver_b + best) <= _LARGE_GAP * abs(best)
+        opposite = abs(solver_b + best) <= _FAULT_RTOL * abs(best)
         step = "the sign of b: f(x) = Σ αᵢyᵢK(xᵢ, x) + b, not − b" if opposite else _BIAS
         yield Diagnosis("intercept", abs(solver_b - best), None, finding, step)
 
@@ -346,6 +345,10 @@ def _not_stationary(answer: _Answer) -> Iterator[Diagnosis]:
         f"the objective could still improve by {100 * gap:.3g} %{scaling_hint}"
     )
     steps = f"{_ERRORS}; or the b in them: {_BIAS}"
-    steps = f"{_STOPPING_RULE}; else {steps}" if gap <= _EARLY_STOP_GAP else steps
+    if gap <= 0.1:  # an early stop explains it; faulty steps leave a larger gap
+        steps = (
+            "the stopping rule: this is near the optimum, but a pair that was never tried improves it; "
+            f"else {steps}"
+        )
     step = "" if targets else steps
     yield Diagnosis("stationarity", gap, samples[0], finding, step)

@@ -27,8 +27,6 @@ from dualgap.problems.problem.certificate import Bounds, Certificate, make_certi
 from dualgap.problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
-_PROJECTION_RTOL = 2.0**-49  # bounds the change of coefficients that makes a point exactly feasible
-_REACH_RTOL = 1e-7  # relative accuracy of the distance at which the gap is reached
 
 
 def with_value(problem: Formulation, parameter: Parameter, value: float) -> Formulation:
@@ -90,9 +88,10 @@ class ParametricBounds:
                 (self.base_value * s if self.parameter == "C" else self.base_value / s)
                 - self.base_value
             ) / length
-        guesses = [(1.0 - _REACH_RTOL) * guess, (1.0 + _REACH_RTOL) * guess]
-        for _ in range(50):  # a safeguard: about 25 bisections attain `_REACH_RTOL`
-            if bad - good <= 3 * _REACH_RTOL * bad:
+        rtol = 1e-7  # of the distance
+        guesses = [(1.0 - rtol) * guess, (1.0 + rtol) * guess]
+        for _ in range(50):  # a safeguard: about 25 bisections attain `rtol`
+            if bad - good <= 3 * rtol * bad:
                 break
             middle = guesses.pop(0) if guesses else 0.5 * (good + bad)
             if good < middle < bad:
@@ -135,7 +134,8 @@ class ParametricBounds:
             difference = (problem.weight * difference).sum()
             upper = c.primal_objective - (difference if value > self.base_value else -difference)
             norm1 = Intervals(np.abs(c.point.alpha)).sum()
-            norm1 = Intervals(norm1.mid, norm1.rad + _PROJECTION_RTOL * norm1.mid)
+            # 2⁻⁴⁹ bounds the relative change of coefficients that makes a point exactly feasible
+            norm1 = Intervals(norm1.mid, norm1.rad + 2.0**-49 * norm1.mid)
             lower = c.dual_objective - (Intervals(value) - self.base_value) * norm1
         else:
             ends = (value, self.base_value) if self.parameter == "C" else (self.base_value, value)

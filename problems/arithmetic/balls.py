@@ -19,9 +19,6 @@ import scipy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 PRECISION_BITS = 106  # distinguishes a ball's end from its float64 neighbours
-_MAX_FACTORS = 1024  # largest integer power that is computed as a product
-# NumPy functions that only rearrange, add and multiply.
-_SUPPORTED = {np.concatenate, np.hstack, np.vstack, np.stack, np.einsum, np.sum, np.prod, np.dot}
 
 
 class Unprovable(Exception):
@@ -176,7 +173,8 @@ class Balls(NDArrayOperatorsMixin):
         return out[0]
 
     def __array_function__(self, function: Any, _: Any, inputs: Any, options: Any) -> Any:
-        if function not in _SUPPORTED:
+        stacking = {np.concatenate, np.hstack, np.vstack, np.stack}
+        if function not in stacking | {np.einsum, np.sum, np.prod, np.dot}:
             raise Unprovable(f"numpy.{function.__name__} has no ball arithmetic")
         return Balls(function(*map(_entries_in, inputs), **options))
 
@@ -248,9 +246,9 @@ def _log_add(left: Any, right: Any) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Return base**exponent; integer powers also of balls that contain 0."""
+    """Return base**exponent; integer powers up to 1024 also of balls that contain 0, as products."""
     integer = exponent.unique_fmpz() if base.contains(0) else None
-    if integer is None or not 0 <= integer <= _MAX_FACTORS or integer != exponent:
+    if integer is None or not 0 <= integer <= 1024 or integer != exponent:
         return base**exponent
     return prod([base] * int(integer), start=type(base)(1))
 

@@ -9,14 +9,6 @@ import scipy
 
 from dualgap.problems.dataset import Indices, Vector
 
-_MIN_EXPONENT = -1021  # binary exponents of float64 numbers with all their digits
-_MAX_EXPONENT = 1023
-_NO_EXPONENT = 5000  # larger than every exponent
-_OUTLIER_BITS = 10.0  # residual at which an entry's weight is 1/√2: a bound of 1e9 may mean none
-_BOUND_WEIGHT = 0.01  # small: bounds determine the unit only if nothing else does
-_REWEIGHTINGS = 2
-_ROUNDING = 0.43  # not 0.5, since means of logarithms of powers of two are often half-integers
-
 
 def exponent_to_one(size: float, *values: Vector) -> int:
     """Return k with 2ᵏ·size in [½, 1), or the closest k for which each 2ᵏ·value is exact."""
@@ -34,11 +26,12 @@ def row_exponents(M: Any, sides: Vector) -> Indices:
     """
     entries = scipy.sparse.coo_array(M)
     rows, exponents = entries.coords[0], np.frexp(entries.data)[1]
-    largest, smallest = np.full(M.shape[0], -_NO_EXPONENT), np.full(M.shape[0], _NO_EXPONENT)
+    none = 5000  # larger than every exponent
+    largest, smallest = np.full(M.shape[0], -none), np.full(M.shape[0], none)
     np.maximum.at(largest, rows, exponents)
     np.minimum.at(smallest, rows, exponents)
     side_exponents, has_side = np.frexp(sides)[1], sides != 0
-    size = np.where(largest > -_NO_EXPONENT, largest, side_exponents)
+    size = np.where(largest > -none, largest, side_exponents)
     highest = np.where(has_side, np.maximum(size, side_exponents), size)
     lowest = np.where(has_side, np.minimum(smallest, side_exponents), np.minimum(smallest, size))
     return _clipped_exponent(size, lowest, highest)
@@ -72,18 +65,21 @@ def column_exponents(
     E = scipy.sparse.csr_array(
         (np.concatenate([a, b]), (equation, np.concatenate([i, j]))), shape=(values.size, n + m + 1)
     )
-    target, base_weights = -np.log2(np.abs(values)), np.where(a < 0, _BOUND_WEIGHT, 1.0)
+    # bounds determine the unit only if nothing else does
+    target, base_weights = -np.log2(np.abs(values)), np.where(a < 0, 0.01, 1.0)
     unknowns, weights = np.zeros(n + m + 1), base_weights
-    for _ in range(_REWEIGHTINGS):
+    for _ in range(2):
         weighted = scipy.sparse.diags_array(weights) @ E
         unknowns = lsmr(weighted, weights * target, atol=1e-8, btol=1e-8, conlim=0.0)[0]
-        weights = base_weights / np.hypot(1.0, (E @ unknowns - target) / _OUTLIER_BITS)
-    return np.floor(unknowns[:n] + _ROUNDING).astype(np.int64)
+        # 1/√2 for a residual of ten bits: a bound of 1e9 may mean none
+        weights = base_weights / np.hypot(1.0, (E @ unknowns - target) / 10.0)
+    # not 0.5, since means of logarithms of powers of two are often half-integers
+    return np.floor(unknowns[:n] + 0.43).astype(np.int64)
 
 
 def _clipped_exponent(size: Any, smallest: Any, largest: Any) -> Any:
-    """Return −size, clipped so that the other two exponents stay in range."""
-    lower, upper = np.minimum(0, _MIN_EXPONENT - smallest), np.maximum(0, _MAX_EXPONENT - largest)
+    """Return −size, clipped so that the other two stay exponents of numbers with all their digits."""
+    lower, upper = np.minimum(0, -1021 - smallest), np.maximum(0, 1023 - largest)
     return np.clip(-size, lower, upper)
 
 

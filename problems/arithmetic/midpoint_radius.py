@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-_UNIT = 2.0**-53
+UNIT = 2.0**-53
+MIN_NORMAL = float(np.finfo(np.float64).tiny)
+# Units of error of exp, log, tanh and powers: NumPy's tests allow 4 units in the last place.
+ELEMENTARY = 16
 _ROUND_UP = 1.0 + 2.0**-49
-_MIN_NORMAL = float(np.finfo(np.float64).tiny)
-_ELEMENTARY = 16 * _UNIT  # error of exp and log: NumPy's tests allow 4 units in the last place
 _OPERATORS: dict[Any, Callable[..., Any]] = {
     np.add: operator.add,
     np.subtract: operator.sub,
@@ -27,12 +28,6 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
     np.negative: operator.neg,
     np.absolute: operator.abs,
 }
-_MONOTONE = np.exp, np.logaddexp  # increasing in each argument, with errors of at most _ELEMENTARY
-_UNSUPPORTED = (
-    "{} is not supported for numbers with error bounds, which certify a loss: write its value and "
-    "conjugate with +, -, *, /, abs, np.maximum, np.logaddexp and the functions of "
-    "dualgap.problems.arithmetic"
-)
 
 
 class Intervals:
@@ -94,8 +89,9 @@ class Intervals:
             return _OPERATORS[ufunc](*balls)
         if method == "__call__" and ufunc is np.maximum:
             return _maximum(*balls)
-        if method != "__call__" or ufunc not in _MONOTONE:
-            raise TypeError(_UNSUPPORTED.format(ufunc.__name__))
+        if method != "__call__" or ufunc not in (np.exp, np.logaddexp):
+            raise _unsupported(ufunc.__name__)
+        # increasing in each argument
         low, mid, high = (
             ufunc(*(getattr(v, part) for v in balls)) for part in ("low", "mid", "high")
         )
@@ -103,12 +99,12 @@ class Intervals:
         if ufunc is np.logaddexp:  # x + log(1 + exp(y − x)) for y ≤ x < 0, which may cancel
             below = np.maximum(-np.maximum(balls[0].low, balls[1].low), 0.0)
             largest = largest + np.where(np.isfinite(below), below, 0.0)
-        error = 2 * _ELEMENTARY * largest
-        return Intervals(mid, _ROUND_UP * (np.maximum(high - mid, mid - low) + error) + _MIN_NORMAL)
+        error = 2 * ELEMENTARY * UNIT * largest
+        return Intervals(mid, _ROUND_UP * (np.maximum(high - mid, mid - low) + error) + MIN_NORMAL)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         """Refuse the conversion, which would lose the radii."""
-        raise TypeError(_UNSUPPORTED.format("an array of float64"))
+        raise _unsupported("an array of float64")
 
     def __len__(self) -> int:
         return len(self.mid)
@@ -135,7 +131,7 @@ class Intervals:
     def __mul__(self, other: Any) -> Intervals:
         other = _intervals(other)
         rad = np.abs(self.mid) * other.rad + self.rad * (np.abs(other.mid) + other.rad)
-        lost = _MIN_NORMAL * (self._nonzero() & other._nonzero())
+        lost = MIN_NORMAL * (self._nonzero() & other._nonzero())
         return _rounded(self.mid * other.mid, rad + lost)
 
     def __truediv__(self, other: Any) -> Intervals:
@@ -144,7 +140,7 @@ class Intervals:
             quotient, divisor = self.mid / other.mid, np.abs(other.mid) - other.rad
             rad = _ROUND_UP * (self.rad + np.abs(quotient) * other.rad) / divisor
             return _rounded(
-                quotient, np.where(divisor > 0, rad + _MIN_NORMAL * self._nonzero(), inf)
+                quotient, np.where(divisor > 0, rad + MIN_NORMAL * self._nonzero(), inf)
             )
 
     def __rtruediv__(self, other: Any) -> Intervals:
@@ -164,10 +160,8 @@ class Intervals:
         count = self.mid.size if axis is None else self.shape[axis]
         # NumPy adds blocks of 128 in eight sums of 16, and blocks pairwise; along an axis one by one
         operations = 24.0 + float(np.log2(max(1, count))) if axis is None else count
-        lost = operations * _UNIT * np.abs(self.mid).sum(axis=axis)
-        return _rounded(
-            self.mid.sum(axis=axis), (1.0 + count * _UNIT) * (rad.sum(axis=axis) + lost)
-        )
+        lost = operations * UNIT * np.abs(self.mid).sum(axis=axis)
+        return _rounded(self.mid.sum(axis=axis), (1.0 + count * UNIT) * (rad.sum(axis=axis) + lost))
 
     def shortfall(self, total: float) -> Intervals:
         """Return `total` minus the sum of exact entries, rounded once."""
@@ -187,10 +181,10 @@ class Intervals:
         low, high = np.maximum(self.low, 0.0), np.maximum(self.high, 0.0)
         ends = [v * np.log(np.where(v > 0, v, 1.0)) for v in (low, high)]
         smallest, largest = np.minimum(*ends), np.maximum(*ends)
-        turns = (low <= exp(-1.0) * (1.0 + _ELEMENTARY)) & (high >= exp(-1.0) * (1.0 - _ELEMENTARY))
+        error = ELEMENTARY * UNIT
+        turns = (low <= exp(-1.0) * (1.0 + error)) & (high >= exp(-1.0) * (1.0 - error))
         smallest = np.where(turns, -exp(-1.0), smallest)
-        errors = [_ELEMENTARY * np.abs(v) for v in (smallest, largest)]
-        return _enclosing(smallest - errors[0], largest + errors[1])
+        return _enclosing(smallest - error * np.abs(smallest), largest + error * np.abs(largest))
 
     def log_sum_exp(self) -> Intervals:
         """Return ln Σₖ exp(fₖ) for each row (n, K), with the largest radius of the row's entries."""
@@ -198,8 +192,17 @@ class Intervals:
         mid = largest + np.log(np.exp(self.mid - largest[:, None]).sum(axis=1))
         rad = np.broadcast_to(self.rad, self.shape).max(axis=1)
         # the sum of K terms p·|f − largest|, each below 1/e
-        lost = self.shape[1] * (_ELEMENTARY + _UNIT * self.shape[1])
-        return _rounded(mid, rad + lost + _ELEMENTARY * (np.abs(mid) + np.abs(largest)))
+        error = ELEMENTARY * UNIT
+        lost = self.shape[1] * (error + UNIT * self.shape[1])
+        return _rounded(mid, rad + lost + error * (np.abs(mid) + np.abs(largest)))
+
+
+def _unsupported(function: str) -> TypeError:
+    return TypeError(
+        f"{function} is not supported for numbers with error bounds, which certify a loss: write its "
+        "value and conjugate with +, -, *, /, abs, np.maximum, np.logaddexp and the functions of "
+        "dualgap.problems.arithmetic"
+    )
 
 
 def _intervals(v: Any) -> Intervals:
@@ -216,10 +219,10 @@ def _maximum(left: Intervals, right: Intervals) -> Intervals:
 
 def _rounded(mid: Any, rad: Any) -> Intervals:
     """Return balls for rounded results `mid` of an operation, with `rad` from its operands."""
-    return Intervals(mid, _ROUND_UP * (rad + _UNIT * np.abs(mid)))
+    return Intervals(mid, _ROUND_UP * (rad + UNIT * np.abs(mid)))
 
 
-def _enclosing(low: Any, high: Any, lost: float = _MIN_NORMAL) -> Intervals:
+def _enclosing(low: Any, high: Any, lost: float = MIN_NORMAL) -> Intervals:
     """Return balls that contain all numbers from `low` to `high`, which have errors up to `lost`."""
     mid = 0.5 * low + 0.5 * high
     return Intervals(mid, _ROUND_UP * np.maximum(high - mid, mid - low) + lost)

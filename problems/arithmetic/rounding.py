@@ -11,17 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems.arithmetic.midpoint_radius import Intervals
+from dualgap.problems.arithmetic.midpoint_radius import MIN_NORMAL, UNIT, Intervals
 from dualgap.problems.dataset import Matrix, Vector
 
-UNIT = 2.0**-53
 # One hundredth covers the square of m·u, and the rounding of the bounds themselves.
 SPARE = 1.01
-# Units of error of exp, log, tanh and powers: NumPy's tests allow 4 units in the last place.
-ELEMENTARY = 16
 # Units of error of exp, which here and in C libraries is below one unit in the last place.
 EXPONENTIAL = 4
-MIN_NORMAL = float(np.finfo(np.float64).tiny)
 # Error of a weight: C = 1/(n·lam), its inverse and a limit of α take up to eight operations.
 WEIGHT_RTOL = 8 * UNIT
 

@@ -19,7 +19,6 @@ from dualgap.problems.problem import Problem
 from dualgap.problems.projection import members_of, project
 
 View = Literal["primal", "dual", "risk"]
-_RANGE_RTOL = 2.0**-30  # relative to the largest target: a smaller range of targets is rounding
 
 
 class DualProblem(Problem):
@@ -182,7 +181,8 @@ class DualProblem(Problem):
             return _exponent(largest * float(np.abs(self.kernel.diagonal(self.X)).max()))
         largest, extent = float(np.abs(self.y).max()), float(np.ptp(self.y))
         takes_shifts = self.costs.size and not self.costs.sum()
-        extent = max(extent, _RANGE_RTOL * largest) if takes_shifts and extent else largest
+        # a range of targets below 2⁻³⁰ of the largest is rounding
+        extent = max(extent, 2.0**-30 * largest) if takes_shifts and extent else largest
         return _exponent(extent)
 
     @cached_property

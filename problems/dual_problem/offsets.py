@@ -9,8 +9,6 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.dual_problem.dual import DualProblem
 
 Interval = tuple[float, float]
-_MAX_OFFSET = 1e300  # a larger one overflows
-_MAX_FREE_SAMPLES = 500  # free support vectors to average over: each alone determines the intercept
 
 
 def best_offsets(problem: DualProblem, scores: Vector) -> list[Interval]:
@@ -48,9 +46,9 @@ def _root(problem: DualProblem, y: Vector, scores: Vector, members: Indices, cos
 
     # beyond the kinks of all samples most losses have a slope
     reach = float(np.abs(problem.loss.kinks(y) - scores).max()) or 1.0
-    while reach < _MAX_OFFSET and not slope(-reach) <= 0 <= slope(reach):
+    while reach < 1e300 and not slope(-reach) <= 0 <= slope(reach):
         reach *= 2.0  # losses that never reach 0 eventually underflow
-    if not reach < _MAX_OFFSET:
+    if not reach < 1e300:  # a larger one overflows
         return 0.0
     ends = [b for b in (-reach, reach) if slope(b) == 0]
     if ends:
@@ -86,7 +84,7 @@ def free_offset(problem: DualProblem, alpha: Vector) -> float:
     free = np.flatnonzero((size > 0) & (size < (1.0 - 1e-8) * problem.upper))  # up to rounding
     if free.size == 0:
         return middle(*best_intercept(problem, problem.gram(memory=0).matvec(beta)))
-    free = free[:: -(-free.size // _MAX_FREE_SAMPLES)]
+    free = free[:: -(-free.size // 500)]  # each alone determines b; at most 500 are averaged
     scores = problem.gram(memory=0).block(free, used) @ beta[used]
     kinks = np.where(beta > 0, *problem.loss.kinks(problem.y))[free]
     return float((kinks - scores).mean())

@@ -18,11 +18,6 @@ from dualgap.problems.dual_problem.offsets import best_offsets, root_offsets, wi
 from dualgap.problems.forms import Point
 from dualgap.problems.gram.products import gram_products
 
-_SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
-_MAX_FACTORING_OPERATIONS = 3e7  # for fitting α to w by least squares; else by L-BFGS-B
-_MAX_FIT_ITERATIONS = 100  # of either method
-
-
 EnclosureT = TypeVar("EnclosureT", bound=Enclosure)
 
 
@@ -133,7 +128,8 @@ def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
         offsets = [b] if problem.intercept else []
     box = problem.box
     r = box.lagrangian_gradient(problem.box_gradient(scores), offsets)
-    for smoothing in 2.0**problem.decision_exponent * np.array(_SMOOTHINGS):
+    smoothings = np.array([1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5])
+    for smoothing in 2.0**problem.decision_exponent * smoothings:
         if not problem.is_bounded:
             yield problem.from_box_variables(np.maximum(0.0, smoothing - r))
             continue
@@ -180,14 +176,14 @@ def _fit(problem: DualProblem, w: Vector, r: Vector, start: Vector, free: Indice
         target = np.append(target, (delta - float(a @ x[i])) / unit)
     lb, ub, origin = (v[free] / unit for v in (box.lb, box.ub, start))
     r = np.ldexp(r[free], -k)
-    if free.size**2 * (free.size + problem.d) <= _MAX_FACTORING_OPERATIONS:
+    if free.size**2 * (free.size + problem.d) <= 3e7:  # multiplications of a factorisation
         from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
 
         # BVLS, as the line search of the other method may not terminate (SciPy 1.17). Of many optimal
         # changes it takes one near 0, so the result is near `start`.
         A = rows.toarray().T
         residual, bounds = target - A @ origin, (lb - origin, ub - origin)
-        change = lsq_linear(A, residual, bounds, method="bvls", max_iter=_MAX_FIT_ITERATIONS).x
+        change = lsq_linear(A, residual, bounds, method="bvls", max_iter=100).x
         x[free] = unit * np.clip(origin + change, lb, ub)
     else:
         from scipy.optimize import Bounds, minimize  # noqa: PLC0415 - slow to import
@@ -197,6 +193,6 @@ def _fit(problem: DualProblem, w: Vector, r: Vector, start: Vector, free: Indice
             residual = rows.T @ x - target
             return 0.5 * float(residual @ residual) + float(r @ x), rows @ residual + r
 
-        options = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": _MAX_FIT_ITERATIONS}}
+        options = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": 100}}
         x[free] = unit * minimize(gap, origin, bounds=Bounds(lb, ub), **options).x
     return x

@@ -15,8 +15,6 @@ from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, 
 from dualgap.problems.gram.gram import Gram, SignedGram
 from dualgap.problems.problem import Problem, Reducer
 
-_SHARD_BYTES = 2**27  # of the blocks that arrays in memory are split into
-
 
 def as_posed(problem: DualProblem, _start: Point | None, _gram: Gram | None) -> Reduction[Any]:
     """Return the problem itself, whose points are alpha, w or both."""
@@ -96,7 +94,7 @@ def to_sharded(
         blocks: Blocks = X
     else:
         weight = None if np.ndim(C) == 0 else np.asarray(C)
-        rows = max(1, _SHARD_BYTES // _row_bytes(X))
+        rows = max(1, 2**27 // _row_bytes(X))  # blocks of 128 MiB
         blocks = Blocks.from_arrays(X, problem.y, weight, rows)
     form = Sharded(blocks, 1.0 if np.ndim(C) else float(C), problem.loss, problem.intercept)
 

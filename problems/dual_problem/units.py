@@ -21,10 +21,6 @@ from dualgap.problems.kernels import Linear, Precomputed
 from dualgap.problems.problem import Problem, reduce
 from dualgap.problems.registry import is_ours
 
-# Features with smaller binary exponents are not scaled, as that copies them: their squares only have to
-# exceed absolute constants of libraries, such as LIBSVM's minimum curvature of 1e-12.
-_MAX_UNSCALED_EXPONENT = 12
-
 
 @dataclass(frozen=True, eq=False)
 class RescaledProblem:
@@ -110,7 +106,9 @@ def _exponent_of_features(problem: DualProblem) -> int:
     values = problem.X if isinstance(problem.X, np.ndarray) else problem.X.data
     size = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     exponent = int(np.frexp(size)[1])
-    return exponent if abs(exponent) > _MAX_UNSCALED_EXPONENT else 0
+    # smaller ones are not scaled, as that copies X: the squares of features only have to exceed absolute
+    # constants of libraries, such as LIBSVM's minimum curvature of 1e-12
+    return exponent if abs(exponent) > 12 else 0
 
 
 def _times(value: Any, exponent: int) -> Any:

@@ -37,7 +37,7 @@ from dualgap.problems.dataset import (
 )
 from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.dual_problem.reductions import FORMS
-from dualgap.problems.forms import F, Point, Reduction, Sharded, Unsupported
+from dualgap.problems.forms import Point, Reduction, Sharded, SomeForm, Unsupported
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Kernel
 from dualgap.problems.kernels.base import check_declared, check_overflow
@@ -62,7 +62,6 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {  # for fields that formulation
     "lam": check_positive,
     "length": check_integer,
 }
-_NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # fields that are hashed separately
 
 
 class Formulation(DualProblem):
@@ -268,8 +267,8 @@ class Formulation(DualProblem):
         return self.task is LABELS
 
     def reduce(
-        self, form: type[F], start: Point | None = None, gram: Gram | None = None
-    ) -> Reduction[F]:
+        self, form: type[SomeForm], start: Point | None = None, gram: Gram | None = None
+    ) -> Reduction[SomeForm]:
         """Return the problem in the form that a solver takes; see `dualgap.problems.problem.reduce`."""
         if not self.in_blocks:
             gram = self.gram() if gram is None else gram
@@ -340,8 +339,9 @@ class Formulation(DualProblem):
     @property
     def identity(self) -> tuple[Any, ...]:
         """Further values that distinguish problems of one class: by default all other fields."""
+        hashed_separately = ("X", "y", "C", "lam", "kernel", "intercept")
         names = [f.name for f in fields(self)]  # type: ignore[arg-type]
-        return tuple(getattr(self, name) for name in names if name not in _NOT_IDENTITY)
+        return tuple(getattr(self, name) for name in names if name not in hashed_separately)
 
     @cached_property
     def family_hash(self) -> str:

@@ -39,8 +39,6 @@ from dualgap.problems.problem.task import CLASSES, Task
 from dualgap.problems.validation import check_choice, short_repr
 
 Voting = Literal["majority", "soccer", "margin"]
-# solvers satisfy f = 1 on the margin up to their tolerance, which is 1e-3 for LIBSVM
-_MARGIN_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +205,8 @@ class Multiclass(Formulation):
         elif rule == "margin":
             won, lost = f, -f
         else:
-            wins, loses = f >= 1.0 - _MARGIN_TOLERANCE, f <= _MARGIN_TOLERANCE - 1.0
+            margin = 1.0 - 1e-3  # on the margin solvers attain f = 1 up to LIBSVM's tolerance
+            wins, loses = f >= margin, f <= -margin
             won = np.select([wins, loses], [3.0, 0.0], 1.0)
             lost = np.select([loses, wins], [3.0, 0.0], 1.0)
         positive, negative = np.array(self.pairs, object).T[:, :, None] == np.arange(self.classes)

@@ -19,8 +19,6 @@ from dualgap.problems.formulations.erm import RegularizedRisk
 from dualgap.problems.losses import Loss
 from dualgap.problems.problem.task import CLASSES, Task
 
-_SUM_TOLERANCE = 1e-12  # rounding error allowed in the sum and signs of a distribution
-
 
 @dataclass(frozen=True)
 class Softmax(Loss):
@@ -68,8 +66,8 @@ class Softmax(Loss):
 
     def in_domain(self, y: Vector, s: Vector) -> NDArray[np.bool_]:
         """Return whether p is a distribution up to rounding, shape (n,)."""
-        p = s + self.unit(y)
-        return (p.min(axis=1) >= -_SUM_TOLERANCE) & (np.abs(p.sum(axis=1) - 1.0) <= _SUM_TOLERANCE)
+        p, rounding = s + self.unit(y), 1e-12
+        return (p.min(axis=1) >= -rounding) & (np.abs(p.sum(axis=1) - 1.0) <= rounding)
 
     def unit(self, y: Vector) -> Vector:
         """Return the unit vectors e_y, shape (n, K)."""

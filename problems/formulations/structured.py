@@ -37,8 +37,6 @@ from dualgap.problems.problem.certificate import (
 from dualgap.problems.problem.task import CLASSES, Task
 from dualgap.problems.validation import check_positive
 
-_MAX_EXAMPLE_LENGTH = 10_000  # of sequences in `example_data`, which limits their memory
-
 
 def to_chains(problem: Any, _start: Point | None, _gram: Gram | None) -> Reduction[Chains]:
     """Return the sequences of a `ChainMargin`."""
@@ -76,9 +74,9 @@ class ChainMargin(Formulation):
 
     @classmethod
     def example_data(cls, parameters: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
-        """Return two sequences of the given `length`."""
+        """Return two sequences of the given `length`, of length 1 if it is invalid or above 10,000."""
         length = parameters.get("length", 1)
-        length = length if isinstance(length, int) and 0 < length <= _MAX_EXAMPLE_LENGTH else 1
+        length = length if isinstance(length, int) and 0 < length <= 10_000 else 1
         return np.repeat(np.eye(2), length, 0), np.repeat([0.0, 1.0], length)
 
     @cached_property

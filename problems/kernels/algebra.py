@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma
+from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
+from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Vector
 from dualgap.problems.kernels.base import Bound, Composite, Kernel, degree_sums
 from dualgap.problems.kernels.standard import Precomputed

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma
+from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
+from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.kernels.base import Kernel
 from dualgap.problems.kernels.samples import Block, entries, inner_products, squared_norms

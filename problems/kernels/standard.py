@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls
-from dualgap.problems.arithmetic.rounding import ELEMENTARY, exp_error, gamma, terms
+from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
+from dualgap.problems.arithmetic.rounding import exp_error, gamma, terms
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel, relative_errors
 from dualgap.problems.kernels.samples import (

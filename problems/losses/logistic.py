@@ -10,8 +10,6 @@ from dualgap.problems.arithmetic import entropy
 from dualgap.problems.dataset import Vector
 from dualgap.problems.losses.base import ScalarLoss
 
-_MAX_STEPS = 100  # the safeguarded Newton's method in one variable takes 3 to 8
-
 
 def sigmoid(z: Vector) -> Vector:
     """Return σ(z) = 1/(1 + exp(−z)) without overflow."""
@@ -29,7 +27,7 @@ def logistic_step(u: float, t: float) -> float:
     """
     low, high, z = u, u + t, u
     step_size, previous_size = t, t
-    for _ in range(_MAX_STEPS):
+    for _ in range(100):  # a safeguard: it takes 3 to 8
         a = _sigmoid(-z)
         value = z - u - t * a
         if value < 0.0:

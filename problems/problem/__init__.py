@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from dualgap.problems.dataset import Indices, content_hash
-from dualgap.problems.forms import F, Point, Reduction, Unsupported
+from dualgap.problems.forms import Point, Reduction, SomeForm, Unsupported
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.problem.task import Task
@@ -102,8 +102,8 @@ class Problem(ABC):
         return (Part(self),)
 
     def reduce(
-        self, form: type[F], start: Point | None = None, gram: Gram | None = None
-    ) -> Reduction[F]:
+        self, form: type[SomeForm], start: Point | None = None, gram: Gram | None = None
+    ) -> Reduction[SomeForm]:
         """Return the problem in the form that a solver takes; see the function `reduce`."""
         reducer = self.forms.get(Problem if isinstance(self, form) else form)
         if reducer is None:
@@ -126,8 +126,8 @@ class Problem(ABC):
 
 
 def reduce(
-    problem: Problem, form: type[F], start: Point | None = None, gram: Gram | None = None
-) -> Reduction[F]:
+    problem: Problem, form: type[SomeForm], start: Point | None = None, gram: Gram | None = None
+) -> Reduction[SomeForm]:
     """Return `problem` as the form that a solver takes, and the map of its points to the problem's.
 
     Problems with a piecewise linear loss reduce to the `BoxQP` of their dual and to a `QP`; those with a

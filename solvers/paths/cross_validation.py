@@ -25,7 +25,8 @@ import numpy as np
 from dualgap.problems import Formulation, Gram, Vector
 from dualgap.problems.answers.parametric_bounds import Parameter
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, products
+from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
+from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import Indices
 from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
 from dualgap.problems.gram.products import gram_products

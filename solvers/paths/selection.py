@@ -20,7 +20,8 @@ import numpy as np
 from dualgap.problems import Formulation, Gram, Matrix, Precomputed, Vector
 from dualgap.problems.answers.parametric_bounds import ParametricBounds
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import ELEMENTARY, gamma, products
+from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
+from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import check_samples
 from dualgap.problems.dual_problem.offsets import best_intercept
 from dualgap.problems.gram.products import gram_products

@@ -35,8 +35,6 @@ from dualgap.problems.losses import EpsilonInsensitive
 from dualgap.problems.problem import Reducer
 from dualgap.problems.problem.certificate import Certificate, make_certificate
 
-_BUDGET_RTOL = 1e-12  # rounding error of a float64 sum relative to the budget
-
 
 def to_box(problem: Any, start: Point | None, gram: Gram) -> Reduction[BoxQP]:
     """Return the dual in α and α*, each of which is a group."""
@@ -86,7 +84,7 @@ class NuSVR(Formulation):
         """Return α and α*: the parts of β, both increased equally until they use up the budget."""
         capacity = self.weight - np.abs(alpha)
         remaining = 0.5 * (self.budget - float(np.abs(alpha).sum()))
-        unused = remaining > _BUDGET_RTOL * self.budget
+        unused = remaining > 1e-12 * self.budget  # and not the rounding error of the sum
         increase = capacity * (remaining / capacity.sum()) if unused else 0.0 * capacity
         return super().to_box_variables(alpha) + np.tile(increase, 2)
 

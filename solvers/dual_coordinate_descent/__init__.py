@@ -23,17 +23,9 @@ from dualgap.problems.gram.threads import Pool, Threads
 from dualgap.solvers.base import Solver
 from dualgap.solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole_block
 from dualgap.solvers.dual_coordinate_descent.descent import Descent
+from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 from dualgap.solvers.needs import ALL_IN_EQUALITIES, LINEAR, ONE_EQUALITY
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
-
-_SAMPLE_DIVISOR = 16  # the sample has n/16 variables; 8 and 32 were no faster
-_MIN_SAMPLE = 2000  # variables; smaller samples predict too little
-_EPOCHS = 5  # before the first proximal step, on the sample or on all variables
-_EPOCHS_PER_MEASUREMENT = 10  # before large systems
-_MEASUREMENTS_BEFORE_LARGE_SYSTEMS = 50  # on farm-ads this halved the Newton steps after 100 epochs
-_LARGE_SYSTEM = 1000  # equations
-_COSTLY_FACTORISATION = 10  # multiplications per entry of X; above, epochs come first
-_PATIENCE = 5  # consecutive full checks that fail although no variable was shrunk
 
 
 @dataclass(frozen=True)
@@ -116,15 +108,17 @@ class DualCoordinateDescent(Solver):
         if warm:
             state.start_warm()
         elif sample is None:
-            large = min(state.x.size, state.w.size) > _LARGE_SYSTEM
-            for _ in range(_MEASUREMENTS_BEFORE_LARGE_SYSTEMS if large else 1):
-                yield from state.epochs(_EPOCHS_PER_MEASUREMENT if large else _EPOCHS, rng)
+            large = min(state.x.size, state.w.size) > TUNING.large_system_equations
+            for _ in range(TUNING.measurements if large else 1):
+                yield from state.epochs(
+                    TUNING.epochs_per_measurement if large else TUNING.first_epochs, rng
+                )
                 state.measure()
                 if self._reached(state):
                     return
             state.lengthen()
         else:
-            yield from sample.epochs(_EPOCHS, rng)
+            yield from sample.epochs(TUNING.first_epochs, rng)
             for _ in range(2):
                 yield from sample.proximal_step()
             state.start_from(sample)
@@ -137,7 +131,7 @@ class DualCoordinateDescent(Solver):
                 active_before = state.active.size
                 state.measure()
                 failed = failed + 1 if state.active.size == active_before else 0
-                state.stuck |= failed > _PATIENCE and not self._reached(state)
+                state.stuck |= failed > TUNING.max_failed_checks and not self._reached(state)
                 yield
 
     def _reached(self, state: Descent) -> bool:
@@ -150,11 +144,11 @@ def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:
     None also if a Newton step's d³ outweighs an epoch: then epochs come first (w8a: 0.12 s, not 0.20 s).
     """
     n, block, d = state.x.size, state.block, state.w.size
-    size = n // _SAMPLE_DIVISOR
-    too_small = size < max(_MIN_SAMPLE, 2 * d)
+    size = n // TUNING.sample_divisor
+    too_small = size < max(TUNING.min_sample_variables, 2 * d)
     if (
         too_small
-        or d**3 > _COSTLY_FACTORISATION * block.rows.size
+        or d**3 > TUNING.max_factor_per_entry * block.rows.size
         or not np.isfinite(block.ub).all()
     ):
         return None

@@ -25,7 +25,6 @@ from dualgap.problems.gram.threads import READ_COST, Pool
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.rows import FASTMATH, SampleRows, add, as_rows, dot, read_only
 
-_ROWS_PER_BATCH = 1024  # rows whose matrix Z stays in the second-level cache
 ALONE = Pool(1)
 
 
@@ -165,9 +164,10 @@ def dense_normal_matrix(block: VariableBlock, root: Vector, extra: Vector, pool:
     parts = dict[int, Block]()
 
     def add_part(first: int, last: int) -> None:
-        total, Z = np.zeros((d + 1, d + 1)), np.empty((_ROWS_PER_BATCH, d + 1))
-        for low in range(first, last, _ROWS_PER_BATCH):
-            batch = slice(low, min(low + _ROWS_PER_BATCH, last))
+        size = 1024  # rows whose matrix Z stays in the second-level cache
+        total, Z = np.zeros((d + 1, d + 1)), np.empty((size, d + 1))
+        for low in range(first, last, size):
+            batch = slice(low, min(low + size, last))
             Z = Z[: batch.stop - low]
             np.multiply(dense[block.row_of[batch]], scale[batch, None], out=Z[:, :d])
             Z[:, d] = extra[batch]

@@ -25,18 +25,7 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     scores,
 )
 from dualgap.solvers.dual_coordinate_descent.proximal import ProximalStep
-
-_FIRST_SIGMA = 10.0  # of the first proximal step
-_PREDICTION_STEP = 0.1  # first σ after a sample's prediction, relative to `across`
-_MAX_FREE_RATIO = 8  # free variables per feature in a first step
-_NEIGHBOURS = 8  # adjacent variables visited together in an epoch: halves the time on w8a
-_ENTRIES_BEFORE_PAUSE = 2**21  # entries of X read between two pauses: about 10 ms
-_GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
-_MAX_SIGMA = 1e6  # relative to `across`; above, σ only adds rounding
-_SETBACK = 25.0  # divides σ when shrunk variables turn out to violate
-_WATCH_RATIO = 0.5  # variables with scores up to this, relative to the last change, stay active
-_SURE_SCORE_RATIO = 0.25  # relative to the mean score; above, a start at the lower bound is shrunk
-_FREE_SCORE_RATIO = 1.0  # range of scores, relative to their mean, predicted to be free
+from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 
 
 class Descent:
@@ -79,14 +68,14 @@ class Descent:
         diagonal = np.where(block.diagonal > 0, block.diagonal, curvature)
         self.reach = 1.0 / (diagonal + self.rho * block.a**2)
         self.across = max(1.0, curvature * width) if np.isfinite(width) else 1.0
-        self.nu, self.sigma, self.may_shrink = 0.0, _FIRST_SIGMA, True
-        self.largest_sigma = _MAX_SIGMA * self.across
+        self.nu, self.sigma, self.may_shrink = 0.0, TUNING.first_sigma, True
+        self.largest_sigma = TUNING.max_sigma * self.across
         self.active = np.arange(x.size)
         self.guess: Vector | None = None
         self.violation = self.gap = np.inf
         self.stuck = False
         multiplications = block.rows.size + min(x.size, self.w.size) ** 3
-        pause = int(_ENTRIES_BEFORE_PAUSE / 8 / multiplications)
+        pause = int(TUNING.entries_per_pause / 8 / multiplications)
         self.between_pauses = min(max(1, pause), 100)  # a few milliseconds for four samples
         self._recompute()
 
@@ -96,10 +85,10 @@ class Descent:
         Long epochs also pause in between, so that time limits hold.
         """
         entries = max(1.0, self.block.rows.size / self.x.size)
-        pause = max(1, int(_ENTRIES_BEFORE_PAUSE / entries))
-        order, high, low = self.active.copy(), np.inf, -np.inf
+        pause = max(1, int(TUNING.entries_per_pause / entries))
+        order, high, low, size = self.active.copy(), np.inf, -np.inf, TUNING.neighbours
         for _ in range(number):
-            blocks = order[: order.size // _NEIGHBOURS * _NEIGHBOURS].reshape(-1, _NEIGHBOURS)
+            blocks = order[: order.size // size * size].reshape(-1, size)
             order = np.append(blocks[rng.permutation(len(blocks))], order[blocks.size :])
             bounds = (high if high > 0 else np.inf, low if low < 0 else -np.inf)
             high = low = 0.0
@@ -140,11 +129,11 @@ class Descent:
             yield
         if step.solved:
             self._accept(step, before)
-            self.sigma = min(self.sigma * _GROWTH, self.largest_sigma)
-            self.rho = min(self.rho * _GROWTH, self.largest_rho)
+            self.sigma = min(self.sigma * TUNING.growth, self.largest_sigma)
+            self.rho = min(self.rho * TUNING.growth, self.largest_rho)
         else:
             self.guess = None
-            self.sigma /= _GROWTH**2
+            self.sigma /= TUNING.growth**2
             self.stuck = self.sigma < 1e-6  # no σ helps
 
     def measure(self) -> None:
@@ -155,7 +144,9 @@ class Descent:
         held[self.active] = False
         active = np.flatnonzero(~held)
         if active.size > self.active.size:
-            self.sigma = max(self.sigma / _SETBACK, _FIRST_SIGMA)  # new variables have far to go
+            self.sigma = max(
+                self.sigma / TUNING.setback, TUNING.first_sigma
+            )  # new variables have far to go
             self.may_shrink = False  # avoids cycles: a regression took 450 steps instead of 110
         self.active = active
 
@@ -176,9 +167,9 @@ class Descent:
         """Predict x from a sample's w: at a bound unless the score is near 0."""
         block, self.nu, self.guess = self.block, sample.nu, sample.w
         u = self._scores(sample.w) + block.p + self.nu * block.a
-        width = _FREE_SCORE_RATIO * float(np.abs(u).mean()) or 1.0
+        width = float(np.abs(u).mean()) or 1.0
         # a longer first step was three times as fast on 100,000 x 50 with C = 100
-        self.sigma *= max(1.0, _PREDICTION_STEP * self.across)
+        self.sigma *= max(1.0, 0.1 * self.across)
         inside = 0.5 * (block.lb + block.ub) - (block.ub - block.lb) * (0.5 / width) * u
         self.x = project(inside, block.lb, block.ub, block.a if self.equality else None, self.delta)
         self._recompute()
@@ -188,13 +179,13 @@ class Descent:
 
         This saves Newton steps: 20,000 samples with 100 features took a third of the time.
         """
-        block, max_free = self.block, _MAX_FREE_RATIO * self.w.size
+        block, max_free = self.block, TUNING.max_free_per_feature * self.w.size
         u = self._scores(self.w) + block.p + self.nu * block.a
-        while self.sigma < _FIRST_SIGMA * self.across:
+        while self.sigma < TUNING.first_sigma * self.across:
             goal = self.x - self.sigma * self.reach * u
             if np.count_nonzero((goal > block.lb) & (goal < block.ub)) <= max_free:
                 return
-            self.sigma *= _GROWTH
+            self.sigma *= TUNING.growth
 
     def start_warm(self) -> None:
         """Start from the solution of a similar problem, whose box may differ.
@@ -211,7 +202,7 @@ class Descent:
             constant = self.delta - float(block.a @ block.lb)
             self.nu = middle(*best_multiplier(g, block.a, width, constant))
         r = self._measure(block, self.x, g)
-        sure = (self.x <= self.block.lb) & (r > _SURE_SCORE_RATIO * np.abs(r).mean())
+        sure = (self.x <= self.block.lb) & (r > TUNING.sure_score * np.abs(r).mean())
         self.active = np.flatnonzero(~sure)
 
     def _scores(self, w: Vector) -> Vector:
@@ -239,7 +230,7 @@ class Descent:
         if self.may_shrink:  # by scores and their last change, relative to the sample norms
             norm = np.sqrt(self.reach[active])
             change = (np.abs(step.u - before) * norm).max(initial=0)
-            staying = np.abs(step.u) * norm <= _WATCH_RATIO * change
+            staying = np.abs(step.u) * norm <= TUNING.watched_change * change
             staying[step.free] = True
             self.active = active[staying]
 

@@ -28,14 +28,8 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     row_products,
     scores,
 )
+from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 from dualgap.solvers.numerics.rows import FASTMATH
-
-_GAP_RATIO = 0.1  # gap of a solved step, relative to its distance term
-_GAP_ROUNDING = 1e-24  # relative to ‖v‖²: a gap this small is rounding
-_SLOPE_RATIO = 0.1  # the line search ends at this slope, relative to the first
-_MIN_FLOAT32_EQUATIONS = 500  # equations; from here on a float32 factor is tried first
-_MAX_FLOAT32 = 1e30  # largest diagonal entry, which bounds all entries, for a float32 factor
-_REFINED_RTOL = 1e-10  # residual; with 1e-6 farm-ads took twice the Newton steps
 
 
 class ProximalStep:
@@ -101,7 +95,8 @@ class ProximalStep:
             self.target[-1] += self.weight * t
         self.residual = self.target - self.v
         gap = 0.5 * float(self.residual @ self.residual)
-        self.solved = gap <= _GAP_RATIO * distance + _GAP_ROUNDING * float(self.v @ self.v)
+        # a tenth of the distance term; a gap of 1e-24·‖v‖² is rounding
+        self.solved = gap <= 0.1 * distance + 1e-24 * float(self.v @ self.v)
 
     def _newton_direction(self) -> Vector:
         """Return (I + ZᵀZ)⁻¹·residual for Z = S_F^½·M_F, by solving the smaller of two systems.
@@ -157,7 +152,7 @@ class ProximalStep:
 def _falling_root(slope: Callable[[float], float], first: float) -> float:
     """Return a step size in (0, 1] with |slope| at most a tenth of `first`, its value at 0; or 1."""
     low, high, at_low, at_high = 0.0, 1.0, first, slope(1.0)
-    if at_high >= -_SLOPE_RATIO * first:
+    if at_high >= -0.1 * first:
         return 1.0
     step_size = 1.0
     for k in range(20):
@@ -166,7 +161,7 @@ def _falling_root(slope: Callable[[float], float], first: float) -> float:
             0.5 * (low + high) if bisect else low + (high - low) * at_low / (at_low - at_high)
         )
         now = slope(step_size)
-        if abs(now) <= _SLOPE_RATIO * first:
+        if abs(now) <= 0.1 * first:
             break
         if now > 0:
             low, at_low = step_size, now
@@ -178,12 +173,14 @@ def _falling_root(slope: Callable[[float], float], first: float) -> float:
 def _solved(A: Block, right: Vector) -> Vector:
     """Return (I + A)⁻¹·right for a semidefinite A given by its lower triangle; A is overwritten.
 
-    Large systems use a float32 factor and refinement if A's condition permits: on farm-ads, with 1500
-    equations per step, this took half the time of a float64 factor.
+    Large systems use a float32 factor and refinement if A's condition and range permit: on farm-ads,
+    with 1500 equations per step, this took half the time of a float64 factor. Refinement to 1e-6 instead
+    of 1e-10 took twice the Newton steps.
     """
     A.flat[:: right.size + 1] += 1.0
     upper = A.T  # in LAPACK's storage order, which avoids a copy
-    if right.size >= _MIN_FLOAT32_EQUATIONS and upper.diagonal().max() <= _MAX_FLOAT32:
+    # the largest diagonal entry bounds all entries
+    if right.size >= TUNING.min_float32_equations and upper.diagonal().max() <= 1e30:
         with suppress(LinAlgError):
             factor = cho_factor(upper.astype(np.float32), overwrite_a=True, check_finite=False)
             y, residual = np.zeros(right.size), right
@@ -192,7 +189,7 @@ def _solved(A: Block, right: Vector) -> Vector:
                 scaled = (residual / scale).astype(np.float32)
                 y += scale * cho_solve(factor, scaled, check_finite=False).astype(np.float64)
                 residual = right - dsymv(1.0, upper, y)
-                if np.linalg.norm(residual) <= _REFINED_RTOL * np.linalg.norm(right):
+                if np.linalg.norm(residual) <= 1e-10 * np.linalg.norm(right):
                     return y
     factor = cho_factor(upper, overwrite_a=True, check_finite=False)
     return cho_solve(factor, right, check_finite=False)

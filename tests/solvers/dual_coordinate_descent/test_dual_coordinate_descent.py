@@ -1,5 +1,7 @@
 """Dual coordinate descent: optima by certificate, starts, limits, refusals, odd data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -23,6 +25,7 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     scores,
     whole_block,
 )
+from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
 
@@ -141,7 +144,7 @@ def test_an_epoch_pauses_on_its_way_without_changing_its_result(
     X, y = two_classes(300, 5)
     form = reduce(SoftMarginDual(X, y, 1.0), BoxQP).form
     whole_epochs = list(TIGHT.iterates(form))
-    monkeypatch.setattr(descent, "_ENTRIES_BEFORE_PAUSE", 500)
+    monkeypatch.setattr(descent, "TUNING", replace(TUNING, entries_per_pause=500))
     in_blocks = list(TIGHT.iterates(form))
     assert len(in_blocks) >= len(whole_epochs) + 5
     assert in_blocks[-1].iterations == whole_epochs[-1].iterations
@@ -152,7 +155,7 @@ def test_an_epoch_pauses_on_its_way_without_changing_its_result(
 def test_systems_are_solved_whatever_their_condition(
     monkeypatch: pytest.MonkeyPatch, largest: float
 ) -> None:
-    monkeypatch.setattr(proximal, "_MIN_FLOAT32_EQUATIONS", 10)
+    monkeypatch.setattr(proximal, "TUNING", replace(TUNING, min_float32_equations=10))
     rng = np.random.default_rng(0)
     basis, _ = np.linalg.qr(rng.standard_normal((40, 40)))
     A = basis @ np.diag(np.geomspace(1e-3, largest, 40)) @ basis.T

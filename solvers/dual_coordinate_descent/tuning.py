@@ -1,0 +1,30 @@
+"""What was tuned on a9a, w8a, ijcnn1, farm-ads and generated samples."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DescentTuning:
+    """Constants of dual coordinate descent on large problems."""
+
+    sample_divisor: int = 16  # the sample has n/16 variables; 8 and 32 were no faster
+    min_sample_variables: int = 2000  # smaller samples predict too little
+    first_epochs: int = 5  # before the first proximal step, on the sample or on all variables
+    large_system_equations: int = 1000  # then more epochs, measured every ten, come first:
+    epochs_per_measurement: int = 10
+    measurements: int = 50  # on farm-ads this halved the Newton steps after 100 epochs
+    max_factor_per_entry: int = 10  # d³ per entry of X; above, epochs come first
+    max_failed_checks: int = 5  # consecutive checks of all variables although none was shrunk
+    entries_per_pause: int = 2**21  # entries of X read between two pauses: about 10 ms
+    min_float32_equations: int = 500  # of a Newton step; from here on a float32 factor is tried
+    neighbours: int = 8  # adjacent variables visited together in an epoch: halves the time on w8a
+    first_sigma: float = 10.0  # of the first proximal step
+    growth: float = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
+    setback: float = 25.0  # divides σ when shrunk variables turn out to violate
+    max_sigma: float = 1e6  # relative to `across`; above, σ only adds rounding
+    max_free_per_feature: int = 8  # variables inside the box in a first step
+    watched_change: float = 0.5  # scores up to this times the last change keep a variable active
+    sure_score: float = 0.25  # of the mean score; above, a start at the lower bound is shrunk
+
+
+TUNING = DescentTuning()

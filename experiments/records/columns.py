@@ -5,12 +5,18 @@ This one declaration defines the columns, their order and types, the page of the
 the scale ½‖w‖² + Σ Cᵢ·lossᵢ unless stated otherwise, times in seconds. A missing value is NaN, never 0.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+
+if (
+    TYPE_CHECKING
+):  # workers import this module, and need no pandas: it takes a quarter of their start
+    import pandas as pd
 
 _KINDS = {  # kind of values of a column: its name in Frictionless
     **{"text": "string", "json": "object", "flag": "boolean"},

@@ -21,7 +21,9 @@ import scipy
 from dualgap.problems.blocks.base import Block
 from dualgap.problems.dataset import Indices, Vector
 
-_MIN_RESIDUAL = 1e-9  # lower bound of |u| in a denominator
+_MIN_RESIDUAL_RATIO = (
+    1e-3  # lower bound of |u| in a denominator, relative to that of the stored shares
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +89,18 @@ class DualRule:
         beta = np.zeros(f.size)
         for piece_index, loss_piece in enumerate(pieces):
             u = loss_piece.residual(f)
-            x = update_duals(u, loss_piece.sign * df, C, self.gamma)
+            x = self.update_duals(u, loss_piece.sign * df, C)
             rows, at = self.rows_with_share(u, piece_index, k, block)
             x[rows] = np.clip(self.shares[at], 0.0, 1.0) * C[rows]
             beta += np.where(loss_piece.sign > 0, *self.scales) * loss_piece.sign * x
         return beta
+
+    def update_duals(self, u: Vector, du: Vector, C: Vector) -> Vector:
+        """Return the variables (m,) without a stored share, of residuals u that change by du."""
+        x = np.where(u < 0, C, 0.0)
+        if self.gamma:
+            x -= self.gamma * curvature(u, C, self.reach) * du
+        return np.clip(x, 0.0, C)
 
     def rows_with_share(
         self, u: Vector, piece_index: int, k: int, block: Block
@@ -135,14 +144,9 @@ def scores(X: Any, w: Vector) -> Vector:
     return X @ w[:-1] + w[-1]
 
 
-def update_duals(u: Vector, du: Vector, C: Vector, gamma: float) -> Vector:
-    """Return the dual variables (m,) of residuals u, after a change du of the residuals."""
-    x = np.where(u < 0, C, 0.0)
-    if gamma:
-        x -= gamma * curvature(u, C) * du
-    return np.clip(x, 0.0, C)
+def curvature(u: Vector, C: Vector, reach: float) -> Vector:
+    """Return C/(2|u|), of the quadratic majoriser of C·max(0, −u) (Groenen et al. 2008).
 
-
-def curvature(u: Vector, C: Vector) -> Vector:
-    """Return C/(2|u|), of the quadratic majoriser of C·max(0, −u) (Groenen et al. 2008)."""
-    return C / (2.0 * np.maximum(np.abs(u), _MIN_RESIDUAL))
+    `reach` is the largest |u| of variables that are not majorised; it bounds the others from below.
+    """
+    return C / (2.0 * np.maximum(np.abs(u), _MIN_RESIDUAL_RATIO * reach or 1.0))

@@ -62,7 +62,8 @@ def minimise_model(
     Z = np.ascontiguousarray(scipy.linalg.solve_triangular(L, M.T, lower=True).T)
     cost = near.sign * (Z @ shift) + near.cost
     block = _variable_block(Z, np.arange(len(Z)), near.sign, cost, near.C)
-    x, z, b = _solve_box(block, near.x, form.intercept and not has_far, accuracy, 1.0)
+    unit = _unit_of(near.cost)
+    x, z, b = _solve_box(block, near.x, form.intercept and not has_far, unit, accuracy, 1.0)
     end = scipy.linalg.solve_triangular(L.T, shift + z, lower=False)
     return Model(end if size > d else np.append(end, b), x, gamma)
 
@@ -74,25 +75,43 @@ def solve_sample(form: Sharded, X: Any, y: Vector, C: Vector) -> Vector:
     sign, cost = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("sign", "cost"))
     row_of = np.tile(np.arange(y.size), len(pieces))
     block = _variable_block(X, row_of, sign, cost, C[row_of])
-    _, z, b = _solve_box(block, np.zeros(sign.size), form.intercept, 1e-3)
+    _, z, b = _solve_box(block, np.zeros(sign.size), form.intercept, _unit_of(cost), 1e-3)
     unused = np.zeros(form.blocks.d - z.size)  # trailing features that no drawn row has
     return np.concatenate([z, unused, [b]])
 
 
+def _unit_of(cost: Vector) -> float:
+    """Return a power of two of the size of the largest cost; 1 for the hinge."""
+    return float(np.ldexp(1.0, np.frexp(np.abs(cost).max(initial=0.0) or 1.0)[1] - 1))
+
+
 def _solve_box(
-    block: VariableBlock, x: Vector, equality: bool, accuracy: float, unit: float | None = None
+    block: VariableBlock,
+    x: Vector,
+    equality: bool,
+    unit: float,
+    accuracy: float,
+    size: float | None = None,
 ) -> tuple[Vector, Vector, float]:
-    """Minimise ½‖Mᵀx‖² + pᵀx in a box from `x` on; return x, Mᵀx and the equality's multiplier."""
+    """Minimise ½‖Mᵀx‖² + pᵀx in a box from `x` on; return x, Mᵀx and the equality's multiplier.
+
+    Parameters
+    ----------
+    unit : of p, in which it is solved, as the tolerances of coordinate descent are absolute.
+    accuracy : the gap of the solution, relative to `size`; None for the objective.
+    """
     if not x.size:
         return x, np.zeros(block.rows.features), 0.0
     solver = DualCoordinateDescent(tol=1e-9, gap=accuracy)
+    block = block._replace(p=read_only(block.p / unit), ub=read_only(block.ub / unit))
+    x = x / unit
     start = project(x, block.lb, block.ub, block.a, 0.0) if equality else x.copy()
-    state = Descent(block, 0.0, equality, start, unit=unit)
+    state = Descent(block, 0.0, equality, start, unit=size and size / unit**2)
     for steps, _ in enumerate(solver.improvements(state, bool(x.any()))):
         if state.stuck or steps > 400:  # a less accurate minimum still gives valid bounds
             state.balance()
             break
-    return state.x, state.w, state.nu if equality else 0.0
+    return unit * state.x, unit * state.w, unit * state.nu if equality else 0.0
 
 
 def _variable_block(X: Any, row_of: Any, sign: Vector, cost: Vector, C: Vector) -> VariableBlock:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from dualgap.problems.blocks import Block, DualRule
-from dualgap.problems.blocks.rule import curvature, scores, update_duals, variable_keys
+from dualgap.problems.blocks.rule import curvature, scores, variable_keys
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import Sharded
 from dualgap.problems.gram.threads import Threads
@@ -129,6 +129,11 @@ def find_nearest(
     key, first, chosen, kind = _distinct(block, k, distance, count_needed)
     far = np.ones((count, m), bool)
     far.ravel()[chosen] = False
+    pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(first, max(1, m))
+    sign, cost = (
+        np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
+    )
+    reach = np.abs(u.ravel()[first]).max(initial=0.0) + _KINK_RTOL * np.abs(cost).max(initial=0.0)
 
     def add(rows: slice) -> tuple[FarSums, Any]:
         part, h = block.part(rows), np.zeros(rows.stop - rows.start)
@@ -136,23 +141,18 @@ def find_nearest(
         for number, piece in enumerate(_pieces(form, part)):
             residuals, is_far = u[number, rows], far[number, rows]
             sides.add(0, piece, np.where(is_far & (residuals < 0), C, 0.0))
-            h += np.where(is_far, curvature(residuals, C), 0.0)
+            h += np.where(is_far, curvature(residuals, C, reach), 0.0)
         return sides.sums(part.X)[0], (hessian(part.X, h) if h.any() else None)
 
     sums, H = FarSums.zero(d), np.zeros((d + 1, d + 1))
     for part_sums, part_H in map_parts(add, block, threads):
         sums, H = sums + part_sums, H if part_H is None else H + part_H
-    pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(first, max(1, m))
     C: Any = np.bincount(kind, form.weights(block)[chosen % max(1, m)], first.size)
-    sign, cost = (
-        np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
-    )
     start = np.where(u.ravel()[first] < 0, C, 0.0)
     if rule is not None and rule.keys.size:
         index = np.minimum(np.searchsorted(rule.keys, key), rule.keys.size - 1)
         inside = (rule.keys[index] == key) & (rule.shares[index] > 0) & (rule.shares[index] < 1)
         start = np.where(inside, rule.shares[index] * C, start)
-    reach = np.abs(u.ravel()[first]).max(initial=0.0) + _KINK_RTOL * np.abs(cost).max(initial=0.0)
     X, y = block.X[row_of], block.y[row_of]
     near = NearVariables(key, X, y, C, sign, cost, start, np.full(1, reach))
     return near, sums, H, sum(losses)
@@ -212,7 +212,7 @@ def compare_models(
             for c, rule in enumerate(rules):
                 du = piece.sign * (F[c + 1] - F[0])
                 values[c] += hinge_sums(u, du, C, STEP_LENGTHS)
-                x = update_duals(u, du, C, rule.gamma)
+                x = rule.update_duals(u, du, C)
                 x[near] = 0.0
                 sides.add(c, piece, x)
         return values, sides.sums(part.X)

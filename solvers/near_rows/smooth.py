@@ -49,7 +49,8 @@ def _newton_step(form: Sharded, w: Vector, gradient: Any, H: Any) -> Vector:
     gradient, H = gradient[:size].copy(), H[:size, :size].copy()
     gradient[:d] += w[:d]
     H[np.diag_indices(d)] += 1.0
-    H[-1, -1] += 1e-12 * (1.0 + abs(H[-1, -1]))  # the intercept may have no curvature
+    if form.intercept:  # which may have no curvature
+        H[-1, -1] += 1e-12 * H[-1, -1] or 1.0
     step = np.zeros(d + 1)
     step[:size] = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H), -gradient)
     return step

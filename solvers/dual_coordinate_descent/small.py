@@ -19,17 +19,17 @@ from dualgap.solvers.smo.problem import Terms
 
 @numba.njit(cache=True, nogil=True)
 def minimise_linear(
-    X: Block, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector,
-    tol: float, fine: float, max_epochs: int,
-) -> tuple[Vector, int, float]:  # fmt: skip
-    """Minimise from a feasible `z` (n,), which is overwritten.
+    X: Block, z: Vector, terms: Terms, tol: float, fine: float, max_epochs: int
+) -> tuple[Vector, int, float]:
+    """Minimise from a feasible `z` (n,), which is overwritten, without an equality.
 
-    Shapes: (n,), and (n, d) for `X`. Returns w, the number of epochs and the violation.
+    `X` has shape (n, d). Returns w, the number of epochs and the violation.
     """
+    q, tube, lo, hi, _ = terms
     w, diagonal = z @ X, np.sum(X * X, axis=1)
     state = np.uint64(1)
     epochs, best, stalled = 0, np.inf, 0
-    order, terms = np.arange(z.size), Terms(q, tube, lo, hi, np.full(z.size, -1))
+    order = np.arange(z.size)
     while True:
         violation = violation_of(X @ w, z, terms, 0)[1]
         stalled = 0 if violation < 0.5 * best else stalled + 1

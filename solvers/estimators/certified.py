@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from math import inf
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy
@@ -30,15 +30,14 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import sum_certificates
 from dualgap.problems.validation import short_repr
 from dualgap.solvers import Evaluation, Solver, Status, find_solver, solve
+from dualgap.solvers.estimators.direct import BOUND_RTOL, Accuracy, Fit, fit_small
 from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP
 from dualgap.solvers.running.defaults import default_solvers, max_pair_steps
-from dualgap.solvers.smo.small import solve_small
 
 REFINED_TOL_FACTOR = 1e-6  # factor on `tol` with `refine`
 # samples up to which problems are solved directly and refined, within milliseconds
 MAX_DIRECT_SAMPLES = 1000
 _EXTREME_VALUE = 1e6  # above it a fit may reach its tolerance at a gap above FAR: an SVR did at 1e8
-_BOUND_RTOL = 1e-8  # distance to a bound, relative to Cᵢ: interior points never reach it
 _CONSTRAINTS: dict[str, Any] = {
     "refine": ["boolean"],
     "warm_start": ["boolean"],
@@ -52,15 +51,6 @@ _log = logging.getLogger(__name__)
 ProblemFactory = Callable[[], Formulation]  # creates a problem, whose samples may be a copy
 GramPart = Callable[[int], Block] | None
 GramValues = Callable[[], Block] | None  # computes one problem's Gram matrix
-
-
-class Fit(NamedTuple):
-    """The fit of one machine; `margin` is ρ, by which LIBSVM divides ν-SVC's decisions."""
-
-    point: Point
-    iterations: int
-    converged: bool
-    margin: float = 1.0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -172,38 +162,18 @@ class Certified(BaseEstimator):
         )
         return answer._replace(point=units.unscale_point(answer.point), margin=float(margin))
 
+    def _accuracy(self, n: int) -> Accuracy:
+        """Return how far to solve a problem of n samples directly."""
+        limit = self._iteration_limit * (n if self._counts_epochs else 1)
+        fine = self.tol * (REFINED_TOL_FACTOR if self.refine else 1.0)
+        return Accuracy(self.tol, fine, min(limit, max_pair_steps(n)), limit)
+
     def _solve_directly(self, problem: Formulation, start: Point, values: GramValues) -> Fit | None:
         """Solve with the full Gram matrix; None if the problem is too large, or it makes no progress."""
-        n, costs, groups = problem.n, problem.costs, problem.groups
-        if n > MAX_DIRECT_SAMPLES or not problem.is_bounded:
+        if problem.n > MAX_DIRECT_SAMPLES or not problem.is_bounded:
             return None
-        limit = self._iteration_limit * (n if self._counts_epochs else 1)
-        max_steps = min(limit, max_pair_steps(n))
-        if groups is None:  # ν-SVR: a sum each for α and α*
-            groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
         K = problem.gram().dense() if values is None else values()
-        linear, tube, limits = linear_terms(problem)
-        beta = None if start.alpha is None else problem.beta(start.alpha)
-        beta, b, steps, violation = solve_small(
-            K, linear, tube, limits, groups, tuple(costs) if costs.any() else (), beta,
-            self.tol, self.tol * (REFINED_TOL_FACTOR if self.refine else 1.0), max_steps,
-        )  # fmt: skip
-        if violation > self.tol and steps < limit:
-            return None
-        margin = 1.0
-        if problem.groups is not None:
-            # at the largest nu a whole class is at its bounds: `solve` finds the offset's interval
-            free = (beta != 0) & (np.abs(beta) < (1.0 - _BOUND_RTOL) * problem.upper)
-            if not np.bincount(groups[free], minlength=costs.size).all():
-                return None
-            f = K @ beta
-            loss = problem.weight @ problem.losses(problem.y, f, b)
-            if 0.5 * (beta @ f) + costs @ b + loss >= 0:  # w = 0 is as good: no margin
-                return None
-            margin = problem.decision_scale(tuple(b))
-        w = problem.X.T @ beta if problem.is_linear else None
-        point = Point(problem.alpha(beta), w, float(b.mean()))
-        return Fit(point, steps, violation <= self.tol, margin)
+        return fit_small(problem, start, self._accuracy(problem.n), K)
 
     def _default_solvers(self, problem: Formulation) -> list[Any]:
         """Return the solvers for problems not solved directly: those of `solve`, with `tol`."""
@@ -270,7 +240,7 @@ class Certified(BaseEstimator):
             raise ValueError(f"solver: {solver.name} gave no answer: {solution.reason}")
         else:
             size = np.abs(solution.alpha)
-            zero = size <= _BOUND_RTOL * np.minimum(problem.upper, size.max(initial=0.0))
+            zero = size <= BOUND_RTOL * np.minimum(problem.upper, size.max(initial=0.0))
             point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
             gap = solution.certificate.relative_gap
             if zero.any() and certify(problem, point).relative_gap > max(solution.target_gap, gap):
@@ -338,13 +308,6 @@ def is_extreme(problem: Formulation) -> bool:
     values = problem.weight * problem.kernel.diagonal(problem.X), problem.y
     sizes = [float(np.abs(value).max()) for value in values]
     return any(size > _EXTREME_VALUE or 0 < size < 1 / _EXTREME_VALUE for size in sizes)
-
-
-def linear_terms(problem: Formulation) -> tuple[Vector, float, tuple[Vector, Vector]]:
-    """Return q, tube and the limits of min ½βᵀKβ + qᵀβ + tube·Σ|βᵢ|, the dual in coefficients β."""
-    lower, upper = problem.loss.kinks(problem.y)
-    ends = [problem.signs * limit for limit in problem.limits]
-    return -0.5 * (lower + upper), problem.tube, (np.minimum(*ends), np.maximum(*ends))
 
 
 def positive_weights(sample_weight: Any, n: int) -> tuple[Indices, Vector]:

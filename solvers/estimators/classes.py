@@ -10,7 +10,8 @@ from sklearn.svm._base import BaseLibSVM
 
 from dualgap import problems
 from dualgap.problems import Formulation, HardMarginDual, SoftMarginDual, SVRDual, Vector
-from dualgap.solvers.estimators.certified import Fit, GramPart, ProblemFactory
+from dualgap.solvers.estimators.certified import GramPart, ProblemFactory
+from dualgap.solvers.estimators.direct import Fit
 from dualgap.solvers.estimators.machines import KernelMachine, PairMachine
 
 _MAX_NU_FACTOR = 1.0 - 1e-12  # keeps nu below its largest value despite rounding

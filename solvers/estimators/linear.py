@@ -21,20 +21,18 @@ from dualgap.problems.dataset import check_samples
 from dualgap.problems.formulations.erm import WeightedERM
 from dualgap.problems.kernels.base import check_overflow
 from dualgap.problems.losses import IntervalLoss
-from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
 from dualgap.solvers.estimators.certified import (
     MAX_DIRECT_SAMPLES,
     REFINED_TOL_FACTOR,
     Certified,
-    Fit,
     GramValues,
     ProblemFactory,
     as_canonical,
     balanced_weights,
-    linear_terms,
     positive_weights,
     problem_factory,
 )
+from dualgap.solvers.estimators.direct import Accuracy, Fit, fit_small
 from dualgap.solvers.estimators.in_blocks import (
     as_arrays,
     as_blocks,
@@ -154,17 +152,9 @@ class LinearMachine(Certified):
         if not is_direct or problem.intercept:
             unsupported = squared or problem.in_blocks
             return None if unsupported else super()._solve_directly(problem, start, values)
-        linear, tube, limits = linear_terms(problem)
-        beta = problem.beta(np.zeros(n) if start.alpha is None else start.alpha)
-        refined_tol = self.tol * (
-            REFINED_TOL_FACTOR if self.refine and n <= MAX_DIRECT_SAMPLES else 1.0
-        )
-        terms, max_epochs = (linear, np.full(n, tube), *limits), self._iteration_limit
-        tols = self.tol, refined_tol
-        w, epochs, violation = minimise_linear(problem.X, beta, *terms, *tols, max_epochs)
-        if violation > self.tol and epochs < max_epochs:
-            return None
-        return Fit(Point(problem.alpha(beta), w), max(1, epochs), violation <= self.tol)
+        accuracy, limit = self._accuracy(n), self._iteration_limit
+        fine = self.tol if n > MAX_DIRECT_SAMPLES else accuracy.fine
+        return fit_small(problem, start, Accuracy(self.tol, fine, limit, limit))
 
     def _solve_by_newton(self, problem: Formulation, start: Point) -> Fit:
         X, regularised = problem.X, np.ones(problem.d)

@@ -34,13 +34,13 @@ from dualgap.problems.kernels import Block, as_dense
 from dualgap.problems.kernels.base import check_declared, check_overflow
 from dualgap.solvers.estimators.certified import (
     Certified,
-    Fit,
     ProblemFactory,
     as_canonical,
     balanced_weights,
     positive_weights,
     problem_factory,
 )
+from dualgap.solvers.estimators.direct import Fit
 
 _MAX_SHARED_SAMPLES = 5000  # their Gram matrix takes 200 MB
 _PREDICTION_BLOCK = 2**23  # kernel values computed at a time in predictions

@@ -11,10 +11,11 @@ larger problems have set up their first product: there are no threads, rounds or
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
 from dualgap.problems.kernels import Block
@@ -56,22 +57,19 @@ def minimise_by_matrix(
     if v.scale is not None:
         K = K * (v.scale[:, None] * v.scale)
     K = np.require(K, requirements=["C", "W"])  # compiled code needs this layout
-    bordered = _bordered(K, terms.groups)
+    problem = SmallProblem(K, terms)
     z, steps, fine = v.start.copy(), 0, tol if gap is None else max(tol, _COARSE)
     best = np.inf
     support = np.flatnonzero(z)
     f = K @ z if 4 * support.size > v.n else z[support] @ K[support]  # the rows are copied
-    count = int(terms.groups.max()) + 1
     counters = {"active": v.n, "bits": 64, "cache_size": 8e-6 * v.n**2}
     while True:
         max_steps = min(max_iter - steps, _STEPS_PER_POINT if gap is None else _STEPS_PER_GAP)
-        _, new_steps, _, unbounded = minimise_small(
-            bordered, z, f, terms, max(fine, _COARSE), fine, max_steps
-        )
+        _, new_steps, _, unbounded = problem.minimise(z, f, max(fine, _COARSE), fine, max_steps)
         steps += new_steps
         if v.n <= MAX_SMALL:  # for more variables it takes as long as the steps
             f = K @ z  # recomputed, without the rounding errors of each step
-        violation = violation_of(f, z, terms, count)[1]
+        violation = violation_of(f, z, terms, problem.count)[1]
         gap_now = np.inf if gap is None else duality_gap(v, z, f).relative()
         by_gap = gap is not None and gap_now <= gap
         solved = violation <= tol or by_gap
@@ -94,109 +92,97 @@ def minimise_by_matrix(
     yield FormPoint(x, iterations=steps, claim=claim, counters=counters, note=note)
 
 
-def solve_small(
-    K: Block, q: Vector, tube: float, limits: tuple[Vector, Vector], groups: Indices,
-    sums: tuple[float, ...], start: Vector | None, tol: float, fine: float, max_steps: int,
-) -> tuple[Vector, Vector, int, float]:  # fmt: skip
-    """Minimise within the limits (lo, hi), with `sums` the Σz of each group (zeros if there is a start).
+def first_point(terms: Terms, sums: Vector) -> Vector:
+    """Return a point with these `sums` of the groups: first variables are at the bound away from 0."""
+    z = np.zeros(terms.q.size)
+    for group in np.flatnonzero(sums):
+        total, members = sums[group], np.flatnonzero(terms.groups == group)
+        slack = terms.hi[members] if total > 0 else -terms.lo[members]
+        before = np.cumsum(slack) - slack
+        z[members] = np.sign(total) * np.clip(abs(total) - before, 0.0, slack)
+    return z
 
-    With 2n groups z is the sum of a variable ≥ 0 and a variable ≤ 0. Returns z, the multipliers of the
-    equalities, the number of steps, and the violation.
+
+class SmallFit(NamedTuple):
+    """Multipliers of the equalities, steps, violation, and whether a pair can move without limit."""
+
+    b: Vector
+    steps: int
+    violation: float
+    unbounded: bool
+
+
+class SmallProblem:
+    """The problem of variables z, given all of K.
+
+    Without an equality K gets a zero row and column: a free partner for every variable.
     """
-    n, (lo, hi) = q.size, limits
-    if groups.size > n:
-        K, q, nothing = np.tile(K, (2, 2)), np.tile(q, 2), np.zeros(n)
-        lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
-    z = np.zeros(groups.size) if start is None else start.copy()
-    for group, total in enumerate(sums):
-        if total != 0.0:  # move the first variables to the bound away from 0
-            members = np.flatnonzero(groups == group)
-            slack = hi[members] if total > 0 else -lo[members]
-            z[members] = np.sign(total) * np.clip(
-                abs(total) - (np.cumsum(slack) - slack), 0.0, slack
-            )
-    terms = Terms(q, np.full(z.size, float(tube)), lo, hi, groups)
-    bordered = _bordered(K, groups)
-    b, steps, violation, _ = minimise_small(bordered, z, K @ z, terms, tol, fine, max_steps)
-    return z if z.size == n else z[:n] + z[n:], b, steps, violation
 
+    def __init__(self, K: Block, terms: Terms) -> None:
+        self.terms, self.count = terms, int(terms.groups.max()) + 1
+        self.K = K if self.count else np.pad(K, (0, 1))
 
-def minimise_small(
-    K: Block, z: Vector, f: Vector, terms: Terms, tol: float, fine: float, max_steps: int
-) -> tuple[Vector, int, float, bool]:
-    """Minimise from a feasible `z` (n,) with f = Kz, which are overwritten; `K` is from `_bordered`.
+    def minimise(self, z: Vector, f: Vector, tol: float, fine: float, max_steps: int) -> SmallFit:
+        """Minimise to a violation of `tol`, and from there to `fine`.
 
-    Returns the multipliers of the equalities, the number of steps, the violation, and whether the last
-    pair can move without limit.
-    """
-    n, count = z.size, int(terms.groups.max()) + 1
-    steps, turn_steps, best, stalled, unbounded = 0, 0, np.inf, 0, False
-    b, violation = violation_of(f, z, terms, count)
-    while True:
-        stalled = 0 if violation < 0.5 * best else stalled + 1
-        best = min(best, violation)
-        refining = best <= tol  # from `tol` to `fine`
-        stop = violation <= (fine if refining else tol) or steps >= max_steps or unbounded
-        if stop or stalled > _MAX_STALLED_TURNS:
-            return b, steps, violation, unbounded
-        if refining or turn_steps > 0:
-            # at most as long as the pair steps took
-            seconds = np.inf if refining else turn_steps * (1e-7 + 1e-9 * n)
-            _newton(K, f, z, terms, b, seconds)
-            b, violation = violation_of(f, z, terms, count)
-        turn_steps, target = 0, fine if violation <= tol else tol
-        if violation > target:
-            limit = _STEPS_PER_TURN if refining else max(_STEPS_PER_TURN, n // 2)
-            limit = min(max_steps - steps, limit)
-            turn_steps, unbounded = _pair_turn(K, f, z, terms, b, target, limit)
-            steps += turn_steps
-            b, violation = violation_of(f, z, terms, count)
+        From a feasible `z` (n,) with f = Kz, which are overwritten.
+        """
+        steps, turn_steps, best, stalled, unbounded = 0, 0, np.inf, 0, False
+        b, violation = violation_of(f, z, self.terms, self.count)
+        while True:
+            stalled = 0 if violation < 0.5 * best else stalled + 1
+            best = min(best, violation)
+            refining = best <= tol
+            stop = violation <= (fine if refining else tol) or steps >= max_steps or unbounded
+            if stop or stalled > _MAX_STALLED_TURNS:
+                return SmallFit(b, steps, violation, unbounded)
+            if refining or turn_steps > 0:
+                # at most as long as the pair steps took
+                seconds = np.inf if refining else turn_steps * (1e-7 + 1e-9 * z.size)
+                self.newton_step(z, f, b, seconds)
+                b, violation = violation_of(f, z, self.terms, self.count)
+            turn_steps, target = 0, fine if violation <= tol else tol
+            if violation > target:
+                limit = _STEPS_PER_TURN if refining else max(_STEPS_PER_TURN, z.size // 2)
+                limit = min(max_steps - steps, limit)
+                turn_steps, unbounded = self._pair_steps(z, f, b, target, limit)
+                steps += turn_steps
+                b, violation = violation_of(f, z, self.terms, self.count)
 
+    def _pair_steps(
+        self, z: Vector, f: Vector, b: Vector, target: float, max_steps: int
+    ) -> tuple[int, bool]:
+        """Take pair steps on the current side of each tube.
 
-def _pair_turn(
-    K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, target: float, max_steps: int
-) -> tuple[int, bool]:
-    """Take pair steps on the current side of each tube.
+        Returns the number of steps, and whether the last pair can move without limit.
+        """
+        n, groups = z.size, self.terms.groups
+        before, low, high = on_one_side(f, z, self.terms, b)
+        x, u = z.copy(), before.copy()
+        if self.count == 0:
+            x, u, groups = np.append(x, 0.0), np.append(u, 0.0), np.zeros(n + 1, np.int64)
+            low, high = np.append(low, -np.inf), np.append(high, np.inf)
+            target *= 0.5  # a violation counts twice there, at either end of a pair
+        steps, unbounded = pair_steps(self.K, x, u, low, high, target, max_steps, groups)
+        z[:] = x[:n]
+        f += before - u[:n]
+        return steps, unbounded
 
-    Returns the number of steps, and whether the last pair can move without limit.
-    """
-    n, groups = z.size, terms.groups
-    before, low, high = on_one_side(f, z, terms, b)
-    x, u = z.copy(), before.copy()
-    if len(K) > n:
-        x, u, groups = np.append(x, 0.0), np.append(u, 0.0), np.zeros(n + 1, np.int64)
-        low, high = np.append(low, -np.inf), np.append(high, np.inf)
-        target *= 0.5  # a violation counts twice there, at either end of a pair
-    steps, unbounded = pair_steps(K, x, u, low, high, target, max_steps, groups)
-    z[:] = x[:n]
-    f += before - u[:n]
-    return steps, unbounded
-
-
-def _newton(K: Block, f: Vector, z: Vector, terms: Terms, b: Vector, seconds: float) -> None:
-    """Move the free variables to the minimum on their face."""
-    free = free_variables(z, terms)
-    if not 0 < free.size <= MAX_FREE:
-        return
-    u, low, high = on_one_side(f, z, terms, b)
-    rows, before = K.take(free, 0), z[free]
-    A, moved, groups = rows.take(free, 1), before.copy(), terms.groups[free]
-    minimise_on_subspaces(A, u[free], moved, low[free], high[free], groups, seconds)
-    z[free] = moved
-    f += ((moved - before) @ rows)[: f.size]
+    def newton_step(self, z: Vector, f: Vector, b: Vector, seconds: float) -> None:
+        """Move the free variables to the minimum on their face."""
+        free = free_variables(z, self.terms)
+        if not 0 < free.size <= MAX_FREE:
+            return
+        u, low, high = on_one_side(f, z, self.terms, b)
+        rows, before = self.K.take(free, 0), z[free]
+        A, moved, groups = rows.take(free, 1), before.copy(), self.terms.groups[free]
+        minimise_on_subspaces(A, u[free], moved, low[free], high[free], groups, seconds)
+        z[free] = moved
+        f += ((moved - before) @ rows)[: f.size]
 
 
 def compile_newton() -> None:
     """Compile or load a Newton step, which only some problems of any kind need."""
     middle, zero, ones = np.full(2, 0.5), np.zeros(2), np.ones(2)
     terms = Terms(zero, zero, zero, ones, np.zeros(2, np.int64))
-    _newton(np.eye(2), zero.copy(), middle, terms, np.zeros(1), np.inf)
-
-
-def _bordered(K: Block, groups: Indices) -> Block:
-    """Return K; without an equality, append a zero row and column: a free partner for every variable."""
-    if groups[0] >= 0:
-        return K
-    with_zeros = np.zeros((len(K) + 1, len(K) + 1))
-    with_zeros[:-1, :-1] = K
-    return with_zeros
+    SmallProblem(np.eye(2), terms).newton_step(middle, zero.copy(), np.zeros(1), np.inf)

@@ -16,15 +16,17 @@ from dualgap.problems import (
     reduce,
 )
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo.small import is_small, solve_small
+from dualgap.solvers.smo.problem import Terms
+from dualgap.solvers.smo.small import SmallProblem, is_small
 
 X, Y = two_classes(80, 5)
 
 
 def solved(kernel, C=1.0, intercept=True, most=10**6):
-    """Return z, multipliers, steps and violation of a soft margin: to 1e-3, from there to 1e-9."""
+    """Return z and the fit of a soft margin: to 1e-3, from there to 1e-9."""
     limits, groups = (np.minimum(C * Y, 0.0), np.maximum(C * Y, 0.0)), np.full(80, intercept - 1)
-    return solve_small(kernel(X, X), -Y, 0.0, limits, groups, (), None, 1e-3, 1e-9, most)
+    z, f, terms = np.zeros(80), np.zeros(80), Terms(-Y, np.zeros(80), *limits, groups)
+    return z, SmallProblem(kernel(X, X), terms).minimise(z, f, 1e-3, 1e-9, most)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.2), RBF(50.0)])
@@ -33,20 +35,20 @@ def solved(kernel, C=1.0, intercept=True, most=10**6):
 def test_a_soft_margin_is_certified_and_its_multiplier_is_an_optimal_intercept(
     kernel, intercept, C
 ):
-    beta, b, _, violation = solved(kernel, C, intercept)
-    assert violation <= 1e-9
+    beta, fit = solved(kernel, C, intercept)
+    assert fit.violation <= 1e-9
     certificate = certify(SoftMarginDual(X, Y, C, kernel, intercept), Point(alpha=Y * beta))
     assert certificate.primal_residual < 1e-9
     assert certificate.relative_gap < 1e-7
     if intercept:
         low, high = certificate.b_interval
-        assert low - 1e-6 <= b[0] <= high + 1e-6
+        assert low - 1e-6 <= fit.b[0] <= high + 1e-6
 
 
 def test_few_steps_are_a_feasible_beginning():
-    beta, _, steps, violation = solved(RBF(0.2), most=7)
-    assert steps == 7
-    assert violation > 1e-3
+    beta, fit = solved(RBF(0.2), most=7)
+    assert fit.steps == 7
+    assert fit.violation > 1e-3
     assert abs(beta.sum()) < 1e-12
 
 

@@ -1,0 +1,99 @@
+"""Small problems in one call, without `solve`: `fit_small`, with all of K or with the features."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dualgap.problems import Formulation, Point, Vector
+from dualgap.problems.kernels import Block
+from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
+from dualgap.solvers.smo.problem import Terms
+from dualgap.solvers.smo.small import SmallProblem, first_point
+
+BOUND_RTOL = 1e-8  # distance to a bound, relative to Cᵢ: interior points never reach it
+
+
+class Fit(NamedTuple):
+    """The fit of one machine; `margin` is ρ, by which LIBSVM divides ν-SVC's decisions."""
+
+    point: Point
+    iterations: int
+    converged: bool
+    margin: float = 1.0
+
+
+class Accuracy(NamedTuple):
+    """How far to solve: to a violation of `tol` and from there to `fine`, in at most `max_steps`.
+
+    Fewer steps than `limit`, the user's, without reaching `tol` are no answer.
+    """
+
+    tol: float
+    fine: float
+    max_steps: int
+    limit: int
+
+
+def fit_small(
+    problem: Formulation, start: Point, accuracy: Accuracy, K: Block | None = None
+) -> Fit | None:
+    """Solve a problem with finite bounds from `start`; None if `solve` has to.
+
+    `K` (n, n) is the Gram matrix; without it, X is dense, its kernel linear, and there is no offset.
+    """
+    terms, n = coefficient_terms(problem), problem.n
+    tol, fine, max_steps, limit = accuracy
+    sums = problem.costs
+    z = first_point(terms, sums) if start.alpha is None else problem.beta(start.alpha)
+    if K is None:
+        w, steps, violation = minimise_linear(problem.X, z, terms, tol, fine, max_steps)
+        if violation > tol and steps < limit:
+            return None
+        return Fit(Point(problem.alpha(z), w), max(1, steps), violation <= tol)
+    matrix = np.tile(K, (2, 2)) if z.size > n else K
+    fit = SmallProblem(matrix, terms).minimise(z, matrix @ z, tol, fine, max_steps)
+    if fit.violation > tol and fit.steps < limit:
+        return None
+    beta, margin = z if z.size == n else z[:n] + z[n:], 1.0
+    if problem.groups is not None:
+        margin = _margin(problem, K, beta, fit.b)
+    if margin is None:
+        return None
+    w = problem.X.T @ beta if problem.is_linear else None
+    point = Point(problem.alpha(beta), w, float(fit.b.mean()))
+    return Fit(point, fit.steps, fit.violation <= tol, margin)
+
+
+def coefficient_terms(problem: Formulation) -> Terms:
+    """Return the terms of min ½βᵀKβ + qᵀβ + tube·Σ|βᵢ|, the dual in coefficients β.
+
+    Those of regression with nu, where both α and α* have a sum, are twice as many: β⁺ ≥ 0 and β⁻ ≤ 0.
+    """
+    lower, upper = problem.loss.kinks(problem.y)
+    ends = [problem.signs * limit for limit in problem.limits]
+    q, lo, hi = -0.5 * (lower + upper), np.minimum(*ends), np.maximum(*ends)
+    groups, n, count = problem.groups, problem.n, problem.costs.size
+    if groups is None:
+        groups = np.full(n, count - 1)
+        if count > 1:
+            groups, q, nothing = np.repeat([0, 1], n), np.tile(q, 2), np.zeros(n)
+            lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
+    return Terms(q, np.full(q.size, float(problem.tube)), lo, hi, groups)
+
+
+def _margin(problem: Formulation, K: Block, beta: Vector, b: Vector) -> float | None:
+    """Return ρ of a ν-machine; None if w = 0 is as good, or a class has no free coefficient.
+
+    At the largest nu a matrix class is at its bounds: `solve` finds the offset's interval.
+    """
+    assert problem.groups is not None
+    free = (beta != 0) & (np.abs(beta) < (1.0 - BOUND_RTOL) * problem.upper)
+    if not np.bincount(problem.groups[free], minlength=problem.costs.size).all():
+        return None
+    f = K @ beta
+    loss = problem.weight @ problem.losses(problem.y, f, b)
+    if 0.5 * (beta @ f) + problem.costs @ b + loss >= 0:
+        return None
+    return problem.decision_scale(tuple(b))

@@ -55,9 +55,10 @@ announce_compilation()
 
 # The formulations, `ConvexQP` and those of plug-ins, by their names in experiment files.
 FORMULATIONS = Registry(
-    "dualgap.problems.formulations dualgap.problems.quadratic",
     Problem,
     "formulation",
+    "dualgap.problems.formulations",
+    "dualgap.problems.quadratic",
     group="dualgap.formulations",
 )
 

@@ -76,18 +76,18 @@ class Registry(Mapping[str, type[Item]], Generic[Item]):
 
     Parameters
     ----------
-    packages : dotted names, separated by blanks, of the packages that are searched recursively.
     base : the common base class.
     kind : the noun used in messages, such as "solver".
+    packages : dotted names of the packages that are searched recursively.
     skip : a subpackage that is not searched.
     group : entry-point group of the plug-ins, whose classes are listed under the names of their entry
         points. Their code is imported when one of them, or the list of all classes, is first requested.
     """
 
     def __init__(
-        self, packages: str, base: type[Item], kind: str, skip: str = "", group: str = ""
+        self, base: type[Item], kind: str, *packages: str, skip: str = "", group: str = ""
     ) -> None:
-        self.packages, self.base, self.kind, self.skip = packages.split(), base, kind, skip
+        self.base, self.kind, self.packages, self.skip = base, kind, packages, skip
         self.group = group
         self._loaded = dict[str, type[Item] | None]()
 

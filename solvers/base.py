@@ -214,4 +214,4 @@ class NoSolver(Solver):
 
 
 # the estimators are not solvers, and import scikit-learn
-SOLVERS = Registry("dualgap.solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")
+SOLVERS = Registry(Solver, "solver", "dualgap.solvers", skip="estimators", group="dualgap.solvers")

@@ -87,4 +87,4 @@ class Executor(ABC):
         ...
 
 
-EXECUTORS = Registry("dualgap.experiments.executors", Executor, "executor", skip="dask.")
+EXECUTORS = Registry(Executor, "executor", "dualgap.experiments.executors", skip="dask.")

@@ -63,7 +63,7 @@ def numbered(name: str, i: int, every: Sequence[object]) -> str:
     return name if len(every) == 1 else f"{name}-{i}"
 
 
-FIGURES = Registry("dualgap.experiments.plots.figures", Drawing, "figure")
+FIGURES = Registry(Drawing, "figure", "dualgap.experiments.plots.figures")
 
 
 def drawings(names: Sequence[str] = ()) -> list[Drawing]:

@@ -77,7 +77,7 @@ __all__ = [
     "open_blocks",
 ]
 
-SOURCES = Registry(__name__, Loadable, "data set", group="dualgap.datasets")
+SOURCES = Registry(Loadable, "data set", __name__, group="dualgap.datasets")
 
 
 def names() -> list[str]:

@@ -36,7 +36,7 @@ from dualgap.problems.kernels.strings import Spectrum, encode_strings
 from dualgap.problems.registry import Registry
 
 # The kernels that experiment files may name.
-KERNELS = Registry(__name__, Kernel, "kernel")
+KERNELS = Registry(Kernel, "kernel", __name__)
 
 __all__ = [
     "KERNELS",

@@ -13,7 +13,7 @@ from dualgap.problems.losses.interval import (
 from dualgap.problems.losses.logistic import Logistic
 from dualgap.problems.registry import Registry
 
-LOSSES = Registry(__name__, ScalarLoss, "loss")
+LOSSES = Registry(ScalarLoss, "loss", __name__)
 
 __all__ = [
     "LOSSES",

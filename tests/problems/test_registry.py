@@ -73,7 +73,7 @@ def installed(tmp_path):
 def registry(installed, monkeypatch):
     """Return the solvers as a process finds them that begins with the package installed."""
     monkeypatch.syspath_prepend(installed)
-    yield Registry("dualgap.solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")
+    yield Registry(Solver, "solver", "dualgap.solvers", skip="estimators", group="dualgap.solvers")
     sys.modules.pop("helpful", None)
 
 

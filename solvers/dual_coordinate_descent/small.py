@@ -13,7 +13,7 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
-from dualgap.solvers.smo.conditions import free_variables, on_one_side, violation_of
+from dualgap.solvers.smo.conditions import free_variables, on_one_side, slopes
 from dualgap.solvers.smo.problem import Terms
 
 
@@ -31,7 +31,7 @@ def minimise_linear(
     epochs, best, stalled = 0, np.inf, 0
     order = np.arange(z.size)
     while True:
-        violation = violation_of(X @ w, z, terms, 0)[1]
+        violation = slopes(X @ w, z, terms, 0)[3]
         stalled = 0 if violation < 0.5 * best else stalled + 1
         best = min(best, violation)
         target = fine if best <= tol else tol

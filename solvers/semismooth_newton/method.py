@@ -28,7 +28,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.projection import project
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients, on_plane
 from dualgap.solvers.semismooth_newton.storage import LargeEntries
-from dualgap.solvers.smo.conditions import violation_of
+from dualgap.solvers.smo.conditions import slopes
 from dualgap.solvers.smo.contradictions import JoinedVariables
 
 _SYSTEM_RTOL = 0.03  # of a system: more accuracy is lost when the active set changes
@@ -78,7 +78,7 @@ class Method:
         return self.K.error(np.abs(self.z) + np.abs(self.variables.centre))
 
     def _order(self) -> None:
-        (self.b,), self.violation = violation_of(self.f, self.z, self.terms, int(self.equality))
+        _, _, (self.b,), self.violation = slopes(self.f, self.z, self.terms, int(self.equality))
 
     def advance(self, max_steps: int) -> None:
         """Find the next centre, in at most `max_steps` steps."""

@@ -19,7 +19,6 @@ from dualgap.solvers.smo.conditions import (
     duality_gap,
     free_variables,
     largest,
-    multipliers,
     on_one_side,
     slopes,
 )
@@ -111,8 +110,7 @@ class Active:
         state, search, target = self.state, self.search, -np.inf
         search.init()
         while not state.at_limit:
-            up, down = slopes(self.f, self.z, self.terms)
-            self.b, violation = multipliers(up, down, self.terms.groups, state.equalities)
+            up, down, self.b, violation = slopes(self.f, self.z, self.terms, state.equalities)
             if target < 0:
                 target = max(tolerance, fraction * violation)
             if violation <= target:

@@ -11,57 +11,42 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.solvers.smo.problem import Terms, Variables
 
 
 @numba.njit(cache=True, nogil=True)
-def slopes(f: Vector, z: Vector, terms: Terms) -> tuple[Vector, Vector]:
-    """Return each variable's gain from rising (−∞ at its bound) and loss from falling (+∞)."""
-    q, tube, lo, hi, _ = terms
+def slopes(f: Vector, z: Vector, terms: Terms, count: int) -> tuple[Vector, Vector, Vector, float]:
+    """Return the slopes up and down, the multipliers b and the violation of the maximal violating pair.
+
+    A variable at its bound gains −∞ from rising, or loses +∞ from falling. `count` is the number of
+    equalities, some of which may contain none of these variables. Without an equality the violation is
+    at least PGmax − PGmin, however the form counts its variables.
+    """
+    q, tube, lo, hi, groups = terms
     up, down = np.empty(z.size), np.empty(z.size)
+    b, highest, lowest = np.empty(count + 1), np.empty(count + 1), np.empty(count + 1)
+    for group in range(count + 1):  # the last entry, at −1, serves problems without an equality
+        b[group], highest[group], lowest[group] = 0.0, -np.inf, np.inf
     for t in range(z.size):
-        u = -(f[t] + q[t])
+        u, group = -(f[t] + q[t]), groups[t]
         rising = u - (tube[t] if z[t] >= 0.0 else -tube[t])
         falling = u - (tube[t] if z[t] > 0.0 else -tube[t])
         up[t] = rising if z[t] < hi[t] else -np.inf
         down[t] = falling if z[t] > lo[t] else np.inf
-    return up, down
-
-
-@numba.njit(cache=True, nogil=True)
-def multipliers(up: Vector, down: Vector, groups: Indices, count: int) -> tuple[Vector, float]:
-    """Return the multipliers b, one per equality, and the violation of the maximal violating pair.
-
-    `count` is the number of equalities, some of which may contain none of these variables. Without an
-    equality the violation is at least PGmax − PGmin, however the form counts its variables.
-    """
-    b, highest, lowest = np.empty(count + 1), np.empty(count + 1), np.empty(count + 1)
-    for group in range(count + 1):  # the last entry, at −1, serves problems without an equality
-        b[group], highest[group], lowest[group] = 0.0, -np.inf, np.inf
-    for t in range(up.size):
-        group = groups[t]
         highest[group] = up[t] if up[t] > highest[group] else highest[group]
         lowest[group] = down[t] if down[t] < lowest[group] else lowest[group]
     if count == 0:
         largest = highest[0] if highest[0] > -lowest[0] else -lowest[0]
-        return b, 2.0 * largest if largest > 0.0 else 0.0
+        return up, down, b, 2.0 * largest if largest > 0.0 else 0.0
     violation = 0.0
     for group in range(count):
         difference = highest[group] - lowest[group]
         violation = difference if difference > violation else violation
         if abs(highest[group] + lowest[group]) < np.inf:
             b[group] = 0.5 * (highest[group] + lowest[group])
-    return b[:count], violation
-
-
-@register_jitable
-def violation_of(f: Vector, z: Vector, terms: Terms, count: int) -> tuple[Vector, float]:
-    """Return the multipliers of `count` equalities, and the violation of the maximal violating pair."""
-    up, down = slopes(f, z, terms)
-    return multipliers(up, down, terms.groups, count)
+    return up, down, b[:count], violation
 
 
 @numba.njit(cache=True, nogil=True)
@@ -175,8 +160,7 @@ def duality_gap(
     """
     terms = v.terms if terms is None else terms
     count = int(terms.groups.max()) + 1
-    up, down = slopes(f, z, terms)
-    b, violation = multipliers(up, down, terms.groups, count)
+    _, _, b, violation = slopes(f, z, terms, count)
     # If Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets. With
     # centres, which leave a constant, the sum is not 0.
     costs = terms.q if constant or v.form.delta.any() else terms.q + b[terms.groups]

@@ -21,7 +21,7 @@ from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
-from dualgap.solvers.smo.conditions import duality_gap, free_variables, on_one_side, violation_of
+from dualgap.solvers.smo.conditions import duality_gap, free_variables, on_one_side, slopes
 from dualgap.solvers.smo.pairs import pair_steps
 from dualgap.solvers.smo.problem import Terms, from_form
 
@@ -69,7 +69,7 @@ def minimise_by_matrix(
         steps += new_steps
         if v.n <= MAX_SMALL:  # for more variables it takes as long as the steps
             f = K @ z  # recomputed, without the rounding errors of each step
-        violation = violation_of(f, z, terms, problem.count)[1]
+        violation = slopes(f, z, terms, problem.count)[3]
         gap_now = np.inf if gap is None else duality_gap(v, z, f).relative()
         by_gap = gap is not None and gap_now <= gap
         solved = violation <= tol or by_gap
@@ -128,7 +128,7 @@ class SmallProblem:
         From a feasible `z` (n,) with f = Kz, which are overwritten.
         """
         steps, turn_steps, best, stalled, unbounded = 0, 0, np.inf, 0, False
-        b, violation = violation_of(f, z, self.terms, self.count)
+        _, _, b, violation = slopes(f, z, self.terms, self.count)
         while True:
             stalled = 0 if violation < 0.5 * best else stalled + 1
             best = min(best, violation)
@@ -140,14 +140,14 @@ class SmallProblem:
                 # at most as long as the pair steps took
                 seconds = np.inf if refining else turn_steps * (1e-7 + 1e-9 * z.size)
                 self.newton_step(z, f, b, seconds)
-                b, violation = violation_of(f, z, self.terms, self.count)
+                _, _, b, violation = slopes(f, z, self.terms, self.count)
             turn_steps, target = 0, fine if violation <= tol else tol
             if violation > target:
                 limit = _STEPS_PER_TURN if refining else max(_STEPS_PER_TURN, z.size // 2)
                 limit = min(max_steps - steps, limit)
                 turn_steps, unbounded = self._pair_steps(z, f, b, target, limit)
                 steps += turn_steps
-                b, violation = violation_of(f, z, self.terms, self.count)
+                _, _, b, violation = slopes(f, z, self.terms, self.count)
 
     def _pair_steps(
         self, z: Vector, f: Vector, b: Vector, target: float, max_steps: int

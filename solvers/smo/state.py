@@ -21,7 +21,7 @@ from dualgap.problems.forms import BoxQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.memory import available
 from dualgap.solvers.smo.cache import RowCache
-from dualgap.solvers.smo.conditions import Gap, duality_gap, multipliers, slopes
+from dualgap.solvers.smo.conditions import Gap, duality_gap, slopes
 from dualgap.solvers.smo.contradictions import joined_variables
 from dualgap.solvers.smo.matrix import Matrix
 
@@ -154,8 +154,8 @@ class SMOState:
     def violation(self) -> float:
         """Return the maximal violation over all variables."""
         terms = self.variables.terms
-        self.up, self.down = slopes(self.f, self.z, terms)
-        return multipliers(self.up, self.down, terms.groups, self.equalities)[1]
+        self.up, self.down, _, violation = slopes(self.f, self.z, terms, self.equalities)
+        return violation
 
     def relative_gap(self, rounding: float = 0.0) -> float:
         """Return (gap + rounding) / |dual objective|; inf if a bound is infinite."""

@@ -19,7 +19,7 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo import decomposition, state
 from dualgap.solvers.smo.active import Active
-from dualgap.solvers.smo.conditions import free_variables, multipliers, slopes
+from dualgap.solvers.smo.conditions import free_variables, slopes
 from dualgap.solvers.smo.newton.search import NewtonStep
 from dualgap.solvers.smo.pairs import minimise_by_pairs
 
@@ -179,7 +179,7 @@ def test_rows_that_a_newton_step_has_computed_are_kept() -> None:
         at.violation()
         active = Active(at, minimise_by_pairs)
         active.take(np.arange(600))
-        active.b, _ = multipliers(*slopes(active.f, active.z, active.terms), active.terms.groups, 1)
+        _, _, active.b, _ = slopes(active.f, active.z, active.terms, 1)
         active._newton_step(free_variables(active.z, active.terms), NewtonStep(True, 0.03))
         active._round(np.arange(600), 1e-6)
         owners = [active.rows.owner[p] for p in active.rows.row_index if p >= 0]

@@ -17,10 +17,6 @@ from dualgap.solvers.smo.problem import from_form
 
 MIN_VARIABLES = 3000  # below, SMO takes almost no time
 _SAMPLED_ROWS = 32  # rows of K
-_GLANCE_COLUMNS = 512  # entries per row computed first
-_MAX_GLANCE_DENSITY = 0.04  # above, no further entries are computed
-_MAX_DENSITY = 0.01  # fraction of entries for which the method is worthwhile
-_MAX_OFF_DIAGONAL = 0.5  # sum of a row's other entries, relative to the diagonal
 _MAX_NEGLIGIBLE = 1e-6  # relative to the largest diagonal entry: neglecting more saves nothing
 
 
@@ -51,11 +47,11 @@ class SparsityDiagnosis(NamedTuple):
 
     @property
     def pays(self) -> bool:
-        """Whether Newton steps on the sparse matrix are faster than pair steps."""
+        """Whether Newton steps on the sparse matrix are faster than pair steps (`bench_choice`)."""
         return (
             self.variables.joined.n >= MIN_VARIABLES
-            and self.density <= _MAX_DENSITY
-            and self.off_diagonal <= _MAX_OFF_DIAGONAL
+            and self.density <= 0.01
+            and self.off_diagonal <= 0.5
         )
 
 
@@ -64,11 +60,11 @@ def diagnose_at_a_glance(form: BoxQP, tol: float) -> SparsityDiagnosis | None:
     v, gram = from_form(form), form.gram
     if v.n < MIN_VARIABLES:
         return None
-    sampled = v.sample[np.random.default_rng(0).permutation(v.n)[: _SAMPLED_ROWS + _GLANCE_COLUMNS]]
+    sampled = v.sample[np.random.default_rng(0).permutation(v.n)[: _SAMPLED_ROWS + 512]]
     with Threads().limited(1):  # small products
         K = np.abs(gram.bound.block(sampled[:_SAMPLED_ROWS], sampled[_SAMPLED_ROWS:]))
     largest = float(gram.diagonal()[sampled].max())
-    if np.count_nonzero(_MAX_NEGLIGIBLE * largest < K) > _MAX_GLANCE_DENSITY * K.size:
+    if np.count_nonzero(_MAX_NEGLIGIBLE * largest < K) > 0.04 * K.size:  # too dense by far
         return None
     return diagnose(form, tol)
 

@@ -31,12 +31,6 @@ from dualgap.solvers.semismooth_newton.storage import LargeEntries
 from dualgap.solvers.smo.conditions import slopes
 from dualgap.solvers.smo.contradictions import JoinedVariables
 
-_SYSTEM_RTOL = 0.03  # of a system: more accuracy is lost when the active set changes
-_MAX_PRODUCTS = 40  # with K per system
-_MAX_STEPS = 30  # per centre
-_CENTRE_RTOL = 0.1  # ‖u − p‖ relative to ‖p − c‖ at which p is the next centre
-_STEPS_TO_DECREASE = 3  # up to here, λ is divided by ten for the next centre
-_STEPS_TO_INCREASE = 6  # from here on, λ is doubled for the next centre
 _MIN_WEIGHT = 1e-6  # smallest λ, and relative diagonal entry; below, rounding dominates
 _MAX_BISECTIONS = 50  # of the interval that contains the minimum of φ
 
@@ -84,7 +78,7 @@ class Method:
         """Find the next centre, in at most `max_steps` steps."""
         u, f, b, first = self.z, self.f, self.b, self.steps
         p, follows = self._proximal(f, b)
-        while self.steps < first + min(max_steps, _MAX_STEPS):
+        while self.steps < first + min(max_steps, 30):
             if self.equality and not follows.any():
                 b = self._balance(f)
                 p, follows = self._proximal(f, b)
@@ -94,13 +88,12 @@ class Method:
             self.steps += 1
             p, follows = self._proximal(f, b)
             distance = np.linalg.norm(u - p) + self.equality * abs(float(p.sum()) - self.total)
-            if distance <= _CENTRE_RTOL * np.linalg.norm(p - self.z):
+            if distance <= 0.1 * np.linalg.norm(p - self.z):
                 break
         z = self._feasible(p, follows)
         self.f = f + self.K.product(z - u)
         self.z, new_steps = z, self.steps - first
-        decrease, increase = new_steps <= _STEPS_TO_DECREASE, new_steps >= _STEPS_TO_INCREASE
-        factor = 0.1 if decrease else 2.0 if increase else 1.0
+        factor = 0.1 if new_steps <= 3 else 2.0 if new_steps >= 6 else 1.0
         self.weight = max(factor * self.weight, _MIN_WEIGHT)
         self._order()
 
@@ -153,9 +146,8 @@ class Method:
         def product(v: Vector) -> Vector:
             return np.where(follows, K.product(v) + weights * v, 0.0)
 
-        d = conjugate_gradients(
-            product, onto, np.zeros(u.size), residual, _MAX_PRODUCTS, _SYSTEM_RTOL
-        )
+        # at most 40 products; more accuracy is lost when the active set changes
+        d = conjugate_gradients(product, onto, np.zeros(u.size), residual, 40, 0.03)
         du, Kdu = du + d, Kdu + K.product(d)
         remainder = (Kdu + weights * (du - (p - u)))[follows]
         return du, Kdu, -float(remainder.mean()) if self.equality else 0.0

@@ -23,7 +23,6 @@ EntryIndices = NDArray[np.int32]
 _COLUMNS = 512  # per tile of K
 _ROWS = 1024  # per tile of K
 _FACTORED = 1000  # variables; up to here a Cholesky factor takes almost no time
-_RIDGE = 1e-12  # relative to the diagonal: K is singular if samples are dependent
 
 
 class LargeEntries:
@@ -72,7 +71,8 @@ class LargeEntries:
             diagonal = np.where(inside, 1.0 / (self.diagonal + weights), 0.0)
             return lambda v: diagonal * v
         M = self.matrix[members][:, members].toarray()
-        M[np.diag_indices(members.size)] += weights[members] + _RIDGE * self.diagonal[members]
+        # K is singular if samples are dependent
+        M[np.diag_indices(members.size)] += weights[members] + 1e-12 * self.diagonal[members]
         factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
 
         def invert(v: Vector) -> Vector:

@@ -18,9 +18,7 @@ from dualgap.problems.gram.tiles import Tile
 from dualgap.solvers.smo.matrix import Matrix, PreparedColumns
 from dualgap.solvers.smo.problem import ONE_SET
 
-_SPAN = 4096  # columns whose sums, 16 KiB, stay in the first-level cache
 _ROWS_PER_SUM = 32  # rows summed in float32, before the rounding of sums exceeds that of rows
-_GATHER_SIZE = 64  # rows and columns of K gathered at a time
 
 
 class RowCache:
@@ -78,13 +76,14 @@ class RowCache:
         chosen = chosen if self.twin is None else self.twin[chosen]
         K, values = np.empty((chosen.size, chosen.size), self.values.dtype), self.values.reshape(-1)
         starts = self.row_index[chosen] * self.values.shape[1]
-        count = -(-chosen.size // _GATHER_SIZE)
+        height = 64  # rows gathered at a time
+        count = -(-chosen.size // height)
 
         def gather(first: int, last: int) -> None:
             # Only half of the values are gathered; each takes as long as 16 sequential reads. Pairing
             # strips from both ends balances the load.
             for strip in {*range(first, last), *range(count - last, count - first)}:
-                rows = slice(_GATHER_SIZE * strip, min(_GATHER_SIZE * (strip + 1), chosen.size))
+                rows = slice(height * strip, min(height * (strip + 1), chosen.size))
                 indices = starts[rows, None] + chosen[: rows.stop]
                 part = np.take(values, indices, mode="clip")
                 K[rows, : rows.stop] = part
@@ -158,7 +157,8 @@ class RowCache:
             at, weight = np.append(at, at[:1].repeat(padding)), np.pad(weight, (0, padding))
 
             def add(first: int, last: int) -> None:
-                add_rows(sums, self.values, at, weight, np.empty(_SPAN, np.float32), first, last)
+                buffer = np.empty(4096, np.float32)  # columns, which stay in the first-level cache
+                add_rows(sums, self.values, at, weight, buffer, first, last)
 
         self._compute(new, add, READ_COST * at.size * sums.size)
         if self.twin is not None:

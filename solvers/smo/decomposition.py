@@ -19,7 +19,6 @@ from dualgap.solvers.smo.active import Active, Inner
 from dualgap.solvers.smo.conditions import free_variables
 from dualgap.solvers.smo.state import SMOState
 
-_ROUNDS_PER_GAP = 3  # rounds between evaluations of the gap, which cost a tenth of a round each
 _FUTILE = 5  # refreshes without halving the violation, after which to continue in float64
 
 
@@ -188,7 +187,7 @@ class Decomposition:
             fraction = 0.0
         target = max(0.5 * self.tol, self.state.noise)
         for count, _ in enumerate(active.reduce(fraction, target)):
-            look = all_active and count % _ROUNDS_PER_GAP == 0
+            look = all_active and count % 3 == 0  # the gap costs a tenth of a round
             if look and gap is not None and active.relative_gap(gap) <= gap:
                 return
             if count and (active.complete or count % 16 == 0):

@@ -28,9 +28,6 @@ from dualgap.solvers.smo.problem import Terms, from_form
 MAX_SMALL = 500  # variables; above, rows in float32 take less time than all of K in float64
 _COARSE = 1e-3  # violation below which Newton steps may take longer than pair steps
 _STEPS_PER_TURN = 100  # pair steps between Newton steps; at first n/2 if that is more
-_MAX_STALLED_TURNS = 40  # turns without halving the violation; then only rounding errors remain
-_STEPS_PER_POINT = 10_000  # pair steps between two points: a millisecond or more
-_STEPS_PER_GAP = 1000  # pair steps between two evaluations of the gap: ten times as long as one
 
 
 def is_small(form: BoxQP, cache_size: float | None) -> bool:
@@ -64,7 +61,8 @@ def minimise_by_matrix(
     f = K @ z if 4 * support.size > v.n else z[support] @ K[support]  # the rows are copied
     counters = {"active": v.n, "bits": 64, "cache_size": 8e-6 * v.n**2}
     while True:
-        max_steps = min(max_iter - steps, _STEPS_PER_POINT if gap is None else _STEPS_PER_GAP)
+        # 1000 steps take ten times as long as the gap, 10,000 take milliseconds
+        max_steps = min(max_iter - steps, 10_000 if gap is None else 1000)
         _, new_steps, _, unbounded = problem.minimise(z, f, max(fine, _COARSE), fine, max_steps)
         steps += new_steps
         if v.n <= MAX_SMALL:  # for more variables it takes as long as the steps
@@ -134,7 +132,7 @@ class SmallProblem:
             best = min(best, violation)
             refining = best <= tol
             stop = violation <= (fine if refining else tol) or steps >= max_steps or unbounded
-            if stop or stalled > _MAX_STALLED_TURNS:
+            if stop or stalled > 40:  # only rounding errors remain
                 return SmallFit(b, steps, violation, unbounded)
             if refining or turn_steps > 0:
                 # at most as long as the pair steps took

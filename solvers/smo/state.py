@@ -26,9 +26,7 @@ from dualgap.solvers.smo.contradictions import joined_variables
 from dualgap.solvers.smo.matrix import Matrix
 
 _MOST_ACTIVE = 4096  # variables that are active at first, if not all are
-_KERNEL_RTOL = 1e-7  # rounding of a kernel value in float32
 _ERROR_SIGMAS = 5.0  # standard deviations that no error is assumed to exceed
-_VALUES_PER_PAUSE = 2**27  # values of K computed in float64 between two pauses
 _ALLOCATE_UNCHECKED_BYTES = 2**26  # bytes allocated without checking the available memory
 _ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the start
 
@@ -69,7 +67,7 @@ class SMOState:
         single = bounded and tiles.precise(np.float32)
         self.constant = self.joined.constant
         self.matrix = Matrix(tiles, v, np.float32 if single else np.float64)
-        self._rounding = max(_KERNEL_RTOL, tiles.rounding(np.float32)) if single else 0.0
+        self._rounding = max(1e-7, tiles.rounding(np.float32)) if single else 0.0
         if self.joined.low.size:  # the costs include the scores of the centres
             centre = self.joined.centre
             scores = self.matrix.exact_scores(np.arange(v.n), centre)
@@ -237,7 +235,7 @@ class SMOState:
 
     def refresh(self, chosen: Indices) -> Iterator[None]:
         """Recompute the scores of the chosen variables in float64, pausing now and then."""
-        step = max(1, _VALUES_PER_PAUSE // max(1, np.count_nonzero(self.z)))
+        step = max(1, 2**27 // max(1, np.count_nonzero(self.z)))  # 2²⁷ values of K between pauses
         for at in range(0, chosen.size, step):
             if at:
                 yield

@@ -18,7 +18,6 @@ from dualgap.problems.dataset import Indices
 from dualgap.solvers.smo.newton import MAX_FACTORED
 
 _PATIENCE = 20  # rounds without halving the violation, before an exact step is considered
-_SETTLED_ROUNDS = 4  # rounds with the same free variables, after a refresh, before an exact step
 _LEAST_FREE = 600  # free variables; with fewer, rounds take almost no time
 _MIN_ROUNDS = 6  # between approximate steps: in them variables become free
 _MAX_START_GAP = 0.1  # relative gap; above, the free variables are not those of the optimum
@@ -125,7 +124,7 @@ class _ExactSteps:
     def step(self, now: Situation) -> NewtonStep | None:
         if self.rounds_left <= 0:
             is_settled = np.array_equal(now.free, self._free)
-            self.rounds_left, self._free = _SETTLED_ROUNDS, now.free
+            self.rounds_left, self._free = 4, now.free
             # for a factor below five, a few rounds suffice
             self._is_refining = is_settled and now.factor >= 5.0 and now.free.size <= MAX_FACTORED
             if self._is_refining:

@@ -21,7 +21,6 @@ from dualgap.solvers.smo.matrix import Matrix
 _WIDTH = 512  # columns per strip: their parts of two vectors stay in the first-level cache
 _HEIGHT = 1024  # rows of a strip computed at a time: 2 MiB, still in the cache when quantised
 _ROW_GROUP = 4  # rows that a product reads together
-_MAX_LANDMARKS = 1024  # columns of K in the approximate inverse
 
 
 class PackedTriangle:
@@ -89,7 +88,7 @@ class PackedTriangle:
             If rounding makes W indefinite.
         """
         matrix, k = self.matrix, self.members.size
-        count = min(_MAX_LANDMARKS, max(64, k // 20), k // 2)
+        count = min(1024, max(64, k // 20), k // 2)
         landmarks = np.linspace(0, k - 1, count).astype(np.int64)
         C = matrix.block(self.members[landmarks], self.members, matrix.columns(self.members))
         W = C[:, landmarks].astype(np.float64)

@@ -55,12 +55,11 @@ _CHECKS: dict[str, Callable[[Any, str], object]] = {
     "seed": partial(check_integer, minimum=0),
     "dtype": partial(check_choice, choices=get_args(Precision)),
 }
-_MAY_BE_NONE = ("tol", "gap", "max_iter", "seed")
+ENTRIES_PER_YIELD = 2**20  # entries of Q read between two yields: about a millisecond
 TARGET_GAP = 1e-6  # default relative gap of `solve`
 # fraction of the target gap at which a solver stops; the rest is for rounding, its own and the
 # certificate's
 GAP_FRACTION = 0.5
-MARGIN_FRACTION = 0.1  # violation of a hard margin, relative to the target gap
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,10 @@ class Solver(ABC):
                 f"{type(self).__name__}: needs the class attribute `form`, the form it solves: "
                 "write `form: ClassVar = BoxQP` (or QP, ERM) with BoxQP from dualgap.problems.forms"
             )
+        optional = ("tol", "gap", "max_iter", "seed")
         for name, check in _CHECKS.items():
             value = getattr(self, name, _NO_SETTING)
-            may_be_none = name in _MAY_BE_NONE or getattr(type(self), name, _NO_SETTING) is None
+            may_be_none = name in optional or getattr(type(self), name, _NO_SETTING) is None
             if value is not _NO_SETTING and not (value is None and may_be_none):
                 checked = check(value, name)
                 # a whole float, such as 1e3
@@ -139,7 +139,8 @@ class Solver(ABC):
         accuracy = {"tol": self.tol_for(target_gap)}
         if getattr(self, "gap", _NO_SETTING) is None:
             gap = {"gap": GAP_FRACTION * target_gap}
-            accuracy |= gap if bounded else {"tol": MARGIN_FRACTION * target_gap}
+            # a violation relative to the margin
+            accuracy |= gap if bounded else {"tol": 0.1 * target_gap}
         return replace(self, **accuracy)
 
     def tol_for(self, target_gap: float) -> float:

@@ -21,11 +21,9 @@ from dualgap.problems.box_gap import violating_pair
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block
-from dualgap.solvers.base import Solver
+from dualgap.solvers.base import ENTRIES_PER_YIELD, Solver
 from dualgap.solvers.needs import DENSE, NO_EQUALITY
 from dualgap.solvers.numerics.claims import has_small_gap
-
-_BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 
 
 def minimise(
@@ -95,7 +93,7 @@ class CoordinateDescent(Solver):
         """Yield after each sweep, or after several short ones."""
         Q, sweeps = form.Q.dense(), 0
         x = np.clip(0.0, form.lb, form.ub) if form.start is None else form.start.copy()
-        block = max(1, _BLOCK_ENTRIES // form.n**2)
+        block = max(1, ENTRIES_PER_YIELD // form.n**2)
         while True:
             g = Q @ x + form.p  # from scratch: rounding accumulates over sweeps
             violation = violating_pair(g, None, x - form.lb, form.ub - x)

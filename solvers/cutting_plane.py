@@ -24,8 +24,6 @@ from dualgap.problems.kernels import Block
 from dualgap.solvers.base import GAP_FRACTION, Solver
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 
-_MAX_IDLE_ITERATIONS = 50  # iterations with weight 0 after which a plane is dropped
-
 
 @dataclass(frozen=True)
 class CuttingPlane(Solver):
@@ -105,7 +103,7 @@ class _Planes:
         weights = np.maximum(last.x, 0.0)
         self.alpha = C * weights / weights.sum()
         self.idle = np.where(self.alpha > 1e-12 * C, 0.0, self.idle + 1.0)
-        keep = self.idle < _MAX_IDLE_ITERATIONS
+        keep = self.idle < 50  # iterations with weight 0
         keep[0] = True  # the plane of the true labels, so that R ≥ 0
         self.labels = [labels for labels, is_kept in zip(self.labels, keep, strict=True) if is_kept]
         self.g, self.c, self.idle = self.g[keep], self.c[keep], self.idle[keep]

@@ -21,7 +21,6 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, Need, one_loss
 
 _MAX_WEIGHT = 1e12  # of ΣC: above it Clarabel called answers optimal whose gap was 1
-_TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,8 @@ class CvxpyERM(Solver):
         fits = f == (scores + b if form.intercept else scores)
         risk = 0.5 / total * norm2 + (form.C / total) @ _losses(cp, form, f)
         problem = cp.Problem(cp.Minimize(risk), [fits])
-        options = dict.fromkeys(_TOLERANCES, self.tolerance) | {"max_iter": int(self.max_iter)}
+        options: dict[str, Any] = {"max_iter": int(self.max_iter)}
+        options |= dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), self.tolerance)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # inaccuracy shows in the status and the certificate
             try:

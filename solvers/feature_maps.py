@@ -31,8 +31,6 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 from dualgap.solvers.needs import ALL_IN_EQUALITIES, FINITE_BOUNDS, ONE_EQUALITY, RBF_KERNEL
 
-_ERROR_SAMPLES = 64  # the error is measured on all pairs between two sets of this size
-
 
 @dataclass(frozen=True)
 class Nystroem(Solver):
@@ -63,7 +61,8 @@ class Nystroem(Solver):
         """Map the samples, then yield as the linear solver does."""
         rng = np.random.default_rng(self.seed)
         Z = self.features(form.gram, rng)
-        size = min(_ERROR_SAMPLES, form.gram.n)
+        # the error is measured on all pairs between two sets of this size
+        size = min(64, form.gram.n)
         rows, cols = (rng.choice(form.gram.n, size, replace=False) for _ in range(2))
         error = np.abs(form.gram.block(rows, cols) - Z[rows] @ Z[cols].T)
         mean, largest = float(error.mean()), float(error.max())

@@ -30,10 +30,6 @@ from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.smooth_primal import SmoothRisk
 
 MAX_FEATURES = 2000  # H then takes 32 MB, and 0.1 s to factorise
-_THREADED_FLOPS = 1e9  # multiplications for H, about 30 ms on one core
-_SLOPE_RTOL = 1e-2  # of F along p, relative to the slope at t = 0, at which the line search stops
-_MAX_TRIALS = 60
-_RIDGE_RTOL = 1e-14  # ridge relative to the curvature, for weights without regularisation
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ class FiniteNewton(Solver):
         """Yield after each step."""
         points, (n, d) = self._points(form), form.gram.X.shape
         # small products take less time than waking a second thread
-        return points if n * d * d > _THREADED_FLOPS else Threads().with_one_blas_thread(points)
+        return points if n * d * d > 1e9 else Threads().with_one_blas_thread(points)
 
     def _points(self, form: ERM) -> Iterator[FormPoint]:
         X, loss = form.gram.X, form.loss
@@ -100,7 +96,8 @@ def minimise_squares(
         H = _curvature(X, active, c)
         gradient = r * w - slopes @ X
         diagonal = np.einsum("jj->j", H)
-        diagonal += r + _RIDGE_RTOL * (1.0 + diagonal)
+        # with a ridge for weights without regularisation
+        diagonal += r + 1e-14 * (1.0 + diagonal)
         p = np.linalg.solve(H, -gradient)
         converged = bool(-0.5 * (gradient @ p) <= tol * value)
         q = X @ p
@@ -157,7 +154,7 @@ def _step_length(
 ) -> float:
     """Return a t at which the slope along p is small, by Newton's method within a bracket."""
     low, high, t, slope_limit = 0.0, np.inf, 0.0, np.inf
-    for trial in range(_MAX_TRIALS):
+    for trial in range(60):
         slope, curvature = wp + t * pp, pp
         for i in range(f.size):
             score = f[i] + t * q[i]
@@ -168,7 +165,8 @@ def _step_length(
                 slope -= c[i] * (upper[i] - score) * q[i]
                 curvature += c[i] * q[i] ** 2
         if trial == 0:
-            slope_limit, t = _SLOPE_RTOL * abs(slope), 1.0
+            # relative to the slope at t = 0
+            slope_limit, t = 1e-2 * abs(slope), 1.0
             continue
         if abs(slope) <= slope_limit:
             break

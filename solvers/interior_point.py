@@ -39,12 +39,7 @@ from dualgap.solvers.numerics.quadratic import MAX_CLAIMED_RESIDUAL, ConvexQPSol
 from dualgap.solvers.numerics.shifted import MAX_SHIFT, shifted_gram
 
 _EPS = float(np.finfo(float).eps)
-_STALL_LIMIT = 10  # iterations without progress after which it stops, counted below the next error
-_STALL_BELOW_ERROR = 0.5
 _STEP_TO_BOUNDARY = 0.99  # fraction of the way to the nearest bound
-_SHORT_STEP = 0.9  # length below which a step is corrected again
-_LONGER_BY = 0.3  # added length that the second correction aims at
-_ABSTOL_PER_TOL = 1e-6  # absolute gap allowed, relative to p²/Q or xᵀQx; matters for optima of 0
 
 
 class Iterate(NamedTuple):
@@ -104,14 +99,15 @@ class InteriorPoint(ConvexQPSolver):
         answer, best, stalled = point.x, np.inf, 0
         for count in range(self.max_iter + 1):
             residuals, mu, error = program.residuals(point)
-            stalled = 0 if error < best or error > _STALL_BELOW_ERROR else stalled + 1
+            # iterations without progress count once the error is below one half
+            stalled = 0 if error < best or error > 0.5 else stalled + 1
             if error < best:
                 answer, best = point.x, error
             claim: Claim = "optimal" if error <= self.tolerance else "stopped"
             is_ray = claim == "stopped" and program.is_ray(point.x, self.tolerance)
             answer, note = (point.x, NO_MARGIN) if is_ray else (answer, "")
             yield FormPoint(answer, iterations=count, claim=claim, note=note)
-            if claim != "stopped" or is_ray or stalled == _STALL_LIMIT:
+            if claim != "stopped" or is_ray or stalled == 10:
                 return
             try:
                 point = advance(point, mu, program.newton(point, *residuals))
@@ -128,8 +124,9 @@ def advance(point: Iterate, mu: float, newton: Callable[[Block], Iterate]) -> It
     products = centre - step.s * step.z
     step = newton(products)
     length = _STEP_TO_BOUNDARY * point.longest(step)
-    if length < _SHORT_STEP:
-        further = point.moved(step, min(1.0, length + _LONGER_BY))
+    # correct a short step again, aiming at a longer one
+    if length < 0.9:
+        further = point.moved(step, min(1.0, length + 0.3))
         complementarity = further.s * further.z
         target = np.clip(complementarity, 0.1 * centre, 10 * centre)
         corrected = newton(products + np.maximum(target - complementarity, -10 * centre))
@@ -172,7 +169,8 @@ class BoxProgram:
         s = np.where(self.has_room, [x - form.lb, form.ub - x], 1.0)
         g = self.product(x) + form.p
         scale = self.cost * min(self.cost / self.largest, float((form.ub - form.lb).max()))
-        self.unit = _ABSTOL_PER_TOL * (scale if form.p.any() else abs(float(x @ g)))
+        # absolute gap per unit of `tol`, relative to p²/Q or xᵀQx; matters for optima of 0
+        self.unit = 1e-6 * (scale if form.p.any() else abs(float(x @ g)))
         nu = -(self.A @ g) / np.maximum((self.A**2).sum(axis=1), np.finfo(float).tiny)
         r = g + nu @ self.A
         z = (self.sign * r + np.hypot(r, 2 * np.abs(r).mean() or self.cost)) / 2

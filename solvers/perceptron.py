@@ -25,10 +25,8 @@ from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.validation import check_integer
-from dualgap.solvers.base import Solver
+from dualgap.solvers.base import ENTRIES_PER_YIELD, Solver
 from dualgap.solvers.needs import Need
-
-_BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Perceptron(Solver):
         # for x̃, whose last feature is 1
         Q = np.outer(y, y) * (gram.dense() + float(problem.intercept))
         alpha = np.zeros(y.size)
-        block = max(1, _BLOCK_ENTRIES // y.size**2)
+        block = max(1, ENTRIES_PER_YIELD // y.size**2)
         passes, mistaken = 0, True
         while mistaken and passes < self.max_passes:
             size = min(block, self.max_passes - passes)

@@ -23,13 +23,12 @@ from dualgap.problems.box_gap import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.kernels import Block
-from dualgap.solvers.base import Solver
+from dualgap.solvers.base import ENTRIES_PER_YIELD, Solver
 from dualgap.solvers.needs import TEXTBOOK_PAIRS
 from dualgap.solvers.numerics.claims import has_small_gap
 from dualgap.solvers.simplified_smo import bias, limits, partner
 
 _ZERO_RTOL = 1e-12  # relative size below which a curvature or a change of xⱼ counts as zero
-_BLOCK_ENTRIES = 2**19  # samples visited between two yields: about a millisecond
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class PlattSMO(Solver):
         """Yield after each block of steps."""
         Q, t, C, x = form.Q.dense(), np.array(form.a), form.ub.copy(), form.first_point()
         draws = np.random.default_rng(self.seed)
-        block = max(1, _BLOCK_ENTRIES // form.n)
+        block = max(1, ENTRIES_PER_YIELD // form.n)
         errors = t * (Q @ x + form.p)  # E without b
         b, is_central, steps = _central_bias(t, C, x, errors), True, 0
         claim: Claim = "none"

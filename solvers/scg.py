@@ -25,12 +25,9 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, DENSE
 from dualgap.solvers.numerics.claims import has_small_gap
 
-_SIGMA = 1e-4  # length of the step for the difference Hd, as in Møller 1993
-_INITIAL_LAMBDA = 1e-6  # as in Møller 1993
 # Relative change of f below which it is computed from the gradients at both ends of the step, to second
 # order, as the difference of the values would be mostly rounding (Hager & Zhang 2005).
 _CANCELLATION_RTOL = 1e-6
-_BLOCK_ITERATIONS = 50  # iterations between two yields
 
 Function = Callable[[Vector], tuple[float, Vector]]
 
@@ -130,7 +127,8 @@ def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Prog
     """
     value, gradient = f(x)
     r = -gradient
-    d, lam, lifted, success = r.copy(), _INITIAL_LAMBDA, 0.0, True
+    # as in Møller 1993
+    d, lam, lifted, success = r.copy(), 1e-6, 0.0, True
     curvature = 0.0
     for k in range(max_iter):
         if float(np.abs(r).max()) <= tol:
@@ -138,7 +136,8 @@ def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Prog
             return
         norm_squared = float(d @ d)
         if success:
-            sigma = _SIGMA / np.sqrt(norm_squared)
+            # length of the step for the difference Hd, as in Møller 1993
+            sigma = 1e-4 / np.sqrt(norm_squared)
             curvature = float(d @ (f(x + sigma * d)[1] + r)) / sigma
         curvature += (lam - lifted) * norm_squared
         if curvature <= 0:  # make the model convex
@@ -162,6 +161,7 @@ def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Prog
             lifted = lam
         if agreement < 0.25:
             lam = min(lam + curvature * (1 - agreement) / norm_squared, 1e100)
-        if (k + 1) % _BLOCK_ITERATIONS == 0:
+        # yield now and then
+        if (k + 1) % 50 == 0:
             yield Progress(x, k + 1, False)
     yield Progress(x, max_iter, False)

@@ -27,9 +27,6 @@ from dualgap.solvers.numerics.claims import relative_gap
 from dualgap.solvers.numerics.rows import FASTMATH, SampleRows, add, as_rows, dot, read_only
 from dualgap.solvers.pegasos.steps import scored_samples
 
-_CHECK_GROWTH = 1.2  # ratio of the epochs after which the gap is evaluated, as that costs an epoch
-_NO_COLUMN = np.empty((0, 0))
-
 
 class EpochData(NamedTuple):
     """Data of an epoch: rows for the linear kernel, the Gram matrix for any other.
@@ -73,8 +70,8 @@ class SDCA(Solver):
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch."""
         linear = form.gram.is_linear
-        rows = as_rows(form.gram.X if linear else _NO_COLUMN)
-        gram = read_only(_NO_COLUMN if linear else form.gram.dense())
+        rows = as_rows(form.gram.X if linear else np.empty((0, 0)))
+        gram = read_only(np.empty((0, 0)) if linear else form.gram.dense())
         dual = EpochData(rows, gram, *scored_samples(form, form.C))
         beta = np.zeros(form.n) if form.start is None else form.start.copy()
         state = form.gram.X.T @ beta if linear else form.gram.matvec(beta)
@@ -83,7 +80,8 @@ class SDCA(Solver):
             _epoch(dual, draws.permutation(form.n), beta, state)
             reached = False
             if epochs >= next_check or epochs == self.max_iter:
-                next_check = max(epochs + 1, int(_CHECK_GROWTH * epochs))
+                # an evaluation of the gap costs an epoch
+                next_check = max(epochs + 1, int(1.2 * epochs))
                 reached = relative_gap(form, beta) <= self.tolerance
             claim = "optimal" if reached else "stopped" if epochs == self.max_iter else "none"
             yield FormPoint(None, beta.copy(), 0.0, iterations=epochs, claim=claim)

@@ -20,11 +20,8 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block
 from dualgap.problems.validation import check_integer, check_positive
-from dualgap.solvers.base import Solver
+from dualgap.solvers.base import ENTRIES_PER_YIELD, Solver
 from dualgap.solvers.needs import TEXTBOOK_PAIRS
-
-_BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
-_PASS_OVERHEAD_ENTRIES = 1000  # cost of calling a pass, in entries read
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,8 @@ class SimplifiedSMO(Solver):
         Q, p, t, C = form.Q.dense(), form.p.copy(), np.array(form.a), form.ub.copy()
         x, b = form.first_point(), 0.0
         draws = np.random.default_rng(self.seed)
-        block = max(1, _BLOCK_ENTRIES // (form.n**2 + _PASS_OVERHEAD_ENTRIES))
+        # a pass takes as long as reading 1000 further entries
+        block = max(1, ENTRIES_PER_YIELD // (form.n**2 + 1000))
         unchanged = passes = 0
         while unchanged < self.max_passes and passes < self.max_iter:
             size = min(block, self.max_iter - passes)

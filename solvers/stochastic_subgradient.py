@@ -22,8 +22,6 @@ from dualgap.solvers.needs import LINEAR, NO_INTERCEPT, one_loss
 from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.pegasos.steps import DRAWN, WEIGHTS, initial_state, risk_of, settle, steps
 
-_BLOCK_SAMPLES = 2**14  # samples between two yields
-
 
 @dataclass(frozen=True)
 class StochasticSubgradient(Solver):
@@ -59,13 +57,14 @@ class StochasticSubgradient(Solver):
         limit = form.n * int(self.epochs)
         limit = limit if self.max_iter is None else min(limit, int(self.max_iter))
         batch = np.empty((2, 1))
-        for drawn in range(0, limit, _BLOCK_SAMPLES):
-            samples = draws.choice(form.n, min(_BLOCK_SAMPLES, limit - drawn), p=probabilities)
+        size = 2**14  # samples between two yields
+        for drawn in range(0, limit, size):
+            samples = draws.choice(form.n, min(size, limit - drawn), p=probabilities)
             steps(rows, False, samples, samples, batch, risk, state)
             settle(state)
             yield FormPoint(
                 state.total / state.numbers[WEIGHTS],
                 b=0.0,
                 iterations=int(state.numbers[DRAWN]),
-                claim="stopped" if drawn + _BLOCK_SAMPLES >= limit else "none",
+                claim="stopped" if drawn + size >= limit else "none",
             )

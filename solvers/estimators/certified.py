@@ -37,7 +37,6 @@ from dualgap.solvers.running.defaults import default_solvers, max_pair_steps
 REFINED_TOL_FACTOR = 1e-6  # factor on `tol` with `refine`
 # samples up to which problems are solved directly and refined, within milliseconds
 MAX_DIRECT_SAMPLES = 1000
-_EXTREME_VALUE = 1e6  # above it a fit may reach its tolerance at a gap above FAR: an SVR did at 1e8
 _CONSTRAINTS: dict[str, Any] = {
     "refine": ["boolean"],
     "warm_start": ["boolean"],
@@ -307,7 +306,8 @@ def is_extreme(problem: Formulation) -> bool:
         return False
     values = problem.weight * problem.kernel.diagonal(problem.X), problem.y
     sizes = [float(np.abs(value).max()) for value in values]
-    return any(size > _EXTREME_VALUE or 0 < size < 1 / _EXTREME_VALUE for size in sizes)
+    # above it a fit may reach its tolerance at a gap above FAR: an SVR did at 1e8
+    return any(size > 1e6 or 0 < size < 1e-6 for size in sizes)
 
 
 def positive_weights(sample_weight: Any, n: int) -> tuple[Indices, Vector]:

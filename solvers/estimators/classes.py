@@ -14,7 +14,6 @@ from dualgap.solvers.estimators.certified import GramPart, ProblemFactory
 from dualgap.solvers.estimators.direct import Fit
 from dualgap.solvers.estimators.machines import KernelMachine, PairMachine
 
-_MAX_NU_FACTOR = 1.0 - 1e-12  # keeps nu below its largest value despite rounding
 # that replace an infinite C, in units of targets per kernel value, until one is above all |βᵢ|
 _SLACK_COSTS = (1.0, 1e2, 1e4, 1e6, 1e8, 1e10)
 
@@ -80,7 +79,8 @@ class NuSVC(PairMachine, svm.NuSVC):
 
     def _problem(self, y: Vector, weight: Vector) -> Problem:
         half = min(weight[y > 0].sum(), weight[y < 0].sum())
-        nu = min(self.nu, _MAX_NU_FACTOR * 2.0 * float(half / weight.sum()))
+        # kept below its largest value despite rounding
+        nu = min(self.nu, (1.0 - 1e-12) * 2.0 * float(half / weight.sum()))
         return problems.NuSVC, {"nu": nu, "C": weight}
 
 

@@ -45,8 +45,6 @@ from dualgap.solvers.finite_newton import MAX_FEATURES, FiniteNewton, minimise_s
 from dualgap.solvers.near_rows import NearRows
 from dualgap.solvers.smooth_primal import NewtonCG
 
-_MAX_DIRECT_PRODUCTS = 1e8  # multiplications to form or factorise a Hessian: a few milliseconds
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearMachine(Certified):
@@ -146,7 +144,8 @@ class LinearMachine(Certified):
     def _solve_directly(self, problem: Formulation, start: Point, values: GramValues) -> Fit | None:
         """Solve by epochs or Newton steps if X is dense and small, else with K."""
         (n, d), squared = problem.X.shape, problem.loss.is_smooth
-        is_direct = isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _MAX_DIRECT_PRODUCTS
+        # multiplications to form or factorise a Hessian: a few milliseconds
+        is_direct = isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= 1e8
         if is_direct and squared:
             return self._solve_by_newton(problem, start)
         if not is_direct or problem.intercept:

@@ -42,8 +42,6 @@ from dualgap.solvers.estimators.certified import (
 )
 from dualgap.solvers.estimators.direct import Fit
 
-_MAX_SHARED_SAMPLES = 5000  # their Gram matrix takes 200 MB
-_PREDICTION_BLOCK = 2**23  # kernel values computed at a time in predictions
 SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
 
 
@@ -161,7 +159,8 @@ class KernelMachine(Certified, BaseLibSVM):
             parts = [slice(*end) for end in ends]  # np.block is slower
             return np.concatenate([np.concatenate([K[p, q] for q in parts], 1) for p in parts])
 
-        shares_gram = len(problems) > 1 and y.size <= _MAX_SHARED_SAMPLES
+        # their Gram matrix takes 200 MB
+        shares_gram = len(problems) > 1 and y.size <= 5000
         answers = self._solve_all(problems, blocks if shares_gram else None)
         if not all(answer.margin > 0 for answer in answers):
             raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
@@ -240,7 +239,8 @@ class KernelMachine(Certified, BaseLibSVM):
             return X @ (self.support_vectors_.T @ beta) + self._intercept_
         bound = None if values else self._kernel.bind(self.support_vectors_)
         f = np.empty((X.shape[0], beta.shape[1]))
-        for start in range(0, len(f), step := max(1, _PREDICTION_BLOCK // max(1, len(beta)))):
+        # kernel values computed at a time in predictions
+        for start in range(0, len(f), step := max(1, 2**23 // max(1, len(beta)))):
             rows = X[start : start + step]
             K = rows[:, self.support_] if bound is None else bound.cross(rows, slice(None))
             f[start : start + step] = K @ beta + self._intercept_

@@ -23,8 +23,6 @@ from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.solvers.base import Solver, import_optional
 from dualgap.solvers.needs import at_most
 
-_MAX_VARIABLES = 200  # variables; an iteration of Powell's method is a line search along each
-
 
 @contextmanager
 def _restore_random_state() -> Generator[None]:
@@ -50,7 +48,8 @@ class Mystic(Solver):
     max_iter: int = 1000
 
     form: ClassVar = BoxQP
-    needs: ClassVar = (at_most(_MAX_VARIABLES),)
+    # an iteration of Powell's method is a line search along each variable
+    needs: ClassVar = (at_most(200),)
     source: ClassVar[str] = "McKerns et al. 2011; Powell 1964"
 
     def prepare(self, form: BoxQP) -> tuple[BoxQP, Any]:

@@ -30,18 +30,6 @@ from dualgap.solvers.numerics.quadratic import (
     unbounded_claim,
 )
 
-_MATRICES = {"quadprog": "dense", "piqp": "either", "proxqp": "either"}  # else "sparse"
-# the field in which qpsolvers returns the number of iterations, if any
-_ITERATION_FIELDS = {"proxqp": "iter_ext", "quadprog": "iterations"} | dict.fromkeys(
-    ("osqp", "piqp", "scs"), "iter"
-)
-_PIQP_GAP_TOLERANCES = ("eps_duality_gap_abs", "eps_duality_gap_rel")  # additional tolerances
-_UNBOUNDED = ("dual infeasible", "dual_infeasible", "dualinfeasible", "unbounded")
-
-# quadprog divides by the Cholesky factor of P, which for a dual is singular. A ridge δ moves the
-# optimum by O(δ) and adds rounding of O(eps/δ): δ = √eps of the mean diagonal has the smallest error.
-_RIDGE = float(np.sqrt(np.finfo(float).eps))
-
 
 @dataclass(frozen=True)
 class QPSolversQP(BackendQP):
@@ -100,22 +88,28 @@ class QPSolversQP(BackendQP):
         if self.time_limit is not None and self._backend.clock:
             options[self._backend.clock] = self.time_limit
         if self.backend == "piqp":
-            options |= dict.fromkeys(_PIQP_GAP_TOLERANCES, self.tol)
+            options |= dict.fromkeys(("eps_duality_gap_abs", "eps_duality_gap_rel"), self.tol)
         with warnings.catch_warnings():
             # about sparse copies, and about failures, which the claim shows
             warnings.simplefilter("ignore")
-            problem = qpsolvers.Problem(*_matrices(qp, _MATRICES.get(self.backend, "sparse")))
+            kinds = {"quadprog": "dense", "piqp": "either", "proxqp": "either"}
+            problem = qpsolvers.Problem(*_matrices(qp, kinds.get(self.backend, "sparse")))
             try:
                 answer = qpsolvers.solve_problem(problem, self.backend, **options)
             except Exception as error:  # each back end raises its own exceptions
                 yield point_of_failure(form, self.backend, error)
                 return
         # qpsolvers' z and y are the multipliers of Gx ≤ h and A x = b in every back end
-        info, field = answer.extras.get("info"), _ITERATION_FIELDS.get(self.backend, "")
+        info = answer.extras.get("info")
+        # of the back ends that return the number of iterations
+        names = {"proxqp": "iter_ext", "quadprog": "iterations"}
+        names |= dict.fromkeys(("osqp", "piqp", "scs"), "iter")
+        field = names.get(self.backend, "")
         # the status of the back end, "" if qpsolvers does not return it
         status = str(answer.extras.get("status", getattr(info, "status", ""))).lower()
         claim: Claim = "optimal" if answer.found else "stopped"
-        if "almost" not in status and status.endswith(_UNBOUNDED):
+        unbounded = ("dual infeasible", "dual_infeasible", "dualinfeasible", "unbounded")
+        if "almost" not in status and status.endswith(unbounded):
             claim = unbounded_claim(form)
         elif "almost" not in status and status.endswith("infeasible"):
             claim = "infeasible"
@@ -135,7 +129,9 @@ def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
         matrices = [None if M is None else scipy.sparse.csc_matrix(M) for M in matrices]
     P, G, A = matrices
     if kind == "dense":
-        P = P + _RIDGE * float(np.mean(np.diag(P))) * np.eye(qp.q.size)
+        # quadprog divides by the Cholesky factor of P, which for a dual is singular. A ridge δ moves the
+        # optimum by O(δ) and adds rounding of O(eps/δ): δ = √eps of the mean diagonal is best.
+        P = P + float(np.sqrt(np.finfo(float).eps)) * float(np.mean(np.diag(P))) * np.eye(qp.q.size)
     lb = qp.lb if np.isfinite(qp.lb).any() else None
     ub = qp.ub if np.isfinite(qp.ub).any() else None
     return P, qp.q, G, qp.h, A, qp.b_eq, lb, ub

@@ -24,8 +24,6 @@ from dualgap.solvers.needs import at_most
 from dualgap.solvers.numerics.claims import has_small_gap
 
 Method = Literal["slsqp", "trust-constr"]
-_OPTIMAL = {"slsqp": (0,), "trust-constr": (1, 2)}  # SciPy's status codes
-_MAX_VARIABLES = 1000  # both factorise dense matrices of this order in every iteration
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,8 @@ class ScipyMinimize(Solver):
     max_iter: int = 300
 
     form: ClassVar = BoxQP
-    needs: ClassVar = (at_most(_MAX_VARIABLES),)
+    # both factorise dense matrices of this order in every iteration
+    needs: ClassVar = (at_most(1000),)
     source: ClassVar[str] = "Kraft 1988; Byrd, Hribar & Nocedal 1999; SciPy"
     packages: ClassVar = (("scipy.optimize", "scipy"),)
 
@@ -87,5 +86,7 @@ class ScipyMinimize(Solver):
             )
         x = form.project(result.x)
         # with features of 1e8 it stops at its starting point
-        optimal = result.status in _OPTIMAL[self.method] and has_small_gap(form, x, Q @ x + p)
+        # SciPy's status codes
+        statuses = {"slsqp": (0,), "trust-constr": (1, 2)}[self.method]
+        optimal = result.status in statuses and has_small_gap(form, x, Q @ x + p)
         yield FormPoint(x, iterations=int(result.nit), claim="optimal" if optimal else "stopped")

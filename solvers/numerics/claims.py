@@ -13,7 +13,6 @@ from dualgap.problems.problem.certificate import Bounds
 # Float64 cannot tell a thin margin from none; only a proof in rationals calls a problem infeasible.
 NO_MARGIN = "in float64 the dual objective is unbounded, as if no hyperplane separated the samples"
 MAX_CLAIMED_GAP = 1e-2  # relative gap above which no point is claimed to be optimal
-_GAP_RTOL = 1e-12  # rounding of a gap, relative to its terms
 
 
 def has_small_gap(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) -> bool:
@@ -40,7 +39,8 @@ def may_claim(form: BoxQP, x: Vector, gap: float, target: float | None = None) -
         return True
     g = form.Q.matvec(x) + form.p
     terms = float(np.abs(form.p) @ (form.ub - form.lb)) + float(form.Q.diagonal() @ x**2)
-    return has_small_gap(form, x, g, _GAP_RTOL * terms)
+    # up to rounding, relative to the terms of the gap
+    return has_small_gap(form, x, g, 1e-12 * terms)
 
 
 def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:

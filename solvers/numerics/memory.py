@@ -7,12 +7,6 @@ from pathlib import Path
 
 import psutil
 
-# Per version of control groups: folder, file with the limit, file with the usage
-_CGROUP_FILES = (
-    ("", "memory.max", "memory.current"),
-    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-)
-
 
 def available(root: Path = Path("/")) -> int:
     """Return the bytes that can be allocated before memory is swapped or a process is killed.
@@ -24,7 +18,10 @@ def available(root: Path = Path("/")) -> int:
     with suppress(OSError):
         entries = (root / "proc/self/cgroup").read_text().splitlines()
         for _, controllers, name in (entry.split(":", 2) for entry in entries):
-            folder, limit, used = _CGROUP_FILES["memory" in controllers.split(",")]
+            if "memory" in controllers.split(","):  # version 1 of control groups
+                folder, limit, used = "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            else:
+                folder, limit, used = "", "memory.max", "memory.current"
             top = root / "sys/fs/cgroup" / folder
             group = top / name.lstrip("/")
             for path in (group, *group.parents):

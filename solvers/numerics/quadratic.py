@@ -118,7 +118,6 @@ class Backend:
     clock: str = ""
 
 
-_RESIDUALS = ("eps_abs", "eps_rel")
 BACKENDS = {
     "clarabel": Backend(
         "clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"
@@ -130,11 +129,11 @@ BACKENDS = {
         "qp_iteration_limit",
         "time_limit",
     ),
-    "osqp": Backend("osqp", _RESIDUALS, "max_iter", "time_limit"),
-    "piqp": Backend("piqp", _RESIDUALS, "max_iter"),
-    "proxqp": Backend("proxsuite", _RESIDUALS, "max_iter"),
+    "osqp": Backend("osqp", ("eps_abs", "eps_rel"), "max_iter", "time_limit"),
+    "piqp": Backend("piqp", ("eps_abs", "eps_rel"), "max_iter"),
+    "proxqp": Backend("proxsuite", ("eps_abs", "eps_rel"), "max_iter"),
     "quadprog": Backend("quadprog", (), ""),
-    "scs": Backend("scs", _RESIDUALS, "max_iters", "time_limit_secs"),
+    "scs": Backend("scs", ("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),
 }
 
 

@@ -32,16 +32,14 @@ from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.projected_cg import Apply, conjugate_gradients
 
 MAX_SHIFT = 1e30  # e relative to K, for a variable that must not move; float32 overflows at 3e38
-_MAX_RANK_FRACTION = 0.5  # d/n; above, n·d² flops for XᵀX exceed n³/3 for a Cholesky factor
 _RIDGE = {"f": 1e-6, "d": 1e-11}  # relative to K's diagonal: makes a singular K positive definite
-_CG_RTOL = 1e-10  # in the norm of the matrix; the next Newton step corrects the rest
-_MAX_PRODUCTS = 30  # per system; more take longer than a factor in double precision
 
 
 def shifted_gram(gram: Gram) -> LowRank | Dense:
     """Return K in the representation that is faster to solve with."""
     d = gram.X.shape[1]
-    if gram.is_linear and d <= _MAX_RANK_FRACTION * gram.n and 8 * d**2 <= gram.memory:
+    # n·d² flops for XᵀX are fewer than n³/3 for a Cholesky factor
+    if gram.is_linear and d <= 0.5 * gram.n and 8 * d**2 <= gram.memory:
         return LowRank(gram.samples)
     return Dense(gram.dense())
 
@@ -130,9 +128,11 @@ class Dense:
         def solve(r: Vector) -> Vector:
             nonlocal precondition
             products.clear()
-            arguments = np.zeros(r.size), -r, _MAX_PRODUCTS, _CG_RTOL
+            max_products = 30  # more take longer than a factor in double precision
+            # 1e-10 in the norm of the matrix: the next Newton step corrects the rest
+            arguments = np.zeros(r.size), -r, max_products, 1e-10
             v = conjugate_gradients(product, precondition, *arguments)
-            if len(products) == _MAX_PRODUCTS and self.precision == "f":
+            if len(products) == max_products and self.precision == "f":
                 self._use("d")
                 precondition = self._factor(e)
                 v = conjugate_gradients(product, precondition, *arguments)

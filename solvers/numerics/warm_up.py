@@ -29,8 +29,7 @@ from dualgap.problems.problem import reduce
 from dualgap.problems.projection import members_of, project
 from dualgap.solvers.base import Solver
 
-_MIN_SAMPLES = 32
-_WARM: set[Any] = set()  # process, solver and kind of the problems already warmed up
+_warm: set[Any] = set()  # process, solver and kind of the problems already warmed up
 
 
 def warm_up(
@@ -60,11 +59,11 @@ def warm_up(
         return
     settings = {field.name: getattr(solver, field.name) for field in fields(cls) if field.init}
     trial = cls(**settings | dict(cls.warm_up_settings))
-    count = min(problem.n, max(cls.warm_up_size, _MIN_SAMPLES))
+    count = min(problem.n, max(cls.warm_up_size, 32))
     gram_known = gram is not None and gram.is_stored
     key = os.getpid(), trial, count, _kind(problem), _kind(start), gram_known
-    if key not in _WARM:
-        _WARM.add(key)
+    if key not in _warm:
+        _warm.add(key)
         # errors will occur again in the timed run, unless only these few samples cause them
         with suppress(Exception), np.errstate(all="ignore"):
             _solve_part(trial, problem, _balanced_sample(problem, count), start, gram)

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 _GAP_FRACTION = 0.2  # target of each answer: takes a tenth more answers than exact ones would
 _MAX_GAP_FRACTION = 0.5  # above it intervals are too short for the next answer to reach
-_STEP_FRACTION = 0.9  # expected reach of the next answer, relative to the last one's
-_MAX_PIECES = 2000  # each takes a few milliseconds
-_END_GAP_FRACTION = 1 - 2.0**-30  # where an interval ends: leaves room for rounding
 
 
 class NoPath(Exception):
@@ -301,7 +298,8 @@ def _make_piece(
             answer,
         )
     along = ParametricBounds(answer.problem, parameter, value, answer.certificate)
-    low, high = (along.reach(end, _END_GAP_FRACTION * gap) for end in ends)
+    # a little below the gap, as rounding may exceed it
+    low, high = (along.reach(end, (1 - 2.0**-30) * gap) for end in ends)
     return PathPiece(answer, along, low, high)
 
 
@@ -315,13 +313,14 @@ def _next_value(
     last = pieces[-1]
     if hole is None and last.high >= high:
         return None
-    if len(pieces) == _MAX_PIECES:
+    if len(pieces) == 2000:  # each takes a few milliseconds
         raise NoPath(
-            f"{_MAX_PIECES} answers only reach to {last.along.parameter} = {last.high:.6g}: the "
+            f"{len(pieces)} answers only reach to {last.along.parameter} = {last.high:.6g}: the "
             "optimum approaches 0, or the gap is very small; shorten the interval, or allow a larger gap"
         )
     if hole is not None:
         return 0.5 * (hole[0].high + hole[1].low)
+    # the next answer should reach nine tenths as far as the last one
     if logarithmic:
-        return min(high, last.high * (last.high / last.value) ** _STEP_FRACTION)
-    return min(high, last.high + _STEP_FRACTION * (last.high - last.value))
+        return min(high, last.high * (last.high / last.value) ** 0.9)
+    return min(high, last.high + 0.9 * (last.high - last.value))

@@ -31,9 +31,6 @@ from dualgap.solvers.paths.path import Path, PathPiece
 if TYPE_CHECKING:
     import pandas as pd
 
-_SLICES_PER_PIECE = 4  # each with its own ball, which is smaller than that of the whole piece
-_INTERCEPT_RTOL = 1e-12  # relative error of an intercept found by sorting
-
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -150,7 +147,8 @@ def held_out_errors(
     errors = problem.task.errors  # each falls towards y
     rounding = gamma(ELEMENTARY + y.size) if problem.is_regression else 0.0  # counts are exact
     bands = list[Band]()
-    slices = pairwise(np.linspace(*ends, _SLICES_PER_PIECE + 1).tolist())
+    # four slices, each with its own ball, which is smaller than that of the whole piece
+    slices = pairwise(np.linspace(*ends, 5).tolist())
     for first, last in slices:
         low, high = _optimal_decisions(piece.along, scores, norms, first, last)
         lower = float(errors(np.clip(y, low, high), y).sum())
@@ -172,5 +170,6 @@ def _optimal_decisions(
     radii[:n] += gamma(ELEMENTARY) * (np.abs(problem.y) + 1.0)
     lower = best_intercept(problem, f[:n] + radii[:n])[0]
     upper = best_intercept(problem, f[:n] - radii[:n])[1]
-    lower, upper = lower - _INTERCEPT_RTOL * abs(lower), upper + _INTERCEPT_RTOL * abs(upper)
+    # relative error of an intercept found by sorting
+    lower, upper = lower - 1e-12 * abs(lower), upper + 1e-12 * abs(upper)
     return f[n:] - radii[n:] + lower, f[n:] + radii[n:] + upper

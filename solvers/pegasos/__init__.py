@@ -34,9 +34,6 @@ from dualgap.solvers.pegasos.steps import (
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: about 10 ms
-_RUN_LENGTH = 4  # adjacent samples kept together in a permutation: 10 to 20 % faster by caching
-_FIRST_CHECK = 10  # epochs before the first evaluation of the gap
-_CHECK_GROWTH = 1.5  # ratio of successive checks; a check per epoch took a third of the time
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ class Pegasos(Solver):
         draws = np.random.default_rng(self.seed)
         limit = inf if self.max_iter is None else self.max_iter
         batch = np.empty((2, min(self.batch_size, form.n)))
-        steps_taken, next_check = 0, _FIRST_CHECK
+        steps_taken, next_check = 0, 10
         for epoch in range(1, self.epochs + 1):
             samples = self._draw(form, draws)
             samples = samples[: int(min(samples.size, (limit - steps_taken) * self.batch_size))]
@@ -135,7 +132,8 @@ class Pegasos(Solver):
             point = self._point(form, state, steps_taken)
             last = epoch == self.epochs or steps_taken >= limit
             if not last and epoch >= next_check:
-                next_check = int(_CHECK_GROWTH * epoch)
+                # a check per epoch took a third of the time
+                next_check = int(1.5 * epoch)
                 clipped = np.clip(np.asarray(point.beta), *box)
                 # abs: rounding, or an indefinite kernel, may put the primal value below the dual
                 last = abs(relative_gap(form, clipped)) <= self.tolerance
@@ -146,10 +144,10 @@ class Pegasos(Solver):
     def _draw(self, form: ERM, draws: np.random.Generator) -> Indices:
         """Return the n samples of an epoch, in the order of the steps."""
         if self.sampling == "permutation":
-            blocks = form.n // _RUN_LENGTH
-            first = _RUN_LENGTH * draws.permutation(blocks)
-            last = np.arange(_RUN_LENGTH * blocks, form.n)
-            return np.append(first[:, None] + np.arange(_RUN_LENGTH), last)
+            length = 4  # of runs of adjacent samples: 10 to 20 % faster by caching
+            first = length * draws.permutation(form.n // length)
+            last = np.arange(length * first.size, form.n)
+            return np.append(first[:, None] + np.arange(length), last)
         return draws.choice(form.n, form.n, p=form.C / form.C.sum())
 
     def _point(self, form: ERM, state: SubgradientState, steps_taken: int) -> FormPoint:

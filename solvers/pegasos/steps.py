@@ -18,9 +18,6 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.solvers.numerics.rows import FASTMATH, SampleRows, add, dot, read_only
 
-# below, v is rescaled: the lazy average loses as many digits as the scale
-_MIN_SCALE = 1e-3
-
 
 class SubgradientState(NamedTuple):
     """The arrays that a step updates in place.
@@ -150,7 +147,7 @@ def steps(
         if risk.power > 0:
             weight = drawn**3 if risk.power == 3 else drawn
             unaveraged, weights = unaveraged + weight * scale, weights + weight
-        if scale < _MIN_SCALE:
+        if scale < 1e-3:  # the lazy average loses as many digits as the scale
             numbers[SCALE], numbers[UNAVERAGED] = scale, unaveraged
             settle(state)
             scale, unaveraged = 1.0, 0.0

@@ -42,7 +42,6 @@ from dualgap.solvers.smo.problem import ONE_SET
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
-_MAX_DENSE = 8000  # samples; up to here the Gram matrix is computed once, if it fits in memory
 _LEAST_IN_SUBSETS = 500  # variables; from here on barzilai_borwein moves subsets
 
 
@@ -127,7 +126,8 @@ class ProjectedGradient(Solver):
             limits = self.tolerance, None, int(self.max_iter), self.cache_size
             yield from minimise(form, minimise_by_gradients, *limits)
             return
-        if not form.gram.is_linear and form.gram.fits and form.gram.n <= _MAX_DENSE:
+        # the Gram matrix is computed once
+        if not form.gram.is_linear and form.gram.fits and form.gram.n <= 8000:
             form.gram.dense()  # every product with Q is then one with this matrix
         yield from self._ascent(form) if self.variant == "notebook" else self._at_once(form)
 

@@ -16,9 +16,6 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.projection import project
 from dualgap.solvers.smo.pairs import WorkingSet
 
-_MAX_STEPS = 500  # per working set
-_MIN_DECREASE_RATIO = 1e-4  # smallest accepted fraction of the predicted decrease
-
 
 @dataclass(frozen=True, eq=False)
 class Box:
@@ -107,7 +104,8 @@ def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
         Qd = box.product(d)
         curvature = float(d @ Qd)
         decrease = -slope - 0.5 * curvature  # of the full step
-        full = value - decrease <= max(recent) + _MIN_DECREASE_RATIO * slope
+        # of the predicted decrease
+        full = value - decrease <= max(recent) + 1e-4 * slope
         length = 1.0 if full else min(1.0, -slope / curvature)
         # variables that reach a bound are set to it exactly: x + d may miss it by a rounding error
         x = target if length == 1.0 else np.clip(x + length * d, box.lb, box.ub)
@@ -176,6 +174,6 @@ def minimise_by_gradients(
     # stop at 0.3 of the first violation: 0.1 takes 1.7 times as long
     target, steps = max(target, 0.3 * violating_pair(-u, a, z - lo, hi - z)), 0
     for steps, (z, g) in enumerate(barzilai_borwein(box)):
-        if violating_pair(g, a, z - lo, hi - z) <= target or steps >= min(max_steps, _MAX_STEPS):
+        if violating_pair(g, a, z - lo, hi - z) <= target or steps >= min(max_steps, 500):
             break
     return z, steps, False

@@ -28,11 +28,7 @@ SUCCESSORS: dict[str, tuple[str, ...]] = {
 }
 # Matrix order up to which an interior-point method continues: n, or min(n, d) for a linear kernel.
 LARGEST_FACTOR = 5000
-# Near rows are faster than coordinate descent in memory for at least this n and C·mean‖x‖², and at most
-# this d: 2,000,000 × 50 took 10.0 s against 17.9 s at C = 1, but 9.1 s against 4.75 s at C = 0.01.
 _NEAR_ROWS_MIN_SAMPLES = 1_000_000
-_NEAR_ROWS_MAX_FEATURES = 100
-_NEAR_ROWS_MIN_WEIGHT = 10.0
 
 
 def default_solver(problem: Problem, target_gap: float = 1e-6, from_start: bool = False) -> Solver:
@@ -167,11 +163,15 @@ def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
 
 
 def _near_rows_pay(problem: Formulation) -> bool:
-    """Whether near rows are faster than coordinate descent, judging by every thousandth sample."""
+    """Whether near rows beat coordinate descent in memory, judging by every thousandth sample.
+
+    They are for many samples, few features and a large C·mean‖x‖²: 2,000,000 × 50 took 10.0 s against
+    17.9 s at C = 1, but 9.1 s against 4.75 s at C = 0.01.
+    """
     X = problem.X
-    is_narrow = problem.d <= _NEAR_ROWS_MAX_FEATURES and isinstance(X, np.ndarray)
+    is_narrow = problem.d <= 100 and isinstance(X, np.ndarray)
     if not (is_narrow and problem.is_linear and problem.n >= _NEAR_ROWS_MIN_SAMPLES):
         return False
     sample = X[::1000]
     weight = problem.weight.mean() * np.einsum("ij,ij->", sample, sample)
-    return float(weight / len(sample)) >= _NEAR_ROWS_MIN_WEIGHT
+    return float(weight / len(sample)) >= 10.0

@@ -31,8 +31,6 @@ from dualgap.solvers.running.solution import BACKWARD_ERROR, Evaluation, Solutio
 
 _NOT_A_GENERATOR = "iterates: returned a {}; write `yield` instead of `return`, once for each point"
 _NO_POINT = FormPoint(None, note="the solver ended without giving a point")
-_CLAIMS = get_args(Claim)
-_NUMERIC_FIELDS = ("x", "beta", "b", "inequality", "w", "equality")  # of FormPoint
 _FINAL_CLAIMS = ("optimal", "infeasible", "unbounded")  # claims after which a solver ends
 
 
@@ -134,9 +132,11 @@ def validated(point: Any) -> FormPoint:
     """
     if type(point) is not FormPoint:  # the fields of a subclass may be properties
         raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
-    if not isinstance(point.claim, str) or (claim := str.__str__(point.claim)) not in _CLAIMS:
+    if not isinstance(point.claim, str) or (claim := str.__str__(point.claim)) not in get_args(
+        Claim
+    ):
         raise ValueError(
-            f"claim: must be one of {', '.join(_CLAIMS)}, got {short_repr(point.claim)}"
+            f"claim: must be one of {', '.join(get_args(Claim))}, got {short_repr(point.claim)}"
         )
     is_count = isinstance(point.iterations, (int, np.integer))
     if not is_count or not 0 <= (iterations := int(point.iterations)) < 2**63:
@@ -149,7 +149,8 @@ def validated(point: Any) -> FormPoint:
             "the counters of a FormPoint must be a mapping, its note and version strings"
         )
     x, beta, b, inequality, w, equality = (
-        _floats(getattr(point, name), name) for name in _NUMERIC_FIELDS
+        _floats(getattr(point, name), name)
+        for name in ("x", "beta", "b", "inequality", "w", "equality")
     )
     return FormPoint(
         x,

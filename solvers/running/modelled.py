@@ -11,8 +11,6 @@ from dualgap.solvers.base import import_optional
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 from dualgap.solvers.running.loop import solve
 
-_INEQUALITY_TOL = 1e-7  # violation allowed to inequalities that fixed variables alone decide
-
 
 def certify_cvxpy(problem: Any) -> Certificate:
     """Return proven bounds on the optimum of a `cvxpy.Problem`, from the values of its variables.
@@ -72,7 +70,8 @@ def certify_cvxpy(problem: Any) -> Certificate:
             qp.P[free][:, free],
             qp.q[free] + qp.P[free][:, fixed] @ u[fixed],
             qp.G[:, free],
-            qp.h - qp.G[:, fixed] @ u[fixed] + _INEQUALITY_TOL,
+            # violation allowed to inequalities that fixed variables alone decide
+            qp.h - qp.G[:, fixed] @ u[fixed] + 1e-7,
             qp.A[tied][:, free],
             (qp.b_eq - qp.A[:, fixed] @ u[fixed])[tied],
             qp.lb[free],

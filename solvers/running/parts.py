@@ -20,8 +20,6 @@ from dualgap.problems.problem import Part
 from dualgap.solvers.base import NoSolver, Solver, Status
 from dualgap.solvers.running.solution import Evaluation, Solution
 
-_STATUSES_FROM_BEST = [Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT, Status.DIVERGED]
-_CLAIMS_FROM_STRONGEST: list[Claim] = ["optimal", "infeasible", "unbounded", "stopped", "none"]
 GROWTH = 1.25  # ratio of the times of two evaluations
 
 
@@ -100,14 +98,15 @@ class Parts:
         counters: Counter[str] = Counter()
         for answer in self.answers:
             counters.update(dict(answer.counters))  # sums floats as well
+        # from best to worst, from strongest to weakest
+        statuses = [Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT, Status.DIVERGED]
+        claims: list[Claim] = ["optimal", "infeasible", "unbounded", "stopped", "none"]
         return Solution(
             problem=self.problem,
             solver=solver or NoSolver(),
             point=self.problem.join([answer.point for answer in self.answers]),
-            status=max((answer.status for answer in self.answers), key=_STATUSES_FROM_BEST.index),
-            claimed=max(
-                (answer.claimed for answer in self.answers), key=_CLAIMS_FROM_STRONGEST.index
-            ),
+            status=max((answer.status for answer in self.answers), key=statuses.index),
+            claimed=max((answer.claimed for answer in self.answers), key=claims.index),
             note="; ".join(dict.fromkeys(answer.note for answer in self.answers if answer.note)),
             target_gap=target_gap,
             derived_tol=next(

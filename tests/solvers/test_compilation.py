@@ -71,7 +71,7 @@ FUNCTIONS = functions_of_ours()
 
 def let_go() -> None:
     """Let go of all compiled functions and of what is known to be compiled, as in a new process."""
-    warm_up._WARM.clear()
+    warm_up._warm.clear()
     near_rows._compile.cache_clear()
     for function in FUNCTIONS:
         function._make_finalizer()()

@@ -19,7 +19,7 @@ def test_simplified_comes_close_and_claims_nothing(name):
 
 @pytest.mark.parametrize("solver", [SimplifiedSMO, PlattSMO])
 def test_objective_never_rises_and_the_point_stays_feasible(solver, monkeypatch):
-    monkeypatch.setattr(f"{solver.__module__}._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(f"{solver.__module__}.ENTRIES_PER_YIELD", 1000)
     form = reduce(SoftMarginDual(*two_classes(120), 10.0, RBF(0.1)), BoxQP).form
     values = []
     for point in solver().iterates(form):

@@ -35,9 +35,6 @@ _TYPES = {
     "OneClassSVM": "ONE_CLASS",
 }
 
-# its fixed limit, if that exceeds 100 iterations per variable
-_ITERATION_LIMIT = 10_000_000
-
 
 @dataclass(frozen=True)
 class LibSVMOpenMP(DualBaseline):
@@ -89,7 +86,8 @@ class LibSVMOpenMP(DualBaseline):
             support = np.ctypeslib.as_array(model.sv_indices, (model.l,)) - 1
             beta[support] = np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
         iterations = int(re.findall(r"#iter = (\d+)", printed)[-1])
-        at_limit = iterations >= max(_ITERATION_LIMIT, 100 * n * len(dual.problem.pieces or ()))
+        # its fixed limit, if that exceeds 100 iterations per variable
+        at_limit = iterations >= max(10_000_000, 100 * n * len(dual.problem.pieces or ()))
         yield FormPoint(
             dual.alpha(beta),
             b=None if dual.problem.costs.any() else -model.rho[0],

@@ -38,12 +38,7 @@ _SUFFIXES = {  # file name extension of each format
 }
 _RESERVED = ("samples", "answer", "folder", "tol", "seed", "threads", "n", "d", "intercept")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
-_CONDITIONS = ("formulation", "kernel", "intercept")  # keys of `takes`
-_BINARY_FORMATS = ("npz", "mat", "skops")
-_NON_NUMERIC_FIELDS = {"X", "y", "kernel", "loss", "groups", "left", "right", "intercept"}
-_NUMBER = r"[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
 _POLL_INTERVAL_S = 0.1  # between two measurements of what it has written
-_UNTIMED_LIMIT_S = 5.0  # for its version command, and for a run on two samples
 
 
 @dataclass(frozen=True)
@@ -115,9 +110,10 @@ class Program(Solver):
                 )
         if self.tol is not None and "tol" not in _placeholders(self.command):
             raise ValueError("tol: is not used; write {tol} into the command")
+        conditions = ("formulation", "kernel", "intercept")
         for name in self.takes:
-            if name not in _CONDITIONS:
-                raise ValueError(f"takes: {unknown('part of a problem', name, _CONDITIONS)}")
+            if name not in conditions:
+                raise ValueError(f"takes: {unknown('part of a problem', name, conditions)}")
 
     def aimed_at(self, target_gap: float, bounded: bool = True) -> Self:
         """Return the program with its tolerance set, if its command has {tol}."""
@@ -240,7 +236,8 @@ class Run:
     def run_untimed(self, command_line: Sequence[str]) -> Child | None:
         """Run a command untimed; return its process, or None if it took too long or wrote too much."""
         child = Child(command_line, self.folder, self.solver.disk_limit)
-        deadline = perf_counter() + _UNTIMED_LIMIT_S
+        # for its version command, and for a run on two samples
+        deadline = perf_counter() + 5.0
         try:
             while (
                 not (finished := child.wait_for_end(_POLL_INTERVAL_S)) and perf_counter() < deadline
@@ -272,12 +269,16 @@ class Run:
             )
         try:
             point = read_answer(self.answer, self.problem)
-            digits = 0 if solver.answer in _BINARY_FORMATS else significant_digits(self.answer)
+            digits = (
+                0 if solver.answer in ("npz", "mat", "skops") else significant_digits(self.answer)
+            )
         except (ValueError, OSError) as error:
             message = str(error).replace(str(self.answer), name)
             raise RuntimeError(f"its answer cannot be read as {solver.answer}: {message}") from None
         match = re.search(solver.time, child.printed) if solver.time else None
-        reported = float(match[1]) if match and re.fullmatch(_NUMBER, match[1] or "") else nan
+        seconds = match[1] or "" if match else ""
+        is_number = re.fullmatch(r"[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?", seconds)
+        reported = float(seconds) if is_number else nan
         counters = {"time_empty": self.startup_time, "time_own": reported}
         is_short = 4 < digits < 15  # 15 determine a double; numbers with 4 digits may be exact
         is_claimed = solver.claims and re.search(solver.claims, child.printed)
@@ -296,7 +297,8 @@ def _placeholders(command: str) -> list[str]:
 
 def _parameters(classes: Mapping[str, type[Any]]) -> set[str]:
     """Return the fields of dataclasses that may be numbers."""
-    return {field_.name for cls in classes.values() for field_ in fields(cls)} - _NON_NUMERIC_FIELDS
+    not_numbers = {"X", "y", "kernel", "loss", "groups", "left", "right", "intercept"}
+    return {field_.name for cls in classes.values() for field_ in fields(cls)} - not_numbers
 
 
 def _value(problem: Problem, name: str) -> float | int | None:

@@ -20,15 +20,13 @@ from time import perf_counter
 
 import psutil
 
-_OUTPUT_BYTES = 2**16  # kept of its output
-_CLEANUP_LIMIT_S = 1.0  # for killing its processes and reading their output
-_START_LOCK = Lock()
+_start_lock = Lock()
 
 
 @contextmanager
 def _file_size(limit: int) -> Generator[None]:
     """Limit the size of files written; by one thread at a time, as the limit is that of the process."""
-    with _START_LOCK:
+    with _start_lock:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit if hard < 0 else min(limit, hard), hard))
         try:
@@ -81,9 +79,10 @@ class Child:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
+        size = 2**16  # bytes kept of its output
         with self._process.stdout, suppress(OSError):
-            while block := os.read(self._process.stdout.fileno(), _OUTPUT_BYTES):
-                self._printed = (self._printed + block)[-_OUTPUT_BYTES:]
+            while block := os.read(self._process.stdout.fileno(), size):
+                self._printed = (self._printed + block)[-size:]
 
     def wait_for_end(self, seconds: float) -> bool:
         """Whether it ends within the given seconds; RuntimeError if it has written too much."""
@@ -107,9 +106,9 @@ class Child:
             self._process.wait()
 
     def end(self) -> None:
-        """Kill it and all that it started."""
+        """Kill it and all that it started, within a second, and read their output for another."""
         self._end_group()
-        deadline, pending = perf_counter() + _CLEANUP_LIMIT_S, set[int]()
+        deadline, pending = perf_counter() + 1.0, set[int]()
         while perf_counter() < deadline:
             started, vanished = self._list_started()
             if not started and vanished <= pending:
@@ -118,7 +117,7 @@ class Child:
             for process in started:
                 with suppress(psutil.Error):
                     process.kill()
-        self._reading.join(_CLEANUP_LIMIT_S)  # ends with the last process that may print
+        self._reading.join(1.0)  # ends with the last process that may print
 
     def _list_started(self) -> tuple[list[psutil.Process], set[int]]:
         """Return its running descendants, and the processes that ended after they were listed.

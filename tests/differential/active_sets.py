@@ -43,11 +43,11 @@ def largest_dual(problem: Posed) -> Optimum:
     """
     best: Optimum | None = None
     for chosen in product(*map(states, problem.curves)):
-        found = _stationary(problem, chosen)
-        if found is not None:
-            value = problem.dual(found[0])
+        point = _stationary(problem, chosen)
+        if point is not None:
+            value = problem.dual(point[0])
             if best is None or value > best.lower:
-                best = Optimum(value, value, found[0], [ZERO] * len(problem.groups))
+                best = Optimum(value, value, point[0], [ZERO] * len(problem.groups))
     assert best is not None, "the dual is feasible"
     reach = sum((max(map(abs, c.limits)) for c in problem.curves), ZERO)
     doubt = HALF * problem.error * reach * reach
@@ -76,10 +76,10 @@ def _proven(problem: Posed, beta: list[fmpq], offsets: list[fmpq]) -> Optimum | 
 
 def _solution(problem: Posed, chosen: Sequence[State]) -> tuple[list[fmpq], list[fmpq]] | None:
     """Return (β, u) of an active set if they are within all limits."""
-    found = _stationary(problem, chosen)
-    if found is None:
+    point = _stationary(problem, chosen)
+    if point is None:
         return None
-    beta, shifts = found
+    beta, shifts = point
     scores, offsets = problem.scores(beta), []
     for group, offset in zip(problem.groups, shifts, strict=True):
         chosen_offset = _between(group, chosen, scores) if offset is None else offset
@@ -112,14 +112,14 @@ def _stationary(
         right = [chosen[i].target - fixed[i] for i in free]
         right += [g.cost - sum((beta[i] for i in g.members), ZERO) for g in bound]
         try:
-            found = fmpq_mat(rows).solve(fmpq_mat([[v] for v in right])).entries()
+            solution = fmpq_mat(rows).solve(fmpq_mat([[v] for v in right])).entries()
         except ZeroDivisionError:
             return None
-        for i, value in zip(free, found, strict=False):
+        for i, value in zip(free, solution, strict=False):
             if not _within(value, chosen[i].low, chosen[i].high):
                 return None
             beta[i] = value
-        shifts = dict(zip((g.members for g in bound), found[len(free) :], strict=True))
+        shifts = dict(zip((g.members for g in bound), solution[len(free) :], strict=True))
     else:
         shifts = {}
     for group in problem.groups:

@@ -29,10 +29,10 @@ class ChainReference:
         self.problem, self.C = problem, rational(problem.C)
         self.X, self.K = exact_rows(problem.X), problem.labels
         self.y = tuple(problem.y.astype(int).tolist())
-        given = self._features(self.y)
+        gold = self._features(self.y)
         self.labellings = list(product(range(self.K), repeat=problem.n))
         self.g = [
-            [u - v for u, v in zip(given, self._features(labels), strict=True)]
+            [u - v for u, v in zip(gold, self._features(labels), strict=True)]
             for labels in self.labellings
         ]
         self.wrong = [
@@ -72,18 +72,18 @@ class ChainReference:
 
     def _solve(self) -> dict[int, fmpq]:
         """Return the multipliers of the labellings that have any."""
-        kept = [max(range(len(self.wrong)), key=self.wrong.__getitem__)]
+        active = [max(range(len(self.wrong)), key=self.wrong.__getitem__)]
         while True:
-            K = [[inner(self.g[i], self.g[j]) for j in kept] for i in kept]
-            curves = [Curve(self.wrong[j], None, None, None) for j in kept]
-            found = solved(Posed(K, ZERO, curves, [Group(tuple(range(len(kept))), self.C)]))
-            assert found is not None, "every weight is feasible with some offset"
-            weights = {j: v for j, v in zip(kept, found.beta, strict=True) if v > 0}
+            K = [[inner(self.g[i], self.g[j]) for j in active] for i in active]
+            curves = [Curve(self.wrong[j], None, None, None) for j in active]
+            optimum = solved(Posed(K, ZERO, curves, [Group(tuple(range(len(active))), self.C)]))
+            assert optimum is not None, "every weight is feasible with some offset"
+            weights = {j: v for j, v in zip(active, optimum.beta, strict=True) if v > 0}
             values = self._losses(self._w(weights))
             best = max(range(len(values)), key=values.__getitem__)
             if values[best] == max(values[j] for j in weights):
                 return weights
-            kept = [*weights, best]
+            active = [*weights, best]
 
     def point(self) -> Point:
         """Return the optimal weights rounded to float64, and their marginals."""
@@ -123,7 +123,7 @@ class ChainReference:
                 T[self.y[i - 1]][k] += self.C
                 nodes = [sum(column, ZERO) for column in zip(*pairs, strict=True)]
             else:
-                nodes = [self.C * share for share in _shares(mu[i].sum(axis=0))]
+                nodes = [self.C * fraction for fraction in _shares(mu[i].sum(axis=0))]
             lacks = [self.C * (j == k) - v for j, v in enumerate(nodes)]
             U = [
                 [u + v * a for u, a in zip(row, x, strict=True)]

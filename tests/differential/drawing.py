@@ -67,9 +67,9 @@ def drawn(seed: int, number: int) -> Drawn:
     """Return problem `number` of a seed; what a problem refuses, such as overflow, is drawn again."""
     rng = np.random.default_rng([seed, number])
     while True:
-        found = _draw(rng, number)
-        if found is not None:
-            return found
+        problem = _draw(rng, number)
+        if problem is not None:
+            return problem
 
 
 def _draw(rng: Rng, number: int) -> Drawn | None:
@@ -84,19 +84,19 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
     kernel = "linear" if drawing.is_linear else str(rng.choice(list(KERNELS)))
     with np.errstate(over="ignore", invalid="ignore"):
         try:
-            made = KERNELS[kernel](sample, rng)
+            instance = KERNELS[kernel](sample, rng)
             if kernel != "precomputed" and (scale == "wide and sparse" or rng.random() < 0.3):
                 sample.X = scipy.sparse.csr_array(sample.X)
-            problem = drawing.make(sample, made, rng)
+            problem = drawing.make(sample, instance, rng)
         except ValueError:
             return None
     if scale == "extreme" and isinstance(problem.loss, Logistic | Softmax):
         return None  # Newton's method adds one to a score in a step, and they go to hundreds
-    if problem.may_be_infeasible and isinstance(made, Spectrum) and made.normalize:
+    if problem.may_be_infeasible and isinstance(instance, Spectrum) and instance.normalize:
         return None  # that roots cancel is not seen in balls
     may_be_zero = problem.may_be_infeasible or isinstance(problem, NuSVC | OneClassSVM | SVDD)
-    if made.is_psd is None and (problem.pieces is None or may_be_zero):
-        K, error = exact_gram(problem.X, made, 53)
+    if instance.is_psd is None and (problem.pieces is None or may_be_zero):
+        K, error = exact_gram(problem.X, instance, 53)
         if error != 0 or not is_psd(K):
             return None  # its dual may have no largest value, or one that is 0 but for K's digits
     return Drawn(number, formulation, kernel, scale, problem)
@@ -144,11 +144,11 @@ def _grouped(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
     low, high = loss.dual_range
     prices: list[float] = []
     for g in range(count):
-        own = y[members == g]
-        ends = [(low, high) if loss.is_regression or v > 0 else (-high, -low) for v in own]
-        share = float(rng.choice([0.0, 0.25, 0.5]))
+        group_labels = y[members == g]
+        ends = [(low, high) if loss.is_regression or v > 0 else (-high, -low) for v in group_labels]
+        fraction = float(rng.choice([0.0, 0.25, 0.5]))
         side = sum(e[1] for e in ends) if rng.random() < 0.5 else sum(e[0] for e in ends)
-        prices.append(share * C * float(side))
+        prices.append(fraction * C * float(side))
     return Grouped(s.X, y, C, tuple(members.tolist()), tuple(prices), loss, kernel)
 
 
@@ -158,8 +158,8 @@ def _share(rng: Rng) -> float:
 
 
 def _nu_svc(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
-    most = 2 * min(int((s.labels > 0).sum()), int((s.labels < 0).sum())) / s.n
-    return NuSVC(s.X, s.labels, most * _share(rng), kernel)
+    max_nu = 2 * min(int((s.labels > 0).sum()), int((s.labels < 0).sum())) / s.n
+    return NuSVC(s.X, s.labels, max_nu * _share(rng), kernel)
 
 
 def _classes(s: Sample, rng: Rng) -> Vector:

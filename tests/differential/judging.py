@@ -77,7 +77,7 @@ class Judged:
 
     number: int
     words: tuple[str, str, str]
-    said: list[Said] = field(default_factory=list[Said])
+    statements: list[Said] = field(default_factory=list[Said])
     faults: list[Fault] = field(default_factory=list[Fault])
     width: float = float("inf")
     proven_width: float = float("inf")
@@ -127,9 +127,12 @@ def _judge(
         result.faults.append(Fault("crash", name, last(error)))
         return
     bounds = (certificate.dual_objective.hex(), certificate.primal_objective.hex())
-    result.said.append(Said(name, answer.claim, verdict, *bounds, certificate.reason))
-    found = [*_of_bounds(certificate, reference), *_of_verdict(solution, verdict, reference)]
-    result.faults += [Fault(kind, name, detail) for kind, detail in found]
+    result.statements.append(Said(name, answer.claim, verdict, *bounds, certificate.reason))
+    contradictions = [
+        *_of_bounds(certificate, reference),
+        *_of_verdict(solution, verdict, reference),
+    ]
+    result.faults += [Fault(kind, name, detail) for kind, detail in contradictions]
     if answer.name == "optimum":
         width = _width(certificate, reference)
         if rigorous:
@@ -164,8 +167,8 @@ def _answers(
     if kind == 0:
         yield Answer("zero", Point(np.zeros(size)))
     elif kind == 1:
-        share = rng.choice([0.0, 1.0, rng.random()], size)
-        yield Answer("random", Point(share * largest), "stopped")
+        fraction = rng.choice([0.0, 1.0, rng.random()], size)
+        yield Answer("random", Point(fraction * largest), "stopped")
     elif kind == 2:
         yield Answer(
             "infeasible", Point(rng.normal(size=size) * largest * 10.0 ** rng.uniform(-6, 6))
@@ -213,11 +216,11 @@ def _of_a_solver(problem: Formulation, rng: np.random.Generator) -> Iterator[Ans
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = solve(problem, solver, max_iter=budget)
+            solution = solve(problem, solver, max_iter=budget)
     except Exception:  # what solvers cannot do is tested elsewhere
         return
-    if found.point.alpha is not None or found.point.w is not None:
-        yield Answer(f"{solver.name} after {budget}", found.point, found.claimed)
+    if solution.point.alpha is not None or solution.point.w is not None:
+        yield Answer(f"{solver.name} after {budget}", solution.point, solution.claimed)
 
 
 def _of_bounds(c: Certificate, reference: Reference) -> Iterator[tuple[str, str]]:
@@ -263,7 +266,7 @@ def _of_verdict(
         if verdict == "solved" or (verdict == "wrong" and solution.claimed == "infeasible"):
             yield verdict, "no point is feasible"
         return
-    primal, own, dual = reference.values(c, solution.point)
+    primal, solver_primal, dual = reference.values(c, solution.point)
     if primal is None:
         return
     error = primal - reference.upper
@@ -279,7 +282,7 @@ def _of_verdict(
         return
     if verdict == "solved" and error / unit > target * _SPARE:
         yield "solved", f"true error {real(error / unit):.1e}, target {solution.target_gap:.0e}"
-    if verdict == "wrong" and own is not None and dual is not None:
-        gap = (own - dual) / unit
+    if verdict == "wrong" and solver_primal is not None and dual is not None:
+        gap = (solver_primal - dual) / unit
         if gap <= target:
             yield "wrong", f"true gap {real(gap):.1e}, shown {c.relative_gap:.1e}"

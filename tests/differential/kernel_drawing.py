@@ -60,8 +60,8 @@ def _precomputed(sample: Sample, rng: Rng) -> Kernel:
         K = np.asarray(kernel(sample.X, sample.X))
         sample.X = 0.5 * K + 0.5 * K.T
     else:
-        whole = np.round(sample.X / sample.size * 1000)
-        sample.X = whole @ whole.T * float(rng.choice([1.0, 2.0**-20, 2.0**20]))
+        integers = np.round(sample.X / sample.size * 1000)
+        sample.X = integers @ integers.T * float(rng.choice([1.0, 2.0**-20, 2.0**20]))
     return Precomputed()
 
 

@@ -78,42 +78,42 @@ def value(kernel: Kernel, x: Row, z: Row) -> Any:
     """Return k(x, z) from its definition."""
     match kernel:
         case Linear():
-            found = inner(x, z)
+            result = inner(x, z)
         case Polynomial(degree, gamma, coef0):
-            found = (_float(gamma) * inner(x, z) + _float(coef0)) ** int(degree)
+            result = (_float(gamma) * inner(x, z) + _float(coef0)) ** int(degree)
         case RBF(gamma):
             squared = sum(((u - v) * (u - v) for u, v in zip(x, z, strict=True)), ZERO)
-            found = arb(-_float(gamma) * squared).exp() if squared else fmpq(1)
+            result = arb(-_float(gamma) * squared).exp() if squared else fmpq(1)
         case Sum(left, right):
-            found = value(left, x, z) + value(right, x, z)
+            result = value(left, x, z) + value(right, x, z)
         case Product(left, right):
-            found = value(left, x, z) * value(right, x, z)
+            result = value(left, x, z) * value(right, x, z)
         case Scaled(inside, factor):
-            found = _float(factor) * value(inside, x, z)
+            result = _float(factor) * value(inside, x, z)
         case Exponential(inside):
             exponent = value(inside, x, z)
-            found = arb(exponent).exp() if exponent != 0 else fmpq(1)
+            result = arb(exponent).exp() if exponent != 0 else fmpq(1)
         case PolynomialOf(inside, coefficients):
             base = value(inside, x, z)
-            found = sum((_float(c) * base**k for k, c in enumerate(coefficients)), ZERO)
+            result = sum((_float(c) * base**k for k, c in enumerate(coefficients)), ZERO)
         case Subset(inside, features):
-            found = value(inside, [x[j] for j in features], [z[j] for j in features])
+            result = value(inside, [x[j] for j in features], [z[j] for j in features])
         case QuadraticForm(matrix):
-            found = inner(x, [inner([_float(v) for v in row], z) for row in matrix])
+            result = inner(x, [inner([_float(v) for v in row], z) for row in matrix])
         case Sigmoid(gamma, coef0):
             inside = _float(gamma) * inner(x, z) + _float(coef0)
-            found = arb(inside).tanh() if inside else ZERO
+            result = arb(inside).tanh() if inside else ZERO
         case SetIntersection(normalize):
             common = inner(x, z) - (HALF * (inner(x, x) + inner(z, z)) if normalize else ZERO)
-            found = fmpq(2) ** int(common) if common.q == 1 else arb(2) ** arb(common)
+            result = fmpq(2) ** int(common) if common.q == 1 else arb(2) ** arb(common)
         case Spectrum(k, normalize):
-            found = _common_substrings(x, z, k)
-            if normalize and found:
+            result = _common_substrings(x, z, k)
+            if normalize and result:
                 sizes = _common_substrings(x, x, k) * _common_substrings(z, z, k)
-                found = found / arb(sizes).sqrt() if x != z else fmpq(1)
+                result = result / arb(sizes).sqrt() if x != z else fmpq(1)
         case _:
             raise NotImplementedError(f"no exact values of {kernel!r}")
-    return found
+    return result
 
 
 def inner(x: Row, z: Row) -> fmpq:

@@ -104,20 +104,20 @@ class State(NamedTuple):
 
 def states(curve: Curve) -> list[State]:
     """Return all states of a sample: 0 first, as most active sets of an SVM have it."""
-    found = [State(False, ZERO, ZERO, curve.lower, curve.upper)]
+    candidates = [State(False, ZERO, ZERO, curve.lower, curve.upper)]
     for end, slope, sign in ((curve.lower, curve.below, 1), (curve.upper, curve.above, -1)):
         if end is None:
             continue
         rho = curve.smoothing / slope if curve.smoothing else ZERO
-        most = None if slope is None or curve.smoothing else sign * slope
+        steepest = None if slope is None or curve.smoothing else sign * slope
         if sign > 0:
-            found.append(State(True, end, rho, ZERO, most))
+            candidates.append(State(True, end, rho, ZERO, steepest))
         else:
-            found.append(State(True, end, rho, most, ZERO))
-        if most is not None:
+            candidates.append(State(True, end, rho, steepest, ZERO))
+        if steepest is not None:
             limits = (None, end) if sign > 0 else (end, None)
-            found.append(State(False, most, ZERO, *limits))
-    return found
+            candidates.append(State(False, steepest, ZERO, *limits))
+    return candidates
 
 
 class Group(NamedTuple):
@@ -136,7 +136,7 @@ class Values(NamedTuple):
     """
 
     primal: fmpq | None
-    own: fmpq | None = None
+    solver_primal: fmpq | None = None
     dual: fmpq | None = None
 
 
@@ -284,7 +284,7 @@ def posed(problem: Formulation, bits: int, weights: list[fmpq | None] | None = N
         ]
         curves = [below for below, _ in sides] + [above for _, above in sides]
     else:
-        curves = [exact_curve(problem.loss, *own) for own in zip(targets, C, strict=True)]
+        curves = [exact_curve(problem.loss, *sample) for sample in zip(targets, C, strict=True)]
         labels = problem.groups if problem.groups is not None else np.zeros(problem.n, np.intp)
     groups = [
         Group(tuple(np.flatnonzero(labels == g).tolist()), cost) for g, cost in enumerate(costs)

@@ -95,10 +95,10 @@ class EnumeratedReference:
 
     def __init__(self, problem: Formulation, C: list[fmpq | None] | None = None) -> None:
         self.problem = problem
-        self.exact, found = _enumerated(problem, C)
-        self.is_infeasible = found is None
-        if found is not None:
-            self.lower, self.upper, self.beta = found.lower, found.upper, found.beta
+        self.exact, optimum = _enumerated(problem, C)
+        self.is_infeasible = optimum is None
+        if optimum is not None:
+            self.lower, self.upper, self.beta = optimum.lower, optimum.upper, optimum.beta
 
     def point(self) -> Point:
         return Point(self.problem.alpha(np.array([real(v) for v in self.beta])))
@@ -132,38 +132,42 @@ class EnumeratedReference:
         indefinite = self.problem.kernel.is_psd is None and not is_psd(self.exact.K)
         if c.point.alpha is None or indefinite:  # no primal is above all of its dual
             return Values(None)
-        known = [v for v in (c.point.alpha, c.point.w) if v is not None]
-        if not all(np.isfinite(v).all() for v in known):  # it is beyond float64's range
+        arrays = [v for v in (c.point.alpha, c.point.w) if v is not None]
+        if not all(np.isfinite(v).all() for v in arrays):  # it is beyond float64's range
             return Values(None)
-        given, scale = self._beta(c.point.alpha), rational(c.scale)
-        beta = self.exact.feasible(given)
+        coefficients, scale = self._beta(c.point.alpha), rational(c.scale)
+        beta = self.exact.feasible(coefficients)
         of_alpha = [  # weights need not be those of multipliers that are feasible
             (scale * scale * self.exact.norm2(v), [scale * f for f in self.exact.scores(v)])
-            for v in (beta, given)
+            for v in (beta, coefficients)
         ]
         ws = [c.point.w]
         if self.exact.is_hard:
             before = certify(self.problem, answer, target_gap=np.inf).point
             ws.append(before.w)
-            others = [self._beta(v) for v in (before.alpha, answer.alpha) if v is not None]
-            of_alpha += [(self.exact.norm2(v), self.exact.scores(v)) for v in others]
+            previous = [self._beta(v) for v in (before.alpha, answer.alpha) if v is not None]
+            of_alpha += [(self.exact.norm2(v), self.exact.scores(v)) for v in previous]
         offsets = [rational(u) for u in c.offsets]
         of_w = [self._of_weights(w) for w in ws if w is not None]
         primals = [
             [_best_primal(self.exact, *point, offsets) for point in points]
             for points in (of_alpha, of_w)
         ]
-        best = [min((v for v in own if v is not None), default=None) for own in primals]
-        primal = min((v - self.exact.doubt(given) for v in best if v is not None), default=None)
-        own = best[1]
+        best = [
+            min((v for v in objectives if v is not None), default=None) for objectives in primals
+        ]
+        primal = min(
+            (v - self.exact.doubt(coefficients) for v in best if v is not None), default=None
+        )
+        solver_primal = best[1]
         if answer.w is None:
-            own = _best_primal(self.exact, *of_alpha[-1], offsets, stretched=False)
-        return Values(primal, own, self.exact.dual(beta))
+            solver_primal = _best_primal(self.exact, *of_alpha[-1], offsets, stretched=False)
+        return Values(primal, solver_primal, self.exact.dual(beta))
 
     def _of_weights(self, w: Vector) -> tuple[fmpq, list[fmpq]]:
         """Return ‖w‖² and the scores of weights, which rounding parts from those of multipliers."""
-        own = [rational(v) for v in w.ravel().tolist()]
-        return inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)]
+        weights = [rational(v) for v in w.ravel().tolist()]
+        return inner(weights, weights), [inner(x, weights) for x in exact_rows(self.problem.X)]
 
     def _beta(self, alpha: Vector) -> list[fmpq]:
         return [rational(v) for v in self.problem.beta(alpha).tolist()]
@@ -184,12 +188,12 @@ class DoubledReference(EnumeratedReference):
 
     def _beta(self, alpha: Vector) -> list[fmpq]:
         """Return both parts of each β, and as much of both as the sums lack."""
-        given = super()._beta(alpha)
-        above, below = [max(v, ZERO) for v in given], [min(v, ZERO) for v in given]
-        for i in range(len(given)):
-            lacking = self.exact.groups[0].cost - max(sum(above), -sum(below))
-            room = self.exact.curves[i].below - abs(given[i])
-            more = max(ZERO, min(lacking, room))
+        beta = super()._beta(alpha)
+        above, below = [max(v, ZERO) for v in beta], [min(v, ZERO) for v in beta]
+        for i in range(len(beta)):
+            shortfall = self.exact.groups[0].cost - max(sum(above), -sum(below))
+            slack = self.exact.curves[i].below - abs(beta[i])
+            more = max(ZERO, min(shortfall, slack))
             above[i], below[i] = above[i] + more, below[i] - more
         return above + below
 
@@ -201,20 +205,20 @@ def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Pose
             return exact, largest_dual(exact)
         if problem.may_be_infeasible and _has_opposite_twins(problem):
             return exact, None
-        found = solved(exact)
-        if found is None and exact.error == 0:
+        optimum = solved(exact)
+        if optimum is None and exact.error == 0:
             assert problem.may_be_infeasible, "every problem with finite losses has an optimum"
             return exact, None
-        if found is not None and found.upper - found.lower <= NARROW * _size(exact, found):
-            return exact, found
+        if optimum is not None and optimum.upper - optimum.lower <= NARROW * _size(exact, optimum):
+            return exact, optimum
     raise ArithmeticError(f"{_PRECISIONS[-1]} bits do not tell the optimum")
 
 
-def _size(exact: Posed, found: Optimum) -> fmpq:
+def _size(exact: Posed, optimum: Optimum) -> fmpq:
     """Return the size of an optimum; where it is 0, that of what cancels in ‖w‖²."""
-    terms = exact.mass(found.beta)
+    terms = exact.mass(optimum.beta)
     cancelled = max(exact.K[i][i] for i in range(exact.n)) * terms * terms
-    return max(abs(found.upper), NARROW * cancelled)
+    return max(abs(optimum.upper), NARROW * cancelled)
 
 
 def _has_opposite_twins(problem: Formulation) -> bool:
@@ -232,8 +236,10 @@ def _best_primal(
         return _hard_primal(exact, norm2, scores)
     best = offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)
     for k, group in enumerate(exact.groups):  # they share no sample
-        tried = [best] + [[*best[:k], u, *best[k + 1 :]] for u in _offsets(exact, group, scores)]
-        best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
+        candidates = [best] + [
+            [*best[:k], u, *best[k + 1 :]] for u in _offsets(exact, group, scores)
+        ]
+        best = min(candidates, key=lambda u: exact.primal(norm2, scores, u))
     if not stretched:
         return exact.primal(norm2, scores, best)
     between = [
@@ -273,8 +279,8 @@ def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:
     if not exact.groups:
         margin = min(f for f, _ in sides)
     else:
-        least = [min((f for f, s in sides if s == side), default=None) for side in (-1, 1)]
-        margin = ONE if None in least else HALF * (least[0] + least[1])
+        smallest = [min((f for f, s in sides if s == side), default=None) for side in (-1, 1)]
+        margin = ONE if None in smallest else HALF * (smallest[0] + smallest[1])
     return HALF * norm2 / margin**2 if margin > 0 else None
 
 
@@ -313,6 +319,8 @@ class SummedReference:
 
     def values(self, c: Certificate, answer: Point) -> Values:
         parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
-        found = [part.values(own, point) for part, own, point in parts]
-        columns = zip(*found, strict=True)
-        return Values(*(None if None in own else sum(own, ZERO) for own in columns))
+        part_values = [
+            part.values(part_certificate, point) for part, part_certificate, point in parts
+        ]
+        columns = zip(*part_values, strict=True)
+        return Values(*(None if None in column else sum(column, ZERO) for column in columns))

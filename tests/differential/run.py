@@ -36,9 +36,9 @@ def judged_in_time(seed: int, number: int) -> Judged:
     """Return what was found about a problem, in a process that does nothing else."""
     signal.signal(signal.SIGALRM, _stop)
     signal.alarm(_LONGEST)
-    found = _judged(seed, number)
+    judgement = _judged(seed, number)
     signal.alarm(0)
-    return found
+    return judgement
 
 
 def _stop(*_: object) -> None:
@@ -65,20 +65,20 @@ def judge_all(seed: int, numbers: Sequence[int], processes: int) -> Iterator[Jud
         yield from pool.map(partial(judged_in_time, seed), numbers, chunksize=_CHUNK)
 
 
-def described(seed: int, found: Judged) -> str:
+def described(seed: int, judgement: Judged) -> str:
     """Return the faults of a problem, each on a line, below the command that judges it again."""
-    again = f"python -m tests.differential.run --seed {seed} --only {found.number}"
-    title = f"{', '.join(found.words)}: {again}"
-    return "\n".join([title] + [f"    {f.kind} of {f.point}: {f.detail}" for f in found.faults])
+    again = f"python -m tests.differential.run --seed {seed} --only {judgement.number}"
+    title = f"{', '.join(judgement.words)}: {again}"
+    return "\n".join([title] + [f"    {f.kind} of {f.point}: {f.detail}" for f in judgement.faults])
 
 
 def shown(d: Drawn) -> str:
     """Return a problem as text that makes it again."""
     p = d.problem
     X = p.X if isinstance(p.X, np.ndarray) else p.X.toarray()
-    rest = {f.name: getattr(p, f.name) for f in fields(p) if f.name not in ("X", "y")}
+    settings = {f.name: getattr(p, f.name) for f in fields(p) if f.name not in ("X", "y")}
     kind = "dense" if isinstance(p.X, np.ndarray) else "CSR"
-    return f"{type(p).__name__}: {kind} X = {X.tolist()}, y = {p.y.tolist()}, {rest}"
+    return f"{type(p).__name__}: {kind} X = {X.tolist()}, y = {p.y.tolist()}, {settings}"
 
 
 def table(judgements: Iterable[Judged]) -> str:
@@ -91,15 +91,15 @@ def table(judgements: Iterable[Judged]) -> str:
             "of": of,
             "named": word,
             "problems": 1,
-            "certif.": len(own.said),
-            **{kind: any(fault.kind == kind for fault in own.faults) for kind in KINDS},
-            "unbounded": own.width == np.inf,
-            "width": own.width,
-            "proven": own.proven_width,
+            "certif.": len(judgement.statements),
+            **{kind: any(fault.kind == kind for fault in judgement.faults) for kind in KINDS},
+            "unbounded": judgement.width == np.inf,
+            "width": judgement.width,
+            "proven": judgement.proven_width,
         }
-        for own in judgements
+        for judgement in judgements
         for of, word in zip(
-            ("all", "formulation", "kernel", "scale"), ("", *own.words), strict=True
+            ("all", "formulation", "kernel", "scale"), ("", *judgement.words), strict=True
         )
     )
     groups = rows.replace(np.inf, np.nan).groupby(["of", "named"])
@@ -111,34 +111,34 @@ def table(judgements: Iterable[Judged]) -> str:
 
 def written(results: Iterable[Judged]) -> str:
     """Return what every certificate says, one a line."""
-    said = ({"problem": j.number, **s._asdict()} for j in results for s in j.said)
-    return "".join(json.dumps(own) + "\n" for own in said)
+    lines = ({"problem": j.number, **s._asdict()} for j in results for s in j.statements)
+    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def compared(results: Iterable[Judged], file: Path) -> tuple[list[str], Counter[str]]:
     """Return where certificates say other than a file that was written, and how many say the same."""
-    known: dict[int, list[Said]] = defaultdict(list)
+    recorded: dict[int, list[Said]] = defaultdict(list)
     with file.open(encoding="utf-8") as lines:
-        for own in map(json.loads, lines):
-            known[own.pop("problem")].append(Said(**own))
-    count, others = Counter[str](), list[str]()
-    for found in results:
-        before, now = known[found.number], found.said
+        for record in map(json.loads, lines):
+            recorded[record.pop("problem")].append(Said(**record))
+    count, differences = Counter[str](), list[str]()
+    for judgement in results:
+        before, now = recorded[judgement.number], judgement.statements
         if [s.answer for s in before] != [s.answer for s in now]:
             count["other answers"] += 1
-            others.append(f"{found.number}: other answers, {before} -> {now}")
+            differences.append(f"{judgement.number}: other answers, {before} -> {now}")
             continue
         for old, new in zip(before, now, strict=True):
             bounds = [(getattr(old, end), getattr(new, end)) for end in ("lower", "upper")]
             pairs = np.array([[float.fromhex(v) for v in pair] for pair in bounds])
-            near = np.isclose(pairs[:, 0], pairs[:, 1], rtol=_NEAR, atol=0.0, equal_nan=True)
-            same = "equal" if all(a == b for a, b in bounds) else "near" if near.all() else "other"
+            close = np.isclose(pairs[:, 0], pairs[:, 1], rtol=_NEAR, atol=0.0, equal_nan=True)
+            same = "equal" if all(a == b for a, b in bounds) else "near" if close.all() else "other"
             count[f"{same} bounds"] += 1
             count["equal reasons" if old.reason == new.reason else "other reasons"] += 1
             count["equal verdicts" if old.verdict == new.verdict else "other verdicts"] += 1
             if same == "other" or old.verdict != new.verdict:
-                others.append(f"{found.number}: {old} -> {new}")
-    return others, count
+                differences.append(f"{judgement.number}: {old} -> {new}")
+    return differences, count
 
 
 def main() -> int:
@@ -151,32 +151,34 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--write", type=Path, metavar="FILE", help="keep what certificates say")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="with one that was written")
-    told = parser.parse_args()
-    if told.only is not None:
-        problem = drawn(told.seed, told.only)
-        found = judged(problem, told.seed)
-        print(shown(problem), described(told.seed, found), sep="\n")  # noqa: T201
-        return bool(found.faults)
-    numbers = range(told.first, told.first + told.count)
-    results, begun = [], time.monotonic()
-    for found in judge_all(told.seed, numbers, told.processes):
-        results.append(found)
-        if found.faults:
-            print(described(told.seed, found), flush=True)  # noqa: T201
+    options = parser.parse_args()
+    if options.only is not None:
+        problem = drawn(options.seed, options.only)
+        judgement = judged(problem, options.seed)
+        print(shown(problem), described(options.seed, judgement), sep="\n")  # noqa: T201
+        return bool(judgement.faults)
+    numbers = range(options.first, options.first + options.count)
+    results, started_at = [], time.monotonic()
+    for judgement in judge_all(options.seed, numbers, options.processes):
+        results.append(judgement)
+        if judgement.faults:
+            print(described(options.seed, judgement), flush=True)  # noqa: T201
         if len(results) % 1000 == 0:
-            seconds = time.monotonic() - begun
+            seconds = time.monotonic() - started_at
             false = sum(bool(j.faults) for j in results)
             print(  # noqa: T201
-                f"{len(results)} of {told.count} problems, {false} with faults, "
+                f"{len(results)} of {options.count} problems, {false} with faults, "
                 f"{len(results) / seconds:.0f} a second",
                 file=sys.stderr,
                 flush=True,
             )
     print(table(results))  # noqa: T201
-    if told.write:
-        told.write.write_text(written(results), encoding="utf-8")
-    others, count = compared(results, told.compare) if told.compare else ([], Counter[str]())
-    for line in [*others, *(f"{kind}: {count[kind]}" for kind in sorted(count))]:
+    if options.write:
+        options.write.write_text(written(results), encoding="utf-8")
+    differences, count = (
+        compared(results, options.compare) if options.compare else ([], Counter[str]())
+    )
+    for line in [*differences, *(f"{kind}: {count[kind]}" for kind in sorted(count))]:
         print(line)  # noqa: T201
     differs = count["other verdicts"] + count["other answers"]
     return bool(differs) or any(j.faults for j in results)

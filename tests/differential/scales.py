@@ -116,9 +116,9 @@ def _mirrored(sample: Sample, rng: Rng) -> Fields:
 def _paired(sample: Sample, partners: Any, labels: Any, X: Any) -> Fields:
     """Return X with partners of the first half of the samples in the place of the second half."""
     first, second = slice(sample.n // 2), slice(sample.n // 2, sample.n // 2 * 2)
-    made = {"X": X.copy(), "labels": sample.labels.copy()}
-    made["X"][second], made["labels"][second] = partners[first], labels[first]
-    return made
+    changed = {"X": X.copy(), "labels": sample.labels.copy()}
+    changed["X"][second], changed["labels"][second] = partners[first], labels[first]
+    return changed
 
 
 def _extreme(sample: Sample, rng: Rng) -> Fields:

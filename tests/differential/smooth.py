@@ -78,21 +78,23 @@ class SmoothReference:
     def norm2(self, beta: Scores) -> Any:
         """Return Σₖ βₖᵀKβₖ."""
         pairs = zip(beta, self.scores(beta), strict=True)
-        return sum((b * f for own, row in pairs for b, f in zip(own, row, strict=True)), arb(0))
+        return sum(
+            (b * f for column, row in pairs for b, f in zip(column, row, strict=True)), arb(0)
+        )
 
     def primal(self, scores: Scores, norm2: Any) -> Any:
         """Return the primal objective for scores, to which the offset is added."""
         total = norm2 / 2
         for f, k, C in zip(self._shifted(scores), self.target, self.C, strict=True):
-            rest = sum(((v - f[k]).exp() for j, v in enumerate(f) if j != k), arb(0))
-            total += arb(C) * rest.log1p()
+            other_terms = sum(((v - f[k]).exp() for j, v in enumerate(f) if j != k), arb(0))
+            total += arb(C) * other_terms.log1p()
         return total
 
     def dual(self, beta: Scores) -> Any:
         """Return the dual objective of a feasible β."""
         total = -self.norm2(beta) / 2
-        for own, k, C in zip(beta, self.target, self.C, strict=True):
-            p = [int(j == k) - b / C for j, b in enumerate(own)]
+        for coefficients, k, C in zip(beta, self.target, self.C, strict=True):
+            p = [int(j == k) - b / C for j, b in enumerate(coefficients)]
             p += [1 - p[0]] if self.one else []
             total -= arb(C) * sum((v * v.log() for v in map(arb, p) if v != 0), arb(0))
         return total
@@ -105,28 +107,28 @@ class SmoothReference:
         return self._shifted(self.scores(self.beta))
 
     def _softmax(self, decision: Scores) -> Scores:
-        return [[1 / sum(((v - own).exp() for v in f), arb(0)) for own in f] for f in decision]
+        return [[1 / sum(((v - score).exp() for v in f), arb(0)) for score in f] for f in decision]
 
     def _coefficients(self, i: int, p: Sequence[Any]) -> list[Any]:
         """Return C(e_y − p) in rationals, from the entries of p that are not the label's."""
         k = self.target[i]
-        others = [ZERO if j == k else _exact(v) for j, v in enumerate(p)]
-        others[k] = -sum(others, ZERO)
-        return [-self.C[i] * v for v in others[: self.free]]
+        shifted = [ZERO if j == k else _exact(v) for j, v in enumerate(p)]
+        shifted[k] = -sum(shifted, ZERO)
+        return [-self.C[i] * v for v in shifted[: self.free]]
 
     def _balanced(self, beta: Scores) -> Scores:
         """Return β with a sum of 0 where there is an offset: the sample farthest from 0 and C moves."""
         if not self.problem.intercept:
             return beta
-        room = [min(abs(b[0]), C - abs(b[0])) for b, C in zip(beta, self.C, strict=True)]
-        most, excess = room.index(max(room)), sum((b[0] for b in beta), ZERO)
-        if not abs(excess) < room[most]:
+        slack = [min(abs(b[0]), C - abs(b[0])) for b, C in zip(beta, self.C, strict=True)]
+        widest, excess = slack.index(max(slack)), sum((b[0] for b in beta), ZERO)
+        if not abs(excess) < slack[widest]:
             raise ArithmeticError("no sample has room for what rounding left")
-        beta[most] = [beta[most][0] - excess]
+        beta[widest] = [beta[widest][0] - excess]
         return beta
 
     def _newton(self) -> None:
-        small = arb(2) ** (-self.bits // 2)  # of β; the step after such a one gives all digits
+        tolerance = arb(2) ** (-self.bits // 2)  # of β; the step after such a one gives all digits
         objective, is_last = self._objective(), False
         for _ in range(_STEPS):
             old, offset, (step, shift) = self.beta, self.offset, self._step()
@@ -136,15 +138,15 @@ class SmoothReference:
                 self.beta = [[(b + size * s).mid() for b, s in zip(*p, strict=True)] for p in pairs]
                 self.offset = (offset + size * shift).mid()
                 value = self._objective()
-                if value <= objective * (1 + small) or size < small:
+                if value <= objective * (1 + tolerance) or size < tolerance:
                     break
                 size /= 2
             objective = value
             if is_last:
                 return
             largest = max(abs(b) for row in self.beta for b in row)
-            is_last = bool(max(abs(s) for row in step for s in row) <= small * largest)
-            is_last = is_last and bool(abs(arb(shift)) <= small * (1 + abs(self.offset)))
+            is_last = bool(max(abs(s) for row in step for s in row) <= tolerance * largest)
+            is_last = is_last and bool(abs(arb(shift)) <= tolerance * (1 + abs(self.offset)))
         raise ArithmeticError("Newton's method has not converged")
 
     def _objective(self) -> Any:
@@ -157,19 +159,19 @@ class SmoothReference:
         for i, p in enumerate(self._softmax(self._decision())):
             C, k = self.C[i], self.target[i]
             for a in range(m):
-                rest = sum((v for j, v in enumerate(p) if j != a), arb(0))  # 1 − p_a
-                slopes = [C * p[a] * (rest if a == c else -p[c]) for c in range(m)]
+                remainder = sum((v for j, v in enumerate(p) if j != a), arb(0))  # 1 − p_a
+                slopes = [C * p[a] * (remainder if a == c else -p[c]) for c in range(m)]
                 row = [slopes[c] * self.K[i][j] for j in range(n) for c in range(m)]
                 row[i * m + a] += 1
                 rows.append(row + slopes[:1] * border)
-                right.append(C * (rest if a == k else -p[a]) - self.beta[i][a])
+                right.append(C * (remainder if a == k else -p[a]) - self.beta[i][a])
         if border:
             rows.append([arb(1)] * n + [arb(0)])
             right.append(-sum((b[0] for b in self.beta), arb(0)))
         matrix = arb_mat([[v.mid() for v in map(arb, row)] for row in rows])
-        found = matrix.solve(arb_mat([[v.mid()] for v in map(arb, right)])).entries()
-        shift = found.pop() if border else arb(0)
-        return [found[i * m : (i + 1) * m] for i in range(n)], shift
+        solution = matrix.solve(arb_mat([[v.mid()] for v in map(arb, right)])).entries()
+        shift = solution.pop() if border else arb(0)
+        return [solution[i * m : (i + 1) * m] for i in range(n)], shift
 
     def point(self) -> Point:
         beta = np.array([[float(b) for b in row] for row in self.beta])
@@ -181,18 +183,20 @@ class SmoothReference:
 
     def values(self, c: Certificate, answer: Point) -> Values:
         """Return the primal objective of the certified weights or multipliers, the better one."""
-        self.offset, found = arb(sum(c.offsets)), []
+        self.offset, objectives = arb(sum(c.offsets)), []
         with ctx.workprec(self.bits):
             if c.point.alpha is not None:
                 alpha = self.problem.beta(c.point.alpha).reshape(self.problem.n, -1)
                 beta = [[rational(v) for v in row] for row in alpha.tolist()]
-                found.append(self._at_best_offset(self.scores(beta), self.norm2(beta)))
+                objectives.append(self._at_best_offset(self.scores(beta), self.norm2(beta)))
             if c.point.w is not None:
                 columns = c.point.w.reshape(self.problem.d, -1).T.tolist()
                 w = [[rational(v) for v in column] for column in columns]
-                scores = [[inner(x, own) for own in w] for x in exact_rows(self.problem.X)]
-                found.append(self._at_best_offset(scores, arb(sum((inner(v, v) for v in w), ZERO))))
-            return Values(min((_end(v, False) for v in found), default=None))
+                scores = [[inner(x, weights) for weights in w] for x in exact_rows(self.problem.X)]
+                objectives.append(
+                    self._at_best_offset(scores, arb(sum((inner(v, v) for v in w), ZERO)))
+                )
+            return Values(min((_end(v, False) for v in objectives), default=None))
 
     def _at_best_offset(self, scores: Scores, norm2: Any) -> Any:
         """Return the primal objective at the offset where its slope is 0, which float64 may not have."""

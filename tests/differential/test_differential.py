@@ -16,7 +16,7 @@ FOUND = (15_768, 23_371, 37_762, 45_494, 86_724, 98_658)  # that once had faults
 
 def check(numbers, seed=SEED):
     faulty = [f for f in judge_all(seed, numbers, 1) if f.faults]
-    report = "\n".join(described(seed, found) for found in faulty[:MOST_SHOWN])
+    report = "\n".join(described(seed, judgement) for judgement in faulty[:MOST_SHOWN])
     assert not faulty, f"{len(faulty)} of {len(numbers)} problems have faults:\n{report}"
 
 
@@ -34,17 +34,19 @@ def test_a_judge_that_fails_costs_only_its_problem(monkeypatch):
         raise ValueError("cannot convert NaN to integer ratio")
 
     monkeypatch.setattr(judging, "exact_reference", failing)
-    found = list(judge_all(SEED, range(2), 1))
-    assert [own.number for own in found] == [0, 1]
-    assert all("cannot convert NaN" in described(SEED, own) for own in found)
+    judgements = list(judge_all(SEED, range(2), 1))
+    assert [judgement.number for judgement in judgements] == [0, 1]
+    assert all("cannot convert NaN" in described(SEED, judgement) for judgement in judgements)
 
 
 def test_a_verdict_that_differs_from_a_written_one_is_told(tmp_path):
-    found, file = list(judge_all(SEED, range(3), 1)), tmp_path / "said.jsonl"
-    file.write_text(written(found), encoding="utf-8")
-    others, count = compared(found, file)
-    assert others == []
+    judgements, file = list(judge_all(SEED, range(3), 1)), tmp_path / "said.jsonl"
+    file.write_text(written(judgements), encoding="utf-8")
+    differences, count = compared(judgements, file)
+    assert differences == []
     assert set(count) == {"equal verdicts", "equal bounds", "equal reasons"}
-    found[1].said[0] = found[1].said[0]._replace(verdict="wrong", upper=(2.0).hex())
-    others, count = compared(found, file)
-    assert len(others) == count["other verdicts"] == count["other bounds"] == 1
+    judgements[1].statements[0] = (
+        judgements[1].statements[0]._replace(verdict="wrong", upper=(2.0).hex())
+    )
+    differences, count = compared(judgements, file)
+    assert len(differences) == count["other verdicts"] == count["other bounds"] == 1

@@ -53,11 +53,18 @@ def main(context: click.Context) -> None:
 @main.command()
 @click.argument("experiment", metavar="FILE|NAME|DIR|ARCHIVE.zip")
 @click.option("--out", type=_PATH, help="Results folder [runs/<name>].")
-@click.option("--resume", is_flag=True, help="Run only what is not recorded in the folder yet.")
-@click.option("--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses.")
-@click.option("--force", is_flag=True, help="Resume even if plan, code, libraries or data changed.")
-@click.option("--extend", is_flag=True, help="Resume: keep all recorded runs, add the new ones.")
-@click.option("--rerun", metavar="SOLVER", multiple=True, help="Resume, and rerun this solver.")
+@click.option("--resume", is_flag=True, help="Keep recorded runs, run only what is missing or new.")
+@click.option(
+    "--rerun",
+    metavar="solver:NAME|status:NAME",
+    multiple=True,
+    help="Resume, and repeat the runs of this solver, or with this status or verdict.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Resume with this plan alone, even if code, libraries or data changed.",
+)
 @change_options
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [1].")
 @click.option("--executor", metavar="NAME|FILE:CLASS", help="local, dask, slurm, ... [local]")
@@ -74,10 +81,8 @@ def run(
     experiment: str,
     out: Path | None,
     resume: bool,
-    retry: str | None,
-    force: bool,
-    extend: bool,
     rerun: tuple[str, ...],
+    force: bool,
     changes: list[tuple[str, str]],
     workers: int | None,
     executor: str | None,
@@ -93,15 +98,17 @@ def run(
     folder is rerun from the experiment it contains; an archive is rerun with --check.
     """
     from dualgap.experiments.commands.defaults import load_defaults  # noqa: PLC0415
-    from dualgap.experiments.commands.run import RunOptions, parse_retry, run_all  # noqa: PLC0415
+    from dualgap.experiments.commands.run import RunOptions, run_all  # noqa: PLC0415
 
-    if force and extend:
-        raise Refusal("--extend and --force exclude each other. Give only one of them.")
-    resume = resume or force or extend or bool(rerun) or retry is not None
     pool = load_defaults().completed(workers, executor, address)
-    options = RunOptions(resume, parse_retry(retry), force, extend, rerun, *pool, quiet, as_json)
+    options = RunOptions(resume, rerun, force, *pool, quiet, as_json)
     if check or Path(experiment).suffix == ".zip":
-        if not (check and Path(experiment).suffix == ".zip") or changes or resume or dry_run:
+        if (
+            not (check and Path(experiment).suffix == ".zip")
+            or changes
+            or options.resumes
+            or dry_run
+        ):
             raise Refusal(
                 f"Cannot run {experiment} with these options. Use --check with an archive (.zip), "
                 "together with only --out, --workers, --executor, --scheduler, --quiet and --json."
@@ -115,7 +122,7 @@ def run(
 @main.command()
 @click.argument("experiment", metavar="FILE|NAME")
 @click.option("--out", type=_PATH, help="Results folder, visible to all nodes [runs/<name>].")
-@click.option("--resume", is_flag=True, help="Submit only what is not recorded yet.")
+@click.option("--resume", is_flag=True, help="Keep recorded runs, submit only what is missing.")
 @change_options
 @click.option("--workers", type=click.IntRange(1), help="Jobs per kind of resources [16].")
 @click.option(

@@ -24,8 +24,8 @@ def run(
     out: str | Path | None = None,
     *,
     resume: bool = False,
-    extend: bool = False,
     rerun: Sequence[str] = (),
+    force: bool = False,
     workers: int | None = None,
     executor: str | None = None,
     address: str | None = None,
@@ -40,9 +40,10 @@ def run(
     experiment : a file, the name of a built-in experiment, a results folder to rerun, or a dict with the
         keys of a file.
     out : results folder; default runs/<name>.
-    resume : run only what is not recorded in the folder yet.
-    extend : resume: keep all recorded runs and add the new ones.
-    rerun : names or labels of solvers; resume, and rerun them.
+    resume : keep all recorded runs, and run only what is missing or new.
+    rerun : "solver:NAME" or "status:NAME"; resume, and repeat the runs of these solvers, or with these
+        statuses or verdicts.
+    force : resume with this plan alone, even if code, libraries or data changed.
     workers : processes. executor : local, dask, slurm or a user's class. address : of a Dask scheduler.
     quiet : show no progress.
 
@@ -61,9 +62,9 @@ def run(
         loaded, source = load_experiment(str(experiment))
     workers, executor, address = load_defaults().completed(workers, executor, address)
     options = RunOptions(
-        resume=resume or extend or bool(rerun),
-        extend=extend,
+        resume=resume,
         rerun=tuple(rerun),
+        force=force,
         workers=workers,
         executor=executor,
         address=address,

@@ -44,7 +44,7 @@ def preview(
     folder: Path,
     workers: int = 1,
     resume: bool = False,
-    retry: Sequence[str] = (),
+    without: Sequence[str] = (),
 ) -> Group:
     """Return the plan of an experiment for the terminal, without running or writing anything.
 
@@ -52,11 +52,11 @@ def preview(
     ----------
     planned : the cases, and the search ids of those to rerun.
     folder : the results folder. workers : processes. resume : whether recorded runs are skipped, except
-        those whose status or verdict is in `retry`.
+        those whose status or verdict is in `without`.
     """
     (cases, restarted), recorded = planned, dict[str, Record]()
     with suppress(StoreError):
-        recorded = RunFolder(folder).records(retry)
+        recorded = RunFolder(folder).records(without)
     valid = {run_id: row for run_id, row in recorded.items() if search_id(run_id) not in restarted}
     refusals = impossible(cases)
     pending = [case for case in cases if not resume or next_step(case.run_id, valid) is not None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 from dualgap.experiments.cases.plan import Case, keep_existing_names, plan, search_id
 from dualgap.experiments.cases.search import PendingCases, Record, is_followed
@@ -46,26 +46,42 @@ class RunOptions:
 
     Attributes
     ----------
-    resume : run only what is not recorded yet; the next four options imply it.
-    retry : statuses and verdicts of runs to rerun.
-    force : resume even if plan, code or libraries have changed.
-    extend : keep all recorded runs and add those that are new in the plan.
-    rerun : names or labels of solvers to rerun.
+    resume : keep all recorded runs and run what is missing; `rerun` and `force` imply it.
+    rerun : runs to repeat: "solver:NAME", by name or label, or "status:NAME", by status or verdict.
+    force : resume even if code, libraries or data have changed, and replace the folder's plan.
     workers, executor, address : see `Executor`; the executor is a name.
     quiet : print only warnings and errors.
     as_json : print only JSON to standard output.
     """
 
     resume: bool = False
-    retry: tuple[str, ...] = ()
-    force: bool = False
-    extend: bool = False
     rerun: tuple[str, ...] = ()
+    force: bool = False
     workers: int | None = None
     executor: str = "local"
     address: str | None = None
     quiet: bool = False
     as_json: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what `rerun` cannot be."""
+        accepted = dict.fromkeys([*map(str, Status), *get_args(Verdict)])
+        for value in self.rerun:
+            kind, _, name = value.partition(":")
+            if kind not in ("solver", "status") or not name:
+                raise Refusal(f"--rerun must be solver:NAME or status:NAME; got {value!r}")
+            if kind == "status" and name not in accepted:
+                raise Refusal(f"--rerun status: must be one of {', '.join(accepted)}; got {name!r}")
+
+    @property
+    def resumes(self) -> bool:
+        """Whether recorded runs are kept."""
+        return self.resume or self.force or bool(self.rerun)
+
+    def rerun_names(self, kind: Literal["solver", "status"]) -> list[str]:
+        """Return the names of solvers, or the statuses and verdicts, to rerun."""
+        pairs = (value.split(":", 1) for value in self.rerun)
+        return [name for prefix, name in pairs if prefix == kind]
 
     def resume_arguments(self) -> list[str]:
         """Return the options of a command that resumes one with these options."""
@@ -73,10 +89,11 @@ class RunOptions:
             "--workers": self.workers,
             "--executor": self.executor if self.executor != RunOptions.executor else None,
             "--scheduler": self.address,
-            "--retry": ",".join(self.retry) or None,
         }
-        texts = {option: str(value) for option, value in options.items() if value is not None}
-        return [*chain.from_iterable(texts.items()), "--extend" if self.extend else "--resume"]
+        pairs = [(option, str(value)) for option, value in options.items() if value is not None]
+        # solvers to rerun are missing in the folder from now on
+        pairs += [("--rerun", f"status:{name}") for name in self.rerun_names("status")]
+        return [*chain.from_iterable(pairs), "--resume"]
 
 
 def run_all(
@@ -103,7 +120,7 @@ def run_all(
     name = Path(experiment).name if several else names[0]
     folder = out or folder_to_resume(experiment, options) or default_output_folder(name)
     folders = [folder / one.name if several else folder for one in experiments]
-    if options.rerun:  # before any of several is run
+    if options.rerun_names("solver"):  # before any of several is run
         for one, target in zip(experiments, folders, strict=True):
             plan_runs(one, target, options, source)
     code = 0
@@ -112,7 +129,7 @@ def run_all(
             from dualgap.experiments.commands.dry_run import preview  # noqa: PLC0415
 
             cases = plan_runs(one, target, options, source)
-            settings = options.workers or 1, options.resume, options.retry
+            settings = options.workers or 1, options.resumes, options.rerun_names("status")
             console().print(preview(one, cases, target, *settings))
             continue
         recorded, stop_reason = run_missing(one, target, options, source)
@@ -157,7 +174,7 @@ def load_experiment(
 def folder_to_resume(experiment: str, options: RunOptions) -> Path | None:
     """Return the results folder to resume, if the experiment is given by one."""
     folder = Path(experiment)
-    return folder if options.resume and (folder / NAME).is_file() else None
+    return folder if options.resumes and (folder / NAME).is_file() else None
 
 
 def default_output_folder(name: str) -> Path:
@@ -230,7 +247,8 @@ def run_missing(
     cases, executor, store = open_run(experiment, folder, options, source)
     recorded = RunFolder(folder)
     try:
-        stop_reason = _run(cases, executor, store, recorded.records(options.retry), options.quiet)
+        records = recorded.records(options.rerun_names("status"))
+        stop_reason = _run(cases, executor, store, records, options.quiet)
     finally:
         store.close()
     recorded = RunFolder(folder) if store.session.lines else recorded
@@ -245,11 +263,12 @@ def plan_runs(
 ) -> tuple[list[Case], set[str]]:
     """Return the cases of an experiment, and the search ids of those to rerun."""
     cases = plan(experiment) if source is None else replan_from_folder(source)
-    if options.resume and (folder / NAME).is_file():
+    if options.resumes and (folder / NAME).is_file():
         cases = keep_existing_names(cases, read_manifest(folder)["problems"])
-    names = solver_names([case.solver for case in cases]) if options.rerun else []
+    chosen_solvers = options.rerun_names("solver")
+    names = solver_names([case.solver for case in cases]) if chosen_solvers else []
     restarted = set[str]()
-    for text in options.rerun:
+    for text in chosen_solvers:
         if not any(chosen := name_matches(text, names)):
             raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
         pairs = zip(cases, chosen, strict=True)
@@ -257,12 +276,16 @@ def plan_runs(
     return cases, restarted
 
 
-def all_planned_cases(cases: list[Case], folder: Path) -> list[Case]:
-    """Return all planned cases of a folder if `cases` are a subset of them, else `cases`."""
+def all_planned_cases(cases: list[Case], folder: Path, force: bool = False) -> list[Case]:
+    """Return the cases that a folder plans, then those of `cases` that are new.
+
+    If new ones are forced, they are a plan of their own.
+    """
     if (folder / NAME).is_file():
         planned_ids = {*read_manifest(folder)["run_ids"]}
-        if {case.run_id for case in cases} < planned_ids:
-            return replan_from_folder(folder)
+        added = [case for case in cases if case.run_id not in planned_ids]
+        if len(cases) - len(added) < len(planned_ids) and not (force and added):
+            return [*replan_from_folder(folder), *added]
     return cases
 
 
@@ -271,7 +294,9 @@ def open_run(
 ) -> tuple[list[Case], Executor, Store]:
     """Return the cases of an experiment, an executor that can run them, and the open store."""
     cases, restarted = plan_runs(experiment, folder, options, source)
-    all_cases = all_planned_cases(cases, folder) if options.rerun else cases
+    all_cases = cases
+    if options.rerun_names("solver"):
+        all_cases = all_planned_cases(cases, folder, options.force)
     plans = [] if source is None else read_manifest(source).get("plans", [])
     try:
         chosen = EXECUTORS.find(options.executor)
@@ -284,8 +309,8 @@ def open_run(
         folder,
         experiment.text,
         [case.run_id for case in all_cases],
-        options.resume,
-        ResumePolicy(options.force, options.extend, restarted),
+        options.resumes,
+        ResumePolicy(options.force, restarted),
         inputs=inputs,
         problems={case.problem_id: vars(case.problem) for case in all_cases},
         command_info={
@@ -294,6 +319,8 @@ def open_run(
             "plans": plans,
         },
     )
+    if (count := len(store.manifest["run_ids"]) - len(all_cases)) and not options.quiet:
+        say(f"{folder} also keeps {count} runs that are not in this plan.", err=True)
     return cases, executor, store
 
 
@@ -341,15 +368,3 @@ def write_all(
     for path in () if options.quiet else paths:
         say(path, err=options.as_json)
     return True
-
-
-def parse_retry(names: str | None) -> tuple[str, ...]:
-    """Return the statuses and verdicts in a comma-separated list; Refusal for other names."""
-    accepted = list(dict.fromkeys([*map(str, Status), *get_args(Verdict)]))
-    chosen = [] if names is None else [name.strip() for name in names.split(",")]
-    for name in chosen:
-        if name not in accepted:
-            raise Refusal(
-                f"--retry must be a comma-separated list of {', '.join(accepted)}; got {name!r}"
-            )
-    return tuple(chosen)

@@ -213,13 +213,12 @@ class ResumePolicy:
 
     Attributes
     ----------
-    force : in everything; earlier lines of runs that use a changed file do not count any more.
-    extend : by additional runs; existing ones stay.
+    force : in everything; the new plan replaces the original one, and earlier lines of runs that use a
+        changed file do not count any more. If not forced, there may be additional runs.
     rerun : ids of runs, or id prefixes of searches, to restart; files that only they use may differ.
     """
 
     force: bool = False
-    extend: bool = False
     rerun: Collection[str] = ()
 
 
@@ -232,6 +231,23 @@ def _common_folder(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any])
             "choose another --out"
         )
     return now or before
+
+
+def _with_resumed_plan(
+    folder: Path, old: Mapping[str, Any], new: Mapping[str, Any], added: Sequence[str]
+) -> dict[str, Any]:
+    """Return the new manifest with the runs of the old one, and then those that are `added` to them."""
+    files = {key: {**old.get(key, {}), **new[key]} for key in ("code", "data")}
+    if not added:
+        return {**new, **files, **{key: old[key] for key in _PLAN if key in old}}
+    return {
+        **new,
+        **files,
+        "problems": {**old.get("problems", {}), **new["problems"]},
+        "run_ids": [*old["run_ids"], *added],
+        "folder": _common_folder(folder, old, new),
+        "plans": [*dict.fromkeys([*old.get("plans", []), old["experiment"]])],
+    }
 
 
 def update_manifest_for_resume(
@@ -263,14 +279,8 @@ def update_manifest_for_resume(
     restarted = list(dict.fromkeys(run for runs in users.values() for run in runs))
     planned = {*old["run_ids"]}
     added = [run_id for run_id in new["run_ids"] if run_id not in planned]
-    if policy.extend:
-        both = {key: {**old.get(key, {}), **new[key]} for key in ("problems", "code", "data")}
-        texts = {**dict.fromkeys(old.get("plans", [])), old["experiment"]: None}
-        both |= {"run_ids": [*old["run_ids"], *added], "folder": _common_folder(folder, old, new)}
-        new = {**new, **both, "plans": [*texts]} if added else {**old, **both}
-    elif {*new["run_ids"]} == planned:  # the folder's texts plan these runs, in any order
-        new = {**new, **{key: old[key] for key in _PLAN if key in old}}
-    compare = provenance_differences if policy.extend else differences
+    if not policy.force or {*new["run_ids"]} == planned:
+        new = _with_resumed_plan(folder, old, new, added)
     exclusive = {name for name, runs in users.items() if {*runs} <= {*policy.rerun}}
     exempt = {"data": exclusive, "code": new_code | {inputs[name].path.name for name in exclusive}}
     before, now = (
@@ -281,18 +291,17 @@ def update_manifest_for_resume(
         }
         for each in (dict(old), dict(new))
     )
-    if (refused := compare(before, now)) and not policy.force:
+    if (refused := provenance_differences(before, now)) and not policy.force:
         restart = f" and restart the {len(restarted)} of {len(new['run_ids'])} runs that use it"
         remedy = f"add --force to resume it anyway{restart * bool(restarted)}, or"
-        if policy.extend:
+        if added:
             remedy = "new runs would not be comparable with its own:"
-        elif not provenance_differences(before, now):
-            remedy = remedy[:-2] + "--extend to keep its runs and add the new ones, or"
         raise StoreError(
             f"{folder}: was created with {', '.join(refused)}; {remedy} choose another --out"
         )
     shorter = f"a plan without the last {len(added)} of these runs"
-    changes = [shorter] * bool(policy.extend and added) + compare(old, new)
+    changes = differences(old, new) if policy.force else provenance_differences(old, new)
+    changes = [shorter] * bool(added and not policy.force) + changes
     restarted = list(dict.fromkeys([*restarted, *policy.rerun]))
     if not changes:
         return dict(old), restarted

@@ -107,11 +107,11 @@ class RunFolder:
         last = seals.lines if seals.session == len(sessions) - 1 else 0
         return valid, max(0, sessions[-1]["lines"] - last) if sessions else 0
 
-    def records(self, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
-        """Return the records by run id, without those whose status or verdict is in `retry`."""
+    def records(self, without: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+        """Return the records by run id, without those whose status or verdict is in `without`."""
         records = {k: line["record"] for k, line in self.lines.items()}
         ends = ("status", "verdict")
-        return {k: r for k, r in records.items() if not any(r.get(end) in retry for end in ends)}
+        return {k: r for k, r in records.items() if not any(r.get(end) in without for end in ends)}
 
     @property
     def missing(self) -> int:

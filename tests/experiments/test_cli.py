@@ -14,6 +14,7 @@ from tests.experiments.rows import run, stored
 from dualgap.experiments import load_results
 from dualgap.experiments.cases.records import failed
 from dualgap.experiments.store import disk
+from dualgap.experiments.store.reading import RunFolder
 
 GRID = posing(C=[1, 2, 4])
 HEAVY = ["numba", "scipy", "pandas", "cvxpy", "numpy", "sklearn", "matplotlib", "rich", "pydantic"]
@@ -55,13 +56,13 @@ def test_resume_runs_only_what_is_missing(command, write, tmp_path):
     assert load_results("x")["objective"].tolist() == before["objective"].tolist()
 
 
-def test_retry_runs_again_what_ended_so(command, write, tmp_path):
+def test_what_ended_so_is_run_again(command, write, tmp_path):
     arguments = ["run", write(), "--out", "x"]
     with in_this_process(lambda case: failed(case, "crashed", "boom")):
         command(*arguments, code=1)
         command(*arguments, "--resume", code=1)
     with in_this_process():
-        result = command(*arguments, "--resume", "--retry", "crashed,time_limit")
+        result = command(*arguments, "--rerun", "status:crashed", "--rerun", "status:time_limit")
     assert "1/1" in result.output
     assert len((tmp_path / "x/runs.jsonl").read_bytes().splitlines()) == 2
     assert set(load_results("x")["status"]) == {"finished"}
@@ -84,7 +85,7 @@ def test_a_solver_that_one_of_several_lacks_is_refused_before_any_is_run_again(c
         text = posing(solvers=f"[{solver}]").replace("name: small", f"name: {name}")
         (tmp_path / "d" / f"{name}.yaml").write_text(text)
     command("run", "d", "--out", "o")
-    refused = command("run", "d", "--out", "o", "--rerun", "smo", code=2)
+    refused = command("run", "d", "--out", "o", "--rerun", "solver:smo", code=2)
     assert "--rerun: 'smo' selects nothing; available, closest first: 'libsvm'" in refused.output
     assert len((tmp_path / "o/a/runs.jsonl").read_text().splitlines()) == 1
 
@@ -99,21 +100,24 @@ def test_a_command_that_is_interrupted_says_so(command, monkeypatch, arguments):
     assert command(*arguments, code=130).output == "interrupted\n"
 
 
-def test_retry_names_what_it_accepts(command, write):
-    result = command("run", write(), "--retry", "crashed,slow", code=2)
+def test_rerun_names_what_it_accepts(command, write):
+    result = command("run", write(), "--rerun", "status:slow", code=2)
     assert "crashed" in result.output
     assert "wrong" in result.output
     assert "got 'slow'" in result.output
+    for value in ("smo", "label:smo", "solver:", "status"):
+        result = command("run", write(), "--rerun", value, code=2)
+        assert f"must be solver:NAME or status:NAME; got {value!r}" in result.output
 
 
 @pytest.mark.usefixtures("in_process")
-def test_another_plan_is_refused_and_run_when_forced(command, write):
+def test_another_plan_replaces_that_of_the_folder_when_forced(command, write):
     command("run", write(GRID), "--out", "x")
     other = write(GRID.replace("4]", "8]"))
-    result = command("run", other, "--out", "x", "--resume", code=2)
-    assert "another plan (1 of 3 runs removed, 1 added)" in result.output
     result = command("run", other, "--out", "x", "--resume", "--force")
     assert "1/1" in result.output
+    (earlier,) = RunFolder("x").manifest["earlier"]
+    assert earlier["differs"] == ["another plan (1 of 3 runs removed, 1 added)"]
     assert load_results("x")["C"].tolist() == [1, 2, 8]
 
 
@@ -138,7 +142,7 @@ def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(command, wr
     assert list(results["bound_source"]) == ["proven: alpha"] * 2
     assert "solved, proven" in (tmp_path / "x/summary.md").read_text()
     write(text.replace("proven", "certified"))
-    command(*arguments, "--resume", code=2)
+    assert "also keeps 2 runs that are not in this plan" in command(*arguments, "--resume").output
 
 
 def test_a_full_disk_ends_a_run_which_then_resumes(command, write, monkeypatch):

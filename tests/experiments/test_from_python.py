@@ -40,7 +40,7 @@ def test_a_folder_grows_and_a_solver_is_run_again(command):
     more = GRID | {"solvers": ["smo", "pegasos"]}
     with pytest.raises(Refusal, match="is not empty"):
         experiments.run(more, "x")
-    grown = experiments.run(more, "x", extend=True, rerun=["pegasos"])
+    grown = experiments.run(more, "x", rerun=["solver:pegasos"])
     assert grown.results.set_index("run_id")["time_solve"][first.index].equals(first)
     assert len(grown.results) == 6
 

@@ -29,7 +29,7 @@ def archived(command, write, in_process, tmp_path, no_figures):
     (tmp_path / "mine.csv").write_text(TABLE)
     text = posing(dataset="{name: table_file, path: ./mine.csv, target: label}", C=[1, 2])
     command("run", write(text), "--out", "x")
-    command("run", write(text), "--out", "x", "--set", "C=4", "--extend")
+    command("run", write(text), "--out", "x", "--set", "C=4", "--resume")
     (tmp_path / "x" / "slots" / "0").mkdir(parents=True)  # of jobs of SLURM
     (tmp_path / "x" / "slots" / "0" / "runs.jsonl").write_text("{}")
     command("archive", "x", "--out", "x.zip")

@@ -40,12 +40,12 @@ def test_a_search_that_has_begun_is_not_recorded_before_it_is_over(
     assert "2, 1 of them recorded; more if a tolerance" in " ".join(shown.output.split())
 
 
-def test_a_dry_run_counts_what_is_retried_and_rerun(command, write, planned, tmp_path):
+def test_a_dry_run_counts_what_is_rerun(command, write, planned, tmp_path):
     text = posing(solvers=["smo", "pegasos"])
     crashed = {"status": "crashed", "verdict": "uncertified"}
     recorded(tmp_path / "out", [Outcome(blank_record(case) | crashed) for case in planned(text)])
-    options = {"--resume": ", 2 of them recorded", "--rerun smo": ", 1 of them recorded"}
-    for option, kept in (options | {"--retry crashed": ""}).items():
+    options = {"--resume": ", 2 of them recorded", "--rerun solver:smo": ", 1 of them recorded"}
+    for option, kept in (options | {"--rerun status:crashed": ""}).items():
         shown = command("run", write(text), "--out", "out", *option.split(), "--dry-run")
         assert f"runs 2{kept}" in " ".join(shown.output.split())
 

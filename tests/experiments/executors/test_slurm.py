@@ -115,7 +115,7 @@ def test_what_is_begun_anew_is_not_taken_from_the_slots_that_ran_it_before(
 
     monkeypatch.setattr(LocalExecutor, "run", run)
     monkeypatch.setattr(queue, "states", lambda: line.run() or line.alive)
-    command("run", file, "--out", "out", "--rerun", "smo", "--executor", "slurm")
+    command("run", file, "--out", "out", "--rerun", "solver:smo", "--executor", "slurm")
     assert sorted(ran) == sorted(load_results("out")["run_id"])
 
 

@@ -25,8 +25,8 @@ from dualgap.experiments.store.reading import RunFolder
 FILE, SMALL, GROWN = "small.yaml", {(1.0, "smo"), (2.0, "smo")}, {(4.0, "smo")}
 COMMANDS = {  # by what they do; {out} is a new folder of a command, or one for both
     "run": ["run", FILE, "--out", "x", "--resume"],
-    "extend": ["run", FILE, "--set", "C=4", "--out", "x", "--extend"],
-    "rerun": ["run", "x", "--out", "x", "--rerun", "smo"],
+    "extend": ["run", FILE, "--set", "C=4", "--out", "x", "--resume"],
+    "rerun": ["run", "x", "--out", "x", "--rerun", "solver:smo"],
     "merge": ["merge", "x", "y", "--out", "{out}"],
     "archive": ["archive", "x", "--out", "{out}.zip"],
     "report": ["report", "x"],

@@ -199,7 +199,6 @@ def test_the_output_of_a_run_is_kept(folder, cases, ids):
 
 
 CHANGES = {
-    "plan": ("run_ids", lambda ids: [*ids[1:], "new"], r"another plan \(1 of 4 runs removed"),
     "code": ("code", lambda code: code | {"solvers": "0"}, r"other code \(solvers\)"),
     "version": ("versions", lambda v: v | {"numpy": "1.0"}, r"numpy 1.0, now "),
     "package": ("versions", lambda v: v | {"ghost": "1.0"}, r"ghost 1.0, now missing"),

@@ -34,24 +34,23 @@ def test_what_is_new_is_run_and_the_rest_stays(command, write):
     file = write(TEXT)
     command("run", file, "--out", "x")
     before = load_results("x")
-    refused = command("run", file, "--out", "x", "--set", "C=2,4", "--resume", code=2)
-    assert "--extend to keep its runs and add the new ones" in refused.output
-    told = command("run", file, "--out", "x", "--set", "C=2,4", "--extend")
+    told = command("run", file, "--out", "x", "--set", "C=2,4", "--resume")
     assert "2/2" in told.output
+    assert "x also keeps 2 runs that are not in this plan." in told.output
     after = load_results("x")
     assert after["C"].tolist() == [1, 1, 2, 2, 4, 4]
     times = after.set_index("run_id")["time_solve"]
     assert times[before["run_id"]].tolist() == before["time_solve"].tolist()
-    command("run", file, "--out", "x", "--extend")
+    command("run", file, "--out", "x", "--resume")
     assert load_results("x").equals(after)
 
 
 @pytest.mark.exhaustive
 def test_problems_keep_their_names_in_a_folder_that_grows(command, write):
     command("run", write(TEXT), "--out", "x")
-    command("run", write(TEXT), "--out", "x", "--set", "n=24,30", "--extend", code=2)
+    command("run", write(TEXT), "--out", "x", "--set", "n=24,30", "--resume", code=2)
     sizes = ("--set", "problems.0.dataset.n=24,30", "--set", "solvers.0.tol=1e-4")
-    command("run", write(TEXT), "--out", "x", *sizes, "--extend")
+    command("run", write(TEXT), "--out", "x", *sizes, "--resume")
     results = load_results("x")
     assert len(results) == 4 + 6
     hashes = results.groupby("problem_id")["problem_hash"].nunique()
@@ -65,7 +64,7 @@ def test_problems_keep_their_names_in_a_folder_that_grows(command, write):
 def test_a_grown_folder_is_repeated_from_itself_alone(command, write):
     file = write(TEXT)
     command("run", file, "--out", "x", "--set", "C=1,3", "--solver", "smo")
-    command("run", file, "--out", "x", "--solver", "cvxopt_qp", "--extend")
+    command("run", file, "--out", "x", "--solver", "cvxopt_qp", "--resume")
     assert read_manifest(RunFolder("x").path)["options"] == ["--solver cvxopt_qp"]
     file.unlink()
     command("run", "x", "--out", "y")
@@ -82,17 +81,16 @@ def test_paths_of_what_is_new_begin_where_those_of_the_folder_do(command, tmp_pa
         dataset = "{name: table_file, path: mine.csv, target: label}"
         (tmp_path / place / f"{C}.yaml").write_text(posing(dataset=dataset, C=C))
     command("run", "a/1.yaml", "--out", "x")
-    told = command("run", "b/2.yaml", "--out", "x", "--extend", code=2).output
+    told = command("run", "b/2.yaml", "--out", "x", "--resume", code=2).output
     assert "relative paths of its runs begin in" in told
-    command("run", "a/4.yaml", "--out", "x", "--extend")
+    command("run", "a/4.yaml", "--out", "x", "--resume")
 
 
 def test_other_code_is_not_extended(command, write, tmp_path):
     command("run", write(TEXT), "--out", "x")
     with_other_code(tmp_path / "x")
-    refused = command("run", write(TEXT), "--out", "x", "--set", "C=8", "--extend", code=2)
+    refused = command("run", write(TEXT), "--out", "x", "--set", "C=8", "--resume", code=2)
     assert "other code (solvers); new runs would not be comparable" in refused.output
-    command("run", write(TEXT), "--out", "x", "--extend", "--force", code=2)
 
 
 def test_a_solver_of_a_new_file_extends_a_folder_and_one_of_a_changed_file_does_not(
@@ -100,11 +98,11 @@ def test_a_solver_of_a_new_file_extends_a_folder_and_one_of_a_changed_file_does_
 ):
     name = strange("yield FormPoint(x)")
     command("run", write(TEXT), "--out", "x")
-    command("run", write(posing(C=[1, 2], solvers=[f'"{name}"'])), "--out", "x", "--extend")
+    command("run", write(posing(C=[1, 2], solvers=[f'"{name}"'])), "--out", "x", "--resume")
     assert len(ids("x")) == 6
     strange("yield FormPoint(x + 0.0)")
     file = write(posing(C=4, solvers=[f'"{name}"']))
-    refused = command("run", file, "--out", "x", "--extend", code=2)
+    refused = command("run", file, "--out", "x", "--resume", code=2)
     assert "other code (strange.py); new runs would not be comparable" in refused.output
 
 
@@ -112,7 +110,7 @@ def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(command,
     file = write(TEXT)
     command("run", file, "--out", "x")
     before = load_results("x").set_index("run_id")
-    told = command("run", file, "--out", "x", "--rerun", "smo")
+    told = command("run", file, "--out", "x", "--rerun", "solver:smo")
     assert "2/2" in told.output
     log = tmp_path / "x" / "runs.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
@@ -122,7 +120,7 @@ def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(command,
     same = after["time_solve"].eq(before["time_solve"].reindex(after.index))
     assert same[after["solver"] == "cvxopt_qp"].all()
     assert not same[after["solver"] == "smo"].any()
-    unknown = command("run", file, "--out", "x", "--rerun", "sma", code=2)
+    unknown = command("run", file, "--out", "x", "--rerun", "solver:sma", code=2)
     assert "--rerun: 'sma' selects nothing; available, closest first: 'smo'" in unknown.output
 
 
@@ -133,7 +131,7 @@ def test_a_solver_from_a_file_that_has_changed_is_run_again(command, write, stra
     strange("yield FormPoint(x + 0)")
     refused = command("run", file, "--out", "x", "--resume", code=2)
     assert "other code (strange.py)" in refused.output
-    assert "4/4" not in command("run", file, "--out", "x", "--rerun", name).output
+    assert "4/4" not in command("run", file, "--out", "x", "--rerun", f"solver:{name}").output
     assert len(ids("x")) == 4
 
 
@@ -147,9 +145,11 @@ def test_a_program_whose_files_have_changed_is_run_again(command, write, tmp_pat
     np.savez(tmp_path / "mine.npz", alpha=np.full(24, 1e-3))
     refused = command("run", file, "--out", "x", "--resume", code=2).output
     assert "other content of " in refused
-    part = command("run", file, "--out", "x", "--rerun", "mine", "--problem", "C=1", code=2)
+    again = ["run", file, "--out", "x", "--rerun", "solver:mine"]
+    part = command(*again, "--problem", "C=1", code=2)
     assert part.output == refused  # the run with C=2 has used the file as well
-    assert "2/2" in command("run", file, "--out", "x", "--rerun", "mine").output
+    assert "other content of " in command(*again, "--set", "C=1,4", code=2).output
+    assert "2/2" in command(*again).output
     assert "1/" not in command("run", file, "--out", "x", "--resume").output
     assert len(ids("x")) == 4
 
@@ -159,7 +159,7 @@ def test_an_extended_folder_is_resumed_with_the_same_file_and_with_runs_in_any_o
 ):
     file = write(TEXT)
     command("run", file, "--out", "x")
-    command("run", file, "--out", "x", "--set", "C=4,1,2", "--extend")
+    command("run", file, "--out", "x", "--set", "C=4,1,2", "--resume")
     for values in ("4,1,2", "1,2,4"):
         command("run", file, "--out", "x", "--set", f"C={values}", "--resume")
     assert len(ids("x")) == 6
@@ -171,7 +171,7 @@ def test_a_solver_is_run_again_on_some_problems_and_the_folder_keeps_its_plan(co
     command("run", file, "--out", "x")
     before = load_results("x").set_index("run_id")
     for experiment in (file, "x"):
-        told = command("run", experiment, "--out", "x", "--rerun", "smo", "--problem", "C=2")
+        told = command("run", experiment, "--out", "x", "--rerun", "solver:smo", "--problem", "C=2")
         assert "1/1" in told.output
     after = load_results("x").set_index("run_id").reindex(before.index)
     again = after["time_solve"] != before["time_solve"]

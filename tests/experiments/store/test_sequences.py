@@ -178,7 +178,7 @@ class Folders(RuleBasedStateMachine):
         before = self.planned[folder] if (folder / NAME).is_file() else set()
         extending = ["run", self.file, *self.options(part), "--out", folder]
         self.planned[folder] = before | more
-        ended, _ = self.dualgap(*extending, "--extend", kill=kill)
+        ended, _ = self.dualgap(*extending, "--resume", kill=kill)
         if not (folder / NAME).is_file():
             self.begun[folder] = extending
         elif len(RunFolder(folder).manifest["run_ids"]) != len(before | more):
@@ -195,7 +195,9 @@ class Folders(RuleBasedStateMachine):
         ):
             return
         before = self.known[folder]
-        ended, _ = self.dualgap("run", folder, "--out", folder, "--rerun", solver, kill=kill)
+        ended, _ = self.dualgap(
+            "run", folder, "--out", folder, "--rerun", f"solver:{solver}", kill=kill
+        )
         self.seen(folder, ended, [solver])
         same = before.items() & self.known[folder].items()
         assert not (ended and any(own == solver for (_, own), _ in same))

@@ -57,9 +57,9 @@ FOLDER_COMMANDS = [
     ["archive", "x", "--out", "x.zip"],
     ["run", "x", "--out", "x", "--resume"],
     ["run", "x", "--out", "x", "--force"],
-    ["run", "x", "--out", "x", "--rerun", "smo"],
+    ["run", "x", "--out", "x", "--rerun", "solver:smo"],
     ["collect", "x"],
-    ["run", "small.yaml", "--out", "x", "--extend", "--set", "C=3"],
+    ["run", "small.yaml", "--out", "x", "--resume", "--set", "C=3"],
 ]
 
 

@@ -44,11 +44,14 @@ from dualgap.problems.kernels import (
     encode_sets,
     encode_strings,
 )
+from dualgap.problems.losses import Hinge
 from dualgap.problems.problem import Problem, certify, reduce
 from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.problem.task import TARGETS
 from dualgap.problems.quadratic.convex_qp import ConvexQP
 from dualgap.problems.quadratic.point import QPPoint
 from dualgap.problems.registry import Registry
+from dualgap.problems.risk.risk import Risk, one_offset
 
 recompile_unreadable_caches()
 announce_compilation()
@@ -68,6 +71,7 @@ __all__ = [
     "QP",
     "RBF",
     "SVDD",
+    "TARGETS",
     "BoxQP",
     "Certificate",
     "ChainMargin",
@@ -82,6 +86,7 @@ __all__ = [
     "Gram",
     "HardMarginDual",
     "HardMarginPrimal",
+    "Hinge",
     "HingeERM",
     "Kernel",
     "Linear",
@@ -101,6 +106,7 @@ __all__ = [
     "QPPoint",
     "QuadraticForm",
     "RegularizedERM",
+    "Risk",
     "SVRDual",
     "SVRPrimal",
     "Scaled",
@@ -120,5 +126,6 @@ __all__ = [
     "encode_graphs",
     "encode_sets",
     "encode_strings",
+    "one_offset",
     "reduce",
 ]

@@ -42,7 +42,7 @@ class Perceptron(Solver):
 
     form: ClassVar = Formulation
     needs: ClassVar = (
-        Need("a hard margin, as it has no slack", lambda form, _: np.isinf(form.weight).all()),
+        Need("a hard margin, as it has no slack", lambda form, _: form.risk.is_hard),
         Need("a Gram matrix that fits in memory", lambda form, _: form.gram().fits),
     )
     warm_up_size: ClassVar = 32

@@ -31,7 +31,7 @@ from dualgap.solvers.pegasos.steps import scored_samples
 class EpochData(NamedTuple):
     """Data of an epoch: rows for the linear kernel, the Gram matrix for any other.
 
-    The other fields are those of `Risk` for the weights Cᵢ.
+    The other fields are those of `RiskTerms` for the weights Cᵢ.
     """
 
     rows: SampleRows

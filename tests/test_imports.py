@@ -37,7 +37,7 @@ ORDER = {
             "forms",
             "problem",
             "quadratic",
-            "dual_problem",
+            "risk",
         ),
         *("certificates", "formulations", "answers", "exchange", "datasets"),
     ],

@@ -160,7 +160,7 @@ def _shapes_of_point(problem: Formulation | ConvexQP) -> dict[str, Any]:
     n, outputs = problem.n, problem.outputs
     return {
         "alpha": ((n * outputs,), (n, outputs)),
-        "w": ((problem.n_weights,), (problem.d, outputs)),
+        "w": ((prod(problem.weights_shape),), (problem.d, outputs)),
         "b": ((outputs,), ()),
         "rule": ((None,),) if problem.in_blocks else (),
     }

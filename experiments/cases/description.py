@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from dualgap.problems import Formulation, Matrix, Vector, reduce
+from dualgap.problems import Formulation, Matrix, Vector
 from dualgap.problems.forms import BoxQP
 from dualgap.problems.kernels import Block
 from dualgap.solvers import Solution
@@ -36,10 +36,10 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
         or problem.outputs > 1
     ):
         return {}
-    gram = problem.gram()
+    gram, risk = problem.gram(), problem.risk
     columns = {
-        "total_weight": float(problem.weight.sum()),
-        "loss_at_zero": float(problem.weight @ problem.loss.value(problem.y, np.zeros(problem.n))),
+        "total_weight": float(risk.C.sum()),
+        "loss_at_zero": float(risk.C @ risk.loss.value(risk.y, np.zeros(risk.n))),
         "radius": float(np.sqrt(gram.diagonal().max())),
         "duplicates": 1.0 - distinct(problem.X) / problem.n,
     }
@@ -48,9 +48,8 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
     drawn = [order[start : start + _BLOCK_SAMPLES] for start in starts]
     drawn = [order] if problem.n <= _MAX_FULL_SAMPLES else drawn
     columns |= spectrum([gram.block(rows, rows) for rows in drawn], problem.n)
-    if problem.pieces is not None and problem.is_bounded:
-        box = reduce(problem, BoxQP, gram=gram).form
-        columns |= at_optimum(box, problem.to_box_variables(alpha))
+    if risk.pieces is not None and risk.is_bounded:
+        columns |= at_optimum(risk.box.on(gram), risk.box.variables(alpha))
     return columns
 
 

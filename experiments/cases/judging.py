@@ -266,8 +266,8 @@ def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
         "n_support": int((kinds != "zero").sum()),
         "n_free": int((kinds == "free").sum()),
         "n_bounded": int((kinds == "bounded").sum()),
-        "margin": float(geometry.margin) if problem.has_margin else None,
-        "train_accuracy": problem.task.score(geometry.decision, problem.expected),
+        "margin": float(geometry.margin) if geometry.rule.has_margin else None,
+        "train_accuracy": problem.task.score(geometry.decision, problem.y),
     }
     if data.X_test is not None and data.y_test is not None:
         X = data.X_test
@@ -283,7 +283,8 @@ def _model_arrays(solution: Solution) -> dict[str, Any]:
     if not isinstance(problem, Formulation):
         return {}
     drawable = problem.d == 2 and problem.n <= _MAX_DRAWN and problem.outputs == len(problem.parts)
-    drawable = drawable and (problem.has_margin or problem.task is not LABELS)
+    has_margin = problem.task is not LABELS or solution.geometry.rule.has_margin
+    drawable = drawable and has_margin
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}
     arrays = vars(point) | {

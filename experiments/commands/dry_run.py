@@ -132,7 +132,7 @@ def _refusal(case: Case) -> str | None:
         data = WholeProblem(*samples) if formulation is ConvexQP else Dataset(*samples)
         problem = build_problem(spec, data).parts[0].problem
         if build_source(spec.dataset, case.folder).in_blocks:
-            task = "regression" if problem.is_regression else "classification"
+            task = "regression" if problem.risk.loss.is_regression else "classification"
             problem = build_problem(spec, GeneratedBlocks(n=2, task=task).load())
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)

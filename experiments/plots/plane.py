@@ -89,7 +89,7 @@ def decision(answer: Geometry, points: Block) -> Block:
     """
     blocks = np.array_split(points, min(_GRID, len(points)))
     f = np.concatenate([answer.outputs(block) for block in blocks])
-    return f / answer.problem.decision_scale(answer.offsets)
+    return f / answer.problem.decision(answer.offsets).margin
 
 
 def region_keys(hard: bool = False) -> list[tuple[Any, str]]:

@@ -19,8 +19,8 @@ from dualgap.experiments.workers.errors import error_text
 from dualgap.problems import BoxQP, Formulation, Unsupported, reduce
 from dualgap.problems.answers.diagnosis import Diagnosis
 from dualgap.problems.box_gap import middle
-from dualgap.problems.dual_problem.offsets import best_intercept
 from dualgap.problems.problem.certificate import Bounds
+from dualgap.problems.risk.offsets import best_intercept
 from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
 from dualgap.solvers.running.loop import cpu_seconds
 
@@ -138,13 +138,13 @@ class Bench:
         c, claim = solution.certificate, solution.claimed
         if claim == "infeasible" and not c.infeasible:
             return f"claims infeasible, but {_bounds(solution)}"
-        if claim != "optimal" or not solution.problem.is_psd:
+        if claim != "optimal" or not solution.problem.samples.is_psd:
             return ""
         if c.infeasible:
             return "claims optimal, but the problem is infeasible (proven)"
         if not np.isfinite(c.primal_objective):
             return f"claims optimal, but {c.reason or 'its answer has no finite value'}"
-        box = solution.problem.upper
+        box = solution.problem.risk.upper
         negligible = _ABSOLUTE_GAP * float(box[np.isfinite(box)].sum())
         w_only = c.bound_source == "recovered from w"
         distance = self.excess(solution) if w_only else c.relative_gap
@@ -174,5 +174,5 @@ def primal_at(problem: Formulation, solution: Solution) -> float:
         norm2 = float(beta @ scores)
     else:
         raise NotJudged("it returned no point")
-    b = middle(*best_intercept(problem, scores)) if problem.intercept else 0.0
-    return 0.5 * norm2 + float(problem.upper @ problem.loss.value(problem.y, scores + b))
+    b = middle(*best_intercept(problem.risk, scores)) if problem.intercept else 0.0
+    return 0.5 * norm2 + float(problem.risk.upper @ problem.risk.loss.value(problem.y, scores + b))

@@ -39,22 +39,24 @@ FAMILIES = (
     ),
     Family(
         "regression",
-        lambda problem: problem.loss.is_regression,
+        lambda problem: problem.risk.loss.is_regression,
         {"BoxQP": "(form.p != -1).any()", "ERM": "form.loss.is_regression"},
     ),
     Family(
         "hard margins",
-        lambda problem: not np.isfinite(problem.upper).all() and problem.pieces is not None,
+        lambda problem: (
+            not np.isfinite(problem.risk.upper).all() and problem.risk.pieces is not None
+        ),
         {"BoxQP": "not np.isfinite(form.ub).all()", "ERM": "not np.isfinite(form.C).all()"},
     ),
     Family(
         "machines with nu",
-        lambda problem: problem.groups is not None or bool(problem.costs.any()),
+        lambda problem: problem.risk.groups is not None or bool(problem.risk.costs.any()),
         {"BoxQP": "form.delta.any()"},
     ),
     Family(
         "smooth losses",
-        lambda problem: problem.pieces is None,
+        lambda problem: problem.risk.pieces is None,
         {"ERM": "form.loss.name != 'hinge'"},
     ),
 )

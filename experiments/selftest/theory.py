@@ -63,7 +63,7 @@ def nu_property(bench: Bench, problem: Formulation) -> str:
     alpha = bench.solve(problem).point.alpha
     if alpha is None:
         return "it returns no multipliers"
-    nu, size = float(problem.nu), np.abs(alpha) / problem.upper  # type: ignore[attr-defined]
+    nu, size = float(problem.nu), np.abs(alpha) / problem.risk.upper  # type: ignore[attr-defined]
     bounded, support = np.mean(size >= 1 - _BOUND_RTOL), np.mean(size > _BOUND_RTOL)
     if bounded > nu + 1 / problem.n:
         return f"a fraction {bounded:.2g} of the samples are at the upper bound, nu is {nu:g}"

@@ -27,11 +27,13 @@ import numpy as np
 
 from dualgap.problems.box_gap import middle, violating_pair, violators
 from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.offsets import best_intercept
 from dualgap.problems.forms import Claim, Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.products import gram_scores
 from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.risk.dual_set import infeasibility
+from dualgap.problems.risk.offsets import best_intercept
+from dualgap.problems.risk.risk import Risk
 
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]
 
@@ -96,10 +98,13 @@ def diagnose(
     alpha = point.alpha
     if alpha is None or alpha.shape != (problem.n,) or not np.isfinite(alpha).all():
         return None
-    if problem.pieces is None or certificate.infeasible:
+    is_one_risk = problem.parts[0].problem is problem
+    if not is_one_risk or certificate.infeasible:
+        return None
+    if problem.risk.pieces is None:
         return None
     solver_b = float(point.b) if isinstance(point.b, (int, float)) else None
-    return next(_faults(_Answer(problem, alpha, solver_b, certificate), claimed), None)
+    return next(_faults(_Answer(problem.risk, alpha, solver_b, certificate), claimed), None)
 
 
 def most_frequent(
@@ -128,7 +133,7 @@ def most_frequent(
 class _Answer:
     """The α returned by a solver, the solver's b if it has one, and values shared by the checks."""
 
-    problem: Formulation
+    risk: Risk
     alpha: Vector
     solver_b: float | None
     certificate: Certificate
@@ -136,13 +141,13 @@ class _Answer:
     @property
     def tolerance(self) -> float:
         """Accepted violation of constraints, relative to the largest |α| allowed, or attained."""
-        largest = self.problem.upper if self.problem.is_bounded else np.abs(self.alpha)
+        largest = self.risk.upper if self.risk.is_bounded else np.abs(self.alpha)
         return _FAULT_RTOL * float(largest.max())
 
     @cached_property
     def scores(self) -> Vector:
         """Kβ, shape (n,)."""
-        return gram_scores(self.problem.gram(memory=0), self.problem.beta(self.alpha))
+        return gram_scores(self.risk.samples.gram(memory=0), self.risk.beta(self.alpha))
 
 
 def _faults(answer: _Answer, claimed: Claim) -> Iterator[Diagnosis]:
@@ -160,7 +165,7 @@ def _faults(answer: _Answer, claimed: Claim) -> Iterator[Diagnosis]:
         yield from _opposite_signs(answer)
         # a bound of 0 is rounded outwards
         rounding = _MULTIPLIER_RTOL * float(np.nan_to_num(abs(c.primal_objective), posinf=0.0))
-        if c.dual_objective < -rounding and not answer.problem.costs.any():
+        if c.dual_objective < -rounding and not answer.risk.costs.any():
             finding = f"the dual objective is {c.dual_objective:.3g}, below its value 0 at α = 0"
             yield Diagnosis("stationarity", -c.dual_objective, None, finding, _ERRORS)
     if far and claimed != "none":
@@ -172,10 +177,10 @@ def _faults(answer: _Answer, claimed: Claim) -> Iterator[Diagnosis]:
 
 def _opposite_signs(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if −α is feasible and its dual objective is above that of α = 0."""
-    problem, alpha, certificate = answer.problem, answer.alpha, answer.certificate
-    linear = float(problem.box.p @ problem.to_box_variables(-alpha))
-    dual = -linear - 0.5 * float(problem.beta(alpha) @ answer.scores)
-    if dual <= 0 or problem.infeasibility(-alpha) > answer.tolerance:
+    risk, alpha, certificate = answer.risk, answer.alpha, answer.certificate
+    linear = float(risk.box.form.p @ risk.box.variables(-alpha))
+    dual = -linear - 0.5 * float(risk.beta(alpha) @ answer.scores)
+    if dual <= 0 or infeasibility(risk, -alpha) > answer.tolerance:
         return
     finding = f"all signs are opposite: −α is feasible, with dual objective {dual:.3g}"
     off, gap = certificate.primal_residual, certificate.relative_gap
@@ -188,11 +193,11 @@ def _opposite_signs(answer: _Answer) -> Iterator[Diagnosis]:
 
 def _constraint_violation(answer: _Answer) -> Diagnosis:
     """Return the most violated constraint and the faulty step that this suggests."""
-    problem, alpha, tolerance = answer.problem, answer.alpha, answer.tolerance
-    low, high = problem.limits
+    risk, alpha, tolerance = answer.risk, answer.alpha, answer.tolerance
+    low, high = risk.limits
     outside = np.maximum(alpha - high, low - alpha)
     i = int(outside.argmax())
-    box, total_violation = float(outside[i]), problem.infeasibility(alpha)
+    box, total_violation = float(outside[i]), infeasibility(risk, alpha)
     labelled = not low.any()  # αᵢ ≥ 0; in regression it has either sign
     if box > tolerance:
         bounds = f"0 ≤ α ≤ {high[i]:.3g}" if low[i] == 0 else f"{low[i]:.3g} ≤ α ≤ {high[i]:.3g}"
@@ -200,30 +205,30 @@ def _constraint_violation(answer: _Answer) -> Diagnosis:
             f"violates its constraints by {box:.3g} "
             f"(α = {alpha[i]:.3g} at sample {i}, must be {bounds})"
         )
-        step = _CLIPPING if labelled and problem.intercept else ""
-        if problem.infeasibility(problem.signs * alpha) <= tolerance:
+        step = _CLIPPING if labelled and risk.costs.size else ""
+        if infeasibility(risk, risk.loss.signs(risk.y) * alpha) <= tolerance:
             step = "the answer: it must be the multipliers αᵢ ≥ 0, not αᵢyᵢ"
         elif labelled and alpha.min() >= -tolerance:
-            on_margin = (problem.y - answer.scores)[alpha > tolerance]
+            on_margin = (risk.y - answer.scores)[alpha > tolerance]
             if np.ptp(on_margin) <= 2 * _FAULT_RTOL:  # all samples with α > 0 are on the margin
                 step = "C: the box ends at α = C, and these α solve the hard margin, which has no C"
         return Diagnosis("box", box, i, finding, step)
     total = "Σαᵢyᵢ must be 0" if labelled else "Σ(αᵢ − αᵢ*) must be 0"
-    if problem.costs.any() or problem.groups is not None:
+    if risk.costs.any() or risk.groups is not None:
         total = "the sum of each group's coefficients is fixed"
     finding = f"violates its constraints by {total_violation:.3g} ({total})"
-    step = _equality_step(answer) if labelled and problem.groups is None else ""
+    step = _equality_step(answer) if labelled and risk.groups is None else ""
     return Diagnosis("equality", total_violation, None, finding, step)
 
 
 def _equality_step(answer: _Answer) -> str:
     """Return the faulty step of an answer that violates only the equality."""
-    problem, alpha = answer.problem, answer.alpha
-    largest = [float(alpha[problem.y == label].max(initial=0.0)) for label in (-1.0, 1.0)]
+    risk, alpha = answer.risk, answer.alpha
+    largest = [float(alpha[risk.y == label].max(initial=0.0)) for label in (-1.0, 1.0)]
     if min(largest) <= _MULTIPLIER_RTOL * answer.tolerance / _FAULT_RTOL < max(largest):
         return "the labels: they must be −1 and +1; one class has α = 0, as if its label were 0"
-    x, box = problem.to_box_variables(alpha), problem.box
-    violation = violating_pair(problem.box_gradient(answer.scores), None, x - box.lb, box.ub - x)
+    x, box = risk.box.variables(alpha), risk.box.form
+    violation = violating_pair(risk.box.gradient(answer.scores), None, x - box.lb, box.ub - x)
     if violation <= _FAULT_RTOL and not answer.solver_b:
         return "the intercept: these α solve the problem without one, which has no equality"
     return "the second multiplier: when αⱼ changes, αᵢ must change by −yᵢyⱼ times as much"
@@ -231,9 +236,9 @@ def _equality_step(answer: _Answer) -> str:
 
 def _missing_targets(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if every coefficient of a regression is about 0, as if there were no targets."""
-    problem, gap = answer.problem, answer.certificate.relative_gap
+    risk, gap = answer.risk, answer.certificate.relative_gap
     size = float(np.abs(answer.alpha).max())
-    if problem.loss.is_regression and gap > 1 - _FAULT_RTOL and size <= answer.tolerance:
+    if risk.loss.is_regression and gap > 1 - _FAULT_RTOL and size <= answer.tolerance:
         finding = f"every αᵢ − αᵢ* is about 0 (at most {size:.2g}), as if there were no targets"
         step = (
             "the linear term form.p: only the soft margin has p = −1, regression has ε − y for αᵢ and "
@@ -245,15 +250,17 @@ def _missing_targets(answer: _Answer) -> Iterator[Diagnosis]:
 
 def _all_at_bounds(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if every α is 0, with a pair that should have moved, or if every α is at a bound."""
-    problem, size, C = answer.problem, np.abs(answer.alpha), answer.problem.upper
+    risk, size, C = answer.risk, np.abs(answer.alpha), answer.risk.upper
     # SMO moves pairs along one equality, with samples of both classes
-    has_pairs = problem.intercept and problem.groups is None and bool(np.ptp(problem.signs) > 0)
+    has_pairs = (
+        risk.costs.size and risk.groups is None and bool(np.ptp(risk.loss.signs(risk.y)) > 0)
+    )
     at_C = size >= (1 - _MULTIPLIER_RTOL) * C
     if not size.any():
         finding, sample, step = "every α is 0: no step was ever taken", None, ""
         if has_pairs:
-            pair = np.array([problem.y.argmax(), problem.y.argmin()])
-            K, end = problem.gram(memory=0).block(pair, pair), float(problem.weight[pair].min())
+            pair = np.array([risk.y.argmax(), risk.y.argmin()])
+            K, end = risk.samples.gram(memory=0).block(pair, pair), float(risk.C[pair].min())
             eta = float(K[0, 0] + K[1, 1] - 2 * K[0, 1])
             best = min(2.0 / eta, end) if eta > 0 else end
             finding += (
@@ -278,13 +285,13 @@ def _all_at_bounds(answer: _Answer) -> Iterator[Diagnosis]:
 
 def _plateau(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if several samples share a largest α that is only a fraction of C."""
-    problem, sizes = answer.problem, np.abs(answer.alpha)
-    size, C = float(sizes.max()), problem.upper
+    risk, sizes = answer.risk, np.abs(answer.alpha)
+    size, C = float(sizes.max()), risk.upper
     at_end = int((sizes >= size * (1 - _MULTIPLIER_RTOL)).sum())
-    if not problem.is_bounded or np.ptp(C) or size > (1 - _FAULT_RTOL) * C[0] or at_end < 3:
+    if not risk.is_bounded or np.ptp(C) or size > (1 - _FAULT_RTOL) * C[0] or at_end < 3:
         return
     factor = C[0] / size
-    is_mean = abs(factor - problem.n) < _FAULT_RTOL * problem.n
+    is_mean = abs(factor - risk.n) < _FAULT_RTOL * risk.n
     finding = f"{at_end} samples have the largest α, {size:.3g}, as if that were C = {C[0]:.3g}"
     step = "the weights: losses are summed; C/n is that of their mean" if is_mean else "C"
     yield Diagnosis("scale", factor, None, finding, step)
@@ -292,19 +299,18 @@ def _plateau(answer: _Answer) -> Iterator[Diagnosis]:
 
 def _wrong_intercept(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if the solver's b is far from every sample's, or costs more than α explains."""
-    problem, solver_b, certificate = answer.problem, answer.solver_b, answer.certificate
+    risk, solver_b, certificate = answer.risk, answer.solver_b, answer.certificate
     # ν-SVR has two offsets, b + ε and b − ε, which do not follow from b
-    one_offset = problem.costs.size == 1 and problem.groups is None and problem.is_bounded
+    one_offset = risk.costs.size == 1 and risk.groups is None and risk.is_bounded
     if solver_b is None or not one_offset:
         return
-    scores, cost = answer.scores, float(problem.costs[0])
-    best = middle(*best_intercept(problem, scores))
-    kinks = problem.y - scores
+    scores, cost = answer.scores, float(risk.costs[0])
+    best = middle(*best_intercept(risk, scores))
+    kinks = risk.y - scores
     width = float(kinks.max() - kinks.min())
     is_user_class = not kinks.min() - width <= solver_b <= kinks.max() + width
     solver_cost, best_cost = (
-        cost * b + float(problem.weight @ problem.loss.value(problem.y, scores + b))
-        for b in (solver_b, best)
+        cost * b + float(risk.C @ risk.loss.value(risk.y, scores + b)) for b in (solver_b, best)
     )
     rtol = _FAULT_RTOL if is_user_class else max(_FAULT_RTOL, certificate.relative_gap)
     if solver_cost - best_cost > rtol * max(abs(certificate.primal_objective), certificate.unit):
@@ -320,8 +326,8 @@ def _not_stationary(answer: _Answer) -> Iterator[Diagnosis]:
     Without an equality this is one sample, with b = 0. Distances to a bound at the level of rounding, as
     left by interior point methods, count only if there is no other violation.
     """
-    problem, alpha = answer.problem, answer.alpha
-    box, x, g = problem.box, problem.to_box_variables(alpha), problem.box_gradient(answer.scores)
+    risk, alpha = answer.risk, answer.alpha
+    box, x, g = risk.box.form, risk.box.variables(alpha), risk.box.gradient(answer.scores)
     worst, rounding = np.empty(0, np.int64), _MULTIPLIER_RTOL * float(np.abs(alpha).max())
     for tolerance in (rounding, 0.0):
         below, above = (np.where(d > tolerance, d, 0.0) for d in (x - box.lb, box.ub - x))
@@ -329,16 +335,16 @@ def _not_stationary(answer: _Answer) -> Iterator[Diagnosis]:
     if not worst.size:
         return
     b = -float((g[worst] / box.a[worst]).mean()) if box.a is not None and worst.size > 1 else 0.0
-    samples, targets = [int(i) % problem.n for i in worst], problem.loss.is_regression
+    samples, targets = [int(i) % risk.n for i in worst], risk.loss.is_regression
     descriptions: list[str] = []
     for i in samples:
-        f, y = answer.scores[i] + b, problem.y[i]
+        f, y = answer.scores[i] + b, risk.y[i]
         value = f"f − y = {f - y:.3g}" if targets else f"yf = {y * f:.3g}"
         descriptions.append(f"sample {i} has α = {alpha[i]:.3g} although {value}")
-    offset = "b" if problem.groups is None else "their offset"
+    offset = "b" if risk.groups is None else "their offset"
     is_pair = len(samples) > 1
     pair = f", with {offset} = {b:.3g}: this is the most violating pair" if is_pair else ""
-    scaling_hint = "" if problem.is_bounded else ", even for the best multiple of α"
+    scaling_hint = "" if risk.is_bounded else ", even for the best multiple of α"
     gap = answer.certificate.relative_gap
     finding = (
         f"not stationary: {', and '.join(descriptions)}{pair}; "

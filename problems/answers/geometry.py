@@ -8,9 +8,12 @@ from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Matrix, Vector, check_samples
 from dualgap.problems.forms import Point
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.decision import Decision
+from dualgap.problems.formulations.formulation import Formulation, upper_limits
 from dualgap.problems.gram.products import gram_scores
 from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.problem.task import TARGETS
+from dualgap.problems.risk.offsets import losses_at
 
 # relative to C (hard margin: to the largest α): interior points never reach a bound exactly
 _BOUND_RTOL = 1e-8
@@ -34,7 +37,7 @@ class Geometry:
     def __repr__(self) -> str:
         """Return the size of the problem, ‖w‖ and the margin on one line."""
         size = f"{self.problem.n} samples, ‖w‖ = {self.norm:.4g}"
-        margin = f", margin {self.margin:.4g}" if self.problem.has_margin else ""
+        margin = f", margin {self.margin:.4g}" if self.rule.has_margin else ""
         return f"Geometry({type(self.problem).__name__}, {size}{margin})"
 
     @cached_property
@@ -47,14 +50,17 @@ class Geometry:
     @property
     def margin(self) -> float:
         """Width 2/‖w‖ of the strip between f = −1 and f = 1; 2ρ/‖w‖ for ν-SVC; inf if w = 0."""
-        scale = self.problem.decision_scale(self.offsets)
-        return 2.0 * scale / self.norm if self.norm > 0 else float("inf")
+        return 2.0 * self.rule.margin / self.norm if self.norm > 0 else float("inf")
+
+    @cached_property
+    def rule(self) -> Decision:
+        """How outputs become decisions."""
+        return self.problem.decision(self.offsets)
 
     @cached_property
     def decision(self) -> Vector:
         """f(xᵢ) = wᵀφ(xᵢ) + b of the training samples, shape (n,); for K classes their scores (n, K)."""
-        problem = self.problem
-        return problem.combine(self._scores + self._b - problem.baseline(problem.X))
+        return self.rule.values(self._scores + self._b, self.problem.X)
 
     @property
     def distances(self) -> Vector:
@@ -63,9 +69,17 @@ class Geometry:
         Raises
         ------
         ValueError
-            For K classes, which have K − 1 hyperplanes each.
+            For K classes, which have K − 1 hyperplanes each, and for a ball.
         """
-        return self.problem.distances(self.decision, self.norm)
+        f, y = self.decision, self.problem.y
+        if f.ndim > 1:
+            raise ValueError("more than two classes are not separated by a single hyperplane")
+        if self.rule.minus is not None:
+            raise ValueError("this decision function has a ball but no hyperplane")
+        if self.problem.task is TARGETS:
+            return f - y
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return y * f / self.norm
 
     @property
     def slacks(self) -> Vector:
@@ -76,7 +90,11 @@ class Geometry:
         ValueError
             For several binary problems, as a sample has one slack in each.
         """
-        return self.problem.slacks(self.decision, self.offsets)
+        if self.problem.parts[0].problem is not self.problem:
+            raise ValueError("every binary problem has its own slacks; describe the parts")
+        risk = self.problem.risk
+        offsets = self.offsets or (self._b,) * risk.costs.size
+        return self.rule.scale * losses_at(risk, risk.y, self._scores, np.array(offsets))
 
     @property
     def kinds(self) -> NDArray[np.str_]:
@@ -84,9 +102,11 @@ class Geometry:
 
         For losses with unlimited slopes α has no bound; for K classes the largest α of a sample counts.
         """
-        alpha, (low, high) = self._alpha, self.problem.limits
+        alpha, C = self._alpha, upper_limits(self.problem)
         size = np.abs(alpha).reshape(self.problem.n, -1).max(axis=1)
-        C = np.where(alpha < 0, -low, high) if alpha.ndim == 1 else self.problem.upper
+        if alpha.ndim == 1:
+            low, high = self.problem.risk.limits
+            C = np.where(alpha < 0, -low, high)
         scale = np.where(np.isinf(C), size.max(initial=0.0), C)
         kinds = np.where(size > _BOUND_RTOL * scale, "free", "zero")
         return np.where(size >= C * (1 - _BOUND_RTOL), "bounded", kinds)
@@ -104,7 +124,7 @@ class Geometry:
         ValueError
             If `X` is invalid, or there is no answer to predict with.
         """
-        return self.problem.combine(self.outputs(X) - self.problem.baseline(X))
+        return self.rule.values(self.outputs(X), X)
 
     def outputs(self, X: Matrix) -> Vector:
         """Return wᵀφ(x) + b of each binary problem for the rows of `X` (m, d), before they vote."""

@@ -20,10 +20,10 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT
-from dualgap.problems.dual_problem.recovery import feasible_dual
 from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.problem.certificate import Bounds, Certificate, make_certificate
+from dualgap.problems.risk.recovery import feasible_dual
 from dualgap.problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
@@ -125,13 +125,13 @@ class ParametricBounds:
 
     def _bounds(self, value: float) -> Bounds:
         """Return both bounds, rounded outwards."""
-        c, problem = self.certificate, self.problem
+        c, risk = self.certificate, self.problem.risk
         assert c.point.alpha is not None
         if self.parameter == "epsilon":
             # the difference between each sample's losses for the two tubes
             residuals, (narrow, wide) = self._residuals, sorted((value, self.base_value))
             difference = np.maximum(residuals - narrow, 0.0) - np.maximum(residuals - wide, 0.0)
-            difference = (problem.weight * difference).sum()
+            difference = (risk.C * difference).sum()
             upper = c.primal_objective - (difference if value > self.base_value else -difference)
             norm1 = Intervals(np.abs(c.point.alpha)).sum()
             # 2⁻⁴⁹ bounds the relative change of coefficients that makes a point exactly feasible
@@ -142,9 +142,9 @@ class ParametricBounds:
             s, (low, high) = Intervals(ends[0]) / ends[1], c.norm2
             norm2 = Intervals(0.5 * low + 0.5 * high, 0.51 * (high - low) + UNIT * high)
             upper = s * c.primal_objective + 0.5 * ((1.0 - s) * norm2)
-            delta = problem.psd_shift if problem.is_bounded else 0.0
+            delta = risk.samples.psd_shift if risk.is_bounded else 0.0
             if delta:  # K is known only up to δI: ½δ Σ max αᵢ², which scales with s²
-                spare = 0.51 * delta * float(np.sum(problem.upper**2))
+                spare = 0.51 * delta * float(np.sum(risk.upper**2))
                 upper = upper + max(0.0, float((s * s - s).high)) * spare
             lower = s * c.dual_objective + 0.5 * (s * (1.0 - s) * norm2)
         rounding = self.scale(value) * c.bounds.rounding + 2 * float(upper.rad + lower.rad)
@@ -155,6 +155,6 @@ class ParametricBounds:
         """Absolute residuals |yᵢ − fᵢ|."""
         c = self.certificate
         assert c.point.alpha is not None
-        scores = feasible_dual(self.problem, c.point.alpha).rounded.scores
+        scores = feasible_dual(self.problem.risk, c.point.alpha).rounded.scores
         b = float(c.point.b or 0.0)
         return abs(c.scale * scores + Intervals(b, UNIT * abs(b)) - self.problem.y)

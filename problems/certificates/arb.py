@@ -8,7 +8,6 @@ each pair of support vectors counts once.
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
 
@@ -17,10 +16,10 @@ from flint import arb, arb_mat, fmpq
 
 from dualgap.problems.arithmetic import Balls
 from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL
-from dualgap.problems.certificates.arithmetic import Arithmetic, Positions
+from dualgap.problems.certificates.arithmetic import Arithmetic, Positions, targets
 from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.recovery import Weights
+from dualgap.problems.risk.recovery import Weights
+from dualgap.problems.risk.risk import Risk
 
 _BATCH_ENTRIES = 2**18  # held as balls at a time: about 100 bytes each
 
@@ -31,49 +30,52 @@ class Arb(Arithmetic[Balls]):
     array = Balls
     min_improvement = 0.0
 
-    def __init__(self, problem: DualProblem) -> None:
-        self.y = problem.targets(Balls)
-        weights = [Fraction(1) if c is None else c for c in problem.exact_weights()]
+    def __init__(self, risk: Risk) -> None:
+        self.y = targets(risk, Balls)
+        finite = np.where(np.isinf(risk.C), 1.0, risk.C).tolist()
+        weights = finite if risk.exact_C is None else [risk.exact_C] * risk.n
         self.C = Balls([arb(fmpq(*c.as_integer_ratio())) for c in weights])
-        self.costs = Balls(problem.costs)
+        self.costs = Balls(risk.costs)
 
-    def coefficients(self, problem: DualProblem, alpha: Vector) -> Balls:
+    def coefficients(self, risk: Risk, alpha: Vector) -> Balls:
         """Return β for `alpha`, clipped to exact limits, which float64 has rounded, as C = 1/(n·lam)."""
-        beta = problem.beta(alpha)
+        beta = risk.beta(alpha)
         values = Balls(beta).entries
-        ends = map(problem.beta, problem.limits)
-        for end, factor in zip(ends, problem.loss.dual_range, strict=True):
+        ends = map(risk.beta, risk.limits)
+        for end, factor in zip(ends, risk.loss.dual_range, strict=True):
             at_end = (beta * np.sign(end) >= (1.0 - WEIGHT_RTOL) * np.abs(end)) & (end != 0)
             for at in zip(*np.nonzero(at_end), strict=True):
                 limit = self.C.entries[at[0]] * abs(factor)
                 values[at] = float(np.sign(end[at])) * abs(values[at]).min(limit.lower())
         return Balls(values)
 
-    def norm2(self, problem: DualProblem, at: Positions, moves: Balls) -> Balls:
+    def norm2(self, risk: Risk, at: Positions, moves: Balls) -> Balls:
         """Return ‖Σ movesᵢφ(xᵢ)‖²."""
-        shape = (problem.n, problem.outputs) if isinstance(at, tuple) else problem.n
-        return combination(problem, Balls(np.zeros(shape)).replaced(at, moves)).norm2
+        shape = (risk.n, risk.loss.outputs) if isinstance(at, tuple) else risk.n
+        return combination(risk, Balls(np.zeros(shape)).replaced(at, moves)).norm2
 
 
-def combination(problem: DualProblem, beta: Balls) -> Weights[Balls]:
+def combination(risk: Risk, beta: Balls) -> Weights[Balls]:
     """Return the weights w = Σ βᵢφ(xᵢ) for balls β."""
 
     def scores(column: Balls) -> Balls:
-        if not problem.is_linear:
-            return gram_scores(problem.kernel.bind(problem.X).balls, column, isqrt(_BATCH_ENTRIES))
+        if not risk.samples.is_linear:
+            return gram_scores(
+                risk.samples.kernel.bind(risk.samples.X).balls, column, isqrt(_BATCH_ENTRIES)
+            )
         support = column.nonzero()
-        columns = problem.X[support].T
+        columns = risk.samples.X[support].T
         rows = columns if isinstance(columns, np.ndarray) else columns.tocsr()
-        return linear_scores(problem.X, linear_scores(rows, column[support]))
+        return linear_scores(risk.samples.X, linear_scores(rows, column[support]))
 
     f = _each_output(scores, beta)
     return Weights(f, (beta * f).sum())
 
 
-def weights_of(problem: DualProblem, w: Vector) -> Weights[Balls]:
+def weights_of(risk: Risk, w: Vector) -> Weights[Balls]:
     """Return the weights of a linear kernel for float64 `w` (d,) or (d, K)."""
-    exact = Balls(w.reshape(problem.d, -1) if problem.outputs > 1 else w.ravel())
-    scores = _each_output(lambda column: linear_scores(problem.X, column), exact)
+    exact = Balls(w.reshape(risk.samples.d, -1) if risk.loss.outputs > 1 else w.ravel())
+    scores = _each_output(lambda column: linear_scores(risk.samples.X, column), exact)
     return Weights(scores, (exact * exact).sum(), w)
 
 

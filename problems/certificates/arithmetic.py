@@ -6,9 +6,10 @@ from typing import ClassVar, Generic
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.recovery import EnclosureT
+from dualgap.problems.risk.recovery import EnclosureT
+from dualgap.problems.risk.risk import Risk
 
 Positions = Indices | tuple[Indices, Indices]  # of coefficients: samples, or samples and outputs
 
@@ -30,12 +31,29 @@ class Arithmetic(ABC, Generic[EnclosureT]):
     costs: EnclosureT
 
     @abstractmethod
-    def coefficients(self, problem: DualProblem, alpha: Vector) -> EnclosureT:
+    def coefficients(self, risk: Risk, alpha: Vector) -> EnclosureT:
         """Return β for `alpha`, within its limits up to their rounding."""
 
     @abstractmethod
-    def norm2(self, problem: DualProblem, at: Positions, moves: EnclosureT) -> EnclosureT:
+    def norm2(self, risk: Risk, at: Positions, moves: EnclosureT) -> EnclosureT:
         """Return ‖Σ movesᵢφ(xᵢ)‖² for changes `moves` of the coefficients `at`."""
+
+
+def targets(risk: Risk, array: type[EnclosureT]) -> Vector | EnclosureT:
+    """Return the targets as an `array`, with their error if they are kernel values; labels as they are.
+
+    `Intervals` cover the error of the kernel value and of three products.
+    """
+    y, factor = risk.y, risk.target_factor
+    if factor is None:
+        return array(y) if risk.loss.is_regression else y
+    bound = risk.samples.kernel.bind(risk.samples.X)
+    if issubclass(array, Intervals):
+        relative, absolute = bound.radius()
+        errors = (relative + gamma(4)) * np.abs(y)
+        return array(y, errors + 1.01 * factor * absolute**2)
+    indices = np.arange(risk.n)[:, None]
+    return array([bound.balls(i, i)[0, 0] for i in indices]) * factor
 
 
 class Float64(Arithmetic[Intervals]):
@@ -44,18 +62,18 @@ class Float64(Arithmetic[Intervals]):
     array = Intervals
     min_improvement = 1e-12
 
-    def __init__(self, problem: DualProblem, y: Vector | Intervals) -> None:
+    def __init__(self, risk: Risk, y: Vector | Intervals) -> None:
         self.y = y
-        self.C = Intervals(np.where(np.isinf(problem.weight), 1.0, problem.weight))
-        self.costs = Intervals(problem.costs)
+        self.C = Intervals(np.where(np.isinf(risk.C), 1.0, risk.C))
+        self.costs = Intervals(risk.costs)
 
-    def coefficients(self, problem: DualProblem, alpha: Vector) -> Intervals:
+    def coefficients(self, risk: Risk, alpha: Vector) -> Intervals:
         """Return β for `alpha`."""
-        return Intervals(problem.beta(alpha))
+        return Intervals(risk.beta(alpha))
 
-    def norm2(self, problem: DualProblem, at: Positions, moves: Intervals) -> Intervals:
+    def norm2(self, risk: Risk, at: Positions, moves: Intervals) -> Intervals:
         """Return a ball around ‖Σ movesᵢφ(xᵢ)‖², from the triangle inequality."""
         rows = at[0] if isinstance(at, tuple) else at
-        length = abs(moves).high @ np.sqrt(problem.kernel.diagonal(problem.X)[rows])
+        length = abs(moves).high @ np.sqrt(risk.samples.kernel.diagonal(risk.samples.X)[rows])
         half = 0.51 * float(length * length)
         return Intervals(half, half)

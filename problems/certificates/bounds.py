@@ -20,10 +20,11 @@ from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL
 from dualgap.problems.box_gap import middle
 from dualgap.problems.certificates.arithmetic import Arithmetic, EnclosureT, Positions
 from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.offsets import Interval, root_offsets
-from dualgap.problems.dual_problem.recovery import Weights
 from dualgap.problems.losses import ScalarLoss
+from dualgap.problems.risk.dual_set import required_sums
+from dualgap.problems.risk.offsets import Interval, groups_of, losses_at, root_offsets, shifts
+from dualgap.problems.risk.recovery import Weights
+from dualgap.problems.risk.risk import Risk
 
 _MARGIN_TOLERANCES = (1e-12, 1e-10, 1e-8)  # a margin this close below 1 is rounding
 _MAX_MOVED = 32  # coefficients per equality: each takes up a part of a sum's rounding error
@@ -40,7 +41,7 @@ class Primal(NamedTuple, Generic[EnclosureT, Exact]):
 
 
 def dual_terms(
-    problem: DualProblem, A: Arithmetic[EnclosureT], beta: EnclosureT, weights: Weights[EnclosureT]
+    risk: Risk, A: Arithmetic[EnclosureT], beta: EnclosureT, weights: Weights[EnclosureT]
 ) -> tuple[EnclosureT, EnclosureT]:
     """Return −Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) and ‖Σ βᵢφ(xᵢ)‖² at an exactly feasible point next to β.
 
@@ -51,22 +52,22 @@ def dual_terms(
     ArithmeticError
         If no such point is found, or its conjugate is infinite.
     """
-    exact, norm2 = make_exactly_feasible(problem, A, beta, weights)
-    if isinstance(problem.loss, ScalarLoss) and not problem.may_be_infeasible:
-        _check_domain(problem, exact.mid)
+    exact, norm2 = make_exactly_feasible(risk, A, beta, weights)
+    if isinstance(risk.loss, ScalarLoss) and not risk.is_hard:
+        _check_domain(risk, exact.mid)
     C = A.C.reshape(-1, *(1 for _ in exact.shape[1:]))
-    linear = -(A.C * problem.loss.conjugate(A.y, -(exact / C))).sum()
+    linear = -(A.C * risk.loss.conjugate(A.y, -(exact / C))).sum()
     size = abs(exact).sum()
-    if problem.budget < inf and size.mid:  # scale β to the budget: the dual is concave, and 0 at 0
-        factor = float(np.minimum((problem.budget / size).low, 1.0))
+    if risk.tube_cost and size.mid:  # scale β to the budget: the dual is concave, and 0 at 0
+        factor = float(np.minimum((risk.tube_cost / size).low, 1.0))
         linear, norm2 = factor * linear, factor * norm2
     return linear, norm2
 
 
 @np.errstate(all="ignore")
-def _check_domain(problem: DualProblem, beta: Vector) -> None:
+def _check_domain(risk: Risk, beta: Vector) -> None:
     """Raise ArithmeticError if s·f − ℓ(y, f) is unbounded for s = −β/C, so that ℓ*(y, s) is infinite."""
-    loss, y, s = problem.loss, problem.y, -beta / problem.weight
+    loss, y, s = risk.loss, risk.y, -beta / risk.C
     conjugate = loss.conjugate(y, s)
     for f in (-1e100, 1e100):  # where only the slopes of the loss matter, up to rounding
         value = loss.value(y, np.full(y.size, f))
@@ -80,35 +81,33 @@ def _check_domain(problem: DualProblem, beta: Vector) -> None:
 
 
 def make_exactly_feasible(
-    problem: DualProblem, A: Arithmetic[EnclosureT], beta: EnclosureT, weights: Weights[EnclosureT]
+    risk: Risk, A: Arithmetic[EnclosureT], beta: EnclosureT, weights: Weights[EnclosureT]
 ) -> tuple[EnclosureT, EnclosureT]:
     """Return an exactly feasible point next to β, and its ‖Σ βᵢφ(xᵢ)‖²."""
     # with several outputs, the coefficients of a sample add up to 0: change the farthest below its limit
     if len(beta.shape) > 1:
-        _, high = problem.limits
-        at: Positions = np.arange(problem.n), (high - beta.mid).argmax(axis=1)
+        _, high = risk.limits
+        at: Positions = np.arange(risk.n), (high - beta.mid).argmax(axis=1)
         moves = -beta.sum(axis=1)
     else:
-        at, moves = _moves(problem, A, beta)
+        at, moves = _moves(risk, A, beta)
     if not len(moves) or not abs(moves).high.any():
         return beta, weights.norm2
-    norm2 = weights.norm2 + 2 * (moves * weights.scores[at]).sum() + A.norm2(problem, at, moves)
+    norm2 = weights.norm2 + 2 * (moves * weights.scores[at]).sum() + A.norm2(risk, at, moves)
     return beta.replaced(at, beta[at] + moves), norm2
 
 
-def _moves(
-    problem: DualProblem, A: Arithmetic[EnclosureT], beta: EnclosureT
-) -> tuple[Positions, EnclosureT]:
+def _moves(risk: Risk, A: Arithmetic[EnclosureT], beta: EnclosureT) -> tuple[Positions, EnclosureT]:
     """Return indices and changes of coefficients after which each equality holds exactly.
 
     Per group one coefficient changes, or a few of which all but one reach a limit.
     """
-    moved, sums = beta.mid.copy(), problem.sums
-    low, high = np.sort([problem.beta(end) for end in problem.limits], axis=0)
+    moved, sums = beta.mid.copy(), required_sums(risk)
+    low, high = np.sort([risk.beta(end) for end in risk.limits], axis=0)
     ends = np.maximum(np.abs(low), np.abs(high))
     spare = WEIGHT_RTOL * np.where(np.isfinite(ends), ends, 0.0)
     original, moves = beta, dict[int, EnclosureT]()
-    for members, total in zip(problem.samples_of_groups(sums.size), sums.tolist(), strict=True):
+    for members, total in zip(groups_of(risk, sums.size), sums.tolist(), strict=True):
         for _ in range(_MAX_MOVED):
             move = beta[members].shortfall(total)
             size = float(abs(move).high)
@@ -123,7 +122,7 @@ def _moves(
                 break
             i = int(members[slack.argmax()])
             moved[i] = (high if move.mid > 0 else low)[i]
-            at_limit = A.coefficients(problem, problem.alpha(moved))
+            at_limit = A.coefficients(risk, risk.alpha(moved))
             moves[i] = at_limit[i] - original[i]
             beta = beta.replaced([i], at_limit[[i]])
         else:
@@ -132,18 +131,18 @@ def _moves(
 
 
 def primal_value(
-    problem: DualProblem,
+    risk: Risk,
     A: Arithmetic[EnclosureT],
     weights: Weights[EnclosureT],
     offsets: Vector | Balls,
 ) -> EnclosureT:
     """Return ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ)."""
-    value = (A.C * problem.losses(A.y, weights.scores, offsets)).sum() + 0.5 * weights.norm2
-    return value + (A.costs * offsets).sum() if problem.costs.any() else value
+    value = (A.C * losses_at(risk, A.y, weights.scores, offsets)).sum() + 0.5 * weights.norm2
+    return value + (A.costs * offsets).sum() if risk.costs.any() else value
 
 
 def best_primal(
-    problem: DualProblem,
+    risk: Risk,
     A: Arithmetic[EnclosureT],
     weights: Weights[EnclosureT],
     choices: Iterable[Exact],
@@ -152,17 +151,17 @@ def best_primal(
 
     For a huge C, a margin that rounding leaves 1e-13 below 1 costs C·1e-13.
     """
-    primals = [Primal(primal_value(problem, A, weights, u), u) for u in choices]
+    primals = [Primal(primal_value(risk, A, weights, u), u) for u in choices]
     best = min(primals, key=lambda primal: float(primal.value.high))
     short = np.empty(0)
-    if problem.loss.unit_margin:
-        short = (1 - (weights.scores + problem.shifts(best.offsets)) * A.y).high
+    if risk.loss.unit_margin:
+        short = (1 - (weights.scores + shifts(risk, best.offsets)) * A.y).high
     for tolerance in _MARGIN_TOLERANCES:
         shortfalls = short[(short > 0) & (short < tolerance)]
         if not shortfalls.size:
             continue
         s = nextafter(1 / (1 - float(shortfalls.max())), inf)  # raises these margins to 1
-        value = primal_value(problem, A, stretched(weights, s), s * best.offsets)
+        value = primal_value(risk, A, stretched(weights, s), s * best.offsets)
         previous = best.value.high
         if value.high < previous - A.min_improvement * abs(previous):
             best = Primal(value, best.offsets, s)
@@ -175,7 +174,7 @@ def stretched(weights: Weights[EnclosureT], s: float) -> Weights[EnclosureT]:
 
 
 def corrections(
-    problem: DualProblem,
+    risk: Risk,
     A: Arithmetic[EnclosureT],
     scores: EnclosureT,
     offsets: Vector | Balls | None = None,
@@ -184,27 +183,27 @@ def corrections(
 
     Residuals are rounded once, so a correction has digits beyond those of its offset.
     """
-    if not problem.costs.size:
+    if not risk.costs.size:
         return []
-    if problem.pieces is None:
-        predictions = scores if offsets is None else scores + problem.shifts(offsets)
-        if problem.loss.depends_on_residual:
+    if risk.pieces is None:
+        predictions = scores if offsets is None else scores + shifts(risk, offsets)
+        if risk.loss.depends_on_residual:
             differences = -(predictions - A.y).mid
             if not np.isfinite(differences).all():
-                return [(0.0, 0.0)] * problem.costs.size
-            roots = root_offsets(problem, 0.0 * differences, differences)
+                return [(0.0, 0.0)] * risk.costs.size
+            roots = root_offsets(risk, 0.0 * differences, differences)
         else:
-            roots = root_offsets(problem, predictions.mid)
+            roots = root_offsets(risk, predictions.mid)
         return [(b, b) for b in roots]
-    pieces, groups = problem.loss.dual_pieces(A.y), problem.box.groups
+    pieces, groups = risk.loss.dual_pieces(A.y), risk.box.form.groups
     if offsets is None:
-        offsets = np.zeros(problem.costs.size)
+        offsets = np.zeros(risk.costs.size)
     if groups is None:
         added = [offsets[0]] * len(pieces)
     else:
         added = np.concatenate([offsets, [0.0]])[groups].reshape(len(pieces), -1)
     residuals = [p.residual(scores + u).mid for p, u in zip(pieces, added, strict=True)]
-    return problem.box.multipliers(np.concatenate(residuals))
+    return risk.box.form.multipliers(np.concatenate(residuals))
 
 
 def middles(intervals: list[Interval]) -> Vector:

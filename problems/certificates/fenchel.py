@@ -1,5 +1,6 @@
 """The certificate of an answer to a problem with finite losses, in float64."""
 
+from dataclasses import replace
 from math import inf, nan
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL
 from dualgap.problems.box_gap import gap_terms
-from dualgap.problems.certificates.arithmetic import Float64
+from dualgap.problems.certificates.arithmetic import Float64, targets
 from dualgap.problems.certificates.bounds import (
     Primal,
     best_primal,
@@ -20,8 +21,6 @@ from dualgap.problems.certificates.bounds import (
     stretched,
 )
 from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.recovery import DualPoint, Weights, dual_point, weights_of
 from dualgap.problems.forms import Point
 from dualgap.problems.losses import ScalarLoss
 from dualgap.problems.problem.certificate import (
@@ -31,68 +30,71 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     missing_bound,
 )
+from dualgap.problems.risk.offsets import mean_offset, offset_choices, shifts
+from dualgap.problems.risk.recovery import DualPoint, Weights, dual_point, weights_of
+from dualgap.problems.risk.risk import Risk
 
 _LOSS_RTOL = 2.0**-30  # relative to the target: float64 resolves a smaller loss to under six digits
 _VARIANCE_RTOL = 1e-12  # rounding error of the variance, relative to the mean squared length
 
 
-def fenchel_bounds(original: DualProblem, point: Point) -> Certificate:
+def fenchel_bounds(original: Risk, point: Point) -> Certificate:
     """Return the certificate of dual variables, weights or both, after making them feasible.
 
     A missing `alpha` is recovered from `w`. If both are given, the primal bound is taken at `w`.
     """
-    problem, shift, y = shift_targets(original)
-    A = Float64(problem, y)
-    solver_w = point.w if problem.is_linear else None
-    dual, source = dual_point(problem, point)
-    beta = Intervals(problem.beta(dual.alpha))
+    risk, shift, y = shift_targets(original)
+    A = Float64(risk, y)
+    solver_w = point.w if risk.samples.is_linear else None
+    dual, source = dual_point(risk, point)
+    beta = Intervals(risk.beta(dual.alpha))
     try:
-        linear, norm2 = dual_terms(problem, A, beta, dual.exact)
+        linear, norm2 = dual_terms(risk, A, beta, dual.exact)
         lower = linear - 0.5 * norm2
         failure = ""
     except ArithmeticError as error:
         lower, norm2, failure = Intervals(-inf), Intervals(nan), str(error)
-    delta = problem.psd_shift if problem.is_bounded else 0.0
-    weights = dual.rounded if solver_w is None else weights_of(problem, solver_w)
+    delta = risk.samples.psd_shift if risk.is_bounded else 0.0
+    weights = dual.rounded if solver_w is None else weights_of(risk, solver_w)
     if delta and solver_w is None:
         weights = shifted(weights, beta, delta)
-    intervals = corrections(problem, A, weights.scores)
-    choices = problem.offset_choices(middles(intervals), weights.scores.mid)
-    primal = best_primal(problem, A, weights, choices)
-    shift_slack = 0.505 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
-    rounding = _primal_rounding(problem, A, dual, weights, primal, delta)
+    intervals = corrections(risk, A, weights.scores)
+    choices = offset_choices(risk, middles(intervals), weights.scores.mid)
+    primal = best_primal(risk, A, weights, choices)
+    shift_slack = 0.505 * delta * float(np.sum(risk.upper**2)) if delta else 0.0
+    rounding = _primal_rounding(risk, A, dual, weights, primal, delta)
     rounding += shift_slack + (0.0 if failure else 2 * float(lower.mid - lower.low))
     low, high = float(lower.low), float(primal.value.high) + shift_slack
     # the optimum grows at most in proportion to C
     low, high = low - WEIGHT_RTOL * abs(low), high + WEIGHT_RTOL * abs(high)
-    bounds = Bounds(low, high if original.is_psd else nan, rounding)
-    scale_of_gap, reason = gap_scale(original, problem, A)
+    bounds = Bounds(low, high if original.samples.is_psd else nan, rounding)
+    scale_of_gap, reason = gap_scale(original, risk, A)
     scale = primal.scale
     squares = norm2, stretched(weights, scale).norm2
     smallest, largest = (min(v.low for v in squares), max(v.high for v in squares))
     ends = scale * np.reshape(intervals, (-1, 2)).T + shift
     offsets = tuple(float(u) + shift for u in scale * primal.offsets)
     w = weights.w if scale == 1.0 or weights.w is None else scale * weights.w
-    dual_intervals = intervals if solver_w is None else corrections(problem, A, dual.exact.scores)
+    dual_intervals = intervals if solver_w is None else corrections(risk, A, dual.exact.scores)
     return make_certificate(
         bounds,
         gap_scale_for(bounds, scale_of_gap),
-        **_optimality_measures(problem, dual, middles(dual_intervals)),
+        **_optimality_measures(risk, dual, middles(dual_intervals)),
         primal_residual=dual.primal_residual,
         dual_residual=0.0,
         projection_distance=dual.projection_distance,
         bound_source=source,
-        point=Point(dual.alpha, w, original.decision_offset(offsets)),
-        b_interval=(original.decision_offset(ends[0]), original.decision_offset(ends[1])),
+        point=Point(dual.alpha, w, mean_offset(offsets)),
+        b_interval=(mean_offset(ends[0]), mean_offset(ends[1])),
         offsets=offsets,
         norm2=(max(0.0, float(smallest)), float(largest)) if solver_w is None else (nan, nan),
         scale=scale,
-        reason=failure or missing_bound(original, bounds) or reason,
+        reason=failure or missing_bound(original.samples.is_psd, bounds) or reason,
     )
 
 
 def _primal_rounding(
-    problem: DualProblem,
+    risk: Risk,
     A: Float64,
     dual: DualPoint,
     weights: Weights[Intervals],
@@ -103,19 +105,19 @@ def _primal_rounding(
 
     It includes the rounding of w as a float64 sum of samples, and δ if only K + δI ⪰ 0 is known.
     """
-    beta = problem.beta(dual.alpha)
-    w_rounding = dual.exact.scores.rad if problem.is_linear else 0.0
+    beta = risk.beta(dual.alpha)
+    w_rounding = dual.exact.scores.rad if risk.samples.is_linear else 0.0
     scores, norm2 = weights.scores.widened(w_rounding), weights.norm2
     if delta:
         scores = scores.widened(delta * np.abs(beta))
         norm2 = norm2.widened(delta * float(beta @ beta))
     worst = primal_value(
-        problem, A, stretched(Weights(scores, norm2), primal.scale), primal.scale * primal.offsets
+        risk, A, stretched(Weights(scores, norm2), primal.scale), primal.scale * primal.offsets
     )
     return 2 * float(worst.high - primal.value.mid)
 
 
-def _optimality_measures(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[str, Any]:
+def _optimality_measures(risk: Risk, dual: DualPoint, offsets: Vector) -> dict[str, Any]:
     """Return the optimality measures of `Certificate` for a dual point and offsets.
 
     The dual of a piecewise linear loss (hinge, tube) is a box QP, whose gap is a sum of nonnegative
@@ -124,17 +126,17 @@ def _optimality_measures(problem: DualProblem, dual: DualPoint, offsets: Vector)
     natural residual is |β − step(β)|, where step(β) maximises the dual plus −½(β' − β)² in each
     coefficient; with several outputs it is |β + Cℓ'(f)|.
     """
-    if problem.pieces is not None:
-        box, x = problem.box, problem.to_box_variables(dual.alpha)
-        g = problem.box_gradient(dual.scores)
+    if risk.pieces is not None:
+        box, x = risk.box.form, risk.box.variables(dual.alpha)
+        g = risk.box.gradient(dual.scores)
         terms = gap_terms(box.lagrangian_gradient(g, offsets.tolist()), x - box.lb, box.ub - x)
         pair, residual = box.violating_pair(g, x), box.kkt_violation(g, x)
     else:
-        y, loss, beta = problem.y, problem.loss, problem.beta(dual.alpha)
-        C = problem.weight.reshape(-1, *(1 for _ in beta.shape[1:]))
-        f = dual.scores + problem.shifts(offsets)
-        terms = problem.weight * (loss.value(y, f) + loss.conjugate(y, -beta / C))
-        terms = terms + (beta * f).reshape(problem.n, -1).sum(axis=1)
+        y, loss, beta = risk.y, risk.loss, risk.beta(dual.alpha)
+        C = risk.C.reshape(-1, *(1 for _ in beta.shape[1:]))
+        f = dual.scores + shifts(risk, offsets)
+        terms = risk.C * (loss.value(y, f) + loss.conjugate(y, -beta / C))
+        terms = terms + (beta * f).reshape(risk.n, -1).sum(axis=1)
         scalar = isinstance(loss, ScalarLoss)
         maximiser = loss.dual_step(y, f - beta, C) if scalar else -loss.subgradient(y, f)
         pair, residual = nan, float(np.abs(beta - C * maximiser).max())
@@ -145,75 +147,76 @@ def _optimality_measures(problem: DualProblem, dual: DualPoint, offsets: Vector)
     }
 
 
-def shift_targets(problem: DualProblem) -> tuple[DualProblem, float, Vector | Intervals]:
+def shift_targets(risk: Risk) -> tuple[Risk, float, Vector | Intervals]:
     """Return the problem with targets shifted towards 0, the shift, and the targets with their errors.
 
     For losses of y − f alone, offsets without a total cost absorb a shift of all targets. The error of
     one subtraction is computed exactly (Knuth 1998, section 4.2.2, theorem B).
     """
-    y = problem.y
-    unmoved = problem, 0.0, problem.targets(Intervals)
-    if not _absorbs_shifts(problem):
+    y = risk.y
+    unmoved = risk, 0.0, targets(risk, Intervals)
+    if not _absorbs_shifts(risk):
         return unmoved
-    shift = float(np.partition(y, problem.n // 2)[problem.n // 2])
+    shift = float(np.partition(y, risk.n // 2)[risk.n // 2])
     centred = y - shift
     if 2 * np.abs(centred).max() > np.abs(y).max():
         return unmoved
     back = centred - y
     errors = np.abs((y - (centred - back)) + (-shift - back))
-    moved = problem.changed(y=centred)
-    # a user-defined formulation may derive its weights or its loss from the targets
-    with np.errstate(all="ignore"):
-        same = moved.loss == problem.loss and np.array_equal(moved.weight, problem.weight)
-    return (moved, shift, Intervals(centred, errors)) if same else unmoved
+    return replace(risk, y=centred), shift, Intervals(centred, errors)
 
 
-def _absorbs_shifts(problem: DualProblem) -> bool:
+def _absorbs_shifts(risk: Risk) -> bool:
     """Whether offsets without a total cost absorb a constant added to all targets."""
-    single_offset = problem.groups is None and problem.costs.size and not problem.costs.sum()
-    return bool(single_offset) and getattr(problem.loss, "depends_on_residual", False)
+    single_offset = risk.groups is None and risk.costs.size and not risk.costs.sum()
+    return bool(single_offset) and getattr(risk.loss, "depends_on_residual", False)
 
 
-def gap_scale(original: DualProblem, problem: DualProblem, A: Float64) -> tuple[float, str]:
+def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
     """Return the least divisor of gaps, 0 if none is needed, and a reason to report.
 
     A relative gap is relative to the larger bound or, if that is larger, to this scale. If w = 0 is
     optimal, without a loss beyond rounding of the targets, the scale is the objective at w = 0 without
     an offset; if that is 0, or an offset absorbs a constant added to all targets and the tube has a
     width, it is the sum of the weights times the tube (or 1). If every loss is below `_LOSS_RTOL` times
-    target plus tube, it is that. For offsets with costs see `_gap_scale_with_costs`.
+    target plus tube, it is that. If the tube is a variable and all targets are equal, the optimum is 0,
+    and the scale is the objective at w = 0 without an offset. For other offsets with costs see
+    `_gap_scale_with_costs`.
 
     Parameters
     ----------
     problem : the original problem with targets near 0. A : its arithmetic.
     """
-    if problem.costs.any():
-        return _gap_scale_with_costs(problem), ""
-    zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
-    best = middles(corrections(problem, A, Intervals(zero)))
-    size, rtol = np.abs(problem.y) + original.tube, 0.0
+    if original.tube_cost:
+        sizes = original.C @ np.abs(original.y)
+        return 0.0 if np.ptp(original.y) else float(sizes or original.C.sum()), ""
+    if risk.costs.any():
+        return _gap_scale_with_costs(risk), ""
+    zero = np.zeros((risk.n, risk.loss.outputs) if risk.loss.outputs > 1 else risk.n)
+    best = middles(corrections(risk, A, Intervals(zero)))
+    size, rtol = np.abs(risk.y) + original.tube, 0.0
     for offsets in (best, 0.0 * best):
-        decision = zero + problem.shifts(offsets)
-        if problem.pieces is None:
-            if not np.any(problem.loss.value(problem.y, decision)):
+        decision = zero + shifts(risk, offsets)
+        if risk.pieces is None:
+            if not np.any(risk.loss.value(risk.y, decision)):
                 break
             continue
         # targets, tube and offsets are rounded
         rounding = np.spacing(np.abs(decision)) + 2 * np.spacing(np.abs(original.y) + original.tube)
-        losses = problem.loss.value(problem.y, Intervals(decision, rounding)).low
+        losses = risk.loss.value(risk.y, Intervals(decision, rounding)).low
         if not np.any(losses > 0):
             break
-        if original.is_regression and np.all(losses <= _LOSS_RTOL * size):
+        if original.loss.is_regression and np.all(losses <= _LOSS_RTOL * size):
             rtol = _LOSS_RTOL
     else:
-        return rtol * float(original.weight @ size), ""
+        return rtol * float(original.C @ size), ""
     in_tube = _absorbs_shifts(original) and original.tube
-    at_zero = 0.0 if in_tube else float(original.weight @ original.loss.value(original.y, zero))
-    scale = at_zero or float(original.weight.sum()) * (original.tube or 1.0)
-    return scale, "" if problem.pieces else "w = 0 is optimal: no sample has a loss there"
+    at_zero = 0.0 if in_tube else float(original.C @ original.loss.value(original.y, zero))
+    scale = at_zero or float(original.C.sum()) * (original.tube or 1.0)
+    return scale, "" if risk.pieces else "w = 0 is optimal: no sample has a loss there"
 
 
-def _gap_scale_with_costs(problem: DualProblem) -> float:
+def _gap_scale_with_costs(risk: Risk) -> float:
     """Return the gap scale of a problem whose offsets have costs.
 
     If the losses are 0 at w = 0 and u = 0 (ν-SVC, one-class SVM), the optimum −½‖w‖² may be 0. The scale
@@ -224,13 +227,13 @@ def _gap_scale_with_costs(problem: DualProblem) -> float:
     Otherwise (SVDD) it is 0, except for identical samples: their ball is a point and the gap is
     rounding, so a fraction of the objective at w = 0 is used.
     """
-    at_zero = float(problem.weight @ problem.loss.value(problem.y, np.zeros(problem.n)))
+    at_zero = float(risk.C @ risk.loss.value(risk.y, np.zeros(risk.n)))
     if at_zero:
-        X = problem.X
+        X = risk.samples.X
         identical = isinstance(X, np.ndarray) and bool((X[0] == X).all())
         return _VARIANCE_RTOL**3 * at_zero if identical else 0.0
-    subset = np.unique(np.linspace(0, problem.n - 1, min(problem.n, 256)).astype(np.intp))
-    K = problem.kernel.bind(problem.X).block(subset, subset)
+    subset = np.unique(np.linspace(0, risk.n - 1, min(risk.n, 256)).astype(np.intp))
+    K = risk.samples.kernel.bind(risk.samples.X).block(subset, subset)
     length2 = float(np.mean(np.diag(K)))
     variance = max(0.0, length2 - float(np.mean(K)) - _VARIANCE_RTOL * abs(length2))
-    return 0.5 * float(np.abs(problem.costs).sum()) ** 2 / problem.n * variance
+    return 0.5 * float(np.abs(risk.costs).sum()) ** 2 / risk.n * variance

@@ -1,4 +1,4 @@
-"""Exact proof that no hyperplane separates the samples of a hard-margin problem.
+"""Exact proof that no hyperplane separates the samples of a hard-margin risk.
 
 By Gordan's theorem either some (w, b) has yᵢ(wᵀφ(xᵢ) + b) > 0 for every i, or there are weights with
     α ≥ 0,  1ᵀα = 1,  Σ αᵢyᵢφ(xᵢ) = 0,  and yᵀα = 0 with an intercept.
@@ -20,9 +20,9 @@ from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
 from dualgap.problems.quadratic.constraints import LP_TIME_LIMIT_S
+from dualgap.problems.risk.risk import Risk
 
 Exact = NDArray[np.object_]
 _MAX_MONOMIALS = 600  # solving this many equations exactly takes a few seconds
@@ -30,7 +30,7 @@ _MAX_ENTRIES = 10**7  # samples times monomials
 _PRIME = 2**61 - 1  # ranks modulo this prime are wrong with probability 1e-18
 _DEPENDENCE_RTOL = 1e-6  # a row this close to the span of the others counts as dependent
 _SHIFT_BITS = 60  # precision gained per refinement
-_PROOF_ATTRIBUTE = "_infeasibility_proof"  # of a problem, where its proof is cached
+_PROOF_ATTRIBUTE = "_infeasibility_proof"  # of a risk, where its proof is cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +46,18 @@ class Proof:
     indices: tuple[int, ...]
     weights: tuple[fmpq, ...]
 
-    def check(self, problem: DualProblem) -> bool:
+    def check(self, risk: Risk) -> bool:
         """Whether the weights meet all equations exactly on the problem's stored numbers."""
         if any(w <= 0 for w in self.weights) or sum(self.weights, fmpq(0)) != 1:
             return False
-        signed = [w * int(problem.y[i]) for i, w in zip(self.indices, self.weights, strict=True)]
-        rows, totals = problem.X[np.array(self.indices)], dict[bytes, fmpq]()
+        signed = [w * int(risk.y[i]) for i, w in zip(self.indices, self.weights, strict=True)]
+        rows, totals = risk.samples.X[np.array(self.indices)], dict[bytes, fmpq]()
         for key, value in zip(_row_keys(rows), signed, strict=True):
             totals[key] = totals.get(key, fmpq(0)) + value
         # if the weights of equal samples cancel, they do so for every feature map
-        if all(v == 0 for v in totals.values()) and _are_one_sample(problem, self.indices):
+        if all(v == 0 for v in totals.values()) and _are_one_sample(risk, self.indices):
             return True
-        degrees = _degrees(problem)
+        degrees = _degrees(risk)
         if degrees is None:
             return False
         exact = np.array(
@@ -68,29 +68,29 @@ class Proof:
         return all(v == 0 for v in sums.entries())
 
 
-def prove_infeasible(problem: DualProblem) -> Proof | None:
+def prove_infeasible(risk: Risk) -> Proof | None:
     """Return exact weights proving that no hyperplane separates the samples, None if not found.
 
-    None does not prove the opposite. The result is cached in the problem.
+    None does not prove the opposite. The result is cached in the risk.
 
     Parameters
     ----------
     problem : any formulation; only hard margins can be infeasible.
     """
-    if not problem.may_be_infeasible:
+    if not risk.is_hard:
         return None
-    if not hasattr(problem, _PROOF_ATTRIBUTE):
-        proof = _proof_by_duplicates(problem) or _proof_by_equations(problem)
-        object.__setattr__(problem, _PROOF_ATTRIBUTE, proof)
-    return getattr(problem, _PROOF_ATTRIBUTE)
+    if not hasattr(risk, _PROOF_ATTRIBUTE):
+        proof = _proof_by_duplicates(risk) or _proof_by_equations(risk)
+        object.__setattr__(risk, _PROOF_ATTRIBUTE, proof)
+    return getattr(risk, _PROOF_ATTRIBUTE)
 
 
-def _proof_by_duplicates(problem: DualProblem) -> Proof | None:
+def _proof_by_duplicates(risk: Risk) -> Proof | None:
     first_index: dict[tuple[bytes, bool], int] = {}
-    for i, key in enumerate(_row_keys(problem.X)):
-        positive = bool(problem.y[i] > 0)
+    for i, key in enumerate(_row_keys(risk.samples.X)):
+        positive = bool(risk.y[i] > 0)
         opposite = first_index.get((key, not positive))
-        if opposite is not None and _are_one_sample(problem, (opposite, i)):
+        if opposite is not None and _are_one_sample(risk, (opposite, i)):
             return Proof((opposite, i), (fmpq(1, 2), fmpq(1, 2)))
         first_index.setdefault((key, positive), i)
     return None
@@ -105,18 +105,18 @@ def _row_keys(X: Matrix) -> Iterator[bytes]:
         yield X.indices[start:stop].tobytes() + X.data[start:stop].tobytes()
 
 
-def _are_one_sample(problem: DualProblem, indices: Iterable[int]) -> bool:
+def _are_one_sample(risk: Risk, indices: Iterable[int]) -> bool:
     """Whether equal rows are equal samples; in a Gram matrix their mutual entries must be equal too."""
-    if not uses_gram_matrix(problem.kernel):
+    if not uses_gram_matrix(risk.samples.kernel):
         return True
     chosen = np.array(list(indices))
-    return np.unique(Precomputed().bind(problem.X).block(chosen, chosen)).size == 1
+    return np.unique(Precomputed().bind(risk.samples.X).block(chosen, chosen)).size == 1
 
 
-def _degrees(problem: DualProblem) -> frozenset[int] | None:
+def _degrees(risk: Risk) -> frozenset[int] | None:
     """Return the degrees of the monomials that must cancel; degree 0 is the intercept."""
-    degrees = problem.kernel.monomials
-    return None if degrees is None else degrees | ({0} if problem.intercept else frozenset())
+    degrees = risk.samples.kernel.monomials
+    return None if degrees is None else degrees | ({0} if risk.costs.size else frozenset())
 
 
 def _monomials(features: Exact, degrees: Iterable[int]) -> Iterator[Exact]:
@@ -127,14 +127,14 @@ def _monomials(features: Exact, degrees: Iterable[int]) -> Iterator[Exact]:
             yield reduce(np.multiply, [features[j] for j in chosen], one)
 
 
-def _proof_by_equations(problem: DualProblem) -> Proof | None:
-    degrees = _degrees(problem) or frozenset()
-    count = sum(comb(problem.d + k - 1, k) for k in degrees)
-    if not 0 < count <= min(_MAX_MONOMIALS, _MAX_ENTRIES / problem.n):
+def _proof_by_equations(risk: Risk) -> Proof | None:
+    degrees = _degrees(risk) or frozenset()
+    count = sum(comb(risk.samples.d + k - 1, k) for k in degrees)
+    if not 0 < count <= min(_MAX_MONOMIALS, _MAX_ENTRIES / risk.n):
         return None
     # exactly independent rows yᵢm(xᵢ), each scaled to integers
-    features = np.array([_integers(x) for x in as_dense(problem.X).T])
-    labels = problem.y.astype(np.int64).astype(object)
+    features = np.array([_integers(x) for x in as_dense(risk.samples.X).T])
+    labels = risk.y.astype(np.int64).astype(object)
     equations = np.array([m * labels for m in _monomials(features, degrees)])
     equations = equations[_pivots(fmpz_mat(equations.T.tolist()))]
     at_origin = np.flatnonzero((equations == 0).all(axis=0))
@@ -144,16 +144,16 @@ def _proof_by_equations(problem: DualProblem) -> Proof | None:
     if rows is None:
         return None
     # α ≥ 0, 1ᵀα = 1, rows·α = 0 approximately, with few positive entries
-    target, free = np.append(np.zeros(len(rows)), 1.0), np.full(problem.n, np.inf)
-    both = np.vstack([rows, np.ones(problem.n)])
-    vertex = _linear_program(np.zeros(problem.n), both, target, free)
+    target, free = np.append(np.zeros(len(rows)), 1.0), np.full(risk.n, np.inf)
+    both = np.vstack([rows, np.ones(risk.n)])
+    vertex = _linear_program(np.zeros(risk.n), both, target, free)
     if vertex is None:
         return None
-    proof = _exact_proof(problem, equations, rows, vertex)
+    proof = _exact_proof(risk, equations, rows, vertex)
     if proof is not None:
         return proof
     interior = _interior(rows, vertex)  # a weight of the vertex may be 0 up to rounding
-    return None if interior is None else _exact_proof(problem, equations, rows, interior)
+    return None if interior is None else _exact_proof(risk, equations, rows, interior)
 
 
 def _integers(x: Vector) -> Exact:
@@ -238,9 +238,7 @@ def _linear_program(cost: Vector, rows: Block, target: Vector, upper: Vector) ->
     return np.maximum(result.x, 0.0) if result.status == 0 else None
 
 
-def _exact_proof(
-    problem: DualProblem, equations: Exact, rows: Block, guess: Vector
-) -> Proof | None:
+def _exact_proof(risk: Risk, equations: Exact, rows: Block, guess: Vector) -> Proof | None:
     """Return a proof with weights near `guess`, or None if there is none.
 
     The weights of an independent set of samples, large ones first, are solved for exactly; the others
@@ -273,4 +271,4 @@ def _exact_proof(
     indices = support[np.append(solved, fixed)].tolist()
     used = sorted((i, w / total) for i, w in zip(indices, weights, strict=True) if w > 0)
     proof = Proof(tuple(i for i, _ in used), tuple(w for _, w in used))
-    return proof if proof.check(problem) else None
+    return proof if proof.check(risk) else None

@@ -10,6 +10,7 @@ intercept, r₊s₊ + r₋s₋ = 0 holds exactly for factors r± ≤ 1 near 1; a
     r₊D₊ + r₋D₋ − ½‖r₊v₊ + r₋v₋‖²  ≤  optimum  ≤  ½‖w‖² + R
 """
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -20,7 +21,6 @@ from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
 from dualgap.problems.certificates.arithmetic import Float64
 from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.forms import Point, Sharded
 from dualgap.problems.losses.base import check_pieces
 from dualgap.problems.problem.certificate import (
@@ -29,17 +29,20 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     missing_bound,
 )
+from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.samples import KernelSamples
 
 
-def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Certificate:
+def bounds_of_blocks(risk: Risk, blocks: Blocks, point: Point) -> Certificate:
     """Return the certificate of weights `point.w` (d,), an intercept, and dual variables.
 
     Without `point.rule` the dual variables are −C·ℓ' at the weights.
     """
     assert point.w is not None
-    b = float(point.b or 0.0) if problem.intercept else 0.0
+    has_offset = bool(risk.costs.size)
+    b = float(point.b or 0.0) if has_offset else 0.0
     wb = np.append(point.w, b)
-    form = Sharded(blocks, float(problem.slack_weight), problem.loss, problem.intercept)
+    form = Sharded(blocks, float(risk.C), risk.loss, has_offset)
     source = "recovered from w" if point.rule is None else "alpha and w"
     try:
         rule = DualRule.at(wb) if point.rule is None else DualRule.from_vector(point.rule, blocks.d)
@@ -48,7 +51,7 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
             _add_block(sums, form, k, rule, wb)
     except (ChangedBlock, ValueError) as error:
         return Certificate(reason=str(error))
-    low, high = sums.lower(problem.intercept), sums.upper(point.w)
+    low, high = sums.lower(has_offset), sums.upper(point.w)
     ends = float(low.low), float(high.high)
     bounds = Bounds(
         ends[0] - WEIGHT_RTOL * abs(ends[0]),
@@ -57,15 +60,15 @@ def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Cert
     )
     return make_certificate(
         bounds,
-        sums.gap_scale(problem),
+        sums.gap_scale(risk),
         bound_source=source,
         primal_residual=0.0,
         dual_residual=0.0,
         projection_distance=0.0,
         point=Point(None, point.w, b, point.rule),
         b_interval=(b, b),
-        offsets=(b,) if problem.intercept else (),
-        reason=missing_bound(problem, bounds),
+        offsets=(b,) if has_offset else (),
+        reason=missing_bound(risk.samples.is_psd, bounds),
     )
 
 
@@ -79,15 +82,16 @@ class _Sums:
         self.risk = Intervals(0.0)
         self.weight, self.ends = 0.0, (inf, -inf)  # Σ Cᵢ; smallest and largest y
 
-    def gap_scale(self, problem: DualProblem) -> float:
+    def gap_scale(self, risk: Risk) -> float:
         """Return `fenchel.gap_scale` of these samples.
 
         Two samples with the extreme y suffice: they decide whether an offset alone leaves no loss.
         """
-        extremes = problem.changed(X=np.zeros((2, 1)), y=np.array(self.ends))
+        samples = KernelSamples(np.zeros((2, 1)))
+        extremes = replace(risk, samples=samples, y=np.array(self.ends))
         moved, _, y = shift_targets(extremes)
         scale, _ = gap_scale(extremes, moved, Float64(moved, y))
-        return scale * self.weight / float(extremes.weight.sum())
+        return scale * self.weight / float(extremes.C.sum())
 
     def lower(self, equality: bool) -> Intervals:
         """Return the dual objective at a feasible point next to β."""

@@ -25,8 +25,6 @@ from dualgap.problems.certificates.bounds import (
 )
 from dualgap.problems.certificates.hard_margin import describe_margin_limit, hard_dual, hard_primal
 from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.recovery import Weights
 from dualgap.problems.forms import Point
 from dualgap.problems.gram.semidefinite import psd_shift
 from dualgap.problems.problem.certificate import (
@@ -37,11 +35,14 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     not_proven,
 )
+from dualgap.problems.risk.offsets import is_allowed
+from dualgap.problems.risk.recovery import Weights
+from dualgap.problems.risk.risk import Risk
 
 _PRECISIONS_BITS = (106, 212, 424, 848)  # the first keeps all digits of products of float64 numbers
 
 
-def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
+def proven(risk: Risk, certificate: Certificate) -> Certificate:
     """Return the certificate with proven bounds instead of the float64 ones."""
     point, source = certificate.point, f"proven: {certificate.bound_source}"
     if certificate.infeasible:  # proven in rational arithmetic already
@@ -49,10 +50,10 @@ def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
     assert point.alpha is not None
     exact_w = certificate.bound_source != "alpha"
     try:
-        bounds, scale = proven_bounds(problem, point.alpha, point.w, certificate.offsets, exact_w)
+        bounds, scale = proven_bounds(risk, point.alpha, point.w, certificate.offsets, exact_w)
     except (Unprovable, ArithmeticError) as error:
         return not_proven(certificate, error)
-    if np.isinf(problem.weight).any():
+    if np.isinf(risk.C).any():
         point = _rescale_hard_margin(point, bounds)
     reason = "" if np.isfinite(bounds.upper) else describe_margin_limit(bounds.lower)
     changes = {"point": point, "bound_source": source, "reason": reason}
@@ -83,7 +84,7 @@ def _rescale_hard_margin(point: Point, bounds: Bounds) -> Point:
 
 
 def proven_bounds(
-    problem: DualProblem,
+    risk: Risk,
     alpha: Vector,
     w: Vector | None,
     offsets: tuple[float, ...] = (),
@@ -105,61 +106,59 @@ def proven_bounds(
     numbers = np.concatenate([alpha.ravel(), offsets, [] if w is None else w.ravel()])
     if not np.isfinite(numbers).all():
         raise Unprovable("the point overflows float64")
-    delta = psd_shift(problem.gram(memory=0), proven=True)
-    if delta and not problem.is_bounded:
+    delta = psd_shift(risk.samples.gram(memory=0), proven=True)
+    if delta and not risk.is_bounded:
         raise Unprovable(f"the kernel matrix may have eigenvalues down to {-delta:.1e}")
     lower = upper = Balls(np.nan)
     scale: float | None = None
     for bits in _PRECISIONS_BITS:
         with ctx.workprec(bits):
-            A = Arb(problem)
-            beta = A.coefficients(problem, alpha)
-            weights = combination(problem, beta)
-            points = [] if w is None else [weights_of(problem, w)]
+            A = Arb(risk)
+            beta = A.coefficients(risk, alpha)
+            weights = combination(risk, beta)
+            points = [] if w is None else [weights_of(risk, w)]
             if w is None or not exact_w:  # a primal point need not come from a feasible β
-                unclipped = Balls(problem.beta(alpha))
+                unclipped = Balls(risk.beta(alpha))
                 same = bool((beta.entries == unclipped.entries).all())
-                primal = weights if same else combination(problem, unclipped)
+                primal = weights if same else combination(risk, unclipped)
                 points.append(shifted(primal, unclipped, delta))
-            if problem.may_be_infeasible:
-                lower, _ = hard_dual(problem, A, beta, weights)
+            if risk.is_hard:
+                lower, _ = hard_dual(risk, A, beta, weights)
             else:
-                linear, norm2 = dual_terms(problem, A, beta, weights)
+                linear, norm2 = dual_terms(risk, A, beta, weights)
                 lower = linear - 0.5 * norm2
             start = Balls(np.array(offsets))
-            uppers = [_best_primal(problem, A, point, start) for point in points]
+            uppers = [_best_primal(risk, A, point, start) for point in points]
             best = min(range(len(uppers)), key=lambda k: uppers[k].value.item().upper())
             upper, scale = uppers[best].value, uppers[best].scale
             scale = scale if points[best].w is None else None
             if delta:
-                upper = upper + delta / 2 * (Balls(problem.upper) ** 2).sum()
+                upper = upper + delta / 2 * (Balls(risk.upper) ** 2).sum()
         if _is_narrow(lower) and _is_narrow(upper):
             break
     if not lower.item().is_finite():
         raise Unprovable("αᵀQα is not distinguishable from 0")
     # ½δ Σ max αᵢ², once more for ½‖w‖², and twice for the losses
-    rounding = 2 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
+    rounding = 2 * delta * float(np.sum(risk.upper**2)) if delta else 0.0
     high = float(upper.high) if upper.item().is_finite() else inf
     return Bounds(float(lower.low), high, rounding, proven=True), scale
 
 
-def _best_primal(
-    problem: DualProblem, A: Arb, weights: Weights[Balls], start: Balls
-) -> Primal[Balls, Balls]:
+def _best_primal(risk: Risk, A: Arb, weights: Weights[Balls], start: Balls) -> Primal[Balls, Balls]:
     """Return the primal objective at the given offsets or at better ones.
 
     Two corrections add the digits of a float64 each. The offset of a hard margin is recomputed.
     """
-    if problem.may_be_infeasible:
-        value, margin, b = hard_primal(problem, A, weights)
+    if risk.is_hard:
+        value, margin, b = hard_primal(risk, A, weights)
         if not margin.item() > 0:
             value = Balls(inf if margin.item() <= 0 else np.nan)
         return Primal(value, b)
     choices = [start]
     for _ in range(2 if start.size else 0):
-        choices.append(choices[-1] + middles(corrections(problem, A, weights.scores, choices[-1])))
-    allowed = [u for u in choices if problem.allows(u.entries)]
-    return best_primal(problem, A, weights, allowed)
+        choices.append(choices[-1] + middles(corrections(risk, A, weights.scores, choices[-1])))
+    allowed = [u for u in choices if is_allowed(risk, u.entries)]
+    return best_primal(risk, A, weights, allowed)
 
 
 def _is_narrow(value: Balls) -> bool:

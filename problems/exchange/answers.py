@@ -36,6 +36,7 @@ from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import as_dense
 from dualgap.problems.losses import Piece
 from dualgap.problems.problem import Problem
+from dualgap.problems.problem.task import CLASSES
 from dualgap.problems.quadratic.point import QPPoint
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
@@ -93,7 +94,8 @@ def significant_digits(path: Path) -> int:
 
 def _loss_pieces(problem: Formulation) -> list[Piece]:
     """Return the pieces of the loss if the dual is a QP, which it never is for samples in blocks."""
-    return [] if problem.in_blocks else problem.pieces or []
+    has_qp = not problem.in_blocks and problem.task is not CLASSES
+    return problem.risk.pieces or [] if has_qp else []
 
 
 def _max_entries(problem: Problem) -> dict[str, int]:
@@ -101,7 +103,7 @@ def _max_entries(problem: Problem) -> dict[str, int]:
     if not isinstance(problem, Formulation):
         return _qp_sizes(problem) | {"index": problem.n}
     n = problem.n * problem.outputs
-    limits = {"alpha": n, "coefs": n, "w": problem.n_weights, "b": n, "rho": n}
+    limits = {"alpha": n, "coefs": n, "w": prod(problem.weights_shape), "b": n, "rho": n}
     limits |= {"x": n * len(_loss_pieces(problem))}
     return limits | {"index": max(n, limits["w"], limits["x"])}
 
@@ -297,7 +299,7 @@ def _from_columns(
         _check_sizes(entries, sizes)
         return QPPoint(**entries)
     n, pieces = problem.n * problem.outputs, _loss_pieces(problem)
-    sizes = {"alpha": n, "coefs": n, "w": problem.n_weights}
+    sizes = {"alpha": n, "coefs": n, "w": prod(problem.weights_shape)}
     sizes |= {"x": n * len(pieces)} if pieces else {}
     numbered = [name for name in ("alpha", "coefs", "x") if name in columns]
     entries = _scatter(columns, sizes, numbered or ("w",))
@@ -343,9 +345,9 @@ def _sample_point(columns: Mapping[str, Vector], problem: Formulation) -> Point:
     """Return the answer to a problem that has samples."""
     alpha, w = columns.get("alpha"), columns.get("w")
     if alpha is None and "x" in columns:
-        alpha = problem.from_box_variables(columns["x"])
+        alpha = problem.risk.box.alpha(columns["x"])
     if alpha is None and "coefs" in columns:
-        alpha = problem.alpha(columns["coefs"])
+        alpha = problem.beta(columns["coefs"])  # which is its own inverse
     if alpha is None and not problem.is_linear:
         raise ValueError("alpha: is needed with a kernel, as w has no coordinates then")
     if w is not None:

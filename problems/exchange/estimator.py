@@ -42,7 +42,7 @@ def read_estimator(path: Path, limit_bytes: int, problem: Formulation) -> dict[s
         if hasattr(model, "support_"):
             coefs, rho = as_dense(model.dual_coef_), 1.0
             if isinstance(problem, NuSVC) and type(model).__name__ == "NuSVC":
-                rho = np.abs(problem.costs).sum() / np.abs(coefs).sum()
+                rho = np.abs(problem.risk.costs).sum() / np.abs(coefs).sum()
             parts = {"b": rho * model.intercept_, "coefs": rho * coefs, "index": model.support_ + 1}
         else:
             parts |= {"w": model.coef_}

@@ -60,7 +60,7 @@ def read_model(text: str, problem: Formulation) -> Point:
     coefs = sign * np.array([parse_finite(row[0], f"line {line}") for line, row in rows])
     beta = np.zeros(problem.n)
     beta[_indices(rows, coefs.tolist(), problem, labelled)] = coefs
-    return Point(alpha=problem.alpha(beta), b=-sign * _float(settings, "rho"))
+    return Point(alpha=problem.risk.alpha(beta), b=-sign * _float(settings, "rho"))
 
 
 def _parse(text: str) -> tuple[Settings, Rows]:

@@ -55,7 +55,8 @@ def write_samples(problem: Formulation, path: Path) -> None:
     parts: dict[str, Any] = {"X": X}
     if scipy.sparse.issparse(X):
         parts = _csr_parts(X) | {"format": np.array(b"csr")}
-    np.savez_compressed(path, **parts, y=problem.y, C=problem.weight)
+    y, C = problem.targets_and_weights
+    np.savez_compressed(path, **parts, y=y, C=C)
 
 
 def write_libsvm(problem: Formulation, path: Path) -> None:
@@ -66,17 +67,18 @@ def write_libsvm(problem: Formulation, path: Path) -> None:
         gram, (n, d) = as_dense(problem.X), problem.X.shape
         positions = np.tile(np.arange(d), n), np.arange(n + 1) * d
         rows = scipy.sparse.csr_array((gram.ravel(), *positions), shape=(n, d))
+    y, _ = problem.targets_and_weights
     with path.open("w", encoding="ascii") as file:
         for i, (first, last) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
             columns, values = rows.indices[first:last] + 1, rows.data[first:last]
             entries = [f"{j}:{v!r}" for j, v in zip(columns.tolist(), values.tolist(), strict=True)]
             number = [f"0:{i + 1}"] if numbered else []
-            file.write(" ".join([f"{problem.y[i]:.17g}", *number, *entries]) + "\n")
+            file.write(" ".join([f"{y[i]:.17g}", *number, *entries]) + "\n")
 
 
 def write_csv(problem: Formulation, path: Path) -> None:
     """Write a table with the columns y, C and x1, ..., xd."""
-    table = np.column_stack([problem.y, problem.weight, as_dense(problem.X)])
+    table = np.column_stack([*problem.targets_and_weights, as_dense(problem.X)])
     names = ",".join(["y", "C", *(f"x{j + 1}" for j in range(problem.d))])
     np.savetxt(path, table, "%.17g", ",", header=names, comments="")
 
@@ -84,7 +86,8 @@ def write_csv(problem: Formulation, path: Path) -> None:
 def write_mat(problem: Formulation, path: Path) -> None:
     """Write X, y and C as columns of a MATLAB file."""
     X: Any = scipy.sparse.csc_array(problem.X) if scipy.sparse.issparse(problem.X) else problem.X
-    arrays = {"X": X, "y": problem.y, "C": problem.weight}
+    y, C = problem.targets_and_weights
+    arrays = {"X": X, "y": y, "C": C}
     scipy.io.savemat(path, arrays, do_compression=True, oned_as="column")
 
 

@@ -12,19 +12,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.dataset import Matrix, Vector, check_weight_range
-from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, View
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import (
     LOSSES,
     EpsilonInsensitive,
     Hinge,
     Logistic,
-    Perceptron,
-    Piece,
     ScalarLoss,
     SquaredHinge,
 )
+from dualgap.problems.problem.task import Task, task_of
+from dualgap.problems.risk.risk import Risk, one_offset
 from dualgap.problems.validation import short_repr
 
 
@@ -41,27 +40,18 @@ class RegularizedRisk(Formulation):
     view: ClassVar[View] = "risk"
     listed: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.in_blocks:
-            self._check_weight()
-
-    def _check_weight(self) -> None:
+    def check_risk(self) -> None:
+        """Raise ValueError if the bounds would not hold for the risk."""
         check_weight_range(
             1.0 / max(self.n * self.lam, np.finfo(float).tiny),
             f"lam: is {self.lam!r}, and 1/(n*lam)",
         )
-        if not self.in_blocks:
-            super()._check_weight()
+        super().check_risk()
 
     @property
-    def slack_weight(self) -> float:
-        """C = 1/(n·lam) for each sample."""
-        return 1.0 / (self.n * self.lam)
-
-    def exact_weights(self) -> list[Fraction | None]:
-        """Return 1/(n·lam) as exact rationals."""
-        return [1 / (self.n * Fraction(self.lam))] * self.n
+    def risk_weight(self) -> tuple[float, Fraction]:
+        """C = 1/(n·lam), rounded to float64 and exact."""
+        return 1.0 / (self.n * self.lam), 1 / (self.n * Fraction(self.lam))
 
     def objective(self, primal: float, dual: float) -> float:
         """Return lam times the value of ½‖w‖² + C Σ ℓ."""
@@ -97,6 +87,17 @@ class RegularizedERM(RegularizedRisk):
         super().__post_init__()
 
     @property
+    def task(self) -> Task:  # type: ignore[override]
+        """Targets for regression losses, else labels."""
+        return task_of(self.loss)
+
+    def build_risk(self) -> Risk:
+        """½‖w‖² + C Σ ℓ(yᵢ, fᵢ) with C = 1/(n·lam)."""
+        C, exact_C = self.risk_weight
+        costs = one_offset(self.intercept)
+        return Risk(self.samples, self.y, self.loss, C, costs, exact_C=exact_C)
+
+    @property
     def problem_class(self) -> str:  # type: ignore[override]
         """The class of the soft margin or support vector regression if it is one, else "risk"."""
         if type(self.loss) is Hinge:
@@ -107,11 +108,6 @@ class RegularizedERM(RegularizedRisk):
     def identity(self) -> tuple[Any, ...]:
         """The loss, unless `problem_class` implies it."""
         return (self.loss,) if self.problem_class == "risk" else ()
-
-    @property
-    def pieces(self) -> list[Piece] | None:
-        """The pieces of the loss; None for the perceptron, whose optimum w = 0 needs no QP."""
-        return None if isinstance(self.loss, Perceptron) else super().pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,3 +144,12 @@ class WeightedERM(Formulation):
                 f"loss: must be a smooth loss, such as SquaredHinge(), got {short_repr(self.loss)}"
             )
         super().__post_init__()
+
+    @property
+    def task(self) -> Task:  # type: ignore[override]
+        """Targets for regression losses, else labels."""
+        return task_of(self.loss)
+
+    def build_risk(self) -> Risk:
+        """½‖w‖² + Σ Cᵢ·ℓ(yᵢ, fᵢ)."""
+        return Risk(self.samples, self.y, self.loss, self.C, one_offset(self.intercept))

@@ -1,14 +1,9 @@
 """The base class of formulations.
 
-Every problem of the toolkit has the form
+Every problem of the toolkit but a few has the form of a `Risk`,
     min over w, u   ½‖w‖² + cᵀu + Σᵢ Cᵢℓ(yᵢ, fᵢ),      fᵢ = wᵀφ(xᵢ) + u_{g(i)}
 with unregularised offsets u: a sample has the offset of its group g(i), or none. If all samples form one
-group, without cost, u is the intercept b. In the dual each group has one equality:
-    max over β   −½βᵀKβ − Σᵢ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ)   s.t.  Σ_{i∈g} βᵢ = c_g,      w = Σ βᵢφ(xᵢ)
-Dual variables αᵢ are yᵢβᵢ if y are labels, and βᵢ if they are targets (the textbooks' α − α*).
-
-A subclass is a frozen dataclass that defines its loss and, unless the defaults apply, its weights Cᵢ,
-groups and costs. Everything else has a default here.
+group, without cost, u is the intercept b. Forms, certificates and proofs follow from it.
 """
 
 from __future__ import annotations
@@ -17,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy
@@ -26,26 +21,27 @@ from numpy.typing import NDArray
 from dualgap.problems.blocks import Blocks
 from dualgap.problems.certificates.certify import certify_samples
 from dualgap.problems.certificates.fenchel import fenchel_bounds
+from dualgap.problems.certificates.hard_margin import certificate_without_point, hard_bounds
 from dualgap.problems.certificates.of_blocks import bounds_of_blocks
 from dualgap.problems.dataset import (
     Matrix,
     Vector,
     check_samples,
     check_slack_weight,
-    check_weight_range,
     content_hash,
 )
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.reductions import FORMS
 from dualgap.problems.forms import Point, Reduction, Sharded, SomeForm, Unsupported
-from dualgap.problems.gram.gram import Gram
-from dualgap.problems.kernels import Kernel
+from dualgap.problems.formulations.decision import Decision
+from dualgap.problems.gram.gram import GIBIBYTE, Gram
+from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.kernels.base import check_declared, check_overflow
-from dualgap.problems.losses.base import check_pieces
-from dualgap.problems.problem import Reducer
+from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.problem.certificate import Certificate
-from dualgap.problems.problem.task import CLASSES, LABELS, TARGETS, Task
+from dualgap.problems.problem.task import CLASSES, LABELS, Task
 from dualgap.problems.registry import is_ours
+from dualgap.problems.risk.reductions import FORMS
+from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.samples import KernelSamples
 from dualgap.problems.validation import (
     NoSuchProblem,
     check_bool,
@@ -55,6 +51,7 @@ from dualgap.problems.validation import (
     short_repr,
 )
 
+View = Literal["primal", "dual", "risk"]
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {  # for fields that formulations have in common
     "intercept": check_bool,
     "nu": check_fraction,
@@ -64,24 +61,39 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {  # for fields that formulation
 }
 
 
-class Formulation(DualProblem):
+class Formulation(Problem):
     """Base of the formulations; fields are validated at construction and immutable.
+
+    A subclass is a frozen dataclass whose method `build_risk` states the problem as a `Risk`.
 
     Attributes
     ----------
     problem_class : formulations with the same class and data are one problem's views; default `name`.
+    view : how the problem is formulated, which determines the sign and scale of `objective`.
+    task : the kind of values in `y`: labels −1 and +1 by default, or targets or classes.
+    data_fields : the fields that hold data rather than settings.
+    takes_blocks : whether its samples may be in blocks.
     """
 
     problem_class: ClassVar[str]
     forms: ClassVar[Mapping[type, Reducer]] = FORMS
     listed: ClassVar[bool] = False
+    view: ClassVar[View] = "dual"
+    task: ClassVar[Task] = LABELS  # type: ignore[misc]
     data_fields: ClassVar[tuple[str, ...]] = ("X", "y")
+    takes_blocks: ClassVar[bool] = False
+
+    X: Matrix
+    y: Vector
+    kernel: Kernel = Linear()
+    intercept: bool = True
+    C: Any  # a field of some formulations only
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # a subclass that overrides its definition has another optimum than its base class
-        overridden = {"loss", "losses", "weight", "groups", "costs"} & vars(cls).keys()
-        is_new_problem = bool(overridden) and not is_ours(cls) and "problem_class" not in vars(cls)
+        # a subclass that states another risk has another optimum than its base class
+        states_risk = bool({"build_risk", "loss"} & vars(cls).keys())
+        is_new_problem = states_risk and not is_ours(cls) and "problem_class" not in vars(cls)
         if is_new_problem or not hasattr(cls, "problem_class"):
             cls.problem_class = cls.name
             identity_property: Any = vars(cls).get("identity", Formulation.identity)
@@ -98,36 +110,38 @@ class Formulation(DualProblem):
             )
         if self.in_blocks:
             self._check_blocks(X)
+            self.risk.check()
             return
         self._set("y", self._check_y())
         self.kernel.check(X)
         self._set("kernel", self.kernel.fit(X))
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, X.shape[0]))
-        if self.groups is not None:
-            index, count = np.asarray(self.groups), self.costs.size
-            is_valid = index.shape == (self.n,) and index.dtype.kind == "i"
-            if not is_valid or index.min() < -1 or index.max() >= count:
-                raise ValueError(
-                    f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
-                    f"{count - 1} for {count} costs, or -1 for none, got {short_repr(self.groups)}"
-                )
-        self._check_weight()
-        check_pieces(self.pieces or [])
+        self.check_risk()
         check_overflow(self.kernel, X)
         check_declared(self.kernel, X)
 
-    def _check_weight(self) -> None:
-        """Raise ValueError if the bounds would not hold for the weights."""
-        weight = np.asarray(self.weight)
-        finite = self.may_be_infeasible or bool(np.isfinite(weight).all())
-        if weight.shape != (self.n,) or not (finite and (weight > 0).all()):
-            raise ValueError(
-                f"weight: must be {self.n} finite numbers above 0, one for each sample, got "
-                f"{short_repr(weight)}; use a hard margin if no loss is allowed"
-            )
-        if not self.may_be_infeasible:
-            check_weight_range(weight, "weight: every entry")
+    def build_risk(self) -> Risk:
+        """Return the problem as a regularised risk."""
+        raise NotImplementedError
+
+    @cached_property
+    def risk(self) -> Risk:
+        """The problem as a regularised risk."""
+        return self.build_risk()
+
+    @cached_property
+    def samples(self) -> KernelSamples:
+        """The samples in the feature space of the kernel."""
+        return KernelSamples(self.X, self.kernel)
+
+    def decision(self, offsets: Any) -> Decision:
+        """Return how outputs become decisions at the best offsets (groups,) of an answer."""
+        return Decision(has_margin=self.task is LABELS, tube=self.risk.tube)
+
+    def check_risk(self) -> None:
+        """Raise ValueError if the bounds would not hold for the risk."""
+        self.risk.check()
 
     def _check_blocks(self, X: Blocks) -> None:
         """Raise ValueError if the formulation does not support these samples in blocks."""
@@ -135,11 +149,6 @@ class Formulation(DualProblem):
             raise NoSuchProblem(
                 f"X: {self.name} does not support samples in blocks; the soft margin, support vector "
                 "regression and the risks of smooth losses do"
-            )
-        if self.redefined:
-            raise NoSuchProblem(
-                f"X: {self.name} defines its own {', '.join(self.redefined)}, but samples in blocks "
-                "only use C and the weights stored with them"
             )
         if self.y is not None:  # pyright: ignore[reportUnnecessaryComparison]
             raise ValueError("y: must be None when X is a Blocks: blocks carry their own labels")
@@ -153,7 +162,6 @@ class Formulation(DualProblem):
                 f"y: {X.first_non_label()}, but labels must be -1 and +1; state which one is +1 with "
                 "'positive'"
             )
-        check_pieces(self.loss.dual_pieces(np.array([-1.0, 1.0])) or [])  # all y by the certificate
         if np.ndim(getattr(self, "C", 1.0)):
             raise ValueError(
                 "C: must be one number for samples in blocks, which carry their own weights"
@@ -164,13 +172,19 @@ class Formulation(DualProblem):
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
-    @property
-    def task(self) -> Task:
-        """The kind of values in `y`: by default targets for regression losses, else labels −1 and +1."""
-        return TARGETS if self.loss.is_regression else LABELS
-
     def _check_y(self) -> Vector:
         return self.task.check(self.y, self.n)
+
+    def changed(self, **values: Any) -> Self:
+        """Return the problem with other settings or targets for the same samples and kernel.
+
+        Cached properties of the samples are kept, so this is fast. The values are not validated: they
+        must be as the constructor would leave them. With another `X`, give its `samples` too.
+        """
+        names = {"y", "samples", *(field.name for field in fields(self))}  # type: ignore[arg-type]
+        copy = object.__new__(type(self))
+        vars(copy).update({k: v for k, v in vars(self).items() if k in names} | values)
+        return copy
 
     @classmethod
     def from_data(cls, X: Matrix, y: Vector, **parameters: Any) -> Self:
@@ -185,14 +199,42 @@ class Formulation(DualProblem):
         return np.eye(2), np.array([0.0, 1.0] if task is CLASSES else [1.0, -1.0])
 
     @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Number of dual variables per sample: 1, or K for K classes."""
+        return 1
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether w is a vector of feature weights."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def may_be_infeasible(self) -> bool:
+        """Whether there may be no feasible point."""
+        return self.risk.is_hard
+
+    def gram(self, memory: int = GIBIBYTE) -> Gram:
+        """Return the samples' shared Gram matrix if there is one, else a new one."""
+        return self.samples.gram(memory)
+
+    def beta(self, alpha: Vector) -> Vector:
+        """Return the coefficients of w = Σ βᵢφ(xᵢ) for dual variables `alpha`."""
+        return self.risk.beta(alpha)
+
+    @property
     def weights_shape(self) -> tuple[int, ...]:
         """The shape of w, if it has coordinates; one column may also be a vector."""
         return self.d, self.outputs
-
-    @property
-    def n_weights(self) -> int:
-        """Number of entries of w, if it has coordinates."""
-        return prod(self.weights_shape)
 
     @property
     def in_blocks(self) -> bool:
@@ -215,10 +257,6 @@ class Formulation(DualProblem):
         """Return the linear part Xw of the decision function for the samples `X` (m, d)."""
         return X @ w
 
-    def combine(self, f: Vector) -> Vector:
-        """Return the decisions for the outputs `f` (m, outputs): `f` itself, unless outputs vote."""
-        return f
-
     def ambiguous(self, f: Vector) -> NDArray[np.bool_]:
         """Return whether the vote of the outputs `f` (m, outputs) is tied, shape (m,).
 
@@ -228,43 +266,6 @@ class Formulation(DualProblem):
             By default, as there is no vote.
         """
         raise ValueError("only the outputs of several binary problems vote")
-
-    def baseline(self, X: Matrix) -> Vector | float:
-        """Return the term subtracted from wᵀφ(x) + b for the rows of `X` (m, d), by default 0."""
-        return 0.0
-
-    @property
-    def expected(self) -> Vector:
-        """The correct predictions for the samples, shape (n,): their labels or targets."""
-        return self.y
-
-    def distances(self, f: Vector, norm: float) -> Vector:
-        """Return signed distances yᵢfᵢ/‖w‖ to the hyperplane; for targets fᵢ − yᵢ.
-
-        Raises
-        ------
-        ValueError
-            For K classes, which have K − 1 hyperplanes each.
-        """
-        if f.ndim > 1:
-            raise ValueError("more than two classes are not separated by a single hyperplane")
-        if self.task is TARGETS:
-            return f - self.y
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.y * f / norm
-
-    def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
-        """Return each sample's loss for the decisions `f` (n,) and the offsets of the groups."""
-        return self.loss.value(self.y, f)
-
-    def decision_scale(self, offsets: tuple[float, ...]) -> float:
-        """Return |f| on the margins, for the offsets of the groups: by default 1."""
-        return 1.0
-
-    @property
-    def has_margin(self) -> bool:
-        """Whether 2/‖w‖ is the width of a strip between two classes."""
-        return self.task is LABELS
 
     def reduce(
         self, form: type[SomeForm], start: Point | None = None, gram: Gram | None = None
@@ -319,17 +320,20 @@ class Formulation(DualProblem):
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
         if isinstance(self.X, Blocks):
-            return bounds_of_blocks(self, self.X, point)
-        return fenchel_bounds(self, point)
+            return bounds_of_blocks(self.risk, self.X, point)
+        bounds = hard_bounds if self.risk.is_hard else fenchel_bounds
+        return bounds(self.risk, point)
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the certificate with proven bounds instead of the float64 bounds."""
         from dualgap.problems.certificates.proof import proven  # noqa: PLC0415 - needs python-flint
 
-        return proven(self, certificate)
+        return proven(self.risk, certificate)
 
     def without_point(self, reason: str) -> Certificate:
-        """Return the certificate of an answer without a usable point."""
+        """Return the certificate of an answer without a usable point, perhaps proving infeasibility."""
+        if self.may_be_infeasible:
+            return certificate_without_point(self.risk, reason)
         return Certificate(reason=reason)
 
     def objective(self, primal: float, dual: float) -> float:
@@ -343,16 +347,30 @@ class Formulation(DualProblem):
         names = [f.name for f in fields(self)]  # type: ignore[arg-type]
         return tuple(getattr(self, name) for name in names if name not in hashed_separately)
 
+    @property
+    def targets_and_weights(self) -> tuple[Vector, Any]:
+        """The targets, labels or classes (n,), and the weights C (n,)."""
+        return self.risk.y, self.risk.C
+
     @cached_property
     def family_hash(self) -> str:
         """Identity of the problem, the same for all its views."""
+        (y, C), tube = self.targets_and_weights, 0.0 if self.task is CLASSES else self.risk.tube
         if self.in_blocks:
-            C = f"{self.slack_weight:.12g}"
-            parts = self.problem_class, repr(self.X), C, self.tube, self.intercept, *self.identity
-            return content_hash(*parts)[:16]
+            parts = self.problem_class, repr(self.X), f"{C:.12g}", tube, self.intercept
+            return content_hash(*parts, *self.identity)[:16]
         # 12 digits: C = 1/(n·lam) with lam = 1/(n·C) differs from C by rounding
-        distinct_weights = np.array([float(f"{c:.12g}") for c in np.unique(self.weight)])
-        weights = self.weight if distinct_weights.size > 1 else distinct_weights
+        distinct_weights = np.array([float(f"{c:.12g}") for c in np.unique(C)])
+        weights = C if distinct_weights.size > 1 else distinct_weights
         X = scipy.sparse.csr_array(self.X)  # the same problem, dense or sparse
-        parts = self.problem_class, X, self.y, self.kernel, weights, self.tube, self.intercept
+        parts = self.problem_class, X, y, self.kernel, weights, tube, self.intercept
         return content_hash(*parts, *self.identity)[:16]
+
+
+def upper_limits(problem: Formulation) -> Vector:
+    """Return the largest |αᵢ| of each sample, shape (n,), which is the same in all parts."""
+    limits = np.zeros(problem.n)
+    for part in problem.parts:
+        rows = slice(None) if part.rows is None else part.rows
+        limits[rows] = part.problem.risk.upper
+    return limits

@@ -19,23 +19,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.dual_problem.reductions import as_posed
-from dualgap.problems.forms import Point
+from dualgap.problems.forms import Point, Unsupported
+from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.erm import WeightedERM, named_loss
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, View
 from dualgap.problems.formulations.svm import SoftMarginDual
 from dualgap.problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
 from dualgap.problems.problem import Part, Problem, Reducer
 from dualgap.problems.problem.certificate import Certificate, sum_certificates
 from dualgap.problems.problem.task import CLASSES, Task
+from dualgap.problems.risk.reductions import as_posed
 from dualgap.problems.validation import check_choice, short_repr
 
 Voting = Literal["majority", "soccer", "margin"]
@@ -67,8 +67,9 @@ class Multiclass(Formulation):
     view: ClassVar[View] = "primal"
     forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed}  # each part has its own forms
     problem_class: ClassVar[str] = "multiclass"
-    task: ClassVar[Task] = CLASSES  # type: ignore[misc]
+    task: ClassVar[Task] = CLASSES
     listed: ClassVar[bool] = False
+    may_be_infeasible: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         loss = named_loss(self.loss)
@@ -161,9 +162,27 @@ class Multiclass(Formulation):
         w = np.column_stack(ws) if all(w is not None for w in ws) else None
         return Point(alpha, w, np.array(bs) if all(b is not None for b in bs) else None)
 
-    def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
-        """Raise ValueError: a sample has a slack in each binary problem."""
-        raise ValueError("every binary problem has its own slacks; describe the parts")
+    def build_risk(self) -> Never:
+        """Raise Unsupported: each part has its own risk."""
+        raise Unsupported(
+            "a sum of binary problems has no single risk: take that of each of its `parts`"
+        )
+
+    def check_risk(self) -> None:
+        """Do nothing: the parts check theirs."""
+
+    @property
+    def targets_and_weights(self) -> tuple[Vector, Any]:
+        """The classes and the weights."""
+        return self.y, np.full(self.n, self.C, np.float64)
+
+    def beta(self, alpha: Vector) -> Vector:
+        """Return the coefficients of each w, shape (n, outputs)."""
+        return self.signs.reshape(alpha.shape) * alpha
+
+    def decision(self, offsets: Any) -> Decision:
+        """The outputs' votes."""
+        return Decision(vote=self.combine)
 
     def bounds(self, point: Point) -> Certificate:
         """Return the sums of the binary problems' bounds."""

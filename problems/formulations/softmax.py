@@ -7,7 +7,6 @@ dual, with a matrix of coefficients alpha (n, K) and C = 1/(n·lam):
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,12 +15,13 @@ from numpy.typing import NDArray
 from dualgap.problems.arithmetic import entropy, log_sum_exp
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.formulations.erm import RegularizedRisk
-from dualgap.problems.losses import Loss
+from dualgap.problems.losses import VectorLoss
 from dualgap.problems.problem.task import CLASSES, Task
+from dualgap.problems.risk.risk import Risk, one_offset
 
 
 @dataclass(frozen=True)
-class Softmax(Loss):
+class Softmax(VectorLoss):
     """ℓ(y, f) = ln Σₖ exp(fₖ) − f_y for y in {0, ..., K − 1} and scores f (n, K).
 
     Conjugate Σₖ pₖ·ln pₖ for p = s + e_y in the simplex (its negative entropy). The logistic loss is
@@ -30,6 +30,11 @@ class Softmax(Loss):
 
     classes: int
     source: ClassVar[str] = "Bridle 1990; NPFL129 notes (s-NLL)"
+
+    @property
+    def outputs(self) -> int:
+        """K, one per class."""
+        return self.classes
 
     @property
     def lipschitz(self) -> float:
@@ -69,9 +74,32 @@ class Softmax(Loss):
         p, rounding = s + self.unit(y), 1e-12
         return (p.min(axis=1) >= -rounding) & (np.abs(p.sum(axis=1) - 1.0) <= rounding)
 
+    def signs(self, y: Vector) -> Vector:
+        """Return ones, shape (n, K): W = Xᵀalpha."""
+        return np.ones((y.size, self.classes))
+
+    def limits(self, y: Vector, C: Vector) -> tuple[Vector, Vector]:
+        """Return C·(e_y − 1) and C·e_y, shape (n, K)."""
+        unit = self.unit(y)
+        return C[:, None] * (unit - 1.0), C[:, None] * unit
+
+    def project_dual(self, y: Vector, C: Vector, alpha: Vector) -> Vector:
+        """Return the nearest alpha (n, K) for which every e_y − alphaᵢ/Cᵢ is a distribution."""
+        unit, p = self.unit(y), self._distributions(y, C, alpha)
+        return C[:, None] * (unit - project_to_simplex(p))
+
+    def dual_violation(self, y: Vector, C: Vector, alpha: Vector) -> float:
+        """Return the largest violation of a distribution's constraints, times its weight."""
+        p = self._distributions(y, C, alpha)
+        violation = np.maximum(-p.min(axis=1), np.abs(p.sum(axis=1) - 1.0))
+        return max(0.0, float((C * violation).max()))
+
     def unit(self, y: Vector) -> Vector:
         """Return the unit vectors e_y, shape (n, K)."""
         return np.eye(self.classes)[y.astype(int)]
+
+    def _distributions(self, y: Vector, C: Vector, alpha: Vector) -> Vector:
+        return self.unit(y) - alpha.reshape(y.size, -1) / C[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +113,7 @@ class SoftmaxERM(RegularizedRisk):
     y: Vector
     lam: float
 
-    task: ClassVar[Task] = CLASSES  # type: ignore[misc]
+    task: ClassVar[Task] = CLASSES
     problem_class: ClassVar[str] = "softmax"
     source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
@@ -95,40 +123,20 @@ class SoftmaxERM(RegularizedRisk):
         """K, the number of classes."""
         return int(self.y.max()) + 1
 
+    def build_risk(self) -> Risk:
+        """½‖W‖² + C Σ ℓᵢ with the softmax loss, which has no offset."""
+        C, exact_C = self.risk_weight
+        return Risk(self.samples, self.y, self.loss, C, one_offset(False), exact_C=exact_C)
+
     @property
     def loss(self) -> Softmax:
-        """The softmax loss."""
+        """The softmax loss of these classes."""
         return Softmax(self.outputs)
 
     @property
     def identity(self) -> tuple[Any, ...]:
         """The loss, which includes the number of classes."""
         return (self.loss,)
-
-    @cached_property
-    def signs(self) -> Vector:
-        """Ones: W = Xᵀalpha."""
-        return np.ones((self.n, self.outputs))
-
-    @property
-    def limits(self) -> tuple[Vector, Vector]:
-        """C·(e_y − 1) and C·e_y, shape (n, K)."""
-        C, unit = self.weight[:, None], self.loss.unit(self.y)
-        return C * (unit - 1.0), C * unit
-
-    def feasible(self, alpha: Vector) -> Vector:
-        """Return the nearest alpha (n, K) for which every e_y − alphaᵢ/C is a distribution."""
-        C, unit = self.weight[:, None], self.loss.unit(self.y)
-        return C * (unit - project_to_simplex(self._probabilities(alpha)))
-
-    def infeasibility(self, alpha: Vector) -> float:
-        """Return the largest violation of the constraints by `alpha`."""
-        p = self._probabilities(alpha)
-        violation = np.maximum(-p.min(axis=1), np.abs(p.sum(axis=1) - 1.0))
-        return max(0.0, float((self.weight * violation).max()))
-
-    def _probabilities(self, alpha: Vector) -> Vector:
-        return self.loss.unit(self.y) - alpha.reshape(self.n, -1) / self.weight[:, None]
 
 
 def probabilities(f: Vector) -> Vector:

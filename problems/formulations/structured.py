@@ -14,19 +14,17 @@ consecutive t, with total C. Any such μ bounds the optimum from below, any w fr
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
 import numpy as np
 
 from dualgap.problems.chains import Chains
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.dual_problem.reductions import as_posed
-from dualgap.problems.forms import Point, Reduction
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.forms import Point, Reduction, Unsupported
+from dualgap.problems.formulations.decision import Decision
+from dualgap.problems.formulations.formulation import Formulation, View
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Block, as_dense
-from dualgap.problems.losses import Piece
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.problem.certificate import (
     Bounds,
@@ -35,6 +33,7 @@ from dualgap.problems.problem.certificate import (
     not_proven,
 )
 from dualgap.problems.problem.task import CLASSES, Task
+from dualgap.problems.risk.reductions import as_posed
 from dualgap.problems.validation import check_positive
 
 
@@ -59,10 +58,10 @@ class ChainMargin(Formulation):
     view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "structured"
     forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed, Chains: to_chains}
-    task: ClassVar[Task] = CLASSES  # type: ignore[misc]
+    task: ClassVar[Task] = CLASSES
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
-    pieces: ClassVar[list[Piece] | None] = None  # type: ignore[misc]
+    may_be_infeasible: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,6 +115,25 @@ class ChainMargin(Formulation):
         sequences = as_dense(X).reshape(-1, self.length, self.d)
         paths = replace(self.chains, X=sequences).predict(w)
         return np.eye(self.labels)[paths.ravel()]
+
+    def build_risk(self) -> Never:
+        """Raise Unsupported: the loss of a sequence is not one of a few predictions."""
+        raise Unsupported(
+            "a structured margin has a constraint for each of exponentially many labellings: "
+            "it needs a solver that finds the violated ones"
+        )
+
+    def check_risk(self) -> None:
+        """Do nothing: C is a positive number."""
+
+    @property
+    def targets_and_weights(self) -> tuple[Vector, Any]:
+        """The labels and the weights."""
+        return self.y, np.full(self.n, self.C, np.float64)
+
+    def decision(self, offsets: Any) -> Decision:
+        """The scores of the labels."""
+        return Decision()
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds from marginals, weights or both.

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgap.problems.arithmetic import Balls, Intervals
-from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.formulations.nu.one_class import OneClassFormulation
+from dualgap.problems.formulations.decision import Decision
+from dualgap.problems.formulations.nu.one_class import OneClassFormulation, fraction_of_sum
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Piece, PiecewiseLinear
+from dualgap.problems.risk.risk import Risk
 
 
 @dataclass(frozen=True)
@@ -44,43 +44,15 @@ class SVDD(OneClassFormulation):
     C: ClassVar[float] = 1.0  # type: ignore[misc]
     source: ClassVar[str] = "Tax & Duin 2004"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set("y", self.baseline(self.X))
+    def build_risk(self) -> Risk:
+        """½‖w‖² + νn·u + Σ max(0, tᵢ − wᵀφ(xᵢ) − u)."""
+        C = np.full(self.n, self.C)
+        total = fraction_of_sum(self.nu, C)
+        t = 0.5 * total * self.kernel.diagonal(self.X)
+        costs = np.array([total])
+        return Risk(self.samples, t, Shortfall(), C, costs, target_factor=0.5 * total)
 
-    @property
-    def loss(self) -> Shortfall:
-        """max(0, t − f)."""
-        return Shortfall()
-
-    def baseline(self, X: Matrix) -> Vector:
-        """Return ½νn·k(x, x) for each row of `X`."""
-        return 0.5 * self.costs[0] * self.kernel.diagonal(X)
-
-    def combine(self, f: Vector) -> Vector:
-        """Return R² − ‖φ(x) − a‖² for wᵀφ(x) + u − ½νn·k(x, x)."""
-        return f * (2 / self.costs[0])
-
-    def slacks(self, f: Vector, offsets: Any) -> Vector:
-        """Return max(0, ‖φ(xᵢ) − a‖² − R²)."""
-        return np.maximum(0.0, -f)
-
-    def distances(self, f: Vector, norm: float) -> Vector:
-        """Raise ValueError: there is no hyperplane.
-
-        Raises
-        ------
-        ValueError
-            Always.
-        """
-        raise ValueError("SVDD has a ball but no hyperplane; its decision is R² − ‖φ(x) − a‖²")
-
-    def targets(self, array: type[Intervals] | type[Balls]) -> Any:
-        """Return enclosures of tᵢ; `Intervals` cover the kernel value's error and three products."""
-        bound = self.kernel.bind(self.X)
-        if array is Intervals:
-            relative, absolute = bound.radius()
-            errors = (relative + gamma(4)) * np.abs(self.y)
-            return Intervals(self.y, errors + 0.505 * self.costs[0] * absolute**2)
-        indices = np.arange(self.n)[:, None]
-        return Balls([bound.balls(i, i)[0, 0] for i in indices]) * self.costs[0] / 2
+    def decision(self, offsets: Any) -> Decision:
+        """R² − ‖φ(x) − a‖², which is wᵀφ(x) + u − ½νn·k(x, x) times 2/(νn)."""
+        half = 0.5 * float(self.risk.costs[0])
+        return Decision(1 / half, lambda X: half * self.kernel.diagonal(X))

@@ -10,21 +10,16 @@ Without an intercept b = 0, and yᵀα = 0 is dropped. w = Σ αᵢyᵢφ(xᵢ).
 fields, except that a primal needs coordinates of w, so its kernel is always linear.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgap.problems.certificates.hard_margin import certificate_without_point, hard_bounds
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.dual_problem.reductions import FORMS
-from dualgap.problems.forms import ERM, Point, Sharded
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, View
 from dualgap.problems.kernels import Kernel, Linear
-from dualgap.problems.problem import Reducer
-from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.losses import Hinge
+from dualgap.problems.risk.risk import Risk, one_offset
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,24 +30,11 @@ class _HardMargin(Formulation):
     intercept: bool = True
 
     problem_class: ClassVar[str] = "hard_margin"
-    forms: ClassVar[Mapping[type, Reducer]] = {
-        form: reduce for form, reduce in FORMS.items() if form not in (ERM, Sharded)
-    }  # its loss is infinite
     source: ClassVar[str] = "Vapnik 1982; Boser, Guyon & Vapnik 1992"
-    may_be_infeasible: ClassVar[bool] = True
 
-    @property
-    def weight(self) -> Vector:
-        """+inf, shape (n,): slack is not allowed."""
-        return np.full(self.n, np.inf)
-
-    def bounds(self, point: Point) -> Certificate:
-        """Return bounds from α, scaled optimally, and from w, scaled to a margin of one."""
-        return hard_bounds(self, point)
-
-    def without_point(self, reason: str) -> Certificate:
-        """Return a certificate without bounds, or a proof that the problem is infeasible."""
-        return certificate_without_point(self, reason)
+    def build_risk(self) -> Risk:
+        """½‖w‖², where any loss max(0, 1 − yᵢfᵢ) costs infinitely much."""
+        return Risk(self.samples, self.y, Hinge(), np.inf, one_offset(self.intercept))
 
 
 class HardMarginDual(_HardMargin):
@@ -84,6 +66,10 @@ class _SoftMargin(Formulation):
     problem_class: ClassVar[str] = "soft_margin"
     takes_blocks: ClassVar[bool] = True
     source: ClassVar[str] = "Cortes & Vapnik 1995"
+
+    def build_risk(self) -> Risk:
+        """½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢfᵢ)."""
+        return Risk(self.samples, self.y, Hinge(), self.C, one_offset(self.intercept))
 
 
 class SoftMarginDual(_SoftMargin):

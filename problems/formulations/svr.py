@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.dual_problem.dual import View
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, View
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import EpsilonInsensitive
+from dualgap.problems.problem.task import TARGETS, Task
+from dualgap.problems.risk.risk import Risk, one_offset
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +26,14 @@ class _Regression(Formulation):
     intercept: bool = True
 
     problem_class: ClassVar[str] = "svr"
+    task: ClassVar[Task] = TARGETS
     takes_blocks: ClassVar[bool] = True
     source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
 
-    @property
-    def loss(self) -> EpsilonInsensitive:
-        """The epsilon-insensitive loss."""
-        return EpsilonInsensitive(self.epsilon)
+    def build_risk(self) -> Risk:
+        """½‖w‖² + Σ Cᵢ·max(0, |yᵢ − fᵢ| − epsilon)."""
+        loss = EpsilonInsensitive(self.epsilon)
+        return Risk(self.samples, self.y, loss, self.C, one_offset(self.intercept))
 
     @property
     def identity(self) -> tuple[Any, ...]:

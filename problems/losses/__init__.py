@@ -1,6 +1,6 @@
 """Losses ℓ(y, f), registered by their class names in snake case."""
 
-from dualgap.problems.losses.base import Loss, Piece, PiecewiseLinear, ScalarLoss
+from dualgap.problems.losses.base import Loss, Piece, PiecewiseLinear, ScalarLoss, VectorLoss
 from dualgap.problems.losses.interval import (
     EpsilonInsensitive,
     Hinge,
@@ -29,4 +29,5 @@ __all__ = [
     "Squared",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
+    "VectorLoss",
 ]

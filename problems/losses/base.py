@@ -48,6 +48,11 @@ class Piece(NamedTuple):
         return self.sign * f + self.cost
 
 
+def times(C: Vector, limit: float) -> Vector:
+    """Return limit·C, which is 0 for a limit of 0 even if C is infinite."""
+    return limit * C if limit else np.zeros(C.size)
+
+
 def check_pieces(pieces: list[Piece]) -> None:
     """Raise ValueError unless the pieces satisfy the assumptions of `Piece`."""
     valid = len(pieces) <= 2 and all(p.low <= 0 <= p.high for p in pieces)
@@ -100,6 +105,11 @@ class Loss(ABC):
         cls.name = snake_case(cls.__name__)
 
     @property
+    def outputs(self) -> int:
+        """Number of predictions per sample."""
+        return 1
+
+    @property
     def is_smooth(self) -> bool:
         """Whether the loss has no kinks."""
         return self.smoothness < inf
@@ -134,6 +144,15 @@ class Loss(ABC):
         """The smallest and the largest α/C, where α is y·β for labels and β for targets."""
         return (-self.lipschitz if self.is_regression else 0.0), self.lipschitz
 
+    def signs(self, y: Vector) -> Vector:
+        """Return the signs in α = signs·β, shape (n,): the labels; ones for targets."""
+        return np.ones(y.size) if self.is_regression else y
+
+    def limits(self, y: Vector, C: Vector) -> tuple[Vector, Vector]:
+        """Return the smallest and largest α for the weights `C` (n,), each (n,)."""
+        low, high = self.dual_range
+        return times(C, low), times(C, high)
+
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
         """Return the pieces of the loss if it is piecewise linear, else None."""
         return None
@@ -167,6 +186,18 @@ class ScalarLoss(Loss):
         It maximises −ℓ*(y, −s) − m·s − ½t·s², the dual in one coefficient, and m + t·s is the prox
         of t·ℓ at m, the minimiser f of t·ℓ(y, f) + ½(f − m)².
         """
+
+
+class VectorLoss(Loss):
+    """A loss of several predictions per sample, whose dual variables have constraints of their own."""
+
+    @abstractmethod
+    def project_dual(self, y: Vector, C: Vector, alpha: Vector) -> Vector:
+        """Return the feasible dual variables nearest to `alpha`."""
+
+    @abstractmethod
+    def dual_violation(self, y: Vector, C: Vector, alpha: Vector) -> float:
+        """Return the largest violation of a constraint by `alpha`."""
 
 
 class PiecewiseLinear(ScalarLoss):

@@ -212,9 +212,9 @@ def not_proven(certificate: Certificate, cause: object) -> Certificate:
     return replace(unproven, resolution=certificate.resolution)
 
 
-def missing_bound(problem: Any, bounds: Bounds) -> str:
+def missing_bound(is_psd: bool, bounds: Bounds) -> str:
     """Return why the gap between the bounds is undefined, or an empty string."""
-    if not problem.is_psd:
+    if not is_psd:
         return "the kernel is indefinite: only stationarity can be checked"
     if bounds.gap == inf:
         return "the primal value overflows float64"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dualgap.problems.dataset import Vector, check_classes, check_labels, check_targets
+from dualgap.problems.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -54,3 +55,8 @@ CLASSES = Task(("labels", "classes"), check_classes, lambda f: f.argmax(axis=1).
 TARGETS = Targets(  # labels and classes are numbers too
     ("labels", "classes", "targets"), check_targets, np.asarray, "a mean squared error"
 )
+
+
+def task_of(loss: Loss) -> Task:
+    """Return the task of a loss of one prediction: targets for a regression loss, else labels."""
+    return TARGETS if loss.is_regression else LABELS

@@ -23,11 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
 from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_range
-from dualgap.problems.dual_problem.offsets import free_offset
-from dualgap.problems.dual_problem.units import rescale
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import sum_certificates
+from dualgap.problems.risk.dual_set import project_dual
+from dualgap.problems.risk.offsets import free_offset
+from dualgap.problems.risk.units import decision_exponent, rescale
 from dualgap.problems.validation import short_repr
 from dualgap.solvers import Evaluation, Solver, Status, find_solver, solve
 from dualgap.solvers.estimators.direct import BOUND_RTOL, Accuracy, Fit, fit_small
@@ -141,7 +142,7 @@ class Certified(BaseEstimator):
         if last.alpha is None:  # a squared loss
             return last if last.w.size == problem.d else Point()
         fits = last.alpha.size == problem.n and np.isfinite(ratio)
-        return Point(problem.feasible(ratio * last.alpha)) if fits else Point()
+        return Point(project_dual(problem.risk, ratio * last.alpha)) if fits else Point()
 
     @property
     def _iteration_limit(self) -> int:
@@ -157,7 +158,9 @@ class Certified(BaseEstimator):
         if answer is None:
             return None
         margin = (
-            answer.margin if problem.groups is None else np.ldexp(answer.margin, units.decision)
+            answer.margin
+            if problem.risk.groups is None
+            else np.ldexp(answer.margin, units.decision)
         )
         return answer._replace(point=units.unscale_point(answer.point), margin=float(margin))
 
@@ -169,7 +172,7 @@ class Certified(BaseEstimator):
 
     def _solve_directly(self, problem: Formulation, start: Point, values: GramValues) -> Fit | None:
         """Solve with the full Gram matrix; None if the problem is too large, or it makes no progress."""
-        if problem.n > MAX_DIRECT_SAMPLES or not problem.is_bounded:
+        if problem.n > MAX_DIRECT_SAMPLES or not problem.risk.is_bounded:
             return None
         K = problem.gram().dense() if values is None else values()
         return fit_small(problem, start, self._accuracy(problem.n), K)
@@ -217,7 +220,7 @@ class Certified(BaseEstimator):
         options["max_iter"] = None if unlimited else self._iteration_limit
         with np.errstate(over="ignore", invalid="ignore"):  # the certificate shows the effect
             solution = solve(problem, solvers, **options)
-            is_flat = problem.groups is not None and solution.certificate.primal_objective >= 0
+            is_flat = problem.risk.groups is not None and solution.certificate.primal_objective >= 0
             if is_flat and self.solver is None:  # the margin may be below `tol`
                 solution = solve(problem, **options)
                 is_flat = solution.certificate.primal_objective >= 0
@@ -229,24 +232,28 @@ class Certified(BaseEstimator):
         if solution.status is Status.INFEASIBLE:
             raise ValueError("C: must be finite, as no surface separates the classes")
         alpha, margin = solution.point.alpha, 1.0
-        exact = self.solver is None and not problem.costs.any() and type(solver) is type(solvers[0])
+        exact = (
+            self.solver is None
+            and not problem.risk.costs.any()
+            and type(solver) is type(solvers[0])
+        )
         if exact and alpha is not None and np.isfinite(alpha).all():
             with Threads().limited(1):  # small products
-                b = free_offset(problem, alpha) if problem.intercept else 0.0
+                b = free_offset(problem.risk, alpha) if problem.intercept else 0.0
                 w = problem.X.T @ problem.beta(alpha) if problem.is_linear else None
             point = Point(alpha, w, b)
         elif solution.alpha is None:
             raise ValueError(f"solver: {solver.name} gave no answer: {solution.reason}")
         else:
             size = np.abs(solution.alpha)
-            zero = size <= BOUND_RTOL * np.minimum(problem.upper, size.max(initial=0.0))
+            zero = size <= BOUND_RTOL * np.minimum(problem.risk.upper, size.max(initial=0.0))
             point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
             gap = solution.certificate.relative_gap
             if zero.any() and certify(problem, point).relative_gap > max(solution.target_gap, gap):
                 point = Point(solution.alpha, solution.w, solution.b)
-            margin = 0.0 if is_flat else problem.decision_scale(solution.certificate.offsets)
+            margin = 0.0 if is_flat else problem.decision(solution.certificate.offsets).margin
         converged = solution.claimed == "optimal" or solution.verdict == "solved"
-        unit = 2.0**problem.decision_exponent
+        unit = 2.0 ** decision_exponent(problem.risk)
         converged = converged or solution.certificate.violating_pair <= self.tol * unit
         return Fit(point, max(1, solution.iterations), converged, margin)
 
@@ -304,7 +311,7 @@ def is_extreme(problem: Formulation) -> bool:
     """Whether values are so large or small that a violation or a step says little about the gap."""
     if problem.in_blocks:
         return False
-    values = problem.weight * problem.kernel.diagonal(problem.X), problem.y
+    values = problem.risk.C * problem.kernel.diagonal(problem.X), problem.risk.y
     sizes = [float(np.abs(value).max()) for value in values]
     # above it a fit may reach its tolerance at a gap above FAR: an SVR did at 1e8
     return any(size > 1e6 or 0 < size < 1e-6 for size in sizes)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualgap.problems import Formulation, Point, Vector
+from dualgap.problems import Formulation, Point, Risk, Vector
 from dualgap.problems.kernels import Block
+from dualgap.problems.risk.offsets import losses_at
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
 from dualgap.solvers.smo.problem import Terms
 from dualgap.solvers.smo.small import SmallProblem, first_point
@@ -43,44 +44,44 @@ def fit_small(
 
     `K` (n, n) is the Gram matrix; without it, X is dense, its kernel linear, and there is no offset.
     """
-    terms, n = coefficient_terms(problem), problem.n
+    risk, n = problem.risk, problem.n
+    terms = coefficient_terms(risk)
     tol, fine, max_steps, limit = accuracy
-    sums = problem.costs
-    z = first_point(terms, sums) if start.alpha is None else problem.beta(start.alpha)
+    z = first_point(terms, risk.costs) if start.alpha is None else risk.beta(start.alpha)
     if K is None:
         w, steps, violation = minimise_linear(problem.X, z, terms, tol, fine, max_steps)
         if violation > tol and steps < limit:
             return None
-        return Fit(Point(problem.alpha(z), w), max(1, steps), violation <= tol)
+        return Fit(Point(risk.alpha(z), w), max(1, steps), violation <= tol)
     matrix = np.tile(K, (2, 2)) if z.size > n else K
     fit = SmallProblem(matrix, terms).minimise(z, matrix @ z, tol, fine, max_steps)
     if fit.violation > tol and fit.steps < limit:
         return None
     beta, margin = z if z.size == n else z[:n] + z[n:], 1.0
-    if problem.groups is not None:
+    if risk.groups is not None:
         margin = _margin(problem, K, beta, fit.b)
     if margin is None:
         return None
     w = problem.X.T @ beta if problem.is_linear else None
-    point = Point(problem.alpha(beta), w, float(fit.b.mean()))
+    point = Point(risk.alpha(beta), w, float(fit.b.mean()))
     return Fit(point, fit.steps, fit.violation <= tol, margin)
 
 
-def coefficient_terms(problem: Formulation) -> Terms:
+def coefficient_terms(risk: Risk) -> Terms:
     """Return the terms of min ½βᵀKβ + qᵀβ + tube·Σ|βᵢ|, the dual in coefficients β.
 
     Those of regression with nu, where both α and α* have a sum, are twice as many: β⁺ ≥ 0 and β⁻ ≤ 0.
     """
-    lower, upper = problem.loss.kinks(problem.y)
-    ends = [problem.signs * limit for limit in problem.limits]
+    lower, upper = risk.loss.kinks(risk.y)
+    ends = [risk.beta(limit) for limit in risk.limits]
     q, lo, hi = -0.5 * (lower + upper), np.minimum(*ends), np.maximum(*ends)
-    groups, n, count = problem.groups, problem.n, problem.costs.size
+    groups, n, count = risk.groups, risk.n, risk.costs.size
     if groups is None:
         groups = np.full(n, count - 1)
         if count > 1:
             groups, q, nothing = np.repeat([0, 1], n), np.tile(q, 2), np.zeros(n)
             lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
-    return Terms(q, np.full(q.size, float(problem.tube)), lo, hi, groups)
+    return Terms(q, np.full(q.size, risk.tube), lo, hi, groups)
 
 
 def _margin(problem: Formulation, K: Block, beta: Vector, b: Vector) -> float | None:
@@ -88,12 +89,13 @@ def _margin(problem: Formulation, K: Block, beta: Vector, b: Vector) -> float | 
 
     At the largest nu a matrix class is at its bounds: `solve` finds the offset's interval.
     """
-    assert problem.groups is not None
-    free = (beta != 0) & (np.abs(beta) < (1.0 - BOUND_RTOL) * problem.upper)
-    if not np.bincount(problem.groups[free], minlength=problem.costs.size).all():
+    risk = problem.risk
+    assert risk.groups is not None
+    free = (beta != 0) & (np.abs(beta) < (1.0 - BOUND_RTOL) * risk.upper)
+    if not np.bincount(risk.groups[free], minlength=risk.costs.size).all():
         return None
     f = K @ beta
-    loss = problem.weight @ problem.losses(problem.y, f, b)
-    if 0.5 * (beta @ f) + problem.costs @ b + loss >= 0:
+    loss = risk.C @ losses_at(risk, risk.y, f, b)
+    if 0.5 * (beta @ f) + risk.costs @ b + loss >= 0:
         return None
-    return problem.decision_scale(tuple(b))
+    return problem.decision(tuple(b)).margin

@@ -143,7 +143,7 @@ class LinearMachine(Certified):
 
     def _solve_directly(self, problem: Formulation, start: Point, values: GramValues) -> Fit | None:
         """Solve by epochs or Newton steps if X is dense and small, else with K."""
-        (n, d), squared = problem.X.shape, problem.loss.is_smooth
+        (n, d), squared = problem.X.shape, problem.risk.loss.is_smooth
         # multiplications to form or factorise a Hessian: a few milliseconds
         is_direct = isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= 1e8
         if is_direct and squared:
@@ -161,8 +161,9 @@ class LinearMachine(Certified):
         if problem.intercept:
             X, regularised = with_feature(X, 1.0), np.append(regularised, 0.0)
             w = np.append(w, start.b or 0.0)
-        loss: IntervalLoss = problem.loss
-        of_losses = (*loss.ends(problem.y), problem.weight / loss.smoothing)
+        loss: Any = problem.risk.loss
+        low, high = loss.ends(problem.y)
+        of_losses = low, high, problem.risk.C / loss.smoothing
         limits = REFINED_TOL_FACTOR * self.tol, self._iteration_limit
         w, steps, converged = minimise_squares(X, *of_losses, regularised, w, *limits)
         point = Point(None, w[:-1], float(w[-1])) if problem.intercept else Point(None, w)
@@ -171,7 +172,7 @@ class LinearMachine(Certified):
     def _default_solvers(self, problem: Formulation) -> list[Any]:
         if problem.in_blocks:
             return [NearRows(tol=self.tol)]
-        if not problem.loss.is_smooth:
+        if not problem.risk.loss.is_smooth:
             return super()._default_solvers(problem)
         newton = NewtonCG if problem.intercept or problem.d > MAX_FEATURES else FiniteNewton
         return [newton(tol=REFINED_TOL_FACTOR * self.tol)]  # relative to gains or steps

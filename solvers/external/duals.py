@@ -47,18 +47,18 @@ class EstimatorDual(NamedTuple):
 
         Those of ν-SVC are divided by ρ, which follows from their sum.
         """
-        alpha = self.problem.signs * beta
+        alpha = self.problem.risk.alpha(beta)
         if self.estimator not in ("NuSVC", "OneClassSVM"):
             return alpha
-        return alpha * (np.abs(self.problem.costs).sum() / np.abs(beta).sum())
+        return alpha * (np.abs(self.problem.risk.costs).sum() / np.abs(beta).sum())
 
 
 def dual_of(problem: Formulation) -> EstimatorDual:
     """Return the dual of a problem, with or without an intercept; its estimator may be "none"."""
-    costs = problem.costs
+    risk, costs = problem.risk, problem.risk.costs
     # ratio of costs to weights, reduced so that rounding does not make it infeasible
-    nu = {"nu": np.abs(costs).sum() / problem.weight.sum() * (1 - 2 * UNIT)}
-    match None if problem.pieces is None else problem.loss, costs.tolist():
+    nu = {"nu": np.abs(costs).sum() / risk.C.sum() * (1 - 2 * UNIT)}
+    match None if risk.pieces is None else risk.loss, costs.tolist():
         case Hinge(), [] | [0.0]:
             chosen = "SVC", {"C": 1.0}
         case EpsilonInsensitive(epsilon), [] | [0.0]:
@@ -68,7 +68,7 @@ def dual_of(problem: Formulation) -> EstimatorDual:
         case EpsilonInsensitive(), [_, _]:
             chosen = "NuSVR", {"C": 1.0, **nu}
         # SVDD's targets are equal if k(x, x) is the same for all samples
-        case Perceptron() | Shortfall(), [_] if np.ptp(problem.y) == 0:
+        case Perceptron() | Shortfall(), [_] if np.ptp(risk.y) == 0:
             chosen = "OneClassSVM", nu
         case _:
             chosen = "none", {}
@@ -97,7 +97,7 @@ def library_needs(
         "a Gram matrix of this kernel that fits in memory",
         lambda form, _: isinstance(form.kernel, NATIVE_KERNELS) or form.gram().fits,
     )
-    one_weight = Need("one C for all samples", lambda form, _: np.ptp(form.weight) == 0)
+    one_weight = Need("one C for all samples", lambda form, _: np.ptp(form.risk.C) == 0)
     *names, last = (DUALS[name] for name in duals)
     return (
         Need(
@@ -106,7 +106,7 @@ def library_needs(
         ),
         native if only_native else gram,
         INTERCEPT,
-        Need("a finite C, as it has no hard margin", lambda form, _: form.is_bounded),
+        Need("a finite C, as it has no hard margin", lambda form, _: form.risk.is_bounded),
         *((one_weight,) if one_C else ()),
         Need(
             "samples of both classes",
@@ -177,7 +177,7 @@ class EstimatorBaseline(DualBaseline):
             estimator.fit(
                 samples if native else gram.dense(),
                 problem.y,
-                sample_weight=problem.weight,  # times C = 1
+                sample_weight=problem.risk.C,  # times C = 1
             )
         stopped = self.is_stopped(estimator)  # first, as it checks that the library ran at all
         beta = np.zeros(problem.n)

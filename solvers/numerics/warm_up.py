@@ -49,9 +49,10 @@ def warm_up(
     """
     if not isinstance(problem, Formulation) or problem.in_blocks:
         return
-    if problem.costs.size and (solver.form in (BoxQP, QP, ERM) or problem.may_be_infeasible):
+    is_risk = solver.form in (BoxQP, QP, ERM)
+    if (is_risk or problem.may_be_infeasible) and problem.risk.costs.size:
         project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
-    if solver.form in (BoxQP, QP, ERM) and not problem.is_linear:
+    if is_risk and not problem.is_linear:
         _compute_values(problem, gram)
     ours = [c for c in type(solver).__mro__ if c.__module__.startswith("dualgap.solvers.")]
     cls = next(c for c in type(solver).__mro__ if c in ours or "warm_up_size" in vars(c))
@@ -90,7 +91,7 @@ def _kind(value: Any) -> Any:
 
 def _balanced_sample(problem: Formulation, count: int) -> Indices:
     """Return the first samples of each class, in equal numbers if possible."""
-    labels = np.zeros(problem.n) if problem.is_regression else problem.y
+    labels = np.zeros(problem.n) if problem.risk.loss.is_regression else problem.y
     rank = np.empty(problem.n, np.intp)
     for members in members_of(np.unique(labels, return_inverse=True)[1]):
         rank[members] = np.arange(members.size)
@@ -107,7 +108,8 @@ def _solve_part(
     values = {name: getattr(problem, name) for name in names}
     arrays = {name: v for name, v in values.items() if np.shape(v) == (problem.n,)}
     selected = {name: _protect(v[rows], v) for name, v in arrays.items()}
-    reduced = problem.changed(**selected, X=part.X, shared_gram=part)
+    samples = problem.samples.derived(part.X, part)
+    reduced = problem.changed(**selected, X=part.X, samples=samples)
     part_start = None if start is None or start.alpha is None else Point(start.alpha[rows])
     form = reduce(reduced, solver.form, part_start, gram=part).form
     if solver.refuses(form) is None:

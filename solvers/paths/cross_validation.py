@@ -79,7 +79,7 @@ class CrossValidation:
     @property
     def statement(self) -> str:
         """The result in one sentence."""
-        name, squared = self.parameter, self.folds[0].path.problem.is_regression
+        name, squared = self.parameter, self.folds[0].path.problem.risk.loss.is_regression
         return (
             f"at {name} = {self.value:.6g} the answers have a cross-validation error "
             f"{'(mean squared) ' if squared else ''}of {self.error:.6g}, the smallest of all; no {name} "
@@ -146,8 +146,8 @@ def cross_validate(
     full_gram = Gram(problem.X, problem.kernel, keep=True)
     if not problem.is_linear and problem.n <= MAX_DENSE_SAMPLES:
         full_gram.dense()
-    shared = problem.changed(shared_gram=full_gram)
-    _ = shared.is_psd and shared.psd_shift  # holds for the samples of each fold too
+    shared = problem.changed(samples=problem.samples.derived(problem.X, full_gram))
+    _ = shared.samples.psd_shift  # holds for the samples of each fold too
     norms, finished, fold_errors = score_norms(problem, problem.X), list[Fold](), list[FoldErrors]()
     for train, held_out in _splits(problem, folds, seed):
         time_left = (
@@ -158,8 +158,8 @@ def cross_validate(
         part, rows = full_gram.part(train), np.append(train, held_out)
         values = {f.name: getattr(problem, f.name) for f in fields(problem)}  # type: ignore[arg-type]
         weights = {name: v[train] for name, v in values.items() if np.shape(v) == (problem.n,)}
-        shared_part = part if part.is_stored else None
-        fold = shared.changed(**weights, X=part.X, shared_gram=shared_part)
+        samples = shared.samples.derived(part.X, part if part.is_stored else None)
+        fold = shared.changed(**weights, X=part.X, samples=samples)
         # if weights differ, the parameter is the largest
         ratio = 1.0
         if parameter in weights:
@@ -170,7 +170,7 @@ def cross_validate(
         part.forget()
         finished.append(Fold(train, held_out, ratio, path))
     count = sum(fold.held_out.size for fold in finished)
-    table = combine_folds(fold_errors, count, problem.is_regression)
+    table = combine_folds(fold_errors, count, problem.risk.loss.is_regression)
     best = table.iloc[int(table["error"].to_numpy().argmin())]
     start, end = float(best["from"]), float(best["to"])
     value = 0.5 * (start + end) if parameter == "epsilon" else float(np.sqrt(start * end))
@@ -197,7 +197,7 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
     n = problem.n
     if not isinstance(folds, Iterable):
         count = check_integer(folds, "folds", 2)
-        labels = None if problem.is_regression else problem.y
+        labels = None if problem.risk.loss.is_regression else problem.y
         return [fold_rows(np.arange(n), labels, count, k, seed) for k in range(count)]
     splits = list[tuple[Indices, Indices]]()
     for split in folds:

@@ -48,11 +48,11 @@ def validate_interval(
             "at one value after another"
         )
     is_multiple = problem.outputs > 1 or problem.parts[0].problem is not problem
-    if is_multiple or np.isinf(problem.weight).any():
+    if is_multiple or np.isinf(problem.risk.C).any():
         raise ValueError(
             f"problem: a path is of one function with a finite loss, such as SoftMarginDual; got {kind}"
         )
-    if problem.costs.any():
+    if problem.risk.costs.any():
         raise ValueError(f"problem: a path needs Σβ = 0, which does not hold for {kind}")
     names = [field.name for field in fields(problem) if field.name in get_args(Parameter)]  # type: ignore[arg-type]
     if name not in names:
@@ -71,9 +71,9 @@ def _is_parametric(problem: Formulation, name: Parameter, end: float) -> bool:
     """Whether the problem depends on its parameter as the parametric bounds assume."""
     moved, value = with_value(problem, name, end), float(np.max(getattr(problem, name)))
     if name == "epsilon":
-        return moved.loss == EpsilonInsensitive(end) and np.array_equal(
-            moved.weight, problem.weight
+        return moved.risk.loss == EpsilonInsensitive(end) and np.array_equal(
+            moved.risk.C, problem.risk.C
         )
     ratio = end / value if name == "C" else value / end
-    is_proportional = np.allclose(moved.weight, ratio * problem.weight, rtol=1e-12, atol=0.0)
-    return moved.loss == problem.loss and is_proportional
+    is_proportional = np.allclose(moved.risk.C, ratio * problem.risk.C, rtol=1e-12, atol=0.0)
+    return moved.risk.loss == problem.risk.loss and is_proportional

@@ -23,9 +23,9 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
 from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import check_samples
-from dualgap.problems.dual_problem.offsets import best_intercept
 from dualgap.problems.gram.products import gram_products
 from dualgap.problems.kernels.samples import stacked
+from dualgap.problems.risk.offsets import best_intercept
 from dualgap.solvers.paths.path import Path, PathPiece
 
 if TYPE_CHECKING:
@@ -112,9 +112,9 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
 
 def check_enclosed(problem: Formulation) -> None:
     """Raise ValueError if the optimal intercept has no bounds."""
-    if problem.groups is not None or (problem.intercept and problem.pieces is None):
+    if problem.risk.groups is not None or (problem.intercept and problem.risk.pieces is None):
         raise ValueError(
-            f"path: the optimal intercept of the {problem.loss.name} loss is not enclosed"
+            f"path: the optimal intercept of the {problem.risk.loss.name} loss is not enclosed"
         )
 
 
@@ -145,7 +145,9 @@ def held_out_errors(
     """
     problem, b = piece.along.problem, float(piece.along.certificate.point.b or 0.0)
     errors = problem.task.errors  # each falls towards y
-    rounding = gamma(ELEMENTARY + y.size) if problem.is_regression else 0.0  # counts are exact
+    rounding = (
+        gamma(ELEMENTARY + y.size) if problem.risk.loss.is_regression else 0.0
+    )  # counts are exact
     bands = list[Band]()
     # four slices, each with its own ball, which is smaller than that of the whole piece
     slices = pairwise(np.linspace(*ends, 5).tolist())
@@ -168,8 +170,8 @@ def _optimal_decisions(
     radii += gamma(ELEMENTARY) * np.abs(f)
     radii[:n] += tube_change if along.parameter == "epsilon" else 0.0
     radii[:n] += gamma(ELEMENTARY) * (np.abs(problem.y) + 1.0)
-    lower = best_intercept(problem, f[:n] + radii[:n])[0]
-    upper = best_intercept(problem, f[:n] - radii[:n])[1]
+    lower = best_intercept(problem.risk, f[:n] + radii[:n])[0]
+    upper = best_intercept(problem.risk, f[:n] - radii[:n])[1]
     # relative error of an intercept found by sorting
     lower, upper = lower - 1e-12 * abs(lower), upper + 1e-12 * abs(upper)
     return f[n:] - radii[n:] + lower, f[n:] + radii[n:] + upper

@@ -44,7 +44,7 @@ UNAVERAGED = 3
 WEIGHTS = 4
 
 
-class Risk(NamedTuple):
+class RiskTerms(NamedTuple):
     """The parameters of a step.
 
     samples (n, 4) : ends of the zero-loss interval (for the logistic loss y twice), weightᵢ and
@@ -64,14 +64,14 @@ class Risk(NamedTuple):
     power: int
 
 
-def risk_of(form: ERM, weight: Vector, first: float, projected: bool, power: int) -> Risk:
+def risk_of(form: ERM, weight: Vector, first: float, projected: bool, power: int) -> RiskTerms:
     """Return the risk of `form` with sample weights (n,).
 
     The ball of radius √(ΣC·L(0)) contains the optimum, where ‖w‖² + ΣC·L(w) ≤ ΣC·L(0) for the mean loss
     L, by strong duality and Fenchel-Young.
     """
     at_zero = float(form.C @ form.loss.value(form.y, np.zeros(form.n)))
-    return Risk(
+    return RiskTerms(
         *scored_samples(form, weight),
         lam=1.0 / float(form.C.sum()),
         first=first,
@@ -81,7 +81,7 @@ def risk_of(form: ERM, weight: Vector, first: float, projected: bool, power: int
 
 
 def scored_samples(form: ERM, weight: Vector) -> tuple[Block, float, float, bool]:
-    """Return the fields of `Risk` that define the loss of each sample, for weights (n,)."""
+    """Return the fields of `RiskTerms` that define the loss of each sample, for weights (n,)."""
     loss, y = form.loss, form.y
     lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
     samples = np.column_stack([lower, upper, weight, form.gram.diagonal()])
@@ -103,7 +103,7 @@ def steps(
     row_of: Indices,
     samples: Indices,
     batch: Block,
-    risk: Risk,
+    risk: RiskTerms,
     state: SubgradientState,
 ) -> int:
     """Take one step per batch of `samples`, in place; return the number of steps.
@@ -158,7 +158,7 @@ def steps(
 
 
 @numba.njit(inline="always", fastmath=FASTMATH)
-def _negative_slope(risk: Risk, i: int, f: float) -> float:
+def _negative_slope(risk: RiskTerms, i: int, f: float) -> float:
     """Return −ℓ'ᵢ(f), 0 at a kink."""
     lower, upper = risk.samples[i, 0], risk.samples[i, 1]
     if risk.logistic:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems import Formulation, Gram, Point, Problem
+from dualgap.problems.formulations.formulation import upper_limits
 from dualgap.problems.validation import short_repr
 from dualgap.solvers.base import Solver
 from dualgap.solvers.running.solution import Solution
@@ -82,7 +83,7 @@ def starting_points(problem: Problem, initial: Any) -> list[Point | None]:
             f"array), got {type(initial).__name__} with alpha of shape {got}"
         )
     if isinstance(initial, Solution) and not problem.is_linear:
-        old, new = initial.problem.upper, problem.upper
+        old, new = upper_limits(initial.problem), upper_limits(problem)
         if np.isfinite(old).all() and np.isfinite(new).all():
             alpha = (alpha.T * (new / old)).T  # of every output
     return [*problem.split(Point(alpha))]

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems import Formulation, Gram, Point, Problem, Unsupported
+from dualgap.problems import ChainMargin, Formulation, Gram, Point, Problem, Unsupported
 from dualgap.problems.compilation import pausing
-from dualgap.problems.dual_problem.units import RescaledProblem, rescale
 from dualgap.problems.forms import Reduction
+from dualgap.problems.risk.units import RescaledProblem, rescale
 from dualgap.solvers.base import SOLVERS, Solver
 
 # Solvers that continue, in this order, if the one that `solve` picked misses the target; those that are
@@ -137,22 +137,25 @@ def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
 
         yield NearRows()
         return
-    if problem.pieces is None:
+    if isinstance(problem, ChainMargin):
         from dualgap.solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
+
+        yield CuttingPlane()
+        return
+    if problem.risk.pieces is None:
         from dualgap.solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415
         from dualgap.solvers.sdca import SDCA  # noqa: PLC0415
         from dualgap.solvers.smooth_primal import LBFGS  # noqa: PLC0415
 
         risk_solvers = [LBFGS(), SDCA(), CvxpyERM()]
         yield from risk_solvers if problem.is_linear else [*risk_solvers[1:], risk_solvers[0]]
-        yield CuttingPlane()
         return
     from dualgap.solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
     from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent  # noqa: PLC0415
     from dualgap.solvers.semismooth_newton import SemismoothNewton  # noqa: PLC0415
     from dualgap.solvers.smo import SMO  # noqa: PLC0415
 
-    if problem.is_bounded:
+    if problem.risk.is_bounded:
         if not from_start and _near_rows_pay(problem):
             from dualgap.solvers.near_rows import NearRows  # noqa: PLC0415
 
@@ -173,5 +176,5 @@ def _near_rows_pay(problem: Formulation) -> bool:
     if not (is_narrow and problem.is_linear and problem.n >= _NEAR_ROWS_MIN_SAMPLES):
         return False
     sample = X[::1000]
-    weight = problem.weight.mean() * np.einsum("ij,ij->", sample, sample)
+    weight = problem.risk.C.mean() * np.einsum("ij,ij->", sample, sample)
     return float(weight / len(sample)) >= 10.0

@@ -19,8 +19,8 @@ import numpy as np
 from dualgap.problems import Gram, Point, Problem, Unsupported
 from dualgap.problems.compilation import pausing
 from dualgap.problems.dataset import Vector
-from dualgap.problems.dual_problem.units import RescaledProblem, rescale
 from dualgap.problems.forms import Claim, FormPoint, Reduction
+from dualgap.problems.risk.units import RescaledProblem, rescale
 from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
 from dualgap.solvers.numerics.warm_up import warm_up

@@ -90,12 +90,13 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
             problem = drawing.make(sample, instance, rng)
         except ValueError:
             return None
-    if scale == "extreme" and isinstance(problem.loss, Logistic | Softmax):
+    risk = None if isinstance(problem, ChainMargin) else problem.parts[0].problem.risk
+    if scale == "extreme" and risk is not None and isinstance(risk.loss, Logistic | Softmax):
         return None  # Newton's method adds one to a score in a step, and they go to hundreds
     if problem.may_be_infeasible and isinstance(instance, Spectrum) and instance.normalize:
         return None  # that roots cancel is not seen in balls
     may_be_zero = problem.may_be_infeasible or isinstance(problem, NuSVC | OneClassSVM | SVDD)
-    if instance.is_psd is None and (problem.pieces is None or may_be_zero):
+    if instance.is_psd is None and (risk is None or risk.pieces is None or may_be_zero):
         K, error = exact_gram(problem.X, instance, 53)
         if error != 0 or not is_psd(K):
             return None  # its dual may have no largest value, or one that is 0 but for K's digits

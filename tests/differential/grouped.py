@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualgap.problems import Formulation, Kernel, Linear, Matrix, Vector
-from dualgap.problems.dataset import Indices
+from dualgap.problems import Formulation, Kernel, Linear, Matrix, Risk, Vector
 from dualgap.problems.losses import Hinge, Loss, Piece, PiecewiseLinear
+from dualgap.problems.problem.task import Task, task_of
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Grouped(Formulation):
     intercept: ClassVar[bool] = True
 
     @property
-    def groups(self) -> Indices:
-        """The group of each sample, −1 for none."""
-        return np.array(self.members)
+    def task(self) -> Task:  # type: ignore[override]
+        """Targets for regression losses, else labels."""
+        return task_of(self.loss)
 
-    @property
-    def costs(self) -> Vector:
-        """The cost of each offset."""
-        return np.array(self.prices)
+    def build_risk(self) -> Risk:
+        """A group for each sample, −1 for none, and a cost for each offset."""
+        groups, costs = np.array(self.members), np.array(self.prices)
+        return Risk(self.samples, self.y, self.loss, self.C, costs, groups)

@@ -4,6 +4,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -156,7 +157,7 @@ def _answers(
     best = None if reference.is_infeasible else reference.point()
     if best is not None and not np.isfinite(best.alpha).all():
         best = None  # it is beyond float64's range
-    largest = np.max(problem.upper) if _has_limits(problem) else 10.0 ** rng.uniform(-3, 3)
+    largest = np.max(problem.risk.upper) if _has_limits(problem) else 10.0 ** rng.uniform(-3, 3)
     if reference.is_infeasible:
         yield Answer("claim of infeasibility", Point(np.full(size, largest)), "infeasible")
     elif best is not None:
@@ -184,7 +185,7 @@ def _answers(
 
 def _has_limits(problem: Formulation) -> bool:
     several = isinstance(problem, ChainMargin | Multiclass | SoftmaxERM)
-    return not several and bool(np.isfinite(problem.upper).all())
+    return not several and bool(np.isfinite(problem.risk.upper).all())
 
 
 def _weights(
@@ -192,7 +193,7 @@ def _weights(
 ) -> Iterator[Answer]:
     """Yield the optimal weights, alone and with their multipliers, or random ones."""
     if best is None or rng.random() < 0.4:
-        w = rng.normal(size=problem.n_weights) * 10.0 ** rng.uniform(-6, 3)
+        w = rng.normal(size=prod(problem.weights_shape)) * 10.0 ** rng.uniform(-6, 3)
         w = w if isinstance(problem, ChainMargin) else w.reshape(problem.d, -1)
         yield Answer("random weights", Point(w=w))
         return
@@ -206,7 +207,7 @@ def _of_a_solver(problem: Formulation, rng: np.random.Generator) -> Iterator[Ans
     solver: Solver = SMO(tol=1e-6)
     if isinstance(problem, ChainMargin):
         solver = CuttingPlane()
-    elif not isinstance(problem, Multiclass) and problem.pieces is None:
+    elif not isinstance(problem, Multiclass) and problem.risk.pieces is None:
         solver = LBFGS()
     elif rng.random() < 0.3:
         solver = CvxoptQP()

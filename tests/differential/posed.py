@@ -274,9 +274,11 @@ def posed(problem: Formulation, bits: int, weights: list[fmpq | None] | None = N
     K, error = exact_gram(problem.X, problem.kernel, bits)
     targets = [rational(v) for v in problem.y.tolist()]
     if isinstance(problem, SVDD):
-        targets = [HALF * rational(problem.costs[0].item()) * K[i][i] for i in range(problem.n)]
+        targets = [
+            HALF * rational(problem.risk.costs[0].item()) * K[i][i] for i in range(problem.n)
+        ]
     C = weights or exact_weights(problem)
-    costs = [rational(c) for c in problem.costs.tolist()]
+    costs = [rational(c) for c in problem.risk.costs.tolist()]
     if isinstance(problem, NuSVR):  # each sample twice: below its target, and above it
         K, labels = [row + row for row in K + K], np.repeat([0, 1], problem.n)
         sides = [
@@ -284,8 +286,12 @@ def posed(problem: Formulation, bits: int, weights: list[fmpq | None] | None = N
         ]
         curves = [below for below, _ in sides] + [above for _, above in sides]
     else:
-        curves = [exact_curve(problem.loss, *sample) for sample in zip(targets, C, strict=True)]
-        labels = problem.groups if problem.groups is not None else np.zeros(problem.n, np.intp)
+        curves = [
+            exact_curve(problem.risk.loss, *sample) for sample in zip(targets, C, strict=True)
+        ]
+        labels = (
+            problem.risk.groups if problem.risk.groups is not None else np.zeros(problem.n, np.intp)
+        )
     groups = [
         Group(tuple(np.flatnonzero(labels == g).tolist()), cost) for g, cost in enumerate(costs)
     ]

@@ -85,7 +85,7 @@ def exact_reference(problem: Formulation, C: list[fmpq | None] | None = None) ->
         return SummedReference(problem)
     if isinstance(problem, ChainMargin):
         return ChainReference(problem)
-    if isinstance(problem, SoftmaxERM) or isinstance(problem.loss, Logistic):
+    if isinstance(problem, SoftmaxERM) or isinstance(problem.risk.loss, Logistic):
         return SmoothReference(problem, C)
     return (DoubledReference if isinstance(problem, NuSVR) else EnumeratedReference)(problem, C)
 
@@ -101,7 +101,7 @@ class EnumeratedReference:
             self.lower, self.upper, self.beta = optimum.lower, optimum.upper, optimum.beta
 
     def point(self) -> Point:
-        return Point(self.problem.alpha(np.array([real(v) for v in self.beta])))
+        return Point(self.problem.risk.alpha(np.array([real(v) for v in self.beta])))
 
     def size_at_zero(self) -> fmpq:
         zero, exact = [ZERO] * self.exact.n, self.exact

@@ -175,7 +175,7 @@ class SmoothReference:
 
     def point(self) -> Point:
         beta = np.array([[float(b) for b in row] for row in self.beta])
-        return Point(self.problem.alpha(beta[:, 0] if self.one else beta))
+        return Point(self.problem.risk.alpha(beta[:, 0] if self.one else beta))
 
     def size_at_zero(self) -> fmpq:
         self.offset = arb(0)

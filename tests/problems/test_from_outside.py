@@ -1,6 +1,6 @@
 """What comes through the extension points is certified as what it is, or refused by name."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, ClassVar
 
@@ -13,15 +13,18 @@ from tests.small_problems import two_classes
 
 from dualgap.problems import (
     RBF,
+    TARGETS,
     Formulation,
     Kernel,
     Linear,
     Point,
     RegularizedERM,
+    Risk,
     SoftMarginDual,
     SoftMarginPrimal,
     SVRDual,
     certify,
+    one_offset,
 )
 from dualgap.problems.arithmetic import entropy
 from dualgap.problems.blocks import ArraySource, Blocks
@@ -32,7 +35,7 @@ from dualgap.problems.losses import (
     ScalarLoss,
     SquaredHinge,
 )
-from dualgap.solvers import Status, solve
+from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows
 
 X, Y = two_classes(n=40, d=2)
@@ -46,13 +49,11 @@ class Dear(Formulation):
     y: Any
     C: float = 1.0
 
-    @property
-    def loss(self):
-        return EpsilonInsensitive(0.0)
+    task = TARGETS
 
-    @property
-    def weight(self):
-        return self.C * np.where(self.y > 105, 10.0, 1.0)
+    def build_risk(self):
+        C = self.C * np.where(self.y > 105, 10.0, 1.0)
+        return Risk(self.samples, self.y, EpsilonInsensitive(0.0), C, one_offset(True))
 
 
 def test_weights_made_of_the_targets_are_those_of_the_targets_given():
@@ -66,7 +67,7 @@ def test_weights_made_of_the_targets_are_those_of_the_targets_given():
 def test_weights_that_no_bound_takes_are_refused(cost):
     shown = {"__name__": "cost_sensitive"}
     exec(in_tutorial("add_a_problem", "cost_sensitive.py"), shown)
-    with pytest.raises(ValueError, match="weight: must be 40 finite numbers above 0"):
+    with pytest.raises(ValueError, match="C: must be 40 finite numbers above 0"):
         shown["CostSensitiveMargin"](X, Y, cost_positive=cost)
 
 
@@ -74,15 +75,18 @@ def test_weights_that_no_bound_takes_are_refused(cost):
 class Dearer(SoftMarginPrimal):
     """The soft margin with five times the weights."""
 
-    @property
-    def weight(self):
-        return 5.0 * super().weight
+    def build_risk(self):
+        risk = super().build_risk()
+        return replace(risk, C=5.0 * risk.C)
 
 
-def test_weights_of_its_own_are_refused_in_blocks(tmp_path):
-    with pytest.raises(ValueError, match="X: dearer defines its own weight"):
-        Dearer(in_blocks(tmp_path, X, Y, (10, 20)), None, C=0.5)
-    assert solve(Dearer(X, Y, C=0.5), NearRows()).status is Status.UNSUPPORTED
+def test_weights_of_its_own_are_those_of_samples_in_blocks_too(tmp_path):
+    dearer = Dearer(in_blocks(tmp_path, X, Y, (10, 20)), None, C=0.5)
+    found = [
+        solve(p, NearRows()) for p in (dearer, Dearer(X, Y, C=0.5), SoftMarginPrimal(X, Y, C=2.5))
+    ]
+    assert all(one.verdict == "solved" for one in found)
+    assert [one.objective for one in found] == pytest.approx([found[2].objective] * 3, rel=1e-5)
 
 
 @dataclass(frozen=True)
@@ -204,9 +208,8 @@ class Quantile(SVRDual):
 
     tau: float = 0.5
 
-    @property
-    def loss(self):
-        return Pinball(self.tau)
+    def build_risk(self):
+        return replace(super().build_risk(), loss=Pinball(self.tau))
 
 
 def test_a_subclass_with_another_loss_is_another_problem():

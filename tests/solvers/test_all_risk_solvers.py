@@ -175,6 +175,6 @@ def test_the_limit_of_iterations_is_kept_and_said(solver):
 def test_coordinate_ascent_never_lowers_the_dual():
     problem = RISKS["logistic"]
     points = SDCA(tol=1e-10).iterates(reduce(problem, ERM).form)
-    duals = [certify(problem, Point(problem.alpha(p.beta))).dual_objective for p in points]
+    duals = [certify(problem, Point(problem.risk.alpha(p.beta))).dual_objective for p in points]
     assert len(duals) > 5
     assert all(new >= old * (1 - 1e-14) for old, new in pairwise(duals))

@@ -16,6 +16,7 @@ from tests.small_problems import BINARY, KINDS, PROBLEMS, X
 from tests.solvers.conftest import BLACK_BOXES
 
 from dualgap.problems import RBF, Formulation, HardMarginDual, HingeERM, SoftMarginDual
+from dualgap.problems.risk.units import decision_exponent
 from dualgap.solvers import (
     LBFGS,
     SCG,
@@ -79,7 +80,7 @@ NOT_CLAIMED = {("platt_smo", "svdd")}  # the last pair moves by less than it can
 def _arrays(problem: Formulation) -> list[np.ndarray]:
     X = problem.X
     parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
-    return [*parts, problem.y, problem.upper]
+    return [*parts, problem.y, problem.risk.upper]
 
 
 @pytest.fixture(params=NAMES)
@@ -135,7 +136,7 @@ def test_a_tight_tolerance_is_met_wherever_a_solver_takes_the_problem(
     taken = 0
     for name in names:
         problem = PROBLEMS[name]
-        solution, unit = solve(problem, solver), max(1.0, 2.0**problem.decision_exponent)
+        solution, unit = solve(problem, solver), max(1.0, 2.0 ** decision_exponent(problem.risk))
         taken += solution.status is not Status.UNSUPPORTED
         if solution.status is Status.UNSUPPORTED:
             continue

@@ -24,6 +24,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
+from dualgap.problems.risk.dual_set import project_dual
 from dualgap.solvers import (
     SMO,
     DualCoordinateDescent,
@@ -184,7 +185,7 @@ def test_the_gap_is_0_only_at_the_optimum(problem, seed, spread):
     solution = solve(problem, SMO(tol=1e-10, gap=1e-9))
     lower, upper = solution.certificate.dual_objective, solution.certificate.primal_objective
     noise = spread * problem.C * np.random.default_rng(seed).standard_normal(problem.n)
-    certificate = certify(problem, Point(problem.feasible(solution.alpha + noise)))
+    certificate = certify(problem, Point(project_dual(problem.risk, solution.alpha + noise)))
     size = max(abs(lower), abs(upper))
     assert certificate.gap >= 0
     assert certificate.projection_distance <= 1e-9 * (1 + np.linalg.norm(problem.C))

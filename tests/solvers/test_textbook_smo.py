@@ -5,6 +5,7 @@ import pytest
 from tests.small_problems import PROBLEMS, two_classes
 
 from dualgap.problems import RBF, BoxQP, SoftMarginDual, reduce
+from dualgap.problems.risk.units import decision_exponent
 from dualgap.solvers import PlattSMO, SimplifiedSMO, solve
 
 
@@ -35,5 +36,7 @@ def test_objective_never_rises_and_the_point_stays_feasible(solver, monkeypatch)
 @pytest.mark.parametrize("name", ["soft_dual_linear", "soft_dual_weights", "svr_dual_rbf"])
 def test_platts_gap_is_what_its_tol_implies(name):
     problem, tol = PROBLEMS[name], 1e-3
-    unit = 2.0**problem.decision_exponent
-    assert solve(problem, PlattSMO(tol=tol)).certificate.gap <= tol * unit * problem.upper.sum()
+    unit = 2.0 ** decision_exponent(problem.risk)
+    assert (
+        solve(problem, PlattSMO(tol=tol)).certificate.gap <= tol * unit * problem.risk.upper.sum()
+    )

@@ -10,17 +10,18 @@ divided by ρ is that of the soft margin with C = 1/ρ.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import fsum, inf, nextafter
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.formulations.nu.one_class import lower_sum
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Perceptron
+from dualgap.problems.risk.risk import Risk
 from dualgap.problems.validation import NoSuchProblem
 
 
@@ -47,47 +48,30 @@ class NuSVC(Formulation):
     intercept: ClassVar[bool] = True  # type: ignore[misc]
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        half, fewer = self.nu * fsum(self.weight) / 2, self._fewer
-        if half > nextafter(fewer, inf):
+    def build_risk(self) -> Risk:
+        """½‖w‖² + Σ Cᵢ·max(0, −yᵢ(wᵀφ(xᵢ) + u_{g(i)})), with the costs ±νn/2 of the classes' offsets.
+
+        These costs give −νnρ for the offsets b − ρ and b + ρ.
+
+        Raises
+        ------
+        NoSuchProblem
+            If a class cannot carry half of the weight νn.
+        """
+        C, positive = np.full(self.n, self.C, np.float64), self.y > 0
+        lighter = min(lower_sum(C[positive]), lower_sum(C[~positive]))
+        half = self.nu * fsum(C) / 2
+        if half > nextafter(lighter, inf):
             raise NoSuchProblem(
-                f"nu: must be at most 2·min(n₊, n₋)/n = {2 * fewer / fsum(self.weight):.6g} for "
-                f"{int((self.y > 0).sum())} samples labelled +1 and {int((self.y < 0).sum())} labelled "
+                f"nu: must be at most 2·min(n₊, n₋)/n = {2 * lighter / fsum(C):.6g} for "
+                f"{int(positive.sum())} samples labelled +1 and {int((~positive).sum())} labelled "
                 f"−1, got {self.nu!r}: each class must carry half of the weight nu·n, and each sample "
                 "at most its own weight"
             )
+        half = min(half, lighter)
+        groups, costs = np.where(positive, 0, 1), np.array([half, -half])
+        return Risk(self.samples, self.y, Perceptron(), C, costs, groups)
 
-    @cached_property
-    def _fewer(self) -> float:
-        return min(lower_sum(self.weight[self.y > 0]), lower_sum(self.weight[self.y < 0]))
-
-    @cached_property
-    def _half(self) -> float:
-        return min(self.nu * fsum(self.weight) / 2, self._fewer)
-
-    @property
-    def loss(self) -> Perceptron:
-        """max(0, −yf), where f includes the offset of the sample's class."""
-        return Perceptron()
-
-    @property
-    def groups(self) -> Indices:
-        """0 for y = 1, 1 for y = −1."""
-        return np.where(self.y > 0, 0, 1)
-
-    @property
-    def costs(self) -> Vector:
-        """νn/2 and −νn/2, which give −νnρ for the offsets b − ρ and b + ρ.
-
-        νn/2 is rounded to float64, and at most the total weight of either class.
-        """
-        return np.array([self._half, -self._half])
-
-    def decision_scale(self, offsets: tuple[float, ...]) -> float:
-        """Return ρ, half the difference of the offsets."""
-        return (offsets[1] - offsets[0]) / 2
-
-    def slacks(self, f: Vector, offsets: Any) -> Vector:
-        """Return max(0, ρ − yᵢfᵢ)."""
-        return np.maximum(0.0, self.decision_scale(offsets) - self.y * f)
+    def decision(self, offsets: Any) -> Decision:
+        """f, which is ±ρ on the margins; ρ is half the difference of the offsets."""
+        return Decision(has_margin=True, margin=float(offsets[1] - offsets[0]) / 2)

@@ -8,23 +8,29 @@ with w = Σ αᵢφ(xᵢ), and f(x) = wᵀφ(x) − ρ < 0 for novel samples. Th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import fsum, nextafter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dualgap.problems.dataset import Matrix, Vector, check_labels
+from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import Perceptron
 from dualgap.problems.problem.task import LABELS, Task
+from dualgap.problems.risk.risk import Risk
 
 
 def lower_sum(values: Vector) -> float:
     """Return the sum of positive numbers, rounded down to float64."""
     total = fsum(values)
     return total if fsum([*values, -total]) >= 0 else nextafter(total, 0.0)
+
+
+def fraction_of_sum(nu: float, C: Vector) -> float:
+    """Return ν·ΣCᵢ rounded to float64, and at most ΣCᵢ."""
+    return min(nu * fsum(C), lower_sum(C))
 
 
 class OneClassFormulation(Formulation):
@@ -36,7 +42,7 @@ class OneClassFormulation(Formulation):
     X: Matrix
     nu: float
     intercept: ClassVar[bool] = True  # type: ignore[misc]
-    task: ClassVar[Task] = LABELS  # type: ignore[misc]
+    task: ClassVar[Task] = LABELS
     listed: ClassVar[bool] = False
 
     def _check_y(self) -> Vector:
@@ -62,24 +68,9 @@ class OneClassFormulation(Formulation):
         """Return valid example samples, with which the other parameters can be checked."""
         return np.eye(2), np.ones(2)
 
-    @property
-    def costs(self) -> Vector:
-        """ν·ΣCᵢ, rounded to float64, and at most ΣCᵢ."""
-        return np.array([self._total])
-
-    @cached_property
-    def _total(self) -> float:
-        return min(self.nu * fsum(self.weight), lower_sum(self.weight))
-
-    @property
-    def expected(self) -> Vector:
-        """All +1."""
-        return np.ones(self.n)
-
-    @property
-    def has_margin(self) -> bool:
-        """False: there is no other class."""
-        return False
+    def decision(self, offsets: Any) -> Decision:
+        """f itself, without a margin: there is no other class."""
+        return Decision()
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +87,8 @@ class OneClassSVM(OneClassFormulation):
 
     source: ClassVar[str] = "Schölkopf, Platt, Shawe-Taylor, Smola & Williamson 2001"
 
-    @property
-    def loss(self) -> Perceptron:
-        """max(0, −f) with f = wᵀφ(x) − ρ."""
-        return Perceptron()
+    def build_risk(self) -> Risk:
+        """½‖w‖² − νnρ + Σ Cᵢ·max(0, −fᵢ): the offset −ρ has the cost νn."""
+        C = np.full(self.n, self.C, np.float64)
+        costs = np.array([fraction_of_sum(self.nu, C)])
+        return Risk(self.samples, np.ones(self.n), Perceptron(), C, costs)

@@ -74,7 +74,7 @@ class LibSVMOpenMP(DualBaseline):
         settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
         settings["svm_type"] = getattr(svm.svm_forms, _TYPES[dual.estimator])
         settings["p"] = settings.pop("epsilon", 0.0)
-        settings |= {"C": dual.problem.weight[0], "eps": self.tolerance}
+        settings |= {"C": dual.problem.risk.C[0], "eps": self.tolerance}
         settings |= {"cache_size": self.cache_size, "shrinking": self.shrinking}
         for name, value in settings.items():
             setattr(parameter, name, value)
@@ -87,10 +87,10 @@ class LibSVMOpenMP(DualBaseline):
             beta[support] = np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
         iterations = int(re.findall(r"#iter = (\d+)", printed)[-1])
         # its fixed limit, if that exceeds 100 iterations per variable
-        at_limit = iterations >= max(10_000_000, 100 * n * len(dual.problem.pieces or ()))
+        at_limit = iterations >= max(10_000_000, 100 * n * len(dual.problem.risk.pieces or ()))
         yield FormPoint(
             dual.alpha(beta),
-            b=None if dual.problem.costs.any() else -model.rho[0],
+            b=None if dual.problem.risk.costs.any() else -model.rho[0],
             iterations=iterations,
             claim="stopped" if at_limit else "optimal",
         )

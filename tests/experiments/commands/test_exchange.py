@@ -69,12 +69,12 @@ def svm_train_model(problem, coefs, support, rho, first=1):
     """Return what svm-train writes: values to eight digits, the class of the first label first."""
     kernel = problem.kernel
     is_linear = isinstance(kernel, Linear)
-    head = ["svm_type epsilon_svr" if problem.is_regression else "svm_type c_svc"]
+    head = ["svm_type epsilon_svr" if problem.risk.loss.is_regression else "svm_type c_svc"]
     head += (
         ["kernel_type linear"] if is_linear else ["kernel_type rbf", f"gamma {kernel.gamma:.6g}"]
     )
     head += ["nr_class 2", f"total_sv {len(support)}", f"rho {first * rho:.9g}"]
-    head += [] if problem.is_regression else [f"label {first} {-first}"]
+    head += [] if problem.risk.loss.is_regression else [f"label {first} {-first}"]
     rows = [
         f"{first * coef:.17g} "
         + " ".join(f"{j + 1}:{v:.8g}" for j, v in enumerate(problem.X[i]) if v)

@@ -92,7 +92,7 @@ def arrays_of(problem):
     given = {"alpha": found.alpha, "w": found.w, "b": found.b, "x": found.alpha}
     if problem.outputs == 1:
         given["coefs"], given["index"] = problem.beta(found.alpha), np.arange(1, 9)
-        given["x"] = problem.to_box_variables(found.alpha)
+        given["x"] = problem.risk.box.variables(found.alpha)
         given["rho"] = -0.0 if found.b is None else -found.b
     return {name: np.asarray(value) for name, value in given.items() if value is not None}
 
@@ -103,7 +103,7 @@ def drawn(rng, choices):
 
 def model_of(name, problem, answer):
     """What svm-train writes; of problems that it does not know, something like it."""
-    kind = "epsilon_svr" if problem.is_regression else "c_svc\nlabel 1 -1"
+    kind = "epsilon_svr" if problem.risk.loss.is_regression else "c_svc\nlabel 1 -1"
     rows = [
         f"{beta:.17g} " + (f"0:{i + 1}" if name == "precomputed" else f"1:{x[0]:.8g} 2:{x[1]:.8g}")
         for i, (beta, x) in enumerate(

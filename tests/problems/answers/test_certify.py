@@ -35,7 +35,7 @@ def grams(problem):
     """K and the coefficients' sign, from the definitions."""
     dense = problem.X.toarray() if sp.issparse(problem.X) else problem.X
     K = dense if isinstance(problem.kernel, Precomputed) else problem.kernel(dense, dense)
-    return K, np.ones(problem.n) if problem.is_regression else problem.y
+    return K, np.ones(problem.n) if problem.risk.loss.is_regression else problem.y
 
 
 def slack_weights(problem):
@@ -47,13 +47,13 @@ def slack_weights(problem):
 def dual_value(problem, alpha):
     K, sign = grams(problem)
     quadratic = 0.5 * (sign * alpha) @ K @ (sign * alpha)
-    if problem.is_regression:
+    if problem.risk.loss.is_regression:
         return problem.y @ alpha - problem.epsilon * np.abs(alpha).sum() - quadratic
     return alpha.sum() - quadratic
 
 
 def primal_value(problem, norm2, scores, b):
-    if problem.is_regression:
+    if problem.risk.loss.is_regression:
         loss = np.maximum(0, np.abs(problem.y - scores - b) - problem.epsilon)
     else:
         loss = np.maximum(0, 1 - problem.y * (scores + b))
@@ -65,8 +65,10 @@ def best_primal(problem, norm2, scores):
     if not problem.intercept:
         return primal_value(problem, norm2, scores, 0.0)
     e = getattr(problem, "epsilon", 0.0)
-    kinks = [problem.y - scores] if not problem.is_regression else []
-    kinks += [problem.y - scores - e, problem.y - scores + e] if problem.is_regression else []
+    kinks = [problem.y - scores] if not problem.risk.loss.is_regression else []
+    kinks += (
+        [problem.y - scores - e, problem.y - scores + e] if problem.risk.loss.is_regression else []
+    )
     return min(primal_value(problem, norm2, scores, b) for b in np.concatenate(kinks))
 
 
@@ -76,15 +78,17 @@ def feasible(problem, seed):
     C = np.broadcast_to(np.minimum(slack_weights(problem), 1e3), problem.n)
     if not problem.intercept:
         alpha = local.random(problem.n) * C
-        return alpha * local.choice([-1, 1], problem.n) if problem.is_regression else alpha
+        return (
+            alpha * local.choice([-1, 1], problem.n) if problem.risk.loss.is_regression else alpha
+        )
     alpha = np.zeros(problem.n)
-    if problem.is_regression:
+    if problem.risk.loss.is_regression:
         ups, downs = np.split(local.permutation(problem.n), 2)
     else:
         ups, downs = np.flatnonzero(problem.y > 0), np.flatnonzero(problem.y < 0)
     for i, j in zip(local.permutation(ups), local.permutation(downs), strict=False):
         alpha[i] = alpha[j] = local.choice([0.0, 1.0, local.random()]) * min(C[i], C[j])
-    if problem.is_regression:
+    if problem.risk.loss.is_regression:
         alpha[downs] *= -1
     return alpha
 
@@ -95,7 +99,7 @@ def exact_alpha(problem, intercept=None, scale=1.0):
     intercept = problem.intercept if intercept is None else intercept
     K, sign = grams(problem)
     n = problem.n
-    if problem.is_regression:
+    if problem.risk.loss.is_regression:
         S = np.hstack([np.eye(n), -np.eye(n)])
         q = problem.epsilon - S.T @ problem.y
     else:
@@ -108,7 +112,7 @@ def exact_alpha(problem, intercept=None, scale=1.0):
     A = [matrix(S.sum(0)[None, :]), matrix(0.0)] if intercept else []
     x = solvers.qp(matrix(S.T @ K @ S), matrix(q), matrix(G), matrix(h), *A, options=OPTIONS)["x"]
     x = np.maximum(np.array(x).ravel(), 0.0)
-    return x[:n] - x[n:] if problem.is_regression else x
+    return x[:n] - x[n:] if problem.risk.loss.is_regression else x
 
 
 @pytest.mark.parametrize("problem", SOFT.values(), ids=SOFT)

@@ -21,6 +21,7 @@ from dualgap.problems import (
     datasets,
 )
 from dualgap.problems.answers.diagnosis import Diagnosis, diagnose, most_frequent
+from dualgap.problems.risk.dual_set import project_dual
 from dualgap.solvers import SMO, solve
 
 DATA = datasets.load("two_gaussians", n=60, d=3, distance=2.0)
@@ -128,14 +129,14 @@ FAULTS = {
     "no step": (PROBLEM, lambda: np.zeros(60), "stationarity", "sign of η"),
     "all at C": (
         PROBLEM,
-        lambda: PROBLEM.feasible(np.ones(60)),
+        lambda: project_dual(PROBLEM.risk, np.ones(60)),
         "stationarity",
         "L and H: for equal labels",
     ),
     "no targets": (CURVE, lambda: 1e-4 * optimum(CURVE), "stationarity", "the linear term form.p"),
     "downhill": (
         PROBLEM,
-        lambda: PROBLEM.feasible(0.9 - 0.8 * optimum()),
+        lambda: project_dual(PROBLEM.risk, 0.9 - 0.8 * optimum()),
         "stationarity",
         "the error cache",
     ),
@@ -187,14 +188,17 @@ def test_the_reason_of_a_solution_says_that_it_is_off_its_constraints():
 @pytest.mark.parametrize("claimed", ["stopped", "none"])
 def test_an_answer_that_is_not_called_optimal_may_be_far_from_it(claimed):
     share = np.random.default_rng(0).uniform(0.5, 1.0, 60)
-    early = PROBLEM.feasible(share * optimum())
+    early = project_dual(PROBLEM.risk, share * optimum())
     called_optimal = found(early)
     assert called_optimal.condition == "stationarity"
     assert called_optimal.finding.startswith(
         f"not stationary: sample {called_optimal.sample} has α = "
     )
     assert found(early, claimed=claimed) is None
-    assert "error cache" in found(PROBLEM.feasible(0.9 - 0.8 * optimum()), claimed=claimed).step
+    assert (
+        "error cache"
+        in found(project_dual(PROBLEM.risk, 0.9 - 0.8 * optimum()), claimed=claimed).step
+    )
     assert found(one(optimum(), free(), -0.5), claimed=claimed).condition == "box"
     assert found(np.zeros(60), claimed="none") is None  # the bound of 0 may be below by rounding
 
@@ -214,7 +218,7 @@ SENTENCE = re.compile(r"sample (\d+) has α = (\S+) although yf = ([^,; ]+)")
 def test_on_a_hard_margin_the_pair_that_violates_most_is_named(fault, kernel, intercept):
     problem = HardMarginDual(SEPARATE.X, SEPARATE.y, kernel, intercept)
     right = solve(problem, SMO(tol=1e-9)).point.alpha
-    alpha = problem.feasible(fault(right, int(right.argmax())))
+    alpha = project_dual(problem.risk, fault(right, int(right.argmax())))
     diagnosis = found(alpha, problem=problem)
     assert diagnosis.condition == "stationarity"
     named = [(int(i), float(a), float(m)) for i, a, m in SENTENCE.findall(diagnosis.finding)]

@@ -115,9 +115,9 @@ UNPROVEN = {
 
 @pytest.mark.parametrize("problem", INFEASIBLE.values(), ids=INFEASIBLE)
 def test_the_weights_hold_exactly(problem):
-    proof = prove_infeasible(problem)
+    proof = prove_infeasible(problem.risk)
     assert proof is not None
-    assert proof.check(problem)
+    assert proof.check(problem.risk)
     if problem.is_linear:  # once more in Python's own fractions
         X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
         weights = [Fraction(int(w.p), int(w.q)) for w in proof.weights]
@@ -131,17 +131,17 @@ def test_the_weights_hold_exactly(problem):
 
 @pytest.mark.parametrize("problem", UNPROVEN.values(), ids=UNPROVEN)
 def test_nothing_is_proven_where_nothing_can_be(problem):
-    assert prove_infeasible(problem) is None
+    assert prove_infeasible(problem.risk) is None
 
 
 def test_a_vertex_of_a_linear_program_needs_few_samples():
-    proof = prove_infeasible(INFEASIBLE["overlapping in 30 dimensions"])
+    proof = prove_infeasible(INFEASIBLE["overlapping in 30 dimensions"].risk)
     assert len(proof.indices) <= 32
 
 
 def test_a_proof_is_found_once_and_lives_with_its_problem():
     problem = HardMarginDual(XOR, XOR_LABELS)
-    assert prove_infeasible(problem) is prove_infeasible(problem)
+    assert prove_infeasible(problem.risk) is prove_infeasible(problem.risk)
 
 
 @pytest.mark.parametrize(
@@ -156,31 +156,31 @@ def test_a_proof_is_found_once_and_lives_with_its_problem():
 def test_altered_weights_are_no_proof(change):
     problem = HardMarginDual(XOR, XOR_LABELS)
     proof = Proof((0, 1, 2, 3), (fmpq(1, 4),) * 4)
-    assert proof.check(problem)
-    assert not replace(proof, **change).check(problem)
+    assert proof.check(problem.risk)
+    assert not replace(proof, **change).check(problem.risk)
 
 
 def test_a_proof_without_intercept_is_none_with_it():
     without = HardMarginDual([[1.0], [2.0]], [1, -1], intercept=False)
-    proof = prove_infeasible(without)
-    assert proof.check(without)
-    assert not proof.check(HardMarginDual(without.X, without.y))
+    proof = prove_infeasible(without.risk)
+    assert proof.check(without.risk)
+    assert not proof.check(HardMarginDual(without.X, without.y).risk)
 
 
 def test_a_proof_for_a_line_is_none_for_an_infinite_feature_map():
-    proof = prove_infeasible(HardMarginDual(XOR, XOR_LABELS))
-    assert not proof.check(HardMarginDual(XOR, XOR_LABELS, RBF(1.0)))
-    assert not proof.check(HardMarginDual(XOR, XOR_LABELS, Polynomial(2)))
+    proof = prove_infeasible(HardMarginDual(XOR, XOR_LABELS).risk)
+    assert not proof.check(HardMarginDual(XOR, XOR_LABELS, RBF(1.0)).risk)
+    assert not proof.check(HardMarginDual(XOR, XOR_LABELS, Polynomial(2)).risk)
 
 
 def test_equal_rows_of_a_gram_matrix_must_be_one_sample():
     K = np.array([[1.0, 1.0 + 1e-12], [1.0, 1.0 + 1e-12]])  # symmetric up to rounding only
-    assert prove_infeasible(HardMarginDual(K, [1, -1], Precomputed())) is None
+    assert prove_infeasible(HardMarginDual(K, [1, -1], Precomputed()).risk) is None
 
 
 def test_duplicates_under_an_indefinite_kernel_are_still_inseparable():
     problem = HardMarginDual([[1.0], [1.0]], [1, -1], Sigmoid(1.0, -3.0))
-    assert prove_infeasible(problem) is not None
+    assert prove_infeasible(problem.risk) is not None
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ from dualgap.problems.certificates.proof import proven_bounds
 from dualgap.problems.gram.semidefinite import smallest_eigenvalue_bound
 from dualgap.problems.losses import Squared
 from dualgap.problems.problem.certificate import Bounds
+from dualgap.problems.risk.dual_set import project_dual
 from dualgap.solvers import SMO, solve
 
 
@@ -79,13 +80,15 @@ def test_the_dual_point_meets_box_and_equality_exactly(seed, size, orders):
     C, alpha = rng.uniform(0.1, 2, n) * size, rng.standard_normal(n) * size
     C *= 10.0 ** -rng.integers(0, orders, n)
     for problem in (SoftMarginDual(samples, y, C), SVRDual(samples, y, C, 0.1)):
-        A = Arb(problem)
-        beta = A.coefficients(problem, problem.feasible(alpha))
-        exact, _ = make_exactly_feasible(problem, A, beta, combination(problem, beta))
+        A = Arb(problem.risk)
+        beta = A.coefficients(problem.risk, project_dual(problem.risk, alpha))
+        exact, _ = make_exactly_feasible(problem.risk, A, beta, combination(problem.risk, beta))
         assert exact.sum().item().contains(0)
         entries = exact.entries.tolist()
         assert all(abs(v) <= c for v, c in zip(entries, C.tolist(), strict=True))
-        assert problem.is_regression or all(v * s >= 0 for v, s in zip(entries, y, strict=True))
+        assert problem.risk.loss.is_regression or all(
+            v * s >= 0 for v, s in zip(entries, y, strict=True)
+        )
 
 
 @pytest.mark.parametrize("rigorous", [False, True])
@@ -216,7 +219,9 @@ def test_blocks_and_their_mirror_images_give_the_same_scores(name):
 def test_balls_too_wide_are_evaluated_again_with_more_digits():
     """Samples 2^−40 apart at a distance of 2^200 need more than 106 bits."""
     samples = np.array([[2.0**60, 2.0**-60], [2.0**60, -(2.0**-60)]])
-    bounds, _ = proven_bounds(HardMarginPrimal(samples, Y2), np.full(2, 2.0**119), None, (0.0,))
+    bounds, _ = proven_bounds(
+        HardMarginPrimal(samples, Y2).risk, np.full(2, 2.0**119), None, (0.0,)
+    )
     assert bounds == Bounds(2.0**119, 2.0**119, proven=True)
 
 
@@ -236,7 +241,7 @@ def test_one_class_needs_no_weights():
 
 def test_a_point_beyond_float64_is_not_proven():
     with pytest.raises(Unprovable, match="overflows float64"):
-        proven_bounds(PROBLEMS["hard_dual_rbf"], np.full(N, np.inf), None, (0.0,))
+        proven_bounds(PROBLEMS["hard_dual_rbf"].risk, np.full(N, np.inf), None, (0.0,))
 
 
 @pytest.mark.parametrize(
@@ -312,5 +317,5 @@ THREE = np.array([[0.25, 1.0], [-0.5, -1.0], [1.0, 3.0]]), np.array([1.0, -1.0, 
 )
 def test_the_bounds_of_a_rounded_optimum_are_a_few_digits_apart(problem):
     best = exact_reference(problem).point().alpha
-    bounds, _ = proven_bounds(problem, best, None, (0.0,))
+    bounds, _ = proven_bounds(problem.risk, best, None, (0.0,))
     assert bounds.gap <= 1e-14 * bounds.upper

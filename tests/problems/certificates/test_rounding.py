@@ -70,7 +70,7 @@ def ridge(problem):
     """The exact α of a squared loss with an intercept, but for rounding."""
     n, shift = problem.n, np.median(problem.y)
     A = np.ones((n + 1, n + 1))
-    A[:n, :n] = problem.gram().dense() + np.diag(1 / problem.weight)
+    A[:n, :n] = problem.gram().dense() + np.diag(1 / problem.risk.C)
     A[n, n] = 0.0
     return np.linalg.solve(A, np.append(problem.y - shift, 0.0))[:n]
 

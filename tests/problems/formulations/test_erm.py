@@ -49,26 +49,26 @@ def weight(problem):
 
 
 def primal_value(problem, w, b):
-    losses = problem.loss.value(problem.y, problem.X @ w + b)
+    losses = problem.risk.loss.value(problem.y, problem.X @ w + b)
     return 0.5 * w @ w + weight(problem) * losses.sum()
 
 
 def dual_value(problem, alpha):
-    beta = alpha if problem.is_regression else Y * alpha
+    beta = alpha if problem.risk.loss.is_regression else Y * alpha
     C = weight(problem)
-    conjugates = problem.loss.conjugate(problem.y, -beta / C)
+    conjugates = problem.risk.loss.conjugate(problem.y, -beta / C)
     return -0.5 * beta @ gram(problem) @ beta - C * conjugates.sum()
 
 
 def feasible(problem, seed):
     """Random dual variables within the loss's domain, and on the plane of an intercept."""
     local, C = np.random.default_rng(seed), weight(problem)
-    beta = local.uniform(0.1, 0.4, N) * C * (1 if problem.is_regression else Y)
+    beta = local.uniform(0.1, 0.4, N) * C * (1 if problem.risk.loss.is_regression else Y)
     if problem.intercept:
-        beta -= beta.mean() if problem.is_regression else 0.0
-        for sign in () if problem.is_regression else (1, -1):
+        beta -= beta.mean() if problem.risk.loss.is_regression else 0.0
+        for sign in () if problem.risk.loss.is_regression else (1, -1):
             beta[sign == Y] *= C / abs(beta[sign == Y].sum())
-    return beta if problem.is_regression else Y * beta
+    return beta if problem.risk.loss.is_regression else Y * beta
 
 
 @pytest.mark.parametrize("name", RISKS)
@@ -80,7 +80,7 @@ def test_the_bounds_from_alpha_are_the_definitions(name, seed):
     assert c.dual_objective == pytest.approx(dual_value(problem, alpha), rel=1e-9, abs=1e-9)
     beta = problem.beta(alpha)
     scores = gram(problem) @ beta
-    losses = problem.loss.value(problem.y, scores + c.point.b)
+    losses = problem.risk.loss.value(problem.y, scores + c.point.b)
     primal = 0.5 * beta @ scores + weight(problem) * losses.sum()
     assert c.primal_objective == pytest.approx(primal, rel=1e-9)
     assert c.gap >= 0
@@ -227,4 +227,4 @@ def test_every_risk_has_an_erm_form():
     for problem in RISKS.values():
         form = reduce(problem, ERM).form
         assert np.allclose(form.C, weight(problem))
-        assert form.loss == problem.loss
+        assert form.loss == problem.risk.loss

@@ -12,10 +12,12 @@ from dualgap.problems import (
     Formulation,
     HardMarginDual,
     HardMarginPrimal,
+    Hinge,
     HingeERM,
     Linear,
     Polynomial,
     Precomputed,
+    Risk,
     Sigmoid,
     SoftMarginDual,
     SoftMarginPrimal,
@@ -222,15 +224,15 @@ def test_equal_problems_have_one_name_whatever_the_numbers_types():
     ],
 )
 def test_a_changed_problem_is_the_one_built_anew(problem, change):
-    known = problem.is_psd, problem.psd_shift, problem.box.ub.max()
+    known = problem.samples.is_psd, problem.samples.psd_shift, problem.risk.box.form.ub.max()
     changed, built = problem.changed(**change), replace(problem, **change)
     assert (
         (changed.hash, changed.family_hash)
         == (built.hash, built.family_hash)
         != (problem.hash,) * 2
     )
-    np.testing.assert_array_equal(changed.box.ub, built.box.ub)
-    assert (changed.is_psd, changed.psd_shift) == known[:2]
+    np.testing.assert_array_equal(changed.risk.box.form.ub, built.risk.box.form.ub)
+    assert (changed.samples.is_psd, changed.samples.psd_shift) == known[:2]
     assert changed.X is problem.X
 
 
@@ -270,23 +272,15 @@ def test_the_objective_is_in_the_views_own_sign_and_scale(problem, expected):
 
 @dataclass(frozen=True, eq=False)
 class Grouped(Formulation):
-    """A soft margin with an offset for each group of samples, which states nothing else."""
+    """A soft margin with an offset for each of three groups of samples."""
 
     X: np.ndarray
     y: np.ndarray
     of_each: Any
     C: float = 1.0
 
-    @property
-    def groups(self):
-        return self.of_each
-
-
-@pytest.mark.parametrize("groups", [np.arange(10) % 3, np.arange(10) % 3 - 1])
-def test_groups_alone_have_offsets_without_costs(groups):
-    problem = Grouped(X, Y, groups)
-    assert problem.intercept
-    np.testing.assert_array_equal(problem.costs, np.zeros(groups.max() + 1))
+    def build_risk(self):
+        return Risk(self.samples, self.y, Hinge(), self.C, np.zeros(3), self.of_each)
 
 
 @pytest.mark.parametrize(
@@ -303,5 +297,5 @@ def test_groups_that_are_no_numbering_of_the_offsets_are_refused(groups):
 @each
 def test_alpha_and_beta_are_inverse(build):
     problem = build(X, Y)
-    np.testing.assert_array_equal(problem.alpha(problem.beta(T)), T)
-    assert problem.upper.shape == (10,)
+    np.testing.assert_array_equal(problem.risk.alpha(problem.beta(T)), T)
+    assert problem.risk.upper.shape == (10,)

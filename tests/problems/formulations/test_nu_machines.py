@@ -22,6 +22,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
+from dualgap.problems.risk.dual_set import infeasibility
 from dualgap.solvers import SMO, CvxoptQP, LibSVM, Pegasos, Status, solve
 
 RNG = np.random.default_rng(0)
@@ -48,9 +49,9 @@ def test_nu_is_between_the_errors_and_the_support_vectors(name, nu, gamma):
     problem = machine(name, nu, RBF(gamma))
     solution = solve(problem, SMO(tol=1e-10))
     geometry, offsets = solution.geometry, solution.certificate.offsets
-    errors = geometry.slacks > 1e-7 * max(1.0, problem.decision_scale(offsets))
+    errors = geometry.slacks > 1e-7 * max(1.0, problem.decision(offsets).margin)
     assert errors.mean() <= problem.nu + 1e-12
-    no_tube = name == "regression" and problem.tube_at(offsets) <= 1e-6
+    no_tube = name == "regression" and problem.decision(offsets).tube <= 1e-6
     assert no_tube or geometry.support.size >= problem.nu * 80 - 1e-6
 
 
@@ -63,7 +64,9 @@ def test_answers_are_those_of_scikit_learn(name, kernel):
     decision, scale = solution.decision_function(X), 1.0
     if name == "classification":
         theirs = svm.NuSVC(**options).fit(X, Y).decision_function(X)
-        scale = solution.problem.decision_scale(solution.certificate.offsets)  # LIBSVM divides by ρ
+        scale = solution.problem.decision(
+            solution.certificate.offsets
+        ).margin  # LIBSVM divides by ρ
     elif name == "regression":
         theirs = svm.NuSVR(C=2.0, **options).fit(X, TARGETS).predict(X)
     else:
@@ -89,7 +92,7 @@ def test_a_nu_that_is_no_share_is_refused(nu):
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)])
 def test_divided_by_rho_it_is_the_soft_margin_with_C_of_1_over_rho(kernel):
     solution = solve(NuSVC(X, Y, 0.5, kernel), SMO(tol=1e-11))
-    rho = solution.problem.decision_scale(solution.certificate.offsets)
+    rho = solution.problem.decision(solution.certificate.offsets).margin
     soft = SoftMarginDual(X, Y, 1 / rho, kernel)
     certificate = certify(soft, Point(solution.alpha / rho))
     assert certificate.relative_gap <= 1e-8
@@ -128,7 +131,7 @@ def test_classes_that_overlap_have_the_optimum_0_and_are_solved():
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)])
 def test_regression_with_its_tube_has_the_same_answer(kernel):
     solution = solve(NuSVR(X, TARGETS, 0.4, 2.0, kernel), SMO(tol=1e-10))
-    epsilon = solution.problem.tube_at(solution.certificate.offsets)
+    epsilon = solution.problem.decision(solution.certificate.offsets).tube
     certificate = certify(SVRDual(X, TARGETS, 2.0, epsilon, kernel), Point(solution.alpha))
     assert certificate.relative_gap <= 1e-7
     assert certificate.point.b == pytest.approx(solution.b, abs=1e-6)
@@ -145,25 +148,25 @@ def test_tubes_of_every_width_are_certified(nu):
 def test_a_point_at_the_budget_keeps_the_bounds_of_its_variables():
     problem = NuSVR(X, TARGETS, 0.4, 2.0, RBF(0.5))
     solution = solve(problem, SMO(tol=1e-10))
-    assert np.abs(solution.alpha).sum() == pytest.approx(problem.budget)
+    assert np.abs(solution.alpha).sum() == pytest.approx(problem.risk.tube_cost)
     assert solution.certificate.violating_pair <= 1e-9
     assert {"zero", "free", "bounded"} == set(solution.geometry.kinds)
-    x = problem.to_box_variables(solution.alpha)
+    x = problem.risk.box.variables(solution.alpha)
     form = reduce(problem, BoxQP).form
     np.testing.assert_allclose(np.bincount(form.groups, form.a * x), form.delta)
-    np.testing.assert_array_equal(problem.from_box_variables(x), solution.alpha)
+    np.testing.assert_array_equal(problem.risk.box.alpha(x), solution.alpha)
 
 
 def test_less_than_the_budget_is_filled_with_equal_parts():
     problem = NuSVR(X, TARGETS, 1.0, 2.0)
     alpha = np.where(np.arange(80) % 2 == 0, 0.1, -0.1)
-    assert problem.infeasibility(alpha) <= 1e-12
-    x = problem.to_box_variables(alpha)
+    assert infeasibility(problem.risk, alpha) <= 1e-12
+    x = problem.risk.box.variables(alpha)
     form = reduce(problem, BoxQP).form
     np.testing.assert_allclose(form.project(x), x)
-    np.testing.assert_allclose(problem.from_box_variables(x), alpha)
-    assert problem.infeasibility(20.0 * alpha) == pytest.approx(0.0)
-    assert problem.infeasibility(30.0 * alpha) == pytest.approx(80.0)
+    np.testing.assert_allclose(problem.risk.box.alpha(x), alpha)
+    assert infeasibility(problem.risk, 20.0 * alpha) == pytest.approx(0.0)
+    assert infeasibility(problem.risk, 30.0 * alpha) == pytest.approx(80.0)
 
 
 def test_the_largest_nu_of_one_class_leaves_one_point_and_it_is_certified():

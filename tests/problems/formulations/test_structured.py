@@ -1,6 +1,7 @@
 """Chains: Viterbi, features, and bounds, against the enumeration of every labelling."""
 
 from itertools import product
+from math import prod
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_bad_input_names_its_argument(length, y, argument):
 
 def test_that_there_are_no_proofs_is_said():
     problem = ChainMargin(np.eye(4), np.array([0.0, 1.0, 1.0, 0.0]), length=2)
-    proven = certify(problem, Point(w=np.zeros(problem.n_weights)), rigorous=True)
+    proven = certify(problem, Point(w=np.zeros(prod(problem.weights_shape))), rigorous=True)
     assert np.isnan([proven.gap, proven.primal_objective, proven.dual_objective]).all()
     assert proven.reason == "not proven: structured margins have no ball arithmetic"
 

@@ -34,8 +34,8 @@ QUADRATIC = {
 
 def optimum(problem: Formulation) -> float:
     """Return the primal optimum, certified."""
-    settings = problem.X, problem.y, problem.upper
-    if problem.is_regression:
+    settings = problem.X, problem.y, problem.risk.upper
+    if problem.risk.loss.is_regression:
         view = SVRDual(*settings, problem.epsilon, problem.kernel, problem.intercept)
     else:
         view = SoftMarginDual(*settings, problem.kernel, problem.intercept)

@@ -39,7 +39,7 @@ FOLLOWED = {
 def error_of_optima(problem, folds: int, parameter: str, value: float) -> float:
     """Return the cross-validation error at one value, from solves of each fold that share nothing."""
     total = 0.0
-    labels = None if problem.is_regression else problem.y
+    labels = None if problem.risk.loss.is_regression else problem.y
     for k in range(folds):
         train, held = fold_rows(np.arange(problem.n), labels, folds, k, 0)
         gram = isinstance(problem.kernel, Precomputed)

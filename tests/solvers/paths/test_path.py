@@ -12,18 +12,22 @@ from dualgap.problems import (
     RBF,
     Formulation,
     HardMarginDual,
+    Hinge,
     HingeERM,
     OneVsRest,
     Point,
     Precomputed,
     RegularizedERM,
+    Risk,
     SoftMarginDual,
     SoftmaxERM,
     SVRDual,
     certify,
+    one_offset,
 )
 from dualgap.problems.answers.parametric_bounds import with_value
 from dualgap.problems.losses import SquaredEpsilonInsensitive
+from dualgap.problems.problem.task import TARGETS as REAL_TARGETS
 from dualgap.solvers import SMO, InteriorPoint, NoPath, Path, Pegasos, solve, solve_path
 
 
@@ -36,9 +40,11 @@ class SquaredTube(Formulation):
     C: float
     epsilon: float
 
-    @property
-    def loss(self) -> SquaredEpsilonInsensitive:
-        return SquaredEpsilonInsensitive(self.epsilon)
+    task = REAL_TARGETS
+
+    def build_risk(self) -> Risk:
+        loss = SquaredEpsilonInsensitive(self.epsilon)
+        return Risk(self.samples, self.y, loss, self.C, one_offset(True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +55,9 @@ class OneCost(Formulation):
     y: Any
     C: float
 
-    @property
-    def weight(self) -> np.ndarray:
-        return np.where(self.y > 0, 10.0, self.C)
+    def build_risk(self) -> Risk:
+        C = np.where(self.y > 0, 10.0, self.C)
+        return Risk(self.samples, self.y, Hinge(), C, one_offset(True))
 
 
 RNG = np.random.default_rng(0)
@@ -114,7 +120,7 @@ def test_the_bounds_are_those_of_the_point_itself(name: str) -> None:
     path = assemble_path(name)
     for value in RNG.uniform(path.low, path.high, 3):
         at = path.at(value)
-        objective = 0.5 * at.geometry.norm**2 + at.problem.weight @ at.geometry.slacks
+        objective = 0.5 * at.geometry.norm**2 + at.problem.risk.C @ at.geometry.slacks
         assert objective == pytest.approx(at.certificate.primal_objective, rel=1e-8)
         dual = certify(at.problem, Point(alpha=at.certificate.point.alpha), target_gap=np.inf)
         assert dual.dual_objective == pytest.approx(at.certificate.dual_objective, rel=1e-7)

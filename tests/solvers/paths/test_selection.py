@@ -24,7 +24,7 @@ FOLLOWED = {
 def test_every_optimum_has_an_error_between_those_that_are_stated(name: str) -> None:
     problem, interval = FOLLOWED[name]
     path = solve_path(problem, **{"gap": 3e-3, **interval})
-    y = (TARGETS if problem.is_regression else Y)[NEW]
+    y = (TARGETS if problem.risk.loss.is_regression else Y)[NEW]
     selection = select(path, X[NEW], y)
     assert selection.error == selection.table["error"].min()
     assert selection.lower_bound <= selection.error
@@ -38,7 +38,7 @@ def test_every_optimum_has_an_error_between_those_that_are_stated(name: str) -> 
 
 
 def error(problem: object, f: np.ndarray, y: np.ndarray) -> float:
-    if problem.is_regression:  # type: ignore[attr-defined]
+    if problem.risk.loss.is_regression:  # type: ignore[attr-defined]
         return float(np.mean((f - y) ** 2))
     return float(np.mean(np.where(f >= 0, 1.0, -1.0) != y))
 

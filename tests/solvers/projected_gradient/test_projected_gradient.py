@@ -18,6 +18,7 @@ from dualgap.problems import (
     reduce,
 )
 from dualgap.problems.box_gap import violating_pair
+from dualgap.problems.risk.units import decision_exponent
 from dualgap.solvers import ProjectedGradient, Status, projected_gradient, solve
 
 EXACT = ["plain", "accelerated", "barzilai_borwein"]
@@ -59,7 +60,9 @@ def test_few_variables_are_solved_in_subsets_too(monkeypatch: pytest.MonkeyPatch
     for name, problem in BINARY.items():
         solution = solve(problem, ProjectedGradient(tol=1e-6))
         assert solution.claimed == "optimal", name
-        assert solution.certificate.violating_pair <= 2e-6 * 2.0**problem.decision_exponent, name
+        assert solution.certificate.violating_pair <= 2e-6 * 2.0 ** decision_exponent(
+            problem.risk
+        ), name
         assert solution.certificate.projection_distance <= 1e-9 * np.linalg.norm(solution.alpha)
 
 

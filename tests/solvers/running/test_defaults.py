@@ -17,6 +17,7 @@ from dualgap.problems import (
     Linear,
     OneVsOne,
     RegularizedERM,
+    Risk,
     Sigmoid,
     SoftMarginDual,
     SoftMarginPrimal,
@@ -27,6 +28,7 @@ from dualgap.problems import (
 from dualgap.problems.arithmetic import entropy
 from dualgap.problems.blocks import ArraySource, Blocks
 from dualgap.problems.losses import LOSSES, Hinge, ScalarLoss
+from dualgap.problems.problem.task import task_of
 from dualgap.solvers import (
     LBFGS,
     SDCA,
@@ -100,6 +102,14 @@ class Outside(Formulation):
     intercept: bool = True
     groups: Any = None
     C: float = 1.0
+
+    @property
+    def task(self):
+        return task_of(self.loss)
+
+    def build_risk(self):
+        count = int(self.intercept) if self.groups is None else int(np.max(self.groups)) + 1
+        return Risk(self.samples, self.y, self.loss, self.C, np.zeros(count), self.groups)
 
 
 def loss_named(name):

@@ -53,7 +53,7 @@ def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
         members = y == label
         mark: dict[str, Any] = {"s": 9, "c": colour, "marker": marker, "linewidths": 0}
         multipliers.scatter(samples[members], alpha[members], **mark)
-    C, *other_bounds = np.unique(answer.problem.upper)
+    C, *other_bounds = np.unique(answer.problem.risk.upper)
     if np.isfinite(C) and not other_bounds:
         multipliers.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
         offset: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dualgap.problems.dual_problem.dual import DualProblem
 from dualgap.problems.forms import Point, Reduction
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Linear, Precomputed
 from dualgap.problems.problem import Problem, reduce
+from dualgap.problems.problem.task import CLASSES
 from dualgap.problems.registry import is_ours
+from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.samples import KernelSamples
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +73,40 @@ class RescaledProblem:
         return replace(point, **values) if values else point
 
 
+def decision_exponent(risk: Risk) -> int:
+    """Return the k such that decisions, targets and offsets have the magnitude 2ᵏ: 0 for a margin of 1.
+
+    If offsets have costs and labels have no margin, 2ᵏ is the magnitude of K times one sample's α.
+    """
+    samples = risk.samples
+    if risk.loss.degree is None:
+        return 0
+    if not risk.loss.is_regression:
+        largest = min(float(risk.C.max()), float(np.abs(risk.costs).sum()))
+        return _exponent(largest * float(np.abs(samples.kernel.diagonal(samples.X)).max()))
+    largest, extent = float(np.abs(risk.y).max()), float(np.ptp(risk.y))
+    takes_shifts = risk.costs.size and not risk.costs.sum()
+    # a range of targets below 2⁻³⁰ of the largest is rounding
+    extent = max(extent, 2.0**-30 * largest) if takes_shifts and extent else largest
+    return _exponent(extent)
+
+
 def rescale(problem: Any, features: bool = True) -> RescaledProblem:
     """Return the rescaled problem; the problem itself if that is inexact or its class is user-defined.
 
     `features` is whether these may be scaled: not if kernel values are already cached.
     """
-    cls = type(problem)
-    if not (issubclass(cls, DualProblem) and is_ours(cls)) or problem.in_blocks:
+    if problem.task is None or problem.in_blocks or not is_ours(type(problem)):
         return RescaledProblem(problem, problem)
-    fixed = problem.shared_gram is not None or not features
-    m, k = 0 if fixed else _exponent_of_features(problem), problem.decision_exponent
-    p = 2 * m if isinstance(problem.kernel, Linear) else m
-    exponents = {"X": m, "C": k * (2 - (problem.loss.degree or 2)) - p}
-    if problem.is_regression:
-        exponents |= {"y": k, "epsilon": k}
+    samples = problem.samples
+    fixed = samples.shared_gram is not None or not features
+    m, k = 0 if fixed else _exponent_of_features(samples), 0
+    p = 2 * m if samples.is_linear else m
+    exponents = {"X": m, "C": -p}
+    if problem.task is not CLASSES:
+        loss, k = problem.risk.loss, decision_exponent(problem.risk)
+        exponents["C"] += k * (2 - (loss.degree or 2))
+        exponents |= {"y": k, "epsilon": k} if loss.is_regression else {}
     exponents["lam"] = -exponents["C"]
     names = {"y", "C", *(field.name for field in fields(problem))}  # type: ignore[arg-type]
     values = {n: (getattr(problem, n, None), e) for n, e in exponents.items() if e and n in names}
@@ -94,16 +116,17 @@ def rescale(problem: Any, features: bool = True) -> RescaledProblem:
         return RescaledProblem(problem, problem)
     if k and "loss" in names and hasattr(problem.loss, "epsilon"):
         scaled["loss"] = replace(problem.loss, epsilon=float(np.ldexp(problem.loss.epsilon, -k)))
-    if p and "psd_shift" in vars(problem):
-        scaled["psd_shift"] = float(np.ldexp(problem.psd_shift, -p))
+    if "X" in scaled:
+        scaled["samples"] = samples.derived(scaled["X"], factor=float(np.ldexp(1.0, -p)))
     return RescaledProblem(problem, problem.changed(**scaled), k, k - p, k - p // 2)
 
 
-def _exponent_of_features(problem: DualProblem) -> int:
+def _exponent_of_features(samples: KernelSamples) -> int:
     """Return the binary exponent of the largest entry of X, 0 if moderate or fixed by the kernel."""
-    if not isinstance(problem.kernel, Linear | Precomputed):
+    X = samples.X
+    if not isinstance(samples.kernel, Linear | Precomputed):
         return 0
-    values = problem.X if isinstance(problem.X, np.ndarray) else problem.X.data
+    values = X if isinstance(X, np.ndarray) else X.data
     size = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     exponent = int(np.frexp(size)[1])
     # smaller ones are not scaled, as that copies X: the squares of features only have to exceed absolute
@@ -124,3 +147,8 @@ def _times(value: Any, exponent: int) -> Any:
         return float(scaled)
     scaled.flags.writeable = value.flags.writeable
     return scaled
+
+
+def _exponent(size: float) -> int:
+    """Return the k with size/2ᵏ in [½, 1), and 0 for 0."""
+    return int(np.frexp(size)[1])

@@ -32,6 +32,7 @@ from dualgap.problems import (
     reduce,
 )
 from dualgap.problems.losses import Perceptron
+from dualgap.problems.risk.dual_set import infeasibility
 from dualgap.solvers import SMO, solve
 
 RNG = np.random.default_rng(0)
@@ -66,7 +67,7 @@ def optimum(problem: Formulation) -> float:
     p, low, high, most = np.zeros(n), np.zeros(n), np.ones(n), np.zeros((0, n))
     A, b_eq, budget = np.ones((1, n)), np.zeros(1), np.zeros(0)
     if isinstance(problem, QuantileSVR):
-        p, C = -y, problem.weight
+        p, C = -y, problem.risk.C
         low, high = (problem.tau - 1) * C, problem.tau * C
         A, b_eq = A[: int(problem.intercept)], b_eq[: int(problem.intercept)]
     elif isinstance(problem, OneClassSVM | SVDD):
@@ -77,8 +78,8 @@ def optimum(problem: Formulation) -> float:
     else:  # α and α*, whose sum is at most ν·ΣC
         assert isinstance(problem, NuSVR)
         K, A = np.block([[K, -K], [-K, K]]), np.repeat([[1.0, -1.0]], n, axis=1)
-        p, low, high = np.append(-y, y), np.zeros(2 * n), np.tile(problem.weight, 2)
-        most, budget = np.ones((1, 2 * n)), np.array([problem.nu * problem.weight.sum()])
+        p, low, high = np.append(-y, y), np.zeros(2 * n), np.tile(problem.risk.C, 2)
+        most, budget = np.ones((1, 2 * n)), np.array([problem.nu * problem.risk.C.sum()])
     G = np.vstack([np.eye(p.size), -np.eye(p.size), most.reshape(-1, p.size)])
     h = np.concatenate([high, -low, budget])
     arrays = [K, p[:, None], G, h[:, None]] + ([A, b_eq[:, None]] if len(A) else [])
@@ -130,17 +131,17 @@ def test_the_primal_bound_is_the_primal_objective_at_the_best_offsets(name):
 
     def primal(offsets):
         decision = problem.X @ w
-        if problem.groups is not None:
-            decision = decision + offsets[problem.groups]
-        elif problem.costs.size:
+        if problem.risk.groups is not None:
+            decision = decision + offsets[problem.risk.groups]
+        elif problem.risk.costs.size:
             decision = decision + offsets[0]
         if isinstance(problem, NuSVR):  # the offsets are b + epsilon and b - epsilon
             b, epsilon = np.mean(offsets), -0.5 * np.diff(offsets)
             decision = problem.X @ w + b
-            losses = problem.weight @ np.maximum(0, np.abs(problem.y - decision) - epsilon)
+            losses = problem.risk.C @ np.maximum(0, np.abs(problem.y - decision) - epsilon)
         else:
-            losses = problem.weight @ problem.loss.value(problem.y, decision)
-        return 0.5 * w @ w + problem.costs @ offsets + losses
+            losses = problem.risk.C @ problem.risk.loss.value(problem.risk.y, decision)
+        return 0.5 * w @ w + problem.risk.costs @ offsets + losses
 
     best = np.array(certificate.offsets)
     assert certificate.primal_objective == pytest.approx(primal(best), rel=1e-12)
@@ -194,6 +195,6 @@ def test_a_last_group_without_samples_misses_its_cost():
 
     problem = Grouped(X, np.ones(40), 1.0, (0,) * 40, (0.2, -0.2), Perceptron())
     alpha = np.full(40, 0.2 / 40)  # Σ β = 0.2 in the group that there is
-    assert problem.infeasibility(alpha) == pytest.approx(0.2)  # |0 − (−0.2)|
-    assert problem.infeasibility(2 * alpha) == pytest.approx(0.2)
-    assert problem.infeasibility(3 * alpha) == pytest.approx(0.4)
+    assert infeasibility(problem.risk, alpha) == pytest.approx(0.2)  # |0 − (−0.2)|
+    assert infeasibility(problem.risk, 2 * alpha) == pytest.approx(0.2)
+    assert infeasibility(problem.risk, 3 * alpha) == pytest.approx(0.4)

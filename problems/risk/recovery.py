@@ -13,10 +13,12 @@ from dualgap.problems.arithmetic import Enclosure, Intervals
 from dualgap.problems.arithmetic.rounding import products, transposed_products
 from dualgap.problems.box_gap import middle
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.dual_problem.dual import DualProblem
-from dualgap.problems.dual_problem.offsets import best_offsets, root_offsets, widest_margin
 from dualgap.problems.forms import Point
 from dualgap.problems.gram.products import gram_products
+from dualgap.problems.risk.dual_set import infeasibility, project_dual
+from dualgap.problems.risk.offsets import best_offsets, root_offsets, shifts, widest_margin
+from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.units import decision_exponent
 
 EnclosureT = TypeVar("EnclosureT", bound=Enclosure)
 
@@ -35,10 +37,10 @@ class Weights(NamedTuple, Generic[EnclosureT]):
     w: Vector | None = None
 
 
-def weights_of(problem: DualProblem, w: Vector) -> Weights[Intervals]:
+def weights_of(risk: Risk, w: Vector) -> Weights[Intervals]:
     """Return the `Weights` of a linear kernel's `w` (d,) or (d, K)."""
     exact = Intervals(w)
-    return Weights(products(problem.X, w), (exact * exact).sum(), w)
+    return Weights(products(risk.samples.X, w), (exact * exact).sum(), w)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,50 +65,50 @@ class DualPoint:
         return self.exact.scores.mid
 
 
-def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
+def feasible_dual(risk: Risk, alpha: Vector) -> DualPoint:
     """Return the projection of `alpha` onto the dual feasible set, and their distance."""
-    feasible, residual = problem.feasible(alpha), problem.infeasibility(alpha)
+    feasible, residual = project_dual(risk, alpha), infeasibility(risk, alpha)
     distance = float(np.linalg.norm(feasible - alpha.reshape(feasible.shape)))
-    beta = problem.beta(feasible)
-    if problem.is_linear:
-        sums = transposed_products(problem.X, beta)
-        rounded = weights_of(problem, sums.mid)
-        exact = Weights(products(problem.X, sums), (sums * sums).sum(), sums.mid)
+    beta = risk.beta(feasible)
+    if risk.samples.is_linear:
+        sums = transposed_products(risk.samples.X, beta)
+        rounded = weights_of(risk, sums.mid)
+        exact = Weights(products(risk.samples.X, sums), (sums * sums).sum(), sums.mid)
     else:
-        scores = Intervals(*gram_products(problem.gram(memory=0), beta))
+        scores = Intervals(*gram_products(risk.samples.gram(memory=0), beta))
         exact = rounded = Weights(scores, (scores * beta).sum())
     return DualPoint(feasible, exact, rounded, residual, distance)
 
 
-def dual_point(problem: DualProblem, point: Point) -> tuple[DualPoint, str]:
+def dual_point(risk: Risk, point: Point) -> tuple[DualPoint, str]:
     """Return the dual point of an answer, recovered from w if it has no alpha, and the bound source."""
-    solver_w = point.w if problem.is_linear else None
+    solver_w = point.w if risk.samples.is_linear else None
     if point.alpha is not None:
-        return feasible_dual(problem, point.alpha), "alpha" if solver_w is None else "alpha and w"
+        return feasible_dual(risk, point.alpha), "alpha" if solver_w is None else "alpha and w"
     assert solver_w is not None
-    dual = dual_from_weights(problem, solver_w)
+    dual = dual_from_weights(risk, solver_w)
     # there was no α that could violate a constraint
     return replace(dual, primal_residual=0.0, projection_distance=0.0), "recovered from w"
 
 
-def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:
+def dual_from_weights(risk: Risk, w: Vector) -> DualPoint:
     """Return the best of several dual points for weights `w` (d,), including 0."""
-    zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
+    zero = np.zeros((risk.n, risk.loss.outputs) if risk.loss.outputs > 1 else risk.n)
     best, best_value, best_s = None, -inf, 1.0
-    for alpha in chain(_candidates(problem, w), [zero]):
+    for alpha in chain(_candidates(risk, w), [zero]):
         if alpha is zero and best_value >= 0:
             break  # 0 has the value 0, except with costs of offsets
         if not np.isfinite(alpha).all():  # the fit overflowed
             continue
-        dual = feasible_dual(problem, alpha)
-        s, value = _best_multiple(problem, dual)
+        dual = feasible_dual(risk, alpha)
+        s, value = _best_multiple(risk, dual)
         if best is None or value > best_value:
             best, best_value, best_s = dual, value, s
     assert best is not None
-    return best if best_s == 1.0 else feasible_dual(problem, best_s * best.alpha)
+    return best if best_s == 1.0 else feasible_dual(risk, best_s * best.alpha)
 
 
-def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
+def _candidates(risk: Risk, w: Vector) -> Iterator[Vector]:
     """Yield dual variables that match w: at the optimum βᵢ = −Cᵢℓ'(yᵢ, fᵢ) and w = Σ βᵢxᵢ.
 
     For a piecewise linear loss αᵢ is Cᵢ inside the margin, 0 outside, arbitrary on it. With residuals r
@@ -114,61 +116,61 @@ def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
     smoothed indicators Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin: max(0, δ − rᵢ)), and the same with the αᵢ
     of |rᵢ| ≤ δ fitted to w.
     """
-    scores = problem.X @ w
-    if problem.pieces is None:
-        b = problem.shifts(np.array(root_offsets(problem, scores)))
-        C = problem.weight.reshape(-1, *(1 for _ in scores.shape[1:]))
-        yield problem.alpha(-C * problem.loss.subgradient(problem.y, scores + b))
+    scores = risk.samples.X @ w
+    if risk.pieces is None:
+        b = shifts(risk, np.array(root_offsets(risk, scores)))
+        C = risk.C.reshape(-1, *(1 for _ in scores.shape[1:]))
+        yield risk.alpha(-C * risk.loss.subgradient(risk.y, scores + b))
         return
-    if problem.is_bounded:
-        offsets = [middle(*interval) for interval in best_offsets(problem, scores)]
+    if risk.is_bounded:
+        offsets = [middle(*interval) for interval in best_offsets(risk, scores)]
     else:
-        b, margin = widest_margin(problem, scores)
+        b, margin = widest_margin(risk, scores)
         scores, b = (scores / margin, b / margin) if margin > 0 else (scores, b)
-        offsets = [b] if problem.intercept else []
-    box = problem.box
-    r = box.lagrangian_gradient(problem.box_gradient(scores), offsets)
+        offsets = [b] if risk.costs.size else []
+    box = risk.box.form
+    r = box.lagrangian_gradient(risk.box.gradient(scores), offsets)
     smoothings = np.array([1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5])
-    for smoothing in 2.0**problem.decision_exponent * smoothings:
-        if not problem.is_bounded:
-            yield problem.from_box_variables(np.maximum(0.0, smoothing - r))
+    for smoothing in 2.0 ** decision_exponent(risk) * smoothings:
+        if not risk.is_bounded:
+            yield risk.box.alpha(np.maximum(0.0, smoothing - r))
             continue
         x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / smoothing, 0.0, 1.0)
-        yield problem.from_box_variables(x)
+        yield risk.box.alpha(x)
         free = np.flatnonzero(np.abs(r) <= smoothing)
         if free.size:
-            yield problem.from_box_variables(_fit(problem, w, r, x, free))
+            yield risk.box.alpha(_fit(risk, w, r, x, free))
 
 
-def _best_multiple(problem: DualProblem, dual: DualPoint) -> tuple[float, float]:
+def _best_multiple(risk: Risk, dual: DualPoint) -> tuple[float, float]:
     """Return the s of the best feasible multiple sα, and its dual objective."""
     quadratic = float(dual.exact.norm2.mid)
-    if problem.pieces is None:
-        beta = problem.beta(dual.alpha)
-        C = problem.weight.reshape(-1, *(1 for _ in beta.shape[1:]))
-        conjugates = problem.weight * problem.loss.conjugate(problem.y, -beta / C)
+    if risk.pieces is None:
+        beta = risk.beta(dual.alpha)
+        C = risk.C.reshape(-1, *(1 for _ in beta.shape[1:]))
+        conjugates = risk.C * risk.loss.conjugate(risk.y, -beta / C)
         return 1.0, -float(conjugates.sum()) - 0.5 * quadratic
-    linear = -float(problem.box.p @ problem.to_box_variables(dual.alpha))
-    longest = 1.0 if problem.is_bounded else inf
+    linear = -float(risk.box.form.p @ risk.box.variables(dual.alpha))
+    longest = 1.0 if risk.is_bounded else inf
     s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
-    s = 1.0 if problem.costs.any() else s  # no other multiple is feasible
+    s = 1.0 if risk.costs.any() else s  # no other multiple is feasible
     return s, s * linear - 0.5 * s * s * quadratic
 
 
-def _fit(problem: DualProblem, w: Vector, r: Vector, start: Vector, free: Indices) -> Vector:
+def _fit(risk: Risk, w: Vector, r: Vector, start: Vector, free: Indices) -> Vector:
     """Return `start` with the `free` variables fitted so that Σ βᵢxᵢ = w (and Σ_{i∈g} βᵢ = c_g).
 
     SciPy's tolerances are absolute, so samples are divided by 2ᵐ, r by 2ᵏ and β by 2ᵏ⁻²ᵐ.
     """
-    box, x = problem.box, start.copy()
+    box, x = risk.box.form, start.copy()
     x[free] = 0.0
-    samples, sign = problem.X[box.Q.index[free]], box.Q.sign[free, None]
+    samples, sign = risk.samples.X[box.Q.index[free]], box.Q.sign[free, None]
     rows = scipy.sparse.csr_array(samples).multiply(sign).tocsr()
-    k, m = problem.decision_exponent, int(np.frexp(np.abs(rows.data).max(initial=0.0))[1])
+    k, m = decision_exponent(risk), int(np.frexp(np.abs(rows.data).max(initial=0.0))[1])
     if max(abs(k), abs(m)) > 200:  # scaled numbers could under- or overflow
         k = m = 0
     unit, rows = float(np.ldexp(1.0, k - 2 * m)), rows * np.ldexp(1.0, -m)
-    target = np.ldexp(w - problem.X.T @ problem.beta(problem.from_box_variables(x)), m - k)
+    target = np.ldexp(w - risk.samples.X.T @ risk.beta(risk.box.alpha(x)), m - k)
     for i, a, delta in box.equalities:
         column = np.zeros(box.n)
         column[i] = a
@@ -176,7 +178,7 @@ def _fit(problem: DualProblem, w: Vector, r: Vector, start: Vector, free: Indice
         target = np.append(target, (delta - float(a @ x[i])) / unit)
     lb, ub, origin = (v[free] / unit for v in (box.lb, box.ub, start))
     r = np.ldexp(r[free], -k)
-    if free.size**2 * (free.size + problem.d) <= 3e7:  # multiplications of a factorisation
+    if free.size**2 * (free.size + risk.samples.d) <= 3e7:  # multiplications of a factorisation
         from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
 
         # BVLS, as the line search of the other method may not terminate (SciPy 1.17). Of many optimal

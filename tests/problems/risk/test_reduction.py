@@ -17,6 +17,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
+from dualgap.problems.risk.dual_set import project_dual
 
 EVERY = {name: problem for name, problem in BINARY.items() if not name.startswith("risk")}
 SOFT = {name: problem for name, problem in EVERY.items() if name not in HARD}
@@ -26,18 +27,18 @@ each_soft = pytest.mark.parametrize("problem", SOFT.values(), ids=SOFT)
 
 def some_alpha(problem, seed=1):
     local = np.random.default_rng(seed)
-    return problem.feasible(local.normal(0.3, 1.0, problem.n))
+    return project_dual(problem.risk, local.normal(0.3, 1.0, problem.n))
 
 
 def primal(problem, w, b):
-    loss = problem.loss.value(problem.y, problem.X @ w + b)
-    return 0.5 * w @ w + problem.upper @ loss
+    loss = problem.risk.loss.value(problem.y, problem.X @ w + b)
+    return 0.5 * w @ w + problem.risk.upper @ loss
 
 
 def minus_dual(problem, alpha):
     beta = problem.beta(alpha)
     linear = alpha.sum()
-    if problem.is_regression:
+    if problem.risk.loss.is_regression:
         linear = problem.y @ alpha - problem.epsilon * np.abs(alpha).sum()
     return 0.5 * beta @ problem.gram().dense() @ beta - linear
 
@@ -45,7 +46,7 @@ def minus_dual(problem, alpha):
 @each
 def test_the_box_qps_objective_is_minus_the_dual(problem):
     reduction, alpha = reduce(problem, BoxQP), some_alpha(problem)
-    form, x = reduction.form, problem.to_box_variables(alpha)
+    form, x = reduction.form, problem.risk.box.variables(alpha)
     assert 0.5 * x @ form.Q.matvec(x) + form.p @ x == pytest.approx(minus_dual(problem, alpha))
     assert ((form.lb <= x) & (x <= form.ub)).all()
     if problem.intercept:
@@ -53,14 +54,14 @@ def test_the_box_qps_objective_is_minus_the_dual(problem):
     else:
         assert form.a is None
     np.testing.assert_array_equal(reduction.recover(FormPoint(x)).alpha, alpha)
-    np.testing.assert_array_equal(problem.from_box_variables(x), alpha)
+    np.testing.assert_array_equal(problem.risk.box.alpha(x), alpha)
 
 
 @pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.view == "dual"])
 def test_the_qp_of_a_dual_view_is_its_box_qp(name):
     problem = EVERY[name]
     reduction, alpha = reduce(problem, QP), some_alpha(problem)
-    form, x = reduction.form, problem.to_box_variables(alpha)
+    form, x = reduction.form, problem.risk.box.variables(alpha)
     value = 0.5 * x @ form.P.dense() @ x + form.q @ x
     assert value == pytest.approx(minus_dual(problem, alpha))
     assert form.G is None
@@ -75,7 +76,7 @@ def test_the_qp_of_a_primal_view_has_its_objective_at_the_least_slacks(name):
     form = reduce(problem, QP).form
     w, b = np.linspace(-1, 1, problem.d), 0.4 if problem.intercept else 0.0
     f = problem.X @ w + b
-    if problem.is_regression:
+    if problem.risk.loss.is_regression:
         e = problem.epsilon
         slacks = [np.maximum(0, problem.y - f - e), np.maximum(0, f - problem.y - e)]
     else:
@@ -93,13 +94,13 @@ def test_a_primal_qps_multipliers_are_the_dual_variables(name):
     problem, alpha = EVERY[name], some_alpha(EVERY[name])
     reduction = reduce(problem, QP)
     x = np.arange(1.0, 1.0 + reduction.form.n)
-    point = reduction.recover(FormPoint(x, inequality=problem.to_box_variables(alpha)))
+    point = reduction.recover(FormPoint(x, inequality=problem.risk.box.variables(alpha)))
     np.testing.assert_array_equal(point.alpha, alpha)
     np.testing.assert_array_equal(point.w, x[: problem.d])
     assert point.b == (x[problem.d] if problem.intercept else None)
     # stationarity in w: the multipliers' rows of G must add up to -w(alpha)
     form = reduction.form
-    rows = (form.G.T @ problem.to_box_variables(alpha))[: problem.d]
+    rows = (form.G.T @ problem.risk.box.variables(alpha))[: problem.d]
     np.testing.assert_allclose(-rows, problem.X.T @ problem.beta(alpha), atol=1e-12)
 
 
@@ -125,7 +126,7 @@ def test_the_erms_objective_is_the_primal(problem):
 
 @pytest.mark.parametrize("problem", HARD.values(), ids=HARD)
 def test_the_hard_margin_has_no_empirical_risk(problem):
-    with pytest.raises(Unsupported, match=f"{problem.name} has no ERM form, only BoxQP, QP"):
+    with pytest.raises(Unsupported, match="the hard margin has no empirical-risk form"):
         reduce(problem, ERM)
 
 
@@ -144,11 +145,11 @@ def test_a_start_is_made_feasible(problem, form):
     if form is QP and problem.view != "dual":
         assert made is None
         return
-    expected = problem.feasible(start)
+    expected = project_dual(problem.risk, start)
     if form is ERM:
         np.testing.assert_allclose(made, problem.beta(expected))
     else:
-        np.testing.assert_allclose(made, problem.to_box_variables(expected))
+        np.testing.assert_allclose(made, problem.risk.box.variables(expected))
 
 
 @each

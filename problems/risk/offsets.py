@@ -1,0 +1,139 @@
+"""The best offsets for scores f = Xw or Kβ: by sorting, root finding, or centring the margin."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dualgap.problems.box_gap import middle
+from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.projection import members_of
+from dualgap.problems.risk.risk import Risk
+
+Interval = tuple[float, float]
+
+
+def shifts(risk: Risk, offsets: Any) -> Any:
+    """Return the offset of each sample: one number without groups."""
+    if risk.groups is None:
+        return offsets[0] if len(offsets) else 0.0
+    return np.concatenate([offsets, [0.0]])[risk.groups]
+
+
+def losses_at(risk: Risk, y: Any, scores: Any, offsets: Any) -> Any:
+    """Return ℓ(yᵢ, fᵢ) (n,) for decisions fᵢ = score + offset, in the arguments' arithmetic.
+
+    With a tube that is a variable it is max(0, |yᵢ − fᵢ − b| − ε) for the offsets b + ε and b − ε.
+    """
+    if risk.tube_cost:
+        upper, lower = offsets
+        return np.maximum(y - (scores + upper), 0.0) + np.maximum((scores + lower) - y, 0.0)
+    return risk.loss.value(y, scores + shifts(risk, offsets))
+
+
+def mean_offset(offsets: Any) -> float:
+    """Return the b of the decision function: the mean of the offsets (groups,), 0 without any."""
+    return float(np.mean(offsets)) if len(offsets) else 0.0
+
+
+def is_allowed(risk: Risk, offsets: Any) -> bool:
+    """Whether offsets are feasible: a variable tube has a width ε ≥ 0."""
+    return not risk.tube_cost or bool(offsets[0] >= offsets[1])
+
+
+def offset_choices(risk: Risk, offsets: Vector, scores: Vector) -> list[Vector]:
+    """Return candidates for the best feasible offsets, from the dual's multipliers `offsets`.
+
+    A variable tube may have the width 0, which is best if the dual does not use up the tube's cost.
+    """
+    if not risk.tube_cost:
+        return [offsets]
+    without_tube = replace(risk, costs=np.zeros(1), tube_cost=0.0)
+    b = middle(*best_offsets(without_tube, scores)[0])
+    return [v for v in (offsets, np.array([b, b])) if is_allowed(risk, v)]
+
+
+def groups_of(risk: Risk, count: int) -> list[Indices]:
+    """Return the samples of each of `count` groups; without `groups` each has all samples."""
+    if risk.groups is None:
+        return [np.arange(risk.n)] * count
+    return members_of(risk.groups, count)
+
+
+def best_offsets(risk: Risk, scores: Vector) -> list[Interval]:
+    """Return for each group the interval of u_g that minimise c_g·u_g + Σ Cᵢℓ(yᵢ, fᵢ + u_g).
+
+    The loss, and with it the objective in u_g, is piecewise linear; `scores` f is (n,).
+    """
+    return risk.box.form.multipliers(risk.box.gradient(scores))
+
+
+def best_intercept(risk: Risk, scores: Vector) -> Interval:
+    """Return all b that minimise Σ Cᵢ·loss(yᵢ, fᵢ + b) for scores f (n,), with one offset or none."""
+    return best_offsets(risk, scores)[0] if risk.costs.size else (0.0, 0.0)
+
+
+def root_offsets(risk: Risk, scores: Vector, y: Vector | None = None) -> list[float]:
+    """Return for each group a u_g that minimises c_g·u_g + Σ Cᵢℓ(yᵢ, fᵢ + u_g).
+
+    `y` replaces the targets, e.g. by residuals.
+    """
+    costs, y = risk.costs, risk.y if y is None else y
+    pairs = zip(groups_of(risk, costs.size), costs.tolist(), strict=True)
+    return [_root(risk, y, scores, i, cost) if i.size else 0.0 for i, cost in pairs]
+
+
+def _root(risk: Risk, y: Vector, scores: Vector, members: Indices, cost: float) -> float:
+    """Return the root of the slope of one group's objective, which is nondecreasing."""
+    from scipy.optimize import brentq  # noqa: PLC0415 - slow to import
+
+    y, scores, C = y[members], scores[members], risk.C[members]
+    relative_C, relative_cost = C / C.max(), cost / float(C.max())
+
+    def slope(b: float) -> float:
+        return relative_cost + float(relative_C @ risk.loss.subgradient(y, scores + b))
+
+    # beyond the kinks of all samples most losses have a slope
+    reach = float(np.abs(risk.loss.kinks(y) - scores).max()) or 1.0
+    while reach < 1e300 and not slope(-reach) <= 0 <= slope(reach):
+        reach *= 2.0  # losses that never reach 0 eventually underflow
+    if not reach < 1e300:  # a larger one overflows
+        return 0.0
+    ends = [b for b in (-reach, reach) if slope(b) == 0]
+    if ends:
+        return ends[0]
+    xtol = max(1e-15 * reach, float(np.finfo(float).tiny))
+    return float(brentq(slope, -reach, reach, xtol=xtol, maxiter=1000))
+
+
+def widest_margin(risk: Risk, scores: Any) -> tuple[Any, Any]:
+    """Return the b that maximises the smallest yᵢ(fᵢ + b), and that margin."""
+    y = risk.y
+    if not risk.costs.size:
+        return 0.0, (y * scores).min()
+    if one_class(risk):  # b alone attains any margin
+        return y[0] * (1.0 - (y * scores).min()), 1.0
+    low, high = scores[y < 0].max(), scores[y > 0].min()
+    return -0.5 * (low + high), 0.5 * (high - low)
+
+
+def one_class(risk: Risk) -> bool:
+    """Whether all labels are equal."""
+    return bool((risk.y == risk.y[0]).all())
+
+
+def free_offset(risk: Risk, alpha: Vector) -> float:
+    """Return LIBSVM's intercept of a dual point (Chang & Lin 2011, section 4.1.5).
+
+    b = mean of yᵢ − tube·sign(βᵢ) − Σⱼ βⱼk(xⱼ, xᵢ) over samples i with 0 < |αᵢ| < Cᵢ; without any, the
+    middle of the interval of optimal b.
+    """
+    beta, size = risk.beta(alpha), np.abs(alpha)
+    used = np.flatnonzero(size)
+    free = np.flatnonzero((size > 0) & (size < (1.0 - 1e-8) * risk.upper))  # up to rounding
+    if free.size == 0:
+        return middle(*best_intercept(risk, risk.samples.gram(memory=0).matvec(beta)))
+    free = free[:: -(-free.size // 500)]  # each alone determines b; at most 500 are averaged
+    scores = risk.samples.gram(memory=0).block(free, used) @ beta[used]
+    kinks = np.where(beta > 0, *risk.loss.kinks(risk.y))[free]
+    return float((kinks - scores).mean())

@@ -1,0 +1,129 @@
+"""Reductions of a risk to the forms that solvers take, each with the map of its points back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualgap.problems.blocks import Blocks, DualRule
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.losses import ScalarLoss
+from dualgap.problems.problem import Problem, Reducer
+from dualgap.problems.risk.dual_set import project_dual
+from dualgap.problems.risk.offsets import mean_offset
+from dualgap.problems.risk.primal_qp import primal_qp
+from dualgap.problems.risk.risk import Risk, linear_pieces
+
+
+def to_box(risk: Risk, start: Point | None, gram: Gram) -> Reduction[BoxQP]:
+    """Return the dual as a box QP: one variable Cᵢxᵢ per sample and piece of the loss."""
+    box = risk.box
+
+    def recover(point: FormPoint) -> Point:
+        return Point(None if point.x is None else box.alpha(point.x), b=point.b)
+
+    return Reduction(box.on(gram, _start(risk, start, box.variables)), recover)
+
+
+def to_dual_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
+    """Return the dual as a QP."""
+    dual = to_box(risk, start, gram)
+    box, (A, b_eq) = dual.form, dual.form.equality_rows()
+    form = QP(box.Q, box.p, None, None, A, b_eq, box.lb, box.ub, box.start)
+    return Reduction(form, dual.recover)
+
+
+def to_primal_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
+    """Return the primal with slacks if w has coordinates and slacks suffice, else the dual."""
+    pieces, samples = linear_pieces(risk), risk.samples
+    if not samples.is_linear or any(p.low for p in pieces):
+        return to_dual_qp(risk, start, gram)
+    form = primal_qp(samples.X, risk.C, risk.costs, risk.groups, pieces)
+
+    def recover(point: FormPoint) -> Point:
+        z, x, end = point.inequality, point.x, samples.d + risk.costs.size
+        alpha = None if z is None else risk.box.alpha(z)
+        if x is None:
+            return Point(alpha)
+        b = mean_offset(x[samples.d : end]) if risk.costs.size else None
+        return Point(alpha, x[: samples.d], b)
+
+    return Reduction(form, recover)
+
+
+def to_erm(risk: Risk, start: Point | None, gram: Gram) -> Reduction[ERM]:
+    """Return the regularised risk, which has at most one offset, without a cost."""
+    if risk.is_hard:
+        raise Unsupported("the hard margin has no empirical-risk form: its loss is infinite")
+    if risk.groups is not None or risk.costs.any():
+        raise Unsupported("an ERM form has at most one intercept, without a cost")
+    beta = _start(risk, start, risk.beta)
+    form = ERM(gram, risk.y, risk.C, risk.loss, bool(risk.costs.size), beta)
+
+    def recover(point: FormPoint) -> Point:
+        alpha = None if point.beta is None else risk.alpha(point.beta)
+        return Point(alpha, point.x if risk.samples.is_linear else None, point.b)
+
+    return Reduction(form, recover)
+
+
+def to_sharded(risk: Risk) -> Reduction[Sharded]:
+    """Return the risk over samples in blocks; arrays in memory are split into blocks."""
+    has_other_offsets = risk.groups is not None or bool(risk.costs.any())
+    is_sum = isinstance(risk.loss, ScalarLoss) and not risk.is_hard
+    if not (is_sum and risk.samples.is_linear) or has_other_offsets:
+        raise Unsupported(
+            "samples in blocks need a linear kernel, a soft margin, a tube or another risk, and at "
+            "most one offset, without a cost"
+        )
+    X: Any = risk.samples.X
+    if isinstance(X, Blocks):
+        blocks, C = X, float(risk.C)
+    else:
+        one_C = bool(risk.C.min() == risk.C.max())
+        C, rows = (
+            float(risk.C[0]) if one_C else 1.0,
+            max(1, 2**27 // _row_bytes(X)),
+        )  # blocks of 128 MiB
+        blocks = Blocks.from_arrays(X, risk.y, None if one_C else risk.C, rows)
+    form = Sharded(blocks, C, risk.loss, bool(risk.costs.size))
+
+    def recover(point: FormPoint) -> Point:
+        if risk.in_blocks or point.beta is None or point.x is None:
+            return Point(None, point.x, point.b, point.beta)
+        rule = DualRule.from_vector(point.beta, risk.samples.d)
+        beta = [rule.beta(risk.loss, k, s, form.weights(s)) for k, s in enumerate(blocks)]
+        return Point(risk.alpha(np.concatenate(beta)), point.x, point.b)
+
+    return Reduction(form, recover)
+
+
+def _start(risk: Risk, start: Point | None, convert: Callable[[Vector], Vector]) -> Vector | None:
+    """Return the initial variables from `start`, which is made feasible first."""
+    if start is None or start.alpha is None:
+        return None
+    return convert(project_dual(risk, start.alpha))
+
+
+def _row_bytes(X: Matrix) -> int:
+    """Return the approximate number of bytes per row."""
+    dense = isinstance(X, np.ndarray)
+    return max(1, (X.nbytes if dense else 12 * X.nnz) // X.shape[0])
+
+
+def as_posed(problem: Problem, _start: Point | None, _gram: Gram | None) -> Reduction[Any]:
+    """Return the problem itself, whose points are alpha, w or both."""
+    return Reduction(problem, lambda point: Point(point.x, point.w, point.b))
+
+
+FORMS: dict[type, Reducer] = {
+    Problem: as_posed,
+    BoxQP: lambda problem, start, gram: to_box(problem.risk, start, gram),
+    QP: lambda problem, start, gram: (to_dual_qp if problem.view == "dual" else to_primal_qp)(
+        problem.risk, start, gram
+    ),
+    ERM: lambda problem, start, gram: to_erm(problem.risk, start, gram),
+    Sharded: lambda problem, _start, _gram: to_sharded(problem.risk),
+}

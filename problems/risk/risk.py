@@ -1,0 +1,224 @@
+"""Regularised risks: what a formulation on samples states, as a value.
+
+Dual variables αᵢ are yᵢβᵢ if y are labels, and βᵢ if they are targets (the textbooks' α − α*).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dualgap.problems.blocks import Blocks
+from dualgap.problems.dataset import Indices, Vector, check_weight_range
+from dualgap.problems.forms import BoxQP, Unsupported
+from dualgap.problems.gram.gram import Gram, SignedGram
+from dualgap.problems.losses import Loss, Perceptron, Piece
+from dualgap.problems.losses.base import check_pieces, times
+from dualgap.problems.risk.samples import KernelSamples
+from dualgap.problems.validation import short_repr
+
+
+def one_offset(intercept: bool) -> Vector:
+    """Return the costs of the offsets of a risk: one offset without a cost, or no offset."""
+    return np.zeros(int(intercept))
+
+
+@dataclass(frozen=True, eq=False)
+class Risk:
+    """min over w, u   ½‖w‖² + cᵀu + Σᵢ Cᵢℓ(yᵢ, wᵀφ(xᵢ) + u_{g(i)}).
+
+    In the dual each offset u_g has one equality:
+        max over β   −½βᵀKβ − Σᵢ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ)   s.t.  Σ_{i∈g} βᵢ = c_g,      w = Σ βᵢφ(xᵢ)
+
+    Attributes
+    ----------
+    samples : the n samples in the feature space of the kernel.
+    y : (n,) labels −1 and +1, classes or targets; None for samples in blocks, which carry their own.
+    loss : ℓ.
+    C : (n,) weights of the losses, infinite for a hard margin; given as one number, it is that of all
+        samples. For samples in blocks one number, which multiplies the weights stored with them.
+    costs : (number of offsets,) the costs c.
+    groups : (n,) index of each sample's offset, −1 for none; None for at most one offset.
+    tube_cost : if above 0, the half-width ε of the tube of `EpsilonInsensitive(0)` is a variable ε ≥ 0
+        with this cost. The offsets, b + ε and b − ε, then have half of it as costs, with both signs;
+        the dual has Σβᵢ = 0 and Σ|βᵢ| ≤ tube_cost.
+    target_factor : if yᵢ is this number times k(xᵢ, xᵢ), so that certificates include its rounding.
+    exact_C : the exact value of every Cᵢ, if float64 rounds it.
+    """
+
+    samples: KernelSamples
+    y: Vector
+    loss: Loss
+    C: Any
+    costs: Vector
+    groups: Indices | None = None
+    tube_cost: float = 0.0
+    target_factor: float | None = None
+    exact_C: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.C) == 0 and not self.in_blocks:
+            object.__setattr__(self, "C", np.full(self.n, self.C, dtype=np.float64))
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.samples.n
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether only one block of its samples at a time is in memory."""
+        return isinstance(self.samples.X, Blocks)
+
+    @property
+    def tube(self) -> float:
+        """Half-width of the loss's tube; 0 if it has none."""
+        return float(getattr(self.loss, "epsilon", 0.0))
+
+    @cached_property
+    def is_hard(self) -> bool:
+        """Whether a sample allows no loss, so that there may be no feasible point."""
+        return bool(np.isinf(self.C).any())
+
+    @property
+    def limits(self) -> tuple[Vector, Vector]:
+        """The smallest and largest values of each αᵢ, shape (n,), or (n, K) for K classes."""
+        return self.loss.limits(self.y, self.C)
+
+    @property
+    def upper(self) -> Vector:
+        """The largest |αᵢ|, shape (n,): Cᵢ times the loss's largest slope; may be inf."""
+        return self.C * self.loss.lipschitz
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether every dual variable is bounded."""
+        return bool(np.isfinite(self.upper).all())
+
+    def beta(self, alpha: Vector) -> Vector:
+        """Return the coefficients of w = Σ βᵢφ(xᵢ) for dual variables `alpha`."""
+        return self.loss.signs(self.y).reshape(alpha.shape) * alpha
+
+    def alpha(self, beta: Vector) -> Vector:
+        """Return the dual variables for the coefficients `beta`: the inverse of `beta`."""
+        return self.beta(beta)
+
+    @property
+    def pieces(self) -> list[Piece] | None:
+        """The pieces of the loss if it is piecewise linear and w = 0 is not optimal, else None."""
+        is_trivial = isinstance(self.loss, Perceptron) and not self.costs.any()
+        return None if is_trivial else self.loss.dual_pieces(self.y)
+
+    @cached_property
+    def box(self) -> BoxDual:
+        """The dual as a box QP; Unsupported if the loss is not piecewise linear."""
+        return BoxDual(self)
+
+    def check(self) -> None:
+        """Raise ValueError if the bounds would not hold."""
+        if self.in_blocks:
+            check_pieces(self.loss.dual_pieces(np.array([-1.0, 1.0])) or [])  # y by the certificate
+            return
+        self._check_groups()
+        valid = self.C.shape == (self.n,) and bool((self.C > 0).all())
+        if not (valid and (np.isfinite(self.C).all() or np.isinf(self.C).all())):
+            raise ValueError(
+                f"C: must be {self.n} finite numbers above 0, one for each sample, got "
+                f"{short_repr(self.C)}; use a hard margin if no loss is allowed"
+            )
+        if not self.is_hard:
+            check_weight_range(self.C, "C: every entry")
+        check_pieces(self.pieces or [])
+
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            return
+        index, count = np.asarray(self.groups), self.costs.size
+        is_valid = index.shape == (self.n,) and index.dtype.kind == "i"
+        if not is_valid or index.min() < -1 or index.max() >= count:
+            raise ValueError(
+                f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
+                f"{count - 1} for {count} costs, or -1 for none, got {short_repr(self.groups)}"
+            )
+
+
+class BoxDual:
+    """The dual of a risk as a box QP with one variable Cᵢxᵢ per sample and piece of the loss.
+
+    Raises
+    ------
+    Unsupported
+        If the loss is not piecewise linear.
+    """
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
+        self.pieces = linear_pieces(risk)
+
+    @cached_property
+    def form(self) -> BoxQP:
+        """The box QP, for certificates."""
+        return self.on(self.risk.samples.gram(memory=0))
+
+    def on(self, gram: Gram, start: Vector | None = None) -> BoxQP:
+        """Return the box QP on a Gram matrix of the samples, which starts at its variables `start`."""
+        risk, pieces = self.risk, self.pieces
+        groups = None if risk.groups is None else np.tile(risk.groups, len(pieces))
+        if risk.tube_cost:  # α and α* have a sum each
+            groups = np.repeat([0, 1], risk.n)
+        sign = np.concatenate([p.sign for p in pieces])
+        index = np.tile(np.arange(risk.n), len(pieces)) if len(pieces) > 1 else None
+        return BoxQP(
+            SignedGram(gram, sign, index),
+            np.concatenate([p.cost for p in pieces]),
+            sign if risk.costs.size else None,
+            groups,
+            risk.costs,
+            np.concatenate([times(risk.C, p.low) for p in pieces]),
+            np.concatenate([times(risk.C, p.high) for p in pieces]),
+            start,
+        )
+
+    def gradient(self, scores: Vector) -> Vector:
+        """Return Qx + p from the scores f = Kβ (n,)."""
+        return np.concatenate([p.residual(scores) for p in self.pieces])
+
+    def variables(self, alpha: Vector) -> Vector:
+        """Return x for `alpha`: itself, or its positive and negative parts.
+
+        With a tube that is a variable, both parts are increased equally until they use up its cost.
+        """
+        beta = self.risk.beta(alpha)
+        signed = [p.sign * beta for p in self.pieces]
+        if len(signed) == 1:
+            return signed[0]
+        parts = np.maximum(np.concatenate(signed), 0.0)
+        if not self.risk.tube_cost:
+            return parts
+        capacity, budget = self.risk.C - np.abs(alpha), self.risk.tube_cost
+        remaining = 0.5 * (budget - float(np.abs(alpha).sum()))
+        is_unused = remaining > 1e-12 * budget  # and not the rounding error of the sum
+        increase = capacity * (remaining / capacity.sum()) if is_unused else 0.0 * capacity
+        return parts + np.tile(increase, 2)
+
+    def alpha(self, x: Vector) -> Vector:
+        """Return `alpha` for the variables `x`: the inverse of `variables`."""
+        count, n = len(self.pieces), self.risk.n
+        if x.size != count * n:
+            raise ValueError(f"alpha has {x.size} variables, expected {count * n}")
+        beta = [p.sign * part for p, part in zip(self.pieces, x.reshape(count, n), strict=True)]
+        return self.risk.alpha(beta[0] if count == 1 else np.sum(beta, axis=0))
+
+
+def linear_pieces(risk: Risk) -> list[Piece]:
+    """Return the pieces of the loss, or raise Unsupported if it is not piecewise linear."""
+    if risk.pieces is None:
+        raise Unsupported(
+            f"the {risk.loss.name} loss has no form as a quadratic program: only hinge and "
+            "epsilon-insensitive losses have; use a solver of ERM forms"
+        )
+    return risk.pieces

@@ -17,7 +17,7 @@ helping, all rows are recomputed in float64. The documentation says what each op
 which data.
 
 Reading order: `problem` and `contradictions` (definition of z), `conditions` (optimality), `matrix` and
-`cache` (K), `state` (z, f and their errors), `pairs` (the innermost loop), `newton` (steps
+`cache` (K), `scores` (z, f and their errors), `pairs` (the innermost loop), `newton` (steps
 on all free variables), `active` (rounds), `decomposition` (the outermost loop).
 """
 

@@ -43,21 +43,21 @@ class Active:
     """
 
     def __init__(self, state: SMOState, inner: Inner) -> None:
-        self.state, self.inner = state, inner
-        start = state.variables.form.start
+        self.state, self.scores, self.inner = state, state.scores, inner
+        start = self.scores.variables.form.start
         self.search = NewtonSearch(free_known=start is not None and bool(start.any()))
         self.triangle_memory: Tile | None = None
         empty = np.empty(0, np.int64)
-        self.rows = RowCache(state.matrix, empty, state.capacity)
+        self.rows = RowCache(self.scores.matrix, empty, state.capacity)
         self.start_with(empty)
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, with no rows except those that an earlier problem left."""
-        state, all_active = self.state, members.size == self.state.variables.n
+        state, all_active = self.state, members.size == self.state.n
         if all_active and state.earlier_rows is not None:
             self.rows = state.earlier_rows
         else:
-            self.rows = RowCache(state.matrix, members, state.capacity, self.rows.memory)
+            self.rows = RowCache(self.scores.matrix, members, state.capacity, self.rows.memory)
         self.last_set = np.empty(0, np.int64)
         self.single_set = 0 < members.size <= ONE_SET and self.rows.complete
         if self.single_set:
@@ -74,19 +74,52 @@ class Active:
     @property
     def complete(self) -> bool:
         """Whether all variables are active, in one working set."""
-        return self.single_set and self.members.size == self.state.variables.n
+        return self.single_set and self.members.size == self.state.n
 
     def relative_gap(self, threshold: float = np.inf) -> float:
         """Return the relative gap of the active variables; only roughly if it exceeds `threshold`."""
-        state = self.state
-        gap = duality_gap(state.variables, self.z, self.f, state.constant, self.terms, threshold)
+        gap = duality_gap(
+            self.scores.variables, self.z, self.f, self.scores.constant, self.terms, threshold
+        )
         return gap.relative()
+
+    def next_members(self) -> Indices:
+        """Return the next active variables: the same, if no other variable violates its condition.
+
+        A few violators replace the members farthest from violating. If there are many, all members are
+        chosen again: the worst on either side, random violators, then those closest to violating.
+        """
+        members, state, scores = self.members, self.state, self.scores
+        n, size = state.n, state.size
+        if size >= n:
+            return members if members.size == n else np.arange(n)
+        nearness = scores.nearness()
+        outside = np.ones(n, np.bool_)
+        outside[members] = False
+        violating = np.flatnonzero(outside & (nearness > 0))
+        if members.size == size and violating.size <= size // 4:
+            if not violating.size:
+                return members
+            stay = np.argpartition(nearness[members], violating.size)[violating.size :]
+            return np.concatenate([members[stay], violating])
+        chosen = np.zeros(n, np.bool_)
+        b = scores.b[scores.variables.terms.groups]
+        for slope in (scores.up - b, b - scores.down):
+            chosen[np.argpartition(slope, n - size // 32 - 1)[n - size // 32 :]] = True
+        violating = np.flatnonzero(nearness > 0)
+        if violating.size > size // 2:
+            violating = state.rng.choice(violating, size // 2, replace=False)
+        chosen[violating] = True
+        nearness[chosen] = -np.inf
+        excluded = n - size + int(chosen.sum())
+        chosen[np.argpartition(nearness, excluded)[excluded:]] = True
+        return np.flatnonzero(chosen)
 
     def take(self, members: Indices) -> None:
         """Make `members` active; keep the rows if most of them were active before."""
         if members is not self.members:
             arriving = np.setdiff1d(members, self.members, assume_unique=True)
-            grown = members.size != self.members.size or self.state.matrix.repeats
+            grown = members.size != self.members.size or self.scores.matrix.repeats
             if grown or arriving.size > members.size // 4:
                 self.start_with(members)
             else:
@@ -96,8 +129,8 @@ class Active:
                 if self.single_set:  # the block of all members is read by position
                     self.rows.fetch(positions)
                 self.last_set = np.setdiff1d(self.last_set, positions)
-        self.terms = self.state.variables.terms.of(self.members)
-        self.z, self.f = self.state.z[self.members], self.state.f[self.members]
+        self.terms = self.scores.variables.terms.of(self.members)
+        self.z, self.f = self.scores.z[self.members], self.scores.f[self.members]
 
     def reduce(self, fraction: float, tolerance: float) -> Iterator[None]:
         """Run rounds until the violation is at most `fraction` of the first, or `tolerance`.
@@ -110,14 +143,14 @@ class Active:
         state, search, target = self.state, self.search, -np.inf
         search.init()
         while not state.at_limit:
-            up, down, self.b, violation = slopes(self.f, self.z, self.terms, state.equalities)
+            up, down, self.b, violation = slopes(self.f, self.z, self.terms, self.scores.equalities)
             if target < 0:
                 target = max(tolerance, fraction * violation)
             if violation <= target:
                 return
             yield
             free = free_variables(self.z, self.terms)
-            all_active = self.z.size == state.variables.n
+            all_active = self.z.size == state.n
             gap = self.relative_gap if all_active and not self.single_set else None
             target_gap = state.target_gap if free.size and all_active else None
             factor = violation / (tolerance if all_active else target)
@@ -125,7 +158,7 @@ class Active:
             if step := search.step(now):
                 self._newton_step(free, step)
                 search.accept(step, free_variables(self.z, self.terms), self.relative_gap)
-                state.stuck = state.matrix.in_single and search.is_futile
+                state.stuck = self.scores.matrix.in_single and search.is_futile
             else:
                 self._round(self._choose(up, down), max(tolerance, accuracy * violation))
             state.stuck |= state.is_settled and search.is_exhausted
@@ -162,7 +195,7 @@ class Active:
             K = self.rows.block(chosen)
         else:
             members = self.members[chosen]
-            K = state.matrix.block(members, members, state.matrix.columns(members))
+            K = self.scores.matrix.block(members, members, self.scores.matrix.columns(members))
         u, lo, hi = on_one_side(self.f[chosen], z, terms, self.b)
         problem = WorkingSet(K, z, u, lo, hi, terms.groups)
         z, pair_steps, state.unbounded = self.inner(problem, target, state.max_steps - state.steps)
@@ -178,17 +211,17 @@ class Active:
             return
         try:
             if step.exact:
-                product, invert = exact_system(state.matrix, members)
+                product, invert = exact_system(self.scores.matrix, members)
             else:
-                triangle = PackedTriangle(state.matrix, members, self.triangle_memory)
+                triangle = PackedTriangle(self.scores.matrix, members, self.triangle_memory)
                 self.triangle_memory, product = triangle.memory, triangle.product
                 invert = triangle.approximate_inverse()
         except LinAlgError:
             return
         if step.exact:
-            everywhere = state.z.copy()
+            everywhere = self.scores.z.copy()
             everywhere[self.members] = self.z
-            self.f[free] = state.matrix.exact_scores(members, everywhere)
+            self.f[free] = self.scores.matrix.exact_scores(members, everywhere)
         z, terms = self.z[free], self.terms.of(free)
         u, lo, hi = on_one_side(self.f[free], z, terms, np.zeros_like(self.b))
         end = newton_step(product, invert, -u, z, lo, hi, terms.groups, step.residual)
@@ -200,9 +233,9 @@ class Active:
         """Set the chosen variables to `z`, and update f, from cached rows where possible."""
         change = z - self.z[chosen]
         self.z[chosen] = z
-        self.state.note_change(self.members[chosen], change)
+        self.scores.note_change(self.members[chosen], change)
         moved, change = chosen[change != 0], change[change != 0]
         cached = self.rows.add_to(self.f, moved, change)
         uncached = self.members[moved[~cached]]
         if uncached.size:
-            self.f += self.state.matrix.products(self.members, uncached, change[~cached])
+            self.f += self.scores.matrix.products(self.members, uncached, change[~cached])

@@ -66,15 +66,16 @@ class Decomposition:
     def points(self) -> Iterator[FormPoint]:
         """Yield points; the last one comes with a claim."""
         state = self.state = SMOState(self.form, self.tiles, *self.limits, self.gap)
-        active = self.active = Active(state, self.inner)
+        active, self.scores = Active(state, self.inner), state.scores
+        self.active = active
         try:
             for _ in self._improvements():
                 if not state.at_limit:
-                    z = state.z.copy()
+                    z = self.scores.z.copy()
                     z[active.members] = active.z
                     yield self._point(z, "none")
             # if C is huge, the gap may be large although the violation is small
-            x, gap = state.joined.to_form(state.z), state.relative_gap()
+            x, gap = state.joined.to_form(self.scores.z), self.scores.relative_gap()
             solved = state.solved and not state.unbounded
             solved = solved and may_claim(self.form, x, gap, self.gap)
             note = NO_MARGIN if state.unbounded else ""
@@ -83,15 +84,15 @@ class Decomposition:
                     f"the violation is at most tol, but the relative gap of {gap:.2g} exceeds its "
                     f"target of {self.gap:.2g}, and rounding permits no further progress"
                 )
-            yield self._point(state.z, "optimal" if solved else "stopped", note)
+            yield self._point(self.scores.z, "optimal" if solved else "stopped", note)
         finally:
             state.leave_rows(active.rows)
 
     def _point(self, z: Vector, claim: Claim, note: str = "") -> FormPoint:
-        state, each = self.state, self.state.matrix.dtype.itemsize
+        state, each = self.state, self.scores.matrix.dtype.itemsize
         counters = {
             "newton_steps": state.newton_steps,
-            "refreshes": state.refreshes,
+            "refreshes": self.scores.refreshes,
             "active": state.size,
             "bits": 8 * each,
             "cache_size": 1e-6 * state.capacity * each,
@@ -104,13 +105,14 @@ class Decomposition:
         state, active, pausing = self.state, self.active, False
         while True:
             reached = self._is_reached()
-            if reached or self.violation <= 10.0 * state.noise:  # steps would only fit the noise
+            # below its noise, steps would only fit rounding errors
+            if reached or self.violation <= 10.0 * self.scores.noise:
                 doubtful = self._doubtful(reached)
                 if reached and not doubtful.size:
                     state.solved = True
                     return
                 yield from self._refresh(doubtful)
-            elif state.matrix.in_single and (state.stuck or self.futile > _FUTILE):
+            elif self.scores.matrix.in_single and (state.stuck or self.futile > _FUTILE):
                 state.leave_rows(active.rows)
                 state.switch_to_float64()
                 active.start_with(active.members[:0])
@@ -121,9 +123,9 @@ class Decomposition:
                 if pausing:  # not before the first pass: small problems are solved without a pause
                     yield
                 self._set_size()
-                active.take(state.choose(active.members))
+                active.take(active.next_members())
                 yield from self._reduce()
-                yield from state.absorb(active.members, active.z, active.f, active.b)
+                yield from self.scores.absorb(active.members, active.z, active.f, active.b)
                 pausing = True
 
     def _is_reached(self) -> bool:
@@ -133,16 +135,16 @@ class Decomposition:
         violation still falls.
         """
         state, gap = self.state, self.gap
-        self.violation = state.violation()
+        self.violation = self.scores.violation()
         if gap is None:
             state.violation_factor = self.violation / self.tol
             return self.violation <= self.tol
-        self.relative_gap = state.relative_gap()
+        self.relative_gap = self.scores.relative_gap()
         by_gap = self.relative_gap <= gap
         is_small = self.violation <= self.tol
         if is_small and not by_gap and np.isfinite(self.relative_gap):
             state.is_settled = True
-            state.stuck |= not state.matrix.in_single and self.violation > 0.5 * self.settled
+            state.stuck |= not self.scores.matrix.in_single and self.violation > 0.5 * self.settled
             self.settled = min(self.settled, self.violation)
             self.tol, is_small = 0.1 * self.violation, False
         # the gap falls faster than the violation, at most like its square
@@ -153,12 +155,12 @@ class Decomposition:
     def _doubtful(self, reached: bool) -> Indices:
         """Return the variables whose scores may be too inexact for what has been reached."""
         if self.gap and self.relative_gap <= self.gap:
-            return self.state.doubtful_for_gap(self.gap)
-        return self.state.doubtful(max(self.violation, self.tol) if reached else self.violation)
+            return self.scores.doubtful_for_gap(self.gap)
+        return self.scores.doubtful(max(self.violation, self.tol) if reached else self.violation)
 
     def _refresh(self, doubtful: Indices) -> Iterator[None]:
-        yield from self.state.refresh(doubtful)
-        exact = self.state.violation()
+        yield from self.scores.refresh(doubtful)
+        exact = self.scores.violation()
         self.futile += exact > 0.5 * self.refreshed
         self.refreshed = min(self.refreshed, exact)
         self.smallest, self.stalled = np.inf, 0
@@ -166,10 +168,10 @@ class Decomposition:
 
     def _set_size(self) -> None:
         """Let more variables become active if most active ones are free, or progress is slow."""
-        state, n = self.state, self.state.variables.n
+        state, n = self.state, self.state.n
         self.stalled = self.stalled + 1 if self.violation > 0.5 * self.smallest else 0
         self.smallest = min(self.smallest, self.violation)
-        free = free_variables(state.z, state.variables.terms).size
+        free = free_variables(self.scores.z, self.scores.variables.terms).size
         if free > 0.6 * state.size and n**2 <= state.capacity:  # soon all: compute no row twice
             state.size = n
         elif self.stalled > 3 or 2 * free > state.size:  # more variables, fewer rows in the cache
@@ -181,11 +183,11 @@ class Decomposition:
         That is larger if only the gap has to be evaluated afterwards, and 0 if not even that.
         """
         active, gap = self.active, self.gap
-        all_active = active.members.size == self.state.variables.n
+        all_active = active.members.size == self.state.n
         fraction = 0.4 if all_active else 0.1
         if active.complete and gap is None:
             fraction = 0.0
-        target = max(0.5 * self.tol, self.state.noise)
+        target = max(0.5 * self.tol, self.scores.noise)
         for count, _ in enumerate(active.reduce(fraction, target)):
             look = all_active and count % 3 == 0  # the gap costs a tenth of a round
             if look and gap is not None and active.relative_gap(gap) <= gap:

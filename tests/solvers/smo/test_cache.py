@@ -32,11 +32,11 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
     rng = np.random.default_rng(chosen)
     with Tiles(FORM.gram, 2) as tiles:
         state = SMOState(FORM, tiles, 1000.0, 10)
-        members = rng.permutation(state.variables.n)[:1200]
-        rows = RowCache(state.matrix, members, state.capacity)
+        members = rng.permutation(state.n)[:1200]
+        rows = RowCache(state.scores.matrix, members, state.capacity)
         some = rng.choice(members.size, chosen, replace=False)
         rows.fetch(some[: chosen // 2])
-        sample = state.variables.sample
+        sample = state.scores.variables.sample
         K = RBF(0.3)(X[sample[members]], X[sample[members]])
         f, weights = np.ones(members.size), rng.standard_normal(chosen)
         assert rows.add_to(f, some, weights).all()  # computes the other half
@@ -50,7 +50,7 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
         state = SMOState(form, tiles, 1000.0, 10)
         members = np.r_[100:N, N : 2 * N]
         rows, some = (
-            RowCache(state.matrix, members, state.capacity),
+            RowCache(state.scores.matrix, members, state.capacity),
             np.array([0, N - 100, N, 3]),
         )  # samples 100, 0, 100, 103
         before = form.gram.evaluations
@@ -67,13 +67,13 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
 def test_rows_that_stay_get_the_columns_of_new_members() -> None:
     with Tiles(FORM.gram, 1) as tiles:
         state = SMOState(FORM, tiles, 1000.0, 10)
-        rows = RowCache(state.matrix, np.arange(1100), state.capacity)
+        rows = RowCache(state.scores.matrix, np.arange(1100), state.capacity)
         rows.fetch(np.arange(50))
         rows.replace(np.array([3, 700]), np.array([1200, 1300]))
         assert rows.row_index[3] == -1
         f = np.zeros(1100)
         rows.add_to(f, np.array([7]), np.ones(1))
-        sample = state.variables.sample
+        sample = state.scores.variables.sample
         assert np.allclose(f, RBF(0.3)(X[sample[rows.members]], X[sample[[7]]]).ravel(), atol=1e-6)
 
 

@@ -47,15 +47,15 @@ def test_a_score_that_was_far_from_the_margin_is_refreshed_once_it_is_near() -> 
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.05)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
         at = state.SMOState(form, tiles, None, 1)
-        at.violation()
-        at.note_change(np.array([0]), np.array([1e5]))
-        list(at.refresh(np.arange(10)))
-        at.note_change(np.array([0]), np.array([1.0]))
-        at.violation()
-        assert at.errors[:10] == pytest.approx(1e-7)
-        assert at.errors[10:] == pytest.approx(1e-2)
-        assert set(at.doubtful(1e-2)) == set(range(10, 1500))
-        assert at.noise == pytest.approx(1e-2)
+        at.scores.violation()
+        at.scores.note_change(np.array([0]), np.array([1e5]))
+        list(at.scores.refresh(np.arange(10)))
+        at.scores.note_change(np.array([0]), np.array([1.0]))
+        at.scores.violation()
+        assert at.scores.errors[:10] == pytest.approx(1e-7)
+        assert at.scores.errors[10:] == pytest.approx(1e-2)
+        assert set(at.scores.doubtful(1e-2)) == set(range(10, 1500))
+        assert at.scores.noise == pytest.approx(1e-2)
 
 
 def test_rounding_in_scores_is_relative_to_the_values_of_the_kernel() -> None:
@@ -65,8 +65,8 @@ def test_rounding_in_scores_is_relative_to_the_values_of_the_kernel() -> None:
         form = reduce(SoftMarginDual(X, y, 1.0, kernel), BoxQP).form
         with Tiles(form.gram, 1) as tiles:
             at = state.SMOState(form, tiles, None, 1)
-            at.note_change(np.array([0]), np.array([1.0]))
-            errors.append(at.errors.max())
+            at.scores.note_change(np.array([0]), np.array([1.0]))
+            errors.append(at.scores.errors.max())
     assert errors[1] == pytest.approx(1e4 * errors[0])
 
 
@@ -176,7 +176,7 @@ def test_rows_that_a_newton_step_has_computed_are_kept() -> None:
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.2)), BoxQP, Point(alpha)).form
     with Tiles(form.gram, 1) as tiles:
         at = state.SMOState(form, tiles, None, 10**7)
-        at.violation()
+        at.scores.violation()
         active = Active(at, minimise_by_pairs)
         active.take(np.arange(600))
         _, _, active.b, _ = slopes(active.f, active.z, active.terms, 1)

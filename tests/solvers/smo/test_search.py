@@ -54,5 +54,5 @@ def test_a_start_that_is_no_answer_of_another_problem() -> None:
     for given, free_known in ((form, False), (answer, True)):
         with Tiles(given.gram, 1) as tiles:
             state = SMOState(given, tiles, None, 10)
-            assert state.z.any()
+            assert state.scores.z.any()
             assert Active(state, minimise_by_pairs).search.approximate.free_known == free_known

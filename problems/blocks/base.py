@@ -2,78 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import scipy
 
-from dualgap.problems.dataset import (
-    Matrix,
-    Vector,
-    as_floats,
-    as_samples,
-    check_vector,
-    check_weight_range,
-    is_out_of_range,
-)
-from dualgap.problems.kernels.samples import squared_norms
-from dualgap.problems.labels import POSITIVE_WORDS, as_numbers, is_word_missing, positive_word
-
-_CHUNK_ROWS = 2**15  # rows of a block processed at a time, which bounds temporary arrays
+from dualgap.problems.blocks.checks import checksum_of, contents_of, inspect_block, read_arrays
+from dualgap.problems.blocks.sources import ArraySource, Block, BlockSource
+from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.labels import positive_word
 
 
 class ChangedBlock(Exception):
     """A block is missing or has changed since it was checked; the message names it."""
-
-
-class Block(NamedTuple):
-    """Samples `X` (m, d), labels or targets `y` (m,), and positive weights (m,) or None."""
-
-    X: Matrix
-    y: Vector
-    weight: Vector | None = None
-
-    def pieces(self) -> list[slice]:
-        """Return consecutive ranges of rows, small enough for temporary arrays."""
-        m = self.y.size
-        return [slice(i, min(i + _CHUNK_ROWS, m)) for i in range(0, m, _CHUNK_ROWS)]
-
-    def part(self, rows: slice) -> Block:
-        """Return a view of a range of rows."""
-        return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
-
-
-class BlockSource(ABC):
-    """Base class of block readers; picklable, and without samples except those of arrays in memory.
-
-    Attributes
-    ----------
-    positive : the label that becomes +1, all others becoming −1; None leaves y as it is.
-    """
-
-    positive: float | str | None = None
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Name of each block in messages."""
-
-    def row_label(self, k: int, row: int) -> str:
-        """Return the name of a row of block k in messages."""
-        return f"{self.names[k]}, row {row}"
-
-    @abstractmethod
-    def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
-        """Return samples, labels or targets, and weights or None of block k, as they are stored.
-
-        Parameters
-        ----------
-        original : whether to read from the original source even if there is a cache.
-        """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +52,7 @@ class Blocks:
         ValueError
             If there is no sample, or a value or a shape is invalid; the message names block and row.
         """
-        blocks = [_inspect(source, k) for k in range(len(source.names))]
+        blocks = [inspect_block(source, k) for k in range(len(source.names))]
         filled = [facts for facts in blocks if facts.rows]
         if not filled:
             raise ValueError("X: the blocks have no samples at all")
@@ -150,7 +93,7 @@ class Blocks:
             X.shape[1],
             tuple(block.y.size for block in blocks),
             (),
-            tuple(sum(a.nbytes for a in _contents(*block)) for block in blocks),
+            tuple(sum(a.nbytes for a in contents_of(*block)) for block in blocks),
             scipy.sparse.issparse(X),
             "labels" if (np.abs(y) == 1.0).all() else "targets",
             weight is not None,
@@ -189,14 +132,14 @@ class Blocks:
             If it is missing or has another shape or, with `verify`, another checksum.
         """
         try:
-            X, y, weight, _ = _arrays(self.source, k, verify)
+            X, y, weight, _ = read_arrays(self.source, k, verify)
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ChangedBlock(f"{self.names[k]}: cannot be read any more: {error}") from error
         # a block of LIBSVM text has only as many columns as its largest index
         narrower = self.sparse and X.shape[1] < self.d
         same_shape = y.size == self.sizes[k] and (X.shape[1] == self.d or narrower or not y.size)
         expected = self.checksums[k] if verify and self.checksums else None
-        if not same_shape or (expected is not None and _checksum(X, y, weight) != expected):
+        if not same_shape or (expected is not None and checksum_of(X, y, weight) != expected):
             raise ChangedBlock(f"{self.names[k]}: has changed since it was checked")
         if self.sparse and y.size and X.shape[1] != self.d:
             X = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(y.size, self.d))
@@ -221,152 +164,5 @@ class Blocks:
 
     def __repr__(self) -> str:
         """Describe the content by its shape and checksums; identities of problems depend on it."""
-        checksums = self.checksums or [_checksum(*block) for block in self]
+        checksums = self.checksums or [checksum_of(*block) for block in self]
         return f"Blocks({self.n} × {self.d}, checksums {', '.join(checksums)})"
-
-
-@dataclass(frozen=True)
-class ArraySource(BlockSource):
-    """Samples in memory, cut into blocks of `rows` rows."""
-
-    X: Matrix
-    y: Vector
-    weight: Vector | None
-    rows: int
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Range of rows of each block."""
-        n, rows = self.y.size, self.rows
-        return tuple(f"rows {i} to {min(i + rows, n) - 1}" for i in range(0, n, rows))
-
-    def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
-        """Return a view."""
-        return Block(self.X, self.y, self.weight).part(slice(k * self.rows, (k + 1) * self.rows))
-
-
-class _Facts(NamedTuple):
-    columns: int
-    sparse: bool
-    weighted: bool
-    name: str
-    rows: int
-    checksum: str
-    nbytes: int
-    labels: frozenset[float]  # up to three distinct y: three mean that y are not labels
-    words: frozenset[str]  # up to three distinct labels if they are text and `positive` is None
-
-
-def _inspect(source: BlockSource, k: int) -> _Facts:
-    """Read a block, check its values and summarise it."""
-    X, y, weight, words = _arrays(source, k, original=True)
-    values = X.data if scipy.sparse.issparse(X) else X
-    if not np.isfinite(values).all():
-        bad = ~np.isfinite(X.data if scipy.sparse.issparse(X) else X)
-        row = np.searchsorted(X.indptr, bad.argmax(), "right") - 1 if bad.ndim == 1 else None
-        where = int(row) if row is not None else int(bad.any(axis=1).argmax())
-        raise ValueError(
-            f"X: {source.row_label(k, where)}: has a NaN or infinite entry; drop or impute it"
-        )
-    with np.errstate(over="ignore"):
-        squares = squared_norms(X)
-    if not np.isfinite(squares).all():
-        where = source.row_label(k, int((~np.isfinite(squares)).argmax()))
-        raise ValueError(f"X: {where}: its kernel values overflow float64; scale the features down")
-    for argument, column in (("y", y), ("weight", weight)):
-        if column is not None and not np.isfinite(column).all():
-            row = int((~np.isfinite(column)).argmax())
-            raise ValueError(f"{argument}: {source.row_label(k, row)}: is NaN or infinite")
-    if weight is not None and is_out_of_range(weight).any():
-        row = int(is_out_of_range(weight).argmax())
-        check_weight_range(weight[row], f"weight: {source.row_label(k, row)}:")
-    nbytes = sum(a.nbytes for a in _contents(X, y, weight))
-    labels = frozenset(np.unique(y)[:3].tolist())
-    kind = X.shape[1], scipy.sparse.issparse(X), weight is not None
-    return _Facts(*kind, source.names[k], y.size, _checksum(X, y, weight), nbytes, labels, words)
-
-
-def _arrays(
-    source: BlockSource, k: int, original: bool
-) -> tuple[Any, Vector, Vector | None, frozenset[str]]:
-    """Return X in C order or CSR, y and weights as float64 arrays of matching shapes, and label words.
-
-    These are up to three distinct labels if they are text and `positive` is None.
-    """
-    X, y, weight = source.load(k, original)
-    name = source.names[k]
-    try:
-        signs, words = _signs(y, source.positive)
-        X = as_samples(X, "X", empty=True)
-        signs = _vector(signs, "y")
-        weight = None if weight is None else _vector(weight, "weight")
-    except (ValueError, TypeError) as error:
-        argument, _, reason = str(error).partition(": ")
-        if argument not in ("X", "y", "weight"):
-            argument, reason = "X", str(error)
-        raise ValueError(f"{argument}: {name}: {reason}") from None
-    arrays = [array for array in (X, signs, weight) if array is not None]
-    if any(v.shape != X.shape[:1] for v in arrays[1:]):
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ValueError(
-            f"X: {name}: needs X of shape (m, d) and vectors of shape (m,), got {shapes}"
-        )
-    return X, signs, weight, words
-
-
-def _vector(values: Any, name: str) -> Vector:
-    """Return numbers as a vector; a matrix of one column is accepted too."""
-    vector = as_floats(values, name, empty=True)
-    if vector.ndim == 2 and vector.shape[1] == 1:
-        vector = vector.ravel()
-    check_vector(vector, name)
-    return np.ascontiguousarray(vector)
-
-
-def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
-    """Return y as numbers, −1 and +1 if `positive` is given, and up to three distinct labels.
-
-    Labels are returned only if they are text and `positive` is None.
-    """
-    if np.ma.isMaskedArray(y):
-        return y, frozenset()  # `_vector` refuses it
-    y = np.asarray(y)
-    if y.dtype.kind in "biuf":
-        if positive is None:
-            return y, frozenset()
-        truth = isinstance(positive, (bool, np.bool_))
-        number = as_numbers([str(float(positive) if truth else positive)])
-        chosen = np.nan if number is None else number[0]
-        return np.where(np.isnan(y), np.nan, np.where(y == chosen, 1.0, -1.0)), frozenset()
-    if y.dtype.kind not in "OUST" or not y.size:
-        return y, frozenset()  # `_vector` refuses it
-    from pandas import isna  # noqa: PLC0415 - slow to import
-
-    # None (Parquet), NaN and NA (data frames) would each become a label as text
-    text = np.char.strip(np.where(isna(y), "", y).astype(str))
-    distinct, places = np.unique(text, return_inverse=True)
-    is_label = ~is_word_missing(distinct)
-    labels, values = distinct[is_label], np.full(distinct.shape, np.nan)
-    if (numbers := as_numbers(labels)) is not None:
-        values[is_label] = numbers
-        return _signs(values[places].reshape(y.shape), positive)
-    positives = POSITIVE_WORDS if positive is None else (str(positive),)
-    chosen = [(label.lower() if positive is None else label) in positives for label in labels]
-    values[is_label] = np.where(chosen, 1.0, -1.0)
-    words = frozenset[str](labels[:3].tolist() if positive is None else ())
-    return values[places].reshape(y.shape), words
-
-
-def _contents(X: Any, y: Vector, weight: Vector | None) -> list[Any]:
-    samples = [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
-    return [*samples, y, *([] if weight is None else [weight])]
-
-
-def _checksum(X: Any, y: Vector, weight: Vector | None) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of a block's content."""
-    digest = hashlib.sha256()
-    for array in _contents(X, y, weight):
-        kind = "<i8" if array.dtype.kind in "iu" else "<f8"
-        digest.update(np.ascontiguousarray(array, kind).data.cast("B") if array.size else b"")
-        digest.update(repr(array.shape).encode())
-    return digest.hexdigest()[:16]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dualgap.problems.blocks.base import Block
+from dualgap.problems.blocks.sources import Block
 from dualgap.problems.dataset import Indices, Vector
 
 _MIN_RESIDUAL_RATIO = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from dualgap.problems.blocks import DualRule
@@ -12,21 +14,30 @@ from dualgap.solvers.near_rows.engines import Engine
 from dualgap.solvers.near_rows.rounds import FarSums, NearVariables, SideSums
 
 
+@dataclass
 class RoundState:
     """The best weights and dual variables so far, judged by the sums of the rounds.
 
     Attributes
     ----------
-    idle : rounds since either improved.
+    form, engine : the problem, and what runs the rounds.
+    w, rule : best weights with the intercept (d + 1,), and best dual variables.
+    primal, dual : their objectives. idle : rounds since either improved.
     note : a sentence for the record.
     """
 
-    def __init__(self, form: Sharded, engine: Engine) -> None:
-        self.form, self.engine = form, engine
-        self.w = np.zeros(form.blocks.d + 1)
-        self.primal, self.dual, self.idle = np.inf, 0.0, 0
+    form: Sharded
+    engine: Engine
+    w: Vector = field(init=False)
+    rule: DualRule = field(init=False)
+    primal: float = np.inf
+    dual: float = 0.0
+    idle: int = 0
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        self.w = np.zeros(self.form.blocks.d + 1)
         self.rule = DualRule.at(self.w).scaled(0.0, 0.0)
-        self.note = ""
 
     @property
     def gap(self) -> float:

@@ -1,36 +1,52 @@
 """Run experiments from Python and notebooks, as `dualgap run` does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeAlias, get_type_hints
 
-from dualgap.experiments.commands.defaults import load_defaults
-from dualgap.experiments.commands.run import (
-    RunOptions,
-    default_output_folder,
-    folder_to_resume,
-    load_experiment,
-    run_missing,
-)
-from dualgap.experiments.commands.terminal import INTERRUPTED
 from dualgap.experiments.files.experiment import experiment_from_dict
+from dualgap.experiments.operations.defaults import load_defaults
+from dualgap.experiments.operations.options import RunOptions
+from dualgap.experiments.operations.run import load_experiment, results_folder, run_missing
+from dualgap.experiments.operations.terminal import INTERRUPTED
 from dualgap.experiments.store.folder import write_tables
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.tables.summary import summarise, to_markdown
 
+ExperimentSource: TypeAlias = str | Path | Mapping[str, Any]
+Parameters = ParamSpec("Parameters")
 
-def run(
-    experiment: str | Path | Mapping[str, Any],
-    out: str | Path | None = None,
-    *,
-    resume: bool = False,
-    rerun: Sequence[str] = (),
-    force: bool = False,
-    workers: int | None = None,
-    executor: str | None = None,
-    address: str | None = None,
-    quiet: bool = False,
-) -> RunFolder:
+
+def _taking(
+    options: Callable[Parameters, RunOptions],
+) -> Callable[
+    [Callable[[ExperimentSource, RunOptions], RunFolder]],
+    Callable[Concatenate[ExperimentSource, Parameters], RunFolder],
+]:
+    """Let a function take its options as parameters of its own."""
+
+    def decorate(
+        function: Callable[[ExperimentSource, RunOptions], RunFolder],
+    ) -> Callable[Concatenate[ExperimentSource, Parameters], RunFolder]:
+        @wraps(function)
+        def taking(
+            experiment: ExperimentSource, *args: Parameters.args, **kwargs: Parameters.kwargs
+        ) -> RunFolder:
+            return function(experiment, options(*args, **kwargs))
+
+        types, (first, _) = get_type_hints(RunOptions), signature(function).parameters.values()
+        declared = signature(options).parameters.items()
+        parameters = [first, *(each.replace(annotation=types[name]) for name, each in declared)]
+        vars(taking)["__signature__"] = signature(function).replace(parameters=parameters)
+        return taking
+
+    return decorate
+
+
+@_taking(RunOptions)
+def run(experiment: ExperimentSource, options: RunOptions) -> RunFolder:
     """Run an experiment as `dualgap run` does, and return the folder of its results.
 
     A notebook shows a progress bar. The user's `dualgap.yaml` provides defaults.
@@ -39,13 +55,7 @@ def run(
     ----------
     experiment : a file, the name of a built-in experiment, a results folder to rerun, or a dict with the
         keys of a file.
-    out : results folder; default runs/<name>.
-    resume : keep all recorded runs, and run only what is missing or new.
-    rerun : "solver:NAME" or "status:NAME"; resume, and repeat the runs of these solvers, or with these
-        statuses or verdicts.
-    force : resume with this plan alone, even if code, libraries or data changed.
-    workers : processes. executor : local, dask, slurm or a user's class. address : of a Dask scheduler.
-    quiet : show no progress.
+    options : `out`, and the other fields of `RunOptions` as keywords.
 
     Raises
     ------
@@ -58,23 +68,11 @@ def run(
     """
     if isinstance(experiment, Mapping):
         loaded, source = experiment_from_dict(experiment), None
+        folder = results_folder(None, loaded.name, options)
     else:
         loaded, source = load_experiment(str(experiment))
-    workers, executor, address = load_defaults().completed(workers, executor, address)
-    options = RunOptions(
-        resume=resume,
-        rerun=tuple(rerun),
-        force=force,
-        workers=workers,
-        executor=executor,
-        address=address,
-        quiet=quiet,
-    )
-    resumed = (
-        None if isinstance(experiment, Mapping) else folder_to_resume(str(experiment), options)
-    )
-    folder = Path(out or resumed or default_output_folder(loaded.name))
-    recorded, stop_reason = run_missing(loaded, folder, options, source)
+        folder = results_folder(str(experiment), loaded.name, options)
+    recorded, stop_reason = run_missing(loaded, folder, load_defaults().completed(options), source)
     summary = to_markdown(summarise(recorded.results), loaded.name)
     write_tables(recorded, {"summary.md": summary})
     if stop_reason == INTERRUPTED:

@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--forked", action="store_true")
     options = parser.parse_args()
     if options.forked:
-        for name in ("executors.local", "commands.progress", "cases.judging", "tables.summary"):
+        for name in ("executors.local", "operations.progress", "cases.judging", "tables.summary"):
             import_module(f"dualgap.experiments.{name}")
     with TemporaryDirectory() as folder:
         start = forked if options.forked else spawned

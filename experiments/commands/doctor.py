@@ -1,4 +1,6 @@
-"""Check that an installation is complete: `dualgap doctor`."""
+"""`dualgap doctor`: check that an installation is complete."""
+
+from __future__ import annotations
 
 import platform
 import sys
@@ -7,11 +9,26 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from re import findall, search
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
+import click
+
+from dualgap.experiments.operations.options import option
+from dualgap.experiments.operations.terminal import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@click.command("doctor")
+@option("quiet")
+def command(quiet: bool) -> None:
+    """Check this installation and solve a small problem with it."""
+    rows = examine()
+    healthy = all(row.fine for row in rows)
+    if not quiet or not healthy:
+        console().print(to_terminal(rows))
+    sys.exit(0 if healthy else 1)
 
 
 class HealthCheck(NamedTuple):
@@ -45,6 +62,10 @@ def examine() -> list[HealthCheck]:
 
 def to_terminal(rows: Iterable[HealthCheck]) -> Table:
     """Return the checks as a table for the terminal."""
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     for row in rows:
         table.add_row(row.item, Text(row.finding, style="" if row.fine else "red"))

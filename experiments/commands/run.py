@@ -1,370 +1,47 @@
-"""Run experiments, each into one folder, as `dualgap run` does."""
+"""`dualgap run`: run an experiment, or rerun a results folder or an archive."""
 
-import shlex
-from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
+import sys
 from pathlib import Path
-from typing import Literal, get_args
 
-from dualgap.experiments.cases.plan import Case, keep_existing_names, plan, search_id
-from dualgap.experiments.cases.search import PendingCases, Record, is_followed
-from dualgap.experiments.commands.defaults import load_defaults
-from dualgap.experiments.commands.progress import progress
-from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
-from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
-from dualgap.experiments.files.experiment import (
-    COPY,
-    Experiment,
-    checked_experiment,
-    find_experiments,
-    read_experiment,
-)
-from dualgap.experiments.files.selection import name_matches, solver_names
-from dualgap.experiments.files.yamlfile import ConfigError, Fault, parse
+import click
+
+from dualgap.experiments.operations.options import CommandOptions, change_options, run_options
 from dualgap.experiments.records import Refusal
-from dualgap.experiments.records.names import choices_text
-from dualgap.experiments.records.outcomes import FAILING
-from dualgap.experiments.store.folder import Store, write_tables
-from dualgap.experiments.store.inputs import input_files
-from dualgap.experiments.store.log import LOG
-from dualgap.experiments.store.manifest import NAME, ResumePolicy, read_manifest
-from dualgap.experiments.store.reading import RunFolder, load_answer
-from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
-from dualgap.solvers.base import Status
-from dualgap.solvers.running.solution import Verdict
-
-# Tables are rewritten if other commands record runs meanwhile; one that runs longer writes its own.
-_MAX_TABLE_WRITES = 3
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """Options of running an experiment.
-
-    Attributes
-    ----------
-    resume : keep all recorded runs and run what is missing; `rerun` and `force` imply it.
-    rerun : runs to repeat: "solver:NAME", by name or label, or "status:NAME", by status or verdict.
-    force : resume even if code, libraries or data have changed, and replace the folder's plan.
-    workers, executor, address : see `Executor`; the executor is a name.
-    quiet : print only warnings and errors.
-    as_json : print only JSON to standard output.
-    """
-
-    resume: bool = False
-    rerun: tuple[str, ...] = ()
-    force: bool = False
-    workers: int | None = None
-    executor: str = "local"
-    address: str | None = None
-    quiet: bool = False
-    as_json: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what `rerun` cannot be."""
-        accepted = dict.fromkeys([*map(str, Status), *get_args(Verdict)])
-        for value in self.rerun:
-            kind, _, name = value.partition(":")
-            if kind not in ("solver", "status") or not name:
-                raise Refusal(f"--rerun must be solver:NAME or status:NAME; got {value!r}")
-            if kind == "status" and name not in accepted:
-                raise Refusal(f"--rerun status: must be one of {', '.join(accepted)}; got {name!r}")
-
-    @property
-    def resumes(self) -> bool:
-        """Whether recorded runs are kept."""
-        return self.resume or self.force or bool(self.rerun)
-
-    def rerun_names(self, kind: Literal["solver", "status"]) -> list[str]:
-        """Return the names of solvers, or the statuses and verdicts, to rerun."""
-        pairs = (value.split(":", 1) for value in self.rerun)
-        return [name for prefix, name in pairs if prefix == kind]
-
-    def resume_arguments(self) -> list[str]:
-        """Return the options of a command that resumes one with these options."""
-        options = {
-            "--workers": self.workers,
-            "--executor": self.executor if self.executor != RunOptions.executor else None,
-            "--scheduler": self.address,
-        }
-        pairs = [(option, str(value)) for option, value in options.items() if value is not None]
-        # solvers to rerun are missing in the folder from now on
-        pairs += [("--rerun", f"status:{name}") for name in self.rerun_names("status")]
-        return [*chain.from_iterable(pairs), "--resume"]
-
-
-def run_all(
+@click.command("run")
+@click.argument("experiment", metavar="FILE|NAME|DIR|ARCHIVE.zip")
+@change_options
+@run_options(
+    *("out", "resume", "rerun", "force", "workers", "executor", "address", "quiet", "as_json")
+)
+@click.option("--dry-run", is_flag=True, help="Only show the plan and a bound on its time.")
+@click.option("--check", is_flag=True, help="Rerun an archive and report what differs.")
+def command(
     experiment: str,
-    out: Path | None,
-    options: RunOptions,
-    changes: Sequence[tuple[str, str]] = (),
-    dry_run: bool = False,
-) -> int:
-    """Run the experiments of a name or file, or show their plans; return the exit code.
+    options: CommandOptions,
+    changes: list[tuple[str, str]],
+    dry_run: bool,
+    check: bool,
+) -> None:
+    """Run every solver on every problem and certify each answer.
 
-    Parameters
-    ----------
-    changes : changes of each file by the command line, see `read_experiment`.
+    Given a folder of experiment files, or its name (such as notes), all of them are run. A results
+    folder is rerun from the experiment it contains; an archive is rerun with --check.
     """
-    experiments, source = load_experiments(experiment, changes)
-    several = len(experiments) > 1
-    names = [one.name for one in experiments]
-    if duplicate := next((name for name in names if names.count(name) > 1), None):
-        raise Refusal(
-            f"Several experiments of {experiment} are named {duplicate!r}, which is also the name of "
-            "their results folder. Rename all except one."
-        )
-    name = Path(experiment).name if several else names[0]
-    folder = out or folder_to_resume(experiment, options) or default_output_folder(name)
-    folders = [folder / one.name if several else folder for one in experiments]
-    if options.rerun_names("solver"):  # before any of several is run
-        for one, target in zip(experiments, folders, strict=True):
-            plan_runs(one, target, options, source)
-    code = 0
-    for one, target in zip(experiments, folders, strict=True):
-        if dry_run:
-            from dualgap.experiments.commands.dry_run import preview  # noqa: PLC0415
+    from dualgap.experiments.operations.defaults import load_defaults  # noqa: PLC0415
 
-            cases = plan_runs(one, target, options, source)
-            settings = options.workers or 1, options.resumes, options.rerun_names("status")
-            console().print(preview(one, cases, target, *settings))
-            continue
-        recorded, stop_reason = run_missing(one, target, options, source)
-        failed = conclude(recorded, options, stop_reason)
-        if stop_reason:
-            command = ["dualgap", "run", experiment, *chain.from_iterable(changes)]
-            command += ["--out", str(folder), *options.resume_arguments()]
-            say(f"{stop_reason}; resume with: {shlex.join(command)}", err=True)
-            return 130 if stop_reason == INTERRUPTED else 1
-        code = max(code, int(failed))
-    return code
+    options = load_defaults().completed(options)
+    is_archive = Path(experiment).suffix == ".zip"
+    if check or is_archive:
+        if not (check and is_archive) or changes or options.resumes or dry_run:
+            raise Refusal(
+                f"Cannot run {experiment} with these options. Use --check with an archive (.zip), "
+                "together with only --out, --workers, --executor, --scheduler, --quiet and --json."
+            )
+        from dualgap.experiments.operations.archive import check_archive  # noqa: PLC0415
 
+        sys.exit(check_archive(Path(experiment), options))
+    from dualgap.experiments.operations.run import run_all  # noqa: PLC0415
 
-def load_experiments(
-    experiment: str, changes: Sequence[tuple[str, str]] = ()
-) -> tuple[list[Experiment], Path | None]:
-    """Return the validated experiments of a file, name or folder, and a results folder to rerun.
-
-    Parameters
-    ----------
-    changes : changes of each file by the command line, see `read_experiment`. With changes, a results
-        folder is not rerun as it is: its changed experiment is planned again.
-    """
-    folder = Path(experiment)
-    if (folder / NAME).is_file():
-        read_manifest(folder)  # refuse a damaged manifest before reading its experiment
-        return [read_experiment(folder / COPY, changes)], None if changes else folder
-    return [read_experiment(file, changes) for file in find_experiments(experiment)], None
-
-
-def load_experiment(
-    experiment: str, changes: Sequence[tuple[str, str]] = ()
-) -> tuple[Experiment, Path | None]:
-    """Return a single experiment as `load_experiments` does; Refusal if there are several."""
-    experiments, source = load_experiments(experiment, changes)
-    if len(experiments) > 1:
-        names = ", ".join(each.name for each in experiments)
-        raise Refusal(f"{experiment} is a folder of several experiments. Choose one of {names}.")
-    return experiments[0], source
-
-
-def folder_to_resume(experiment: str, options: RunOptions) -> Path | None:
-    """Return the results folder to resume, if the experiment is given by one."""
-    folder = Path(experiment)
-    return folder if options.resumes and (folder / NAME).is_file() else None
-
-
-def default_output_folder(name: str) -> Path:
-    """Return an experiment's results folder if --out is not given."""
-    return Path(load_defaults().out) / name
-
-
-def replan_from_folder(folder: Path) -> list[Case]:
-    """Return the cases of a results folder, planned from its own experiment files.
-
-    An extended or merged folder has several of them.
-
-    Raises
-    ------
-    Refusal
-        If some of its runs are no longer planned by any of these files.
-    """
-    manifest = read_manifest(folder)
-    run_ids, cases = dict.fromkeys(manifest["run_ids"]), dict[str, Case]()
-    for text in [manifest["experiment"], *manifest.get("plans", [])]:
-        try:
-            root = parse(text.encode())
-        except Fault as fault:
-            raise ConfigError(folder / COPY, [fault]) from None
-        replanned = plan(checked_experiment(folder / COPY, text, root))
-        cases = {case.run_id: case for case in replanned if case.run_id in run_ids} | cases
-    if missing := len(run_ids) - len(cases):
-        raise Refusal(
-            f"{missing} runs of {folder} are not planned by its experiment files and cannot be rerun."
-        )
-    return keep_existing_names([cases[run_id] for run_id in run_ids], manifest["problems"])
-
-
-def conclude(
-    recorded: RunFolder, options: RunOptions = RunOptions(), stop_reason: str = ""
-) -> bool:
-    """Write the tables of a folder, print its summary, and return whether a run or a table failed.
-
-    `stop_reason` is why some runs are not recorded, empty if all are.
-    """
-    writes = 0
-    while True:
-        writes += 1
-        results, name = recorded.results, recorded.manifest["name"]
-        summary = summarise(results)
-        # written first, as printing fails if standard output is closed
-        written = write_all(recorded, to_markdown(summary, name), None, options)
-        if recorded.is_current or writes == _MAX_TABLE_WRITES:
-            break
-        recorded = RunFolder(recorded.path)
-    if options.as_json:
-        header = {"experiment": name, "folder": str(recorded.path), "ended": stop_reason or None}
-        print_json(header | {"missing": recorded.missing} | to_json(summary))
-    elif not options.quiet:
-        console().print(to_terminal(summary))
-    final = results[~is_followed(results)]
-    broken = final["status"].isin(FAILING) | final["verdict"].isin(FAILING)
-    return bool(broken.any()) or not written
-
-
-def run_missing(
-    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
-) -> tuple[RunFolder, str]:
-    """Run the missing runs of a folder; return the folder, and why some are still missing, else "".
-
-    Parameters
-    ----------
-    source : a results folder whose runs are repeated, instead of planning the experiment.
-    """
-    cases, executor, store = open_run(experiment, folder, options, source)
-    recorded = RunFolder(folder)
-    try:
-        records = recorded.records(options.rerun_names("status"))
-        stop_reason = _run(cases, executor, store, records, options.quiet)
-    finally:
-        store.close()
-    recorded = RunFolder(folder) if store.session.lines else recorded
-    if recorded.lost:
-        removed = f"another process removed {recorded.lost} runs from {folder / LOG}"
-        stop_reason = stop_reason or removed
-    return recorded, stop_reason
-
-
-def plan_runs(
-    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
-) -> tuple[list[Case], set[str]]:
-    """Return the cases of an experiment, and the search ids of those to rerun."""
-    cases = plan(experiment) if source is None else replan_from_folder(source)
-    if options.resumes and (folder / NAME).is_file():
-        cases = keep_existing_names(cases, read_manifest(folder)["problems"])
-    chosen_solvers = options.rerun_names("solver")
-    names = solver_names([case.solver for case in cases]) if chosen_solvers else []
-    restarted = set[str]()
-    for text in chosen_solvers:
-        if not any(chosen := name_matches(text, names)):
-            raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
-        pairs = zip(cases, chosen, strict=True)
-        restarted |= {search_id(case.run_id) for case, is_chosen in pairs if is_chosen}
-    return cases, restarted
-
-
-def all_planned_cases(cases: list[Case], folder: Path, force: bool = False) -> list[Case]:
-    """Return the cases that a folder plans, then those of `cases` that are new.
-
-    If new ones are forced, they are a plan of their own.
-    """
-    if (folder / NAME).is_file():
-        planned_ids = {*read_manifest(folder)["run_ids"]}
-        added = [case for case in cases if case.run_id not in planned_ids]
-        if len(cases) - len(added) < len(planned_ids) and not (force and added):
-            return [*replan_from_folder(folder), *added]
-    return cases
-
-
-def open_run(
-    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
-) -> tuple[list[Case], Executor, Store]:
-    """Return the cases of an experiment, an executor that can run them, and the open store."""
-    cases, restarted = plan_runs(experiment, folder, options, source)
-    all_cases = cases
-    if options.rerun_names("solver"):
-        all_cases = all_planned_cases(cases, folder, options.force)
-    plans = [] if source is None else read_manifest(source).get("plans", [])
-    try:
-        chosen = EXECUTORS.find(options.executor)
-    except ValueError as error:
-        raise Refusal(f"--executor: {error}") from None
-    executor = chosen(options.workers, options.address, folder=folder)
-    executor.check()
-    inputs = input_files(all_cases)
-    store = Store.open(
-        folder,
-        experiment.text,
-        [case.run_id for case in all_cases],
-        options.resumes,
-        ResumePolicy(options.force, restarted),
-        inputs=inputs,
-        problems={case.problem_id: vars(case.problem) for case in all_cases},
-        command_info={
-            "options": experiment.options,
-            "folder": experiment.folder if inputs else "",
-            "plans": plans,
-        },
-    )
-    if (count := len(store.manifest["run_ids"]) - len(all_cases)) and not options.quiet:
-        say(f"{folder} also keeps {count} runs that are not in this plan.", err=True)
-    return cases, executor, store
-
-
-def _run(
-    cases: Sequence[Case],
-    executor: Executor,
-    store: Store,
-    recorded: Mapping[str, Record],
-    quiet: bool,
-) -> str:
-    """Run the cases that are not recorded; return why it stopped early, or an empty string."""
-    pending = PendingCases(cases, recorded, partial(load_answer, store.folder))
-    try:
-        while total := len(pending):
-            with progress(total, quiet) as advance:
-                reporting = replace(executor, on_status=advance.begin_phase)
-                with closing(reporting.run(pending)) as outcomes:
-                    for outcome in outcomes:
-                        store.append(outcome)
-                        row = outcome.record
-                        ending = row["verdict"] if row["status"] == "finished" else row["status"]
-                        line = f"{ending}: {row['label'] or row['solver']} on {row['problem_id']}"
-                        advance(line, pending.follow(row))
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except ExecutorError as error:
-        return f"stopped: {error}"
-    except OSError as error:
-        return f"stopped: a run could not be recorded: {error.strerror or error}"
-    return ""
-
-
-def write_all(
-    folder: RunFolder,
-    summary: str,
-    more_texts: Mapping[str, str] | None = None,
-    options: RunOptions = RunOptions(),
-) -> bool:
-    """Write all tables of a folder and print their paths or the error; return whether that worked."""
-    try:
-        paths = write_tables(folder, {"summary.md": summary} | dict(more_texts or {}))
-    except OSError as error:  # the runs themselves are recorded
-        say(f"Cannot write the tables of {folder.path}: {error.strerror}", err=True)
-        return False
-    for path in () if options.quiet else paths:
-        say(path, err=options.as_json)
-    return True
+    sys.exit(run_all(experiment, options, changes, dry_run))

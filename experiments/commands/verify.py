@@ -1,81 +1,38 @@
-"""`dualgap verify`: run an experiment and compare every run with the QP optimum."""
+"""`dualgap verify`: compare every run of an experiment with the QP optimum."""
 
-from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
-from tempfile import TemporaryDirectory
+import sys
 
-from dualgap.experiments.analysis.verify import compare
-from dualgap.experiments.commands.run import RunOptions, load_experiment, run_missing, write_all
-from dualgap.experiments.commands.terminal import INTERRUPTED, console, print_json, say
-from dualgap.experiments.files.entries import Describer
-from dualgap.experiments.files.experiment import ConfigError, Experiment
-from dualgap.experiments.files.overrides import text_of
-from dualgap.experiments.files.yamlfile import Fault, Node, parse
-from dualgap.experiments.tables import summary as tables
-from dualgap.experiments.tables.verification import to_json, to_terminal, verification_texts
+import click
+
+from dualgap.experiments.operations.options import CommandOptions, run_options
 
 
-def verify_experiment(
+@click.command("verify")
+@click.argument("experiment", metavar="[FILE|NAME]", default="verify")
+@click.option("--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Also check it.")
+@click.option("--rigorous", is_flag=True, help="Prove every bound in ball arithmetic.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Largest relative difference that passes [the experiment's target_gap].",
+)
+@run_options(
+    *("out", "workers", "quiet", "as_json"),
+    out={"help": "Keep runs and tables in this folder."},
+    workers={"help": "Processes.", "default": 2, "show_default": True},
+)
+def command(
     experiment: str,
-    more: Sequence[str],
-    out: Path | None,
-    options: RunOptions,
+    more: tuple[str, ...],
+    options: CommandOptions,
     rigorous: bool,
     tolerance: float | None,
-) -> int:
-    """Run an experiment and print its verification; return the exit code.
+) -> None:
+    """Check every solver against the optimum of two QP solvers.
 
-    Parameters
-    ----------
-    more : additional solvers to check. out : folder that keeps runs and tables, if any.
-    tolerance : the largest difference from the QP optimum that passes, see `compare`; None for the
-        target gap of the experiment.
+    Exit 1 if any differs by more than the tolerance or, with --rigorous, contradicts another. Each such
+    solver is listed once, with a diagnosis that names the step of SMO at fault.
     """
-    changes = [("--set", "target=proven")] if rigorous else []
-    loaded = with_solvers(load_experiment(experiment, changes)[0], more)
-    with TemporaryDirectory() as scratch:
-        recorded, stop_reason = run_missing(loaded, out or Path(scratch), options)
-        results = recorded.results
-        proven = loaded.target == "proven"
-        verification = compare(results, tolerance, proven, recorded.diagnoses)
-        if options.as_json:
-            header = {"experiment": loaded.name, "ended": stop_reason or None}
-            print_json(header | to_json(verification))
-        elif not options.quiet:
-            console().print(to_terminal(verification))
-        if out:
-            summary = tables.to_markdown(tables.summarise(results), loaded.name)
-            texts = verification_texts(verification, loaded.name)
-            if not write_all(recorded, summary, texts, options):
-                return 1
-    if stop_reason:
-        say(f"{stop_reason}: not every problem was checked", err=True)
-        return 130 if stop_reason == INTERRUPTED else 1
-    return int(not verification.passed)
+    from dualgap.experiments.operations.verify import verify_experiment  # noqa: PLC0415
 
-
-def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
-    """Return the experiment with additional solvers, each a name or `path/to/file.py:ClassName`.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such solver, or the experiment contains a path.
-    """
-    if any(problem.path for problem in experiment.problems):
-        fault = "path: `verify` compares single answers with the QP optimum, not whole paths. "
-        remedy = "List values instead, as C: [0.1, 1], or use `dualgap run`."
-        raise ConfigError(experiment.name, [Fault(0, fault + remedy)])
-    try:
-        with closing(Describer(experiment.folder)) as describer:
-            more = [describer.solver(Node(name, 0)) for name in names]
-    except Fault as fault:
-        raise ConfigError("--solver", [fault]) from None
-    if not names:
-        return experiment
-    root = parse(experiment.text.encode())
-    listed = Node([*root.listed("solvers"), *(Node(name, 0) for name in names)], 0)
-    options = [f"--solver {name}" for name in names]
-    text = text_of(Node(root.value | {"solvers": listed}, 0), experiment.text, options)
-    return experiment.model_copy(update={"solvers": experiment.solvers + more, "text": text})
+    sys.exit(verify_experiment(experiment, more, options, rigorous, tolerance))

@@ -13,6 +13,7 @@ from tests.experiments.rows import run, stored
 
 from dualgap.experiments import load_results
 from dualgap.experiments.cases.records import failed
+from dualgap.experiments.cli import main
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.reading import RunFolder
 
@@ -31,6 +32,13 @@ assert not heavy, heavy
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "run" in done.stdout
+
+
+def test_help_has_a_line_for_each_command_that_80_columns_hold(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = command("--help").output.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in lines] == sorted(main.commands)
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines)
 
 
 def test_a_run_writes_its_tables_and_tells_where(command, write):
@@ -359,7 +367,7 @@ def test_two_experiments_of_one_name_are_refused_before_any_is_run(command, tmp_
 
 INTERRUPTED = """
 import os, signal, sys
-from dualgap.experiments.commands.terminal import Commands
+from dualgap.experiments.operations.terminal import Commands
 
 main = Commands("main")
 

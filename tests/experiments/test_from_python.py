@@ -1,10 +1,13 @@
 """Experiments run from Python: what the command does, says and refuses."""
 
+from inspect import signature
+
 import pytest
 from tests.experiments.functions import posing
 
 from dualgap import experiments
 from dualgap.experiments import from_python
+from dualgap.experiments.cli import main
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store.manifest import read_manifest
 
@@ -43,6 +46,15 @@ def test_a_folder_grows_and_a_solver_is_run_again(command):
     grown = experiments.run(more, "x", rerun=["solver:pegasos"])
     assert grown.results.set_index("run_id")["time_solve"][first.index].equals(first)
     assert len(grown.results) == 6
+
+
+def test_the_options_of_the_command_are_parameters(command):
+    experiment, *options = signature(experiments.run).parameters
+    shared = {option.name for option in main.commands["run"].params} & {*options}
+    assert experiment == "experiment"
+    assert shared == {*options}
+    with pytest.raises(TypeError, match="'extend'"):
+        experiments.run(GRID, "x", extend=True)
 
 
 def test_a_notebook_shows_a_folder(command):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.experiments.functions import posing, run_case
 
-from dualgap.experiments.commands.dry_run import impossible
 from dualgap.experiments.files.experiment import ConfigError
 from dualgap.experiments.files.settings import options_of
+from dualgap.experiments.operations.dry_run import impossible
 from dualgap.problems import ConvexQP
 
 TEXT = posing(

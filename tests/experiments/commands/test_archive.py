@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 from tests.experiments.functions import Failing, posing
 
-from dualgap.experiments.commands import archive
+from dualgap.experiments.operations import archive
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.reading import RunFolder
 

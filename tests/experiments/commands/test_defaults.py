@@ -4,7 +4,8 @@ import pytest
 from tests.experiments.functions import posing
 
 from dualgap.experiments import load_results
-from dualgap.experiments.commands.defaults import Defaults, load_defaults
+from dualgap.experiments.operations.defaults import Defaults, load_defaults
+from dualgap.experiments.operations.options import RunOptions
 
 
 @pytest.fixture
@@ -60,4 +61,6 @@ def test_what_is_wrong_is_told_with_file_and_line(command, write, user, text, to
 )
 def test_what_is_given_rules_out_defaults_that_do_not_go_with_it(given, used):
     defaults = Defaults(workers=4, executor="dask", address="tcp://a:1")
-    assert defaults.completed(*given) == used
+    names = ("workers", "executor", "address")
+    completed = defaults.completed(RunOptions(**dict(zip(names, given, strict=True))))
+    assert tuple(getattr(completed, name) for name in names) == used

@@ -8,8 +8,8 @@ from tests.experiments.rows import recorded
 
 from dualgap.experiments.cases.plan import plan
 from dualgap.experiments.cases.records import Outcome, blank_record
-from dualgap.experiments.commands.dry_run import impossible, time_text
 from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.operations.dry_run import impossible, time_text
 from dualgap.experiments.store.reading import load_results
 from dualgap.problems.datasets import ENTRIES
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dualgap.experiments.cases.judging import load_solution
-from dualgap.experiments.commands.exchange import report_lines
+from dualgap.experiments.operations.exchange import report_lines
 from dualgap.problems import (
     RBF,
     ChainMargin,

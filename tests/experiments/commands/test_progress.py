@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dualgap.experiments.commands.progress import progress
+from dualgap.experiments.operations.progress import progress
 
 
 class Terminal(io.StringIO):
@@ -50,9 +50,11 @@ def test_a_notebook_shows_a_bar_that_moves_and_text_from_outside_is_no_tag(monke
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     monkeypatch.setattr(
-        "dualgap.experiments.commands.progress.Console.is_jupyter", True, raising=False
+        "dualgap.experiments.operations.progress.Console.is_jupyter", True, raising=False
     )
-    monkeypatch.setattr("dualgap.experiments.commands.progress.Console.__init__", lambda self: None)
+    monkeypatch.setattr(
+        "dualgap.experiments.operations.progress.Console.__init__", lambda self: None
+    )
     with progress(2) as advance:
         advance("solved: <b>")
     assert [re.findall(r'value="(\d)" max="(\d)"', bar) for bar in shown] == [
@@ -66,7 +68,7 @@ def test_a_run_goes_on_when_the_reader_of_its_progress_has_ended(monkeypatch):
     def ended(*_, **__):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("dualgap.experiments.commands.progress.say", ended)
+    monkeypatch.setattr("dualgap.experiments.operations.progress.say", ended)
     with progress(2) as advance:
         advance.begin_phase("compiling smo")
         advance("solved")

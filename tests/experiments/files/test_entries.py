@@ -11,9 +11,9 @@ from tests.halves import quick
 from tests.shown import in_tutorial
 
 from dualgap.experiments.cases.plan import plan
-from dualgap.experiments.commands.dry_run import impossible
 from dualgap.experiments.files.experiment import ConfigError, read_experiment
 from dualgap.experiments.files.specs import build_kernel
+from dualgap.experiments.operations.dry_run import impossible
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.reading import load_model
 

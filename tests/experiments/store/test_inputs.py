@@ -83,7 +83,7 @@ def test_runs_of_changed_data_are_missing_until_they_ran_again(
     command, killed, tmp_path, monkeypatch
 ):
     write_table(tmp_path, factor=2.0)
-    monkeypatch.setattr("dualgap.experiments.commands.run._run", lambda *_: "interrupted")
+    monkeypatch.setattr("dualgap.experiments.operations.run._run", lambda *_: "interrupted")
     command("run", killed, "--out", "out", "--resume", "--force", code=130)
     assert set(load_results(tmp_path / "out")["dataset"]) == {"four_gaussians"}
 

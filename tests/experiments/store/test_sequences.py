@@ -35,13 +35,13 @@ PLACES = st.integers(0, 10)  # of a folder among those there are
 
 
 BESIDE = {  # what takes most of a command's time, and changes nothing of its rows
-    "commands.run.summarise": None,
-    "commands.run.to_markdown": "",
-    "commands.run.to_terminal": "",
-    "commands.archive.summarise": None,
-    "commands.archive.to_markdown": "",
-    "commands.archive.distributions": [],
-    "commands.archive.plot_all": [],
+    "operations.run.summarise": None,
+    "operations.run.to_markdown": "",
+    "operations.run.to_terminal": "",
+    "operations.archive.summarise": None,
+    "operations.archive.to_markdown": "",
+    "operations.archive.distributions": [],
+    "operations.archive.plot_all": [],
     "tables.summary.summarise": None,
     "tables.summary.to_markdown": "",
     "store.folder.provenance": {},

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from tests.experiments.functions import posing
 
 from dualgap.experiments.cli import main
-from dualgap.experiments.commands import archive
+from dualgap.experiments.operations import archive
 from dualgap.experiments.store.log import LOG, Session
 from dualgap.experiments.store.reading import RunFolder
 

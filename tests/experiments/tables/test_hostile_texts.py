@@ -11,7 +11,7 @@ from tests.experiments.functions import posing
 from tests.experiments.rows import crashed, run
 from tests.problems.test_texts import HOSTILE, Texts, kinds_of
 
-from dualgap.experiments.commands import terminal
+from dualgap.experiments.operations import terminal
 from dualgap.experiments.plots import plot_all
 
 EVERYTHING = " ".join(HOSTILE).replace("\ud800", "")

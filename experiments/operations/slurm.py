@@ -3,21 +3,22 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from dualgap.experiments.cases.search import PendingCases
-from dualgap.experiments.commands.run import (
-    RunOptions,
+from dualgap.experiments.executors.base import ExecutorError
+from dualgap.experiments.executors.slurm import SLOTS, queue
+from dualgap.experiments.executors.slurm.slots import Slots
+from dualgap.experiments.operations.options import CommandOptions, RunOptions
+from dualgap.experiments.operations.run import (
     conclude,
     default_output_folder,
     load_experiment,
     open_run,
 )
-from dualgap.experiments.commands.terminal import say
-from dualgap.experiments.executors.base import ExecutorError
-from dualgap.experiments.executors.slurm import SLOTS, queue
-from dualgap.experiments.executors.slurm.slots import Slots
+from dualgap.experiments.operations.terminal import say
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store.folder import Store
 from dualgap.experiments.store.reading import RunFolder, load_answer
@@ -25,15 +26,14 @@ from dualgap.experiments.store.reading import RunFolder, load_answer
 
 def submit_all(
     experiment: str,
-    out: Path | None,
     options: RunOptions,
     changes: Sequence[tuple[str, str]],
     again: int,
 ) -> int:
     """Submit the missing runs of an experiment; return the exit code."""
     loaded, source = load_experiment(experiment, changes)
-    folder = out or default_output_folder(loaded.name)
-    cases, _, store = open_run(loaded, folder, options, source)
+    folder = Path(options.out or default_output_folder(loaded.name))
+    cases, _, store = open_run(loaded, folder, replace(options, executor="slurm"), source)
     with closing(store):
         slots = Slots(folder)
         slots.cancel()
@@ -65,7 +65,7 @@ def collect_into(folder: Path) -> int:
         for outcome in slots.new_outcomes():
             store.append(outcome)
         recorded = RunFolder(folder)
-        failed = conclude(recorded)
+        failed = conclude(recorded, CommandOptions())
         can_submit = recorded.missing and not errors
         alive, failures = slots.resubmit(states) if can_submit else ([], [])
     errors += failures

@@ -18,12 +18,13 @@ from dualgap.experiments.cases.judging import certify_file
 from dualgap.experiments.cases.plan import Case, digest, plan
 from dualgap.experiments.cases.records import blank_record
 from dualgap.experiments.cases.solving import load_problem
-from dualgap.experiments.commands.run import RunOptions, conclude, default_output_folder
-from dualgap.experiments.commands.terminal import refusing
 from dualgap.experiments.files.experiment import find_experiments, read_experiment
 from dualgap.experiments.files.keys import ExperimentFile, checked_keys
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
 from dualgap.experiments.files.yamlfile import Fault, parse
+from dualgap.experiments.operations.options import CommandOptions
+from dualgap.experiments.operations.run import conclude, default_output_folder
+from dualgap.experiments.operations.terminal import refusing
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store.folder import Store
 from dualgap.experiments.store.reading import RunFolder
@@ -102,8 +103,7 @@ def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
 def certify_all(
     folder: Path,
     answers: Path,
-    out: Path | None,
-    options: RunOptions,
+    options: CommandOptions,
     target_gap: float | None = None,
     rigorous: bool = False,
 ) -> int:
@@ -149,7 +149,7 @@ def certify_all(
         ) from None
     if changed:
         raise Refusal(f"{folder / changed[0]} has changed since it was exported. Export again.")
-    target = out or default_output_folder(answers.absolute().name)
+    target = Path(options.out or default_output_folder(answers.absolute().name))
     ids = [case.run_id for case, *_ in cases]
     store = Store.open(target, index.experiment, ids, problems=names)
     try:

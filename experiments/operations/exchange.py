@@ -4,9 +4,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from dualgap.experiments.commands.terminal import refusing
 from dualgap.experiments.files.experiment import read_problem
 from dualgap.experiments.files.specs import build_problem, build_source
+from dualgap.experiments.operations.terminal import refusing
 from dualgap.experiments.records import Refusal
 from dualgap.problems import Formulation, Problem, Unsupported
 from dualgap.problems.exchange.samples import QP_FORMATS, write

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
-from dualgap.experiments.commands.terminal import say
+from dualgap.experiments.operations.terminal import say
 from dualgap.problems.texts import html, printable
 
 _BAR_COLUMNS = 16

@@ -8,9 +8,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
-from functools import wraps
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +94,7 @@ def prepare() -> None:
 
 
 def defaults_file() -> Path:
-    """Return the path of the user's defaults, which may not exist; see `commands.defaults`."""
+    """Return the path of the user's defaults, which may not exist; see `operations.defaults`."""
     from platformdirs import user_config_path  # noqa: PLC0415
 
     return user_config_path() / "dualgap.yaml"
@@ -141,40 +140,6 @@ def write(text: str, out: Path | None) -> None:
     with writing(out):
         out.write_text(text, encoding="utf-8")
     say(out)
-
-
-def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --set, --solver and --problem, as `changes`: pairs of option and value."""
-    options = {
-        "--set": (
-            "KEY=VALUE[,VALUE...]",
-            "Override the file: C=1,10 or problems.0.kernel.gamma=0.1.",
-        ),
-        "--solver": ("NAME", "Run only this one, by name or label [all]."),
-        "--problem": (
-            "NAME|REGEX",
-            "Run only this one, as in tables, or all that match [all].",
-        ),
-    }
-
-    @wraps(command)
-    def changing(**arguments: Any) -> Any:
-        pairs = [(name, value) for name in options for value in arguments.pop(name[2:])]
-        return command(**arguments, changes=pairs)
-
-    changed: Callable[..., Any] = changing
-    for name, (metavar, text) in reversed(options.items()):
-        changed = click.option(name, name[2:], metavar=metavar, multiple=True, help=text)(changed)
-    return changed
-
-
-quiet_option = click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
-
-
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options --quiet and --json."""
-    as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-    return quiet_option(as_json(command))
 
 
 def print_json(content: Mapping[str, Any]) -> None:

@@ -4,15 +4,24 @@ On Linux that is ~/.config/dualgap.yaml. The command line overrides it.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dualgap.experiments.commands.terminal import defaults_file
 from dualgap.experiments.files.experiment import read_tree
 from dualgap.experiments.files.keys import checked_keys
 from dualgap.experiments.files.yamlfile import ConfigError, Fault
+from dualgap.experiments.operations.options import (
+    ExecutorName,
+    RunOptions,
+    SchedulerAddress,
+    Workers,
+)
+from dualgap.experiments.operations.terminal import defaults_file
+
+Options = TypeVar("Options", bound=RunOptions)
 
 
 class Defaults(BaseModel, frozen=True):
@@ -20,9 +29,9 @@ class Defaults(BaseModel, frozen=True):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    workers: int | None = Field(None, ge=1, description="processes of `run` and `verify`")
-    executor: str | None = Field(None, description="executor of `run`: local, dask, ...")
-    address: str | None = Field(None, description="address of a Dask scheduler")
+    workers: Workers = None
+    executor: ExecutorName = None
+    address: SchedulerAddress = None
     out: str = Field("runs", description="parent of the results folders")
     data: str | None = Field(None, description="folder of data sets, instead of DUALGAP_DATA")
 
@@ -30,16 +39,16 @@ class Defaults(BaseModel, frozen=True):
         """Return the defaults of options that combine with all others, by command."""
         return {} if self.workers is None else {"verify": {"workers": self.workers}}
 
-    def completed(
-        self, workers: int | None, executor: str | None, address: str | None
-    ) -> tuple[int | None, str, str | None]:
-        """Fill in missing arguments from the file, where they go together with the given ones."""
+    def completed(self, options: Options) -> Options:
+        """Fill in missing options from the file, where they go together with the given ones."""
+        workers, executor, address = options.workers, options.executor, options.address
         # a scheduler has its own workers
         if address is None and workers is None and executor in (None, self.executor):
             address = self.address
         if workers is None and address is None:
             workers = self.workers
-        return workers, executor or self.executor or "local", address
+        executor = executor or self.executor
+        return replace(options, workers=workers, executor=executor, address=address)
 
 
 def load_defaults() -> Defaults:

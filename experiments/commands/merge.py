@@ -1,0 +1,28 @@
+"""`dualgap merge`: merge several results folders."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from dualgap.experiments.operations.options import FOLDER, PATH, CommandOptions
+from dualgap.experiments.operations.terminal import writing
+
+
+@click.command("merge")
+@click.argument("folders", metavar="DIR...", type=FOLDER, nargs=-1, required=True)
+@click.option("--out", type=PATH, required=True, help="The new results folder.")
+@click.option("--force", is_flag=True, help="Merge even if code, libraries or data differ.")
+def command(folders: tuple[Path, ...], out: Path, force: bool) -> None:
+    """Merge several results folders into a new one.
+
+    A run that is in several of them is kept once; if its results differ, the merge is refused.
+    """
+    from dualgap.experiments.operations.run import write_all  # noqa: PLC0415
+    from dualgap.experiments.store.merging import merge as merge_folders  # noqa: PLC0415
+    from dualgap.experiments.tables.summary import summarise, to_markdown  # noqa: PLC0415
+
+    with writing(out):
+        merged = merge_folders(folders, out, force)
+    summary = to_markdown(summarise(merged.results), merged.manifest["name"])
+    sys.exit(0 if write_all(merged, summary, CommandOptions()) else 1)

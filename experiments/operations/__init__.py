@@ -1,0 +1,1 @@
+"""What the commands of `dualgap` do, and what they share."""

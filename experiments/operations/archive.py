@@ -1,0 +1,254 @@
+"""Archive a results folder as one zip file for a paper, and check an archive by rerunning it.
+
+An archive holds the files of the folder, the tables as CSV, figures, the versions of all installed
+packages, the experiment's input files inside its folder (in `inputs`), a checksum of each file, and two
+descriptions: `datapackage.json` (Frictionless) and `ro-crate-metadata.json` (RO-Crate 1.1).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import distributions, metadata
+from io import BytesIO
+from mimetypes import guess_type
+from pathlib import Path
+from stat import S_IFREG, S_IXUSR
+from tempfile import TemporaryDirectory
+from time import localtime
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from dualgap.experiments.analysis.compare import compare_results
+from dualgap.experiments.files.experiment import read_experiment
+from dualgap.experiments.operations.options import CommandOptions
+from dualgap.experiments.operations.run import replan_from_folder, run_missing
+from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
+from dualgap.experiments.plots import plot_all
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.folder import unchanged
+from dualgap.experiments.store.inputs import input_files
+from dualgap.experiments.store.manifest import EXPERIMENT, NAME, StoreError, code_version
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.schema import safe_path
+from dualgap.experiments.tables.comparison import to_json, to_terminal
+from dualgap.experiments.tables.summary import summarise, to_markdown
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS
+
+CRATE = "ro-crate-metadata.json"
+CHECKSUMS = "checksums.sha256"
+LOCK = "environment.txt"
+_CITATION = Path(__file__).resolve().parents[2] / "CITATION.cff"
+_INPUTS = "inputs"  # base of the experiment's relative paths in an archive
+_MAX_CONTENT_BYTES = 2**34  # a larger one may be a zip bomb
+
+
+def write_archive(folder: Path, out: Path) -> None:
+    """Write a results folder as an archive, and print which files are left out.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results or is being written to, runs are missing, or one of their input
+        files has changed since.
+    """
+    with unchanged(folder):
+        recorded = RunFolder(folder)
+        if missing := recorded.missing:
+            raise StoreError(f"{missing} planned runs of {folder} are missing. Resume it first.")
+        inputs = _inputs_of(folder, recorded.manifest)
+        paths = _files_in(folder, out) | inputs
+        content = {name: path.read_bytes() for name, path in paths.items()}
+        programs = {name for name, path in paths.items() if path.stat().st_mode & S_IXUSR}
+        with TemporaryDirectory() as scratch:  # figures of a killed command may be incomplete
+            for path in plot_all(folder, (), Path(scratch)):
+                content[f"figures/{path.name}"] = path.read_bytes()
+    manifest = recorded.manifest | {"folder": _INPUTS if inputs else ""}
+    del manifest["experiment"]  # a separate file
+    lock = sorted({f"{each.name}=={each.version}" for each in distributions()}, key=str.lower)
+    content |= {
+        **recorded.csv_files(),
+        NAME: json.dumps(manifest, indent=1).encode(),
+        "summary.md": to_markdown(summarise(recorded.results), manifest["name"]).encode(),
+        LOCK: "\n".join([*lock, ""]).encode(),
+    }
+    if _CITATION.is_file():
+        content[_CITATION.name] = _CITATION.read_bytes()
+    for name in (CRATE, CHECKSUMS):  # of an unpacked archive
+        content.pop(name, None)
+    lines = [f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in content.items()]
+    content[CHECKSUMS] = "".join(lines).encode()  # in the format of `sha256sum --check`
+    # without a checksum, so that an author and a licence can be added
+    content[CRATE] = json.dumps(_crate(manifest, content), indent=1).encode()
+    buffer = BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
+        for name, each in content.items():
+            member = ZipInfo(name, localtime()[:6])
+            member.compress_type = ZIP_DEFLATED
+            member.external_attr = (S_IFREG | (0o755 if name in programs else 0o644)) << 16
+            archive.writestr(member, each)
+    disk.replace(out, buffer.getvalue())  # keeps an earlier archive until this one is complete
+
+
+def _files_in(folder: Path, out: Path) -> dict[str, Path]:
+    """Return the files of a folder by name in its archive, without links and hidden files.
+
+    Records of SLURM jobs in `slots` are left out too; the log contains them.
+    """
+    files, left_out = dict[str, Path](), list[str]()
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if path.is_symlink() or any(part.startswith(".") for part in relative.parts):
+            left_out += [str(relative)] * (path.is_symlink() or path.is_file())
+        elif path.is_file() and relative.parts[0] != "slots" and path.resolve() != out.resolve():
+            files[relative.as_posix()] = path
+    if left_out:
+        names = ", ".join(map(repr, left_out))
+        say(f"Hidden files and links of {folder} are left out: {names}", err=True)
+    return files
+
+
+def _inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the input files of a folder's runs by name in its archive.
+
+    Raises
+    ------
+    StoreError
+        If the checksum of one differs from that in the manifest.
+    """
+    inputs, files = input_files(replan_from_folder(folder)), dict[str, Path]()
+    code = code_version({file.path for file in inputs.values() if file.is_code})
+    data = manifest.get("data", {})
+    for name, file in inputs.items():
+        if file.is_code:
+            unchanged_input = manifest["code"].get(file.path.name) == code[file.path.name]
+        else:
+            unchanged_input = name in data and file.checksums(data[name]) == data[name]
+        if not unchanged_input:
+            raise StoreError(
+                f"{name} has changed since the runs of {folder}. Restore the old file, or rerun them: "
+                f"dualgap run {folder} --out {folder} --force"
+            )
+        try:
+            path = safe_path(name.rpartition(":")[0] if file.is_code else name)
+            files[f"{_INPUTS}/{path}"] = file.path
+        except ValueError:
+            say(f"{name} is outside the experiment's folder and is left out.", err=True)
+    for name in sorted(data.keys() - inputs.keys()):
+        say(f"{name} no longer exists and is left out.", err=True)
+    return files
+
+
+def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return the RO-Crate metadata of an archive.
+
+    Its licence is that of the toolkit; whoever publishes the archive may change it.
+    """
+    release = manifest["versions"].get("dualgap", "")
+    about = (
+        f"The {len(manifest['run_ids'])} runs of the dualgap experiment {manifest['name']}, with "
+        "certified bounds for each answer; `dualgap run ARCHIVE.zip --check` reruns them."
+    )
+    files = [
+        {
+            "@id": name,
+            "@type": "File",
+            "name": name,
+            "encodingFormat": guess_type(name)[0] or "application/octet-stream",
+            "contentSize": str(len(each)),
+        }
+        for name, each in content.items()
+    ]
+    software = {
+        "@id": "#dualgap",
+        "@type": "SoftwareApplication",
+        "name": "dualgap",
+        "softwareVersion": release,
+        "softwareRequirements": LOCK,
+    }
+    named = metadata("dualgap")["License-Expression"]
+    licence = {
+        "@id": f"https://spdx.org/licenses/{named}",
+        "@type": "CreativeWork",
+        "name": named,
+        "description": f"The licence {named} of dualgap, under which this archive is published.",
+    }
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": manifest["name"],
+        "description": about,
+        "datePublished": manifest["date"],
+        "license": {"@id": licence["@id"]},
+        "hasPart": [{"@id": name} for name in content],
+        "mentions": {"@id": "#run"},
+    }
+    action = {
+        "@id": "#run",
+        "@type": "CreateAction",
+        "name": f"dualgap run {EXPERIMENT}",
+        "instrument": {"@id": "#dualgap"},
+        "object": {"@id": EXPERIMENT},
+        "result": {"@id": "runs.csv"},
+        "endTime": manifest["date"],
+    }
+    descriptor = {
+        "@id": CRATE,
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+        "about": {"@id": "./"},
+    }
+    return {
+        "@context": "https://w3id.org/ro/crate/1.1/context",
+        "@graph": [descriptor, root, licence, software, action, *files],
+    }
+
+
+def check_archive(file: Path, options: CommandOptions) -> int:
+    """Rerun an archive and print the differences; return the exit code."""
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "archive"
+        _extract(file, folder)
+        old = RunFolder(folder)
+        old_results = old.results  # refuse a damaged archive before running anything
+        experiment = read_experiment(folder / EXPERIMENT)
+        target = Path(options.out or Path(scratch) / "again")
+        rerun, stop_reason = run_missing(experiment, target, options, folder)
+        changes = compare_results(old_results, rerun.results)
+        manifests = old.manifest, rerun.manifest
+    if options.as_json:
+        header = {"archive": str(file), "ended": stop_reason or None}
+        print_json(header | to_json(changes, *manifests))
+    elif not options.quiet:
+        console().print(to_terminal(changes, *manifests))
+    if stop_reason:
+        say(f"{stop_reason}: not every run was checked", err=True)
+        return 130 if stop_reason == INTERRUPTED else 1
+    differing = ("contradictory", "other data")
+    return int(any(run.before != run.after or run.change in differing for run in changes))
+
+
+def _extract(file: Path, folder: Path) -> None:
+    """Unpack an archive; Refusal if it is damaged or not an archive."""
+    try:
+        with ZipFile(file) as archive:
+            if sum(each.file_size for each in archive.infolist()) > _MAX_CONTENT_BYTES:
+                raise Refusal(
+                    f"{file} holds more than {_MAX_CONTENT_BYTES // 2**30} GiB. Unpack it yourself."
+                )
+            for member in archive.infolist():
+                safe_path(member.filename)
+                path = Path(archive.extract(member, folder))
+                if member.external_attr >> 16 & S_IXUSR:
+                    path.chmod(0o755)
+        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+        checksums = {str(safe_path(line[66:])): line[:64] for line in lines}  # two spaces between
+    except (*CORRUPT_FILE_ERRORS, ValueError) as error:  # NotImplementedError is a RuntimeError
+        raise Refusal(f"{file} is not an archive of `dualgap archive`: {error}") from None
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(({*checksums} | files) - {CHECKSUMS, CRATE}):
+        path = folder / name
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != checksums.get(
+            name
+        ):
+            raise Refusal(f"{name} in {file} differs from {CHECKSUMS}. Use an undamaged copy.")

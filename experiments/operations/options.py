@@ -1,0 +1,185 @@
+"""Options that several commands share, declared once for the command line, Python and `dualgap.yaml`.
+
+A field of `RunOptions` is an option of commands and a parameter of `experiments.run`. Those with a named
+type (`Workers`, ...) are keys of `dualgap.yaml` as well, see `Defaults`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import click
+from annotated_types import Ge
+
+from dualgap.experiments.records import Refusal
+
+PATH = click.Path(path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True)
+class ClickOption:
+    """How the command line shows a field: its help, what it takes, its name if it is another."""
+
+    help: str
+    metavar: str | None = None
+    name: str | None = None
+
+
+Workers = Annotated[int | None, Ge(1), ClickOption("Worker processes [1].")]
+ExecutorName = Annotated[
+    str | None, ClickOption("local, dask, slurm, ... [local]", metavar="NAME|FILE:CLASS")
+]
+SchedulerAddress = Annotated[
+    str | None,
+    ClickOption("Use this running Dask scheduler [start one].", "TCP://HOST:PORT", "scheduler"),
+]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of running an experiment.
+
+    Attributes
+    ----------
+    out : results folder; default runs/<name>.
+    resume : keep all recorded runs and run what is missing or new; `rerun` and `force` imply it.
+    rerun : runs to repeat: "solver:NAME", by name or label, or "status:NAME", by status or verdict.
+    force : resume even if code, libraries or data have changed, and replace the folder's plan.
+    workers : processes. executor : local, dask, slurm or a user's class. address : of a Dask scheduler.
+    quiet : show no progress, print only warnings and errors.
+    """
+
+    out: Annotated[str | Path | None, ClickOption("Results folder [runs/<name>].")] = None
+    _: KW_ONLY
+    resume: Annotated[bool, ClickOption("Keep recorded runs, run only what is missing or new.")] = (
+        False
+    )
+    rerun: Annotated[
+        Sequence[str],
+        ClickOption(
+            "Resume, and repeat the runs of this solver, or with this status or verdict.",
+            metavar="solver:NAME|status:NAME",
+        ),
+    ] = ()
+    force: Annotated[
+        bool, ClickOption("Resume with this plan alone, even if code, libraries or data changed.")
+    ] = False
+    workers: Workers = None
+    executor: ExecutorName = None
+    address: SchedulerAddress = None
+    quiet: Annotated[bool, ClickOption("Print only warnings and errors.")] = False
+
+    def __post_init__(self) -> None:
+        """Refuse what `rerun` cannot be."""
+        for value in self.rerun:
+            kind, _, name = value.partition(":")
+            if kind not in ("solver", "status") or not name:
+                raise Refusal(f"--rerun must be solver:NAME or status:NAME; got {value!r}")
+            if kind == "status" and name not in (accepted := _ends()):
+                raise Refusal(f"--rerun status: must be one of {', '.join(accepted)}; got {name!r}")
+
+    @property
+    def resumes(self) -> bool:
+        """Whether recorded runs are kept."""
+        return self.resume or self.force or bool(self.rerun)
+
+    def rerun_names(self, kind: Literal["solver", "status"]) -> list[str]:
+        """Return the names of solvers, or the statuses and verdicts, to rerun."""
+        pairs = (value.split(":", 1) for value in self.rerun)
+        return [name for prefix, name in pairs if prefix == kind]
+
+    def resume_arguments(self) -> list[str]:
+        """Return the options of a command that resumes one with these options."""
+        options = {
+            "--workers": self.workers,
+            "--executor": self.executor if self.executor != "local" else None,
+            "--scheduler": self.address,
+        }
+        pairs = [(option, str(value)) for option, value in options.items() if value is not None]
+        # solvers to rerun are missing in the folder from now on
+        pairs += [("--rerun", f"status:{name}") for name in self.rerun_names("status")]
+        return [*(part for pair in pairs for part in pair), "--resume"]
+
+
+@dataclass(frozen=True)
+class CommandOptions(RunOptions):
+    """Options of running an experiment by a command; `as_json` : print only JSON to standard output."""
+
+    as_json: Annotated[bool, ClickOption("Print the result as JSON.", name="json")] = False
+
+
+def _ends() -> list[str]:
+    """Return all statuses and verdicts."""
+    from dualgap.solvers.base import Status  # noqa: PLC0415
+    from dualgap.solvers.running.solution import Verdict  # noqa: PLC0415
+
+    return list(dict.fromkeys([*map(str, Status), *get_args(Verdict)]))
+
+
+def option(name: str, **changes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command one of `CommandOptions`; `changes` are those of `click.option`."""
+    kind, *metadata = get_args(get_type_hints(CommandOptions, include_extras=True)[name])
+    declared = next(each for each in metadata if isinstance(each, ClickOption))
+    attributes: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar}
+    if kind is bool:
+        attributes |= {"is_flag": True, "metavar": None}
+    elif kind == Sequence[str]:
+        attributes["multiple"] = True
+    elif kind == str | Path | None:
+        attributes["type"] = PATH
+    for bound in metadata:
+        if isinstance(bound, Ge):
+            attributes["type"] = click.IntRange(int(str(bound.ge)))
+    return click.option(f"--{declared.name or name}", name, **attributes | changes)
+
+
+def run_options(
+    *names: str, **changes: dict[str, Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command these of `CommandOptions`, which it gets as one argument `options`.
+
+    `changes` : for single options, see `option`.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def collecting(**arguments: Any) -> Any:
+            options = CommandOptions(**{name: arguments.pop(name) for name in names})
+            return command(**arguments, options=options)
+
+        decorated: Callable[..., Any] = collecting
+        for name in reversed(names):
+            decorated = option(name, **changes.get(name, {}))(decorated)
+        return decorated
+
+    return decorate
+
+
+def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --set, --solver and --problem, as `changes`: pairs of option and value."""
+    options = {
+        "--set": (
+            "KEY=VALUE[,VALUE...]",
+            "Override the file: C=1,10 or problems.0.kernel.gamma=0.1.",
+        ),
+        "--solver": ("NAME", "Run only this one, by name or label [all]."),
+        "--problem": (
+            "NAME|REGEX",
+            "Run only this one, as in tables, or all that match [all].",
+        ),
+    }
+
+    @wraps(command)
+    def changing(**arguments: Any) -> Any:
+        pairs = [(name, value) for name in options for value in arguments.pop(name[2:])]
+        return command(**arguments, changes=pairs)
+
+    changed: Callable[..., Any] = changing
+    for name, (metavar, text) in reversed(options.items()):
+        changed = click.option(name, name[2:], metavar=metavar, multiple=True, help=text)(changed)
+    return changed

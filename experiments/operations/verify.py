@@ -1,0 +1,81 @@
+"""`dualgap verify`: run an experiment and compare every run with the QP optimum."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dualgap.experiments.analysis.verify import compare
+from dualgap.experiments.files.entries import Describer
+from dualgap.experiments.files.experiment import ConfigError, Experiment
+from dualgap.experiments.files.overrides import text_of
+from dualgap.experiments.files.yamlfile import Fault, Node, parse
+from dualgap.experiments.operations.options import CommandOptions
+from dualgap.experiments.operations.run import load_experiment, run_missing, write_all
+from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
+from dualgap.experiments.tables import summary as tables
+from dualgap.experiments.tables.verification import to_json, to_terminal, verification_texts
+
+
+def verify_experiment(
+    experiment: str,
+    more: Sequence[str],
+    options: CommandOptions,
+    rigorous: bool,
+    tolerance: float | None,
+) -> int:
+    """Run an experiment and print its verification; return the exit code.
+
+    Parameters
+    ----------
+    more : additional solvers to check.
+    tolerance : the largest difference from the QP optimum that passes, see `compare`; None for the
+        target gap of the experiment.
+    """
+    changes = [("--set", "target=proven")] if rigorous else []
+    loaded = with_solvers(load_experiment(experiment, changes)[0], more)
+    with TemporaryDirectory() as scratch:
+        recorded, stop_reason = run_missing(loaded, Path(options.out or scratch), options)
+        results = recorded.results
+        proven = loaded.target == "proven"
+        verification = compare(results, tolerance, proven, recorded.diagnoses)
+        if options.as_json:
+            header = {"experiment": loaded.name, "ended": stop_reason or None}
+            print_json(header | to_json(verification))
+        elif not options.quiet:
+            console().print(to_terminal(verification))
+        if options.out:
+            summary = tables.to_markdown(tables.summarise(results), loaded.name)
+            texts = verification_texts(verification, loaded.name)
+            if not write_all(recorded, summary, options, texts):
+                return 1
+    if stop_reason:
+        say(f"{stop_reason}: not every problem was checked", err=True)
+        return 130 if stop_reason == INTERRUPTED else 1
+    return int(not verification.passed)
+
+
+def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    """Return the experiment with additional solvers, each a name or `path/to/file.py:ClassName`.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such solver, or the experiment contains a path.
+    """
+    if any(problem.path for problem in experiment.problems):
+        fault = "path: `verify` compares single answers with the QP optimum, not whole paths. "
+        remedy = "List values instead, as C: [0.1, 1], or use `dualgap run`."
+        raise ConfigError(experiment.name, [Fault(0, fault + remedy)])
+    try:
+        with closing(Describer(experiment.folder)) as describer:
+            more = [describer.solver(Node(name, 0)) for name in names]
+    except Fault as fault:
+        raise ConfigError("--solver", [fault]) from None
+    if not names:
+        return experiment
+    root = parse(experiment.text.encode())
+    listed = Node([*root.listed("solvers"), *(Node(name, 0) for name in names)], 0)
+    options = [f"--solver {name}" for name in names]
+    text = text_of(Node(root.value | {"solvers": listed}, 0), experiment.text, options)
+    return experiment.model_copy(update={"solvers": experiment.solvers + more, "text": text})

@@ -1,7 +1,7 @@
 """The numbers of a problem in an arithmetic that tracks its own rounding."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Generic
+from typing import Any, ClassVar, Generic, cast
 
 import numpy as np
 
@@ -44,16 +44,16 @@ def targets(risk: Risk, array: type[EnclosureT]) -> Vector | EnclosureT:
 
     `Intervals` cover the error of the kernel value and of three products.
     """
-    y, factor = risk.y, risk.target_factor
+    y, factor, enclosure = risk.y, risk.target_factor, cast(Any, array)
     if factor is None:
-        return array(y) if risk.loss.is_regression else y
+        return enclosure(y) if risk.loss.is_regression else y
     bound = risk.samples.kernel.bind(risk.samples.X)
     if issubclass(array, Intervals):
         relative, absolute = bound.radius()
         errors = (relative + gamma(4)) * np.abs(y)
-        return array(y, errors + 1.01 * factor * absolute**2)
+        return enclosure(y, errors + 1.01 * factor * absolute**2)
     indices = np.arange(risk.n)[:, None]
-    return array([bound.balls(i, i)[0, 0] for i in indices]) * factor
+    return enclosure([bound.balls(i, i)[0, 0] for i in indices]) * factor
 
 
 class Float64(Arithmetic[Intervals]):

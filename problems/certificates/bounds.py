@@ -11,7 +11,7 @@ with slack absorbs the remainder: the lower bound belongs to an exactly feasible
 
 from collections.abc import Iterable
 from math import inf, nextafter
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -195,7 +195,8 @@ def corrections(
         else:
             roots = root_offsets(risk, predictions.mid)
         return [(b, b) for b in roots]
-    pieces, groups = risk.loss.dual_pieces(A.y), risk.box.form.groups
+    loss: Any = risk.loss  # of targets as enclosures, too
+    pieces, groups = loss.dual_pieces(A.y), risk.box.form.groups
     if offsets is None:
         offsets = np.zeros(risk.costs.size)
     if groups is None:

@@ -219,7 +219,7 @@ class Formulation(Problem):
         return isinstance(self.kernel, Linear)
 
     @property
-    def may_be_infeasible(self) -> bool:
+    def may_be_infeasible(self) -> bool:  # type: ignore[override]
         """Whether there may be no feasible point."""
         return self.risk.is_hard
 

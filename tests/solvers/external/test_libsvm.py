@@ -43,7 +43,7 @@ def test_an_indefinite_kernel_is_solved_to_stationarity() -> None:
 def test_a_risk_with_hinge_loss_and_intercept_is_c_svc() -> None:
     X, y = two_classes(80)
     risk = HingeERM(X, y, 0.01, intercept=True)
-    margin = SoftMarginDual(X, y, risk.weight)
+    margin = SoftMarginDual(X, y, risk.risk.C)
     assert np.array_equal(solve(risk, LibSVM()).alpha, solve(margin, LibSVM()).alpha)
 
 

@@ -17,8 +17,8 @@ SLOW = (2.0, 2.02, 1.98, 2.0)
 
 def runs(problem="p", solver="smo", times=QUIET, **changes):
     """Return the repetitions of a solver on a problem, solved in these times."""
-    known = {"tol": 1e-6, "target_gap": 1e-6, "relative_gap": 1e-8} | changes
-    return repeated(solver, times, problem, **known)
+    record = {"tol": 1e-6, "target_gap": 1e-6, "relative_gap": 1e-8} | changes
+    return repeated(solver, times, problem, **record)
 
 
 def changes(first, second):
@@ -39,9 +39,9 @@ MANIFEST = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
 
 def test_a_folder_beside_itself_has_no_changes():
     both = runs() + runs("q", times=(1.0, 2.0, 3.0)) + runs("r", **INACCURATE)
-    found = changes(both, both)
-    assert [change.change for change in found] == ["same"] * 3
-    assert not regressed(found)
+    comparison = changes(both, both)
+    assert [change.change for change in comparison] == ["same"] * 3
+    assert not regressed(comparison)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,13 @@ def test_a_pair_that_differs_as_much_makes_a_difference_noise():
 
 
 def test_runs_of_one_folder_alone_are_missing_or_new():
-    found = changes(runs() + runs("q"), runs() + runs("r", "libsvm"))
-    assert [(c.change, c.problem) for c in found] == [("missing", "q"), ("new", "r"), ("same", "p")]
-    assert not regressed(found)
+    comparison = changes(runs() + runs("q"), runs() + runs("r", "libsvm"))
+    assert [(c.change, c.problem) for c in comparison] == [
+        ("missing", "q"),
+        ("new", "r"),
+        ("same", "p"),
+    ]
+    assert not regressed(comparison)
 
 
 def test_a_problem_is_known_by_its_name_or_else_by_its_data():
@@ -120,11 +124,18 @@ def test_a_problem_is_known_by_its_name_or_else_by_its_data():
 
 
 def test_a_new_setting_does_not_part_a_solver_from_what_it_was_but_its_variants_stay_apart():
-    known, grown = {"tol": 1e-6, "seed": 1}, {"shrinking": True, "tol": 1e-6, "seed": 2}
-    found = changes(runs(params=json.dumps(known)), runs(params=json.dumps(grown)))
-    assert [change.change for change in found] == ["same"]
+    old_settings, new_settings = (
+        {"tol": 1e-6, "seed": 1},
+        {"shrinking": True, "tol": 1e-6, "seed": 2},
+    )
+    comparison = changes(
+        runs(params=json.dumps(old_settings)), runs(params=json.dumps(new_settings))
+    )
+    assert [change.change for change in comparison] == ["same"]
     variants = [
-        row for on in (True, False) for row in runs(params=json.dumps(grown | {"shrinking": on}))
+        row
+        for on in (True, False)
+        for row in runs(params=json.dumps(new_settings | {"shrinking": on}))
     ]
     assert sorted(c.change for c in changes(runs(), variants)) == ["missing", "new", "new"]
 
@@ -141,7 +152,7 @@ def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(
     assert "solved → crashed" in worse.output
 
 
-def told(first, second, width=120):
+def report(first, second, width=120):
     """Return what is printed of the changes between two lists of rows."""
     console = Console(width=width)
     with console.capture() as captured:
@@ -153,7 +164,7 @@ def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised():
     first = [row for p in "pqr" for row in runs(p)] + runs("s", "libsvm")
     second = [row for p in "pqr" for row in runs(p, "pegasos")]
     second += runs("s", "libsvm", problem_hash="another", **CRASHED)
-    text = told(first, second)
+    text = report(first, second)
     lines = [line.split() for line in text.splitlines()]
     assert ["missing", "smo", "on", "3", "problems", "solved", "→", "–"] in lines
     assert ["new", "pegasos", "on", "3", "problems", "–", "→", "solved"] in lines
@@ -162,12 +173,16 @@ def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised():
 
 
 def test_the_times_of_what_became_wrong_or_unsolved_are_in_no_ratio():
-    fast, wrong = (0.1, 0.1, 0.1, 0.1), {"verdict": "wrong", "relative_gap": 0.5}
+    short_times, wrong = (0.1, 0.1, 0.1, 0.1), {"verdict": "wrong", "relative_gap": 0.5}
     first = [row for p in "pqr" for row in runs(p)]
-    second = [*runs("p"), *runs("q", times=fast, **wrong), *runs("r", times=fast, **INACCURATE)]
-    found = [(change.change, change.samples) for change in changes(first, second)[:2]]
-    assert found == [("wrong", ((), ())), ("unsolved", ((), ()))]
-    text = told(first, second)
+    second = [
+        *runs("p"),
+        *runs("q", times=short_times, **wrong),
+        *runs("r", times=short_times, **INACCURATE),
+    ]
+    pairs = [(change.change, change.samples) for change in changes(first, second)[:2]]
+    assert pairs == [("wrong", ((), ())), ("unsolved", ((), ()))]
+    text = report(first, second)
     assert "Ratios of times exclude the 2 that became wrong or unsolved, however fast." in text
     (line,) = (line.split() for line in text.splitlines() if line.startswith(" smo"))
     assert line[:2] == ["smo", "1.00×"]
@@ -184,11 +199,11 @@ def test_several_seeds_are_named():
 
 def test_changes_of_long_names_fit_into_80_columns_with_whole_words():
     problem = "friedman(n=20000, d=20) svr_dual rbf(gamma=0.0833333) C=184.008 epsilon=1.84008"
-    known = {"problem": problem, "solver": "dual_coordinate_descent", **INACCURATE}
-    slow = runs(times=SLOW, **known | {"relative_gap": 1e-2})
-    shown = told(runs(**known), slow, 80).partition("By solver")[0]
-    assert {"dual_coordinate_descent", "rbf(gamma=0.0833333)", "inaccurate"} <= set(shown.split())
-    assert "2.00× [1.97, 2.03]" in shown
+    record = {"problem": problem, "solver": "dual_coordinate_descent", **INACCURATE}
+    slower_runs = runs(times=SLOW, **record | {"relative_gap": 1e-2})
+    text = report(runs(**record), slower_runs, 80).partition("By solver")[0]
+    assert {"dual_coordinate_descent", "rbf(gamma=0.0833333)", "inaccurate"} <= set(text.split())
+    assert "2.00× [1.97, 2.03]" in text
 
 
 @pytest.mark.parametrize(
@@ -200,5 +215,5 @@ def test_changes_of_long_names_fit_into_80_columns_with_whole_words():
     ],
 )
 def test_what_no_longer_gives_a_certificate_is_neither_mended_nor_the_same(before, status, word):
-    gone = {"verdict": "uncertified", "relative_gap": float("nan")}
-    assert only(runs(**before), runs(status=status, **gone)).change == word
+    uncertified = {"verdict": "uncertified", "relative_gap": float("nan")}
+    assert only(runs(**before), runs(status=status, **uncertified)).change == word

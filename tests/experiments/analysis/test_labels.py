@@ -54,8 +54,8 @@ def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_diff
         "searched (tol=0.032)",
         "platt_smo",
     }
-    others = set(solver_labels(without_repeats(results), {"tol"}))
-    assert others == {"Ours", "searched", "platt_smo"}
+    labels = set(solver_labels(without_repeats(results), {"tol"}))
+    assert labels == {"Ours", "searched", "platt_smo"}
     assert not any("Ours" in label for label in solver_labels(results.drop(columns="label")))
 
 
@@ -76,7 +76,9 @@ def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_diff
     ],
 )
 def test_settings_that_differ_are_named(solver, settings, labels):
-    plain = [own | {k: bool(v) for k, v in own.items() if k == "restart"} for own in settings]
+    plain = [
+        params | {k: bool(v) for k, v in params.items() if k == "restart"} for params in settings
+    ]
     runs = pd.DataFrame({"solver": solver, "params": list(map(json.dumps, plain))})
     assert solver_labels(runs) == [f"{solver} ({label})" for label in labels]
 
@@ -87,8 +89,8 @@ def test_several_seeds_of_a_repetition_are_named_and_those_of_repetitions_are_no
         {"solver": solver, "params": json.dumps({"seed": seed}), "repetition": i, "problem_id": p}
         for p in "pq"
         for solver, of_repetitions in seeds.items()
-        for i, own in enumerate(of_repetitions)
-        for seed in own
+        for i, params in enumerate(of_repetitions)
+        for seed in params
     )
     labels = solver_labels(runs)
     assert set(labels) == {"pegasos (3 seeds)", "sdca"}

@@ -27,13 +27,13 @@ def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed()
 
 
 def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without():
-    own = {
+    problems = {
         (name, intercept): posed(name, params={"C": 1.0, "intercept": intercept})
         for name in ("a9a", "w8a")
         for intercept in (False, True)
     }
-    rows = [timed(problem=own["a9a", False]), timed(problem=own["a9a", True], time=1.5)]
-    rows += [timed(problem=own["w8a", False]), timed(problem=own["w8a", True], gap=1.0)]
+    rows = [timed(problem=problems["a9a", False]), timed(problem=problems["a9a", True], time=1.5)]
+    rows += [timed(problem=problems["w8a", False]), timed(problem=problems["w8a", True], gap=1.0)]
     results = table_of(*rows)
     (cost,) = intercepts(compared(results, [1e-3]), results).to_dict("records")
     assert (cost["problem"], cost["without"], cost["with"]) == (

@@ -30,8 +30,8 @@ def test_95_percent_intervals_cover_the_true_ratio_in_95_percent_of_samples(
             (scattered(rng, 1.2, count), scattered(rng, 1.0, count, reference))
             for _ in range(problems)
         ]
-        found = compare(pairs)
-        covered += found.low <= 1.2 <= found.high
+        comparison = compare(pairs)
+        covered += comparison.low <= 1.2 <= comparison.high
     assert covered / samples >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / samples)
     assert covered < samples
 
@@ -54,12 +54,12 @@ def test_winners_are_not_known_from_two_repetitions():
 def test_intervals_of_a_geometric_mean_cover_it():
     rng = np.random.default_rng(8)
     factors = (0.5, 2.0, 8.0)
-    found = [
+    intervals = [
         compare([(scattered(rng, f), scattered(rng, 1.0)) for f in factors]) for _ in range(150)
     ]
-    assert 0.9 <= np.mean([c.low <= 2.0 <= c.high for c in found]) <= 1
+    assert 0.9 <= np.mean([c.low <= 2.0 <= c.high for c in intervals]) <= 1
     single = compare([(scattered(rng, 2.0), scattered(rng))])
-    assert found[0].high / found[0].low < single.high / single.low  # scatter averages out
+    assert intervals[0].high / intervals[0].low < single.high / single.low  # scatter averages out
 
 
 def test_a_solver_that_is_itself_the_reference_counts_as_a_ratio_of_1():
@@ -70,9 +70,9 @@ def test_a_solver_that_is_itself_the_reference_counts_as_a_ratio_of_1():
 
 
 def test_identical_times_are_within_the_noise_and_a_clear_winner_is_not():
-    same, slow = [1.0, 1.1, 0.9], [3.0, 3.1, 2.9]
+    same, slower = [1.0, 1.1, 0.9], [3.0, 3.1, 2.9]
     assert compare([(same, same)]).within_noise
-    clear = compare([(slow, same)])
+    clear = compare([(slower, same)])
     assert clear.ratio == pytest.approx(3.0)
     assert clear.low > 2
     assert not clear.within_noise
@@ -87,10 +87,10 @@ def test_a_difference_is_noise_if_identical_solvers_differ_as_much():
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_two_repetitions_have_no_interval(count):
-    found = compare([([2.0] * count, [1.0] * count)])
-    assert np.isnan([found.low, found.high]).all()
-    assert (found.ratio, found.within_noise) == (2.0, False)
-    assert (found.factor, found.interval_text) == ("2×", "")
+    comparison = compare([([2.0] * count, [1.0] * count)])
+    assert np.isnan([comparison.low, comparison.high]).all()
+    assert (comparison.ratio, comparison.within_noise) == (2.0, False)
+    assert (comparison.factor, comparison.interval_text) == ("2×", "")
 
 
 @pytest.mark.parametrize("times", [[], [0.0, 1.0, 1.0]])
@@ -99,8 +99,8 @@ def test_times_that_cannot_be_compared_have_no_ratio(times):
 
 
 def test_ratios_are_told_with_as_many_digits_as_they_have():
-    shown = [Comparison(1.041, 0.97, 1.114, within_noise=True), Comparison(123.4, 119.6, 130)]
-    assert [c.factor + c.interval_text for c in shown] == [
+    comparisons = [Comparison(1.041, 0.97, 1.114, within_noise=True), Comparison(123.4, 119.6, 130)]
+    assert [c.factor + c.interval_text for c in comparisons] == [
         "1.04× [0.97, 1.11] ~",
         "123× [120, 130]",
     ]

@@ -22,19 +22,19 @@ NAN = float("nan")
 def table(rows):
     """Return rows of `times`: target, problem, solver and time are given."""
     columns = ["target", "problem", "solver", "time"]
-    known = {"n": 99.0, "outcome": "reached", "fastest": False, "setting": "", "gap": 0.0}
-    return pd.DataFrame([dict(zip(columns, row, strict=True)) | known for row in rows])
+    fixed = {"n": 99.0, "outcome": "reached", "fastest": False, "setting": "", "gap": 0.0}
+    return pd.DataFrame([dict(zip(columns, row, strict=True)) | fixed for row in rows])
 
 
 def test_a_performance_profile_counts_failures_in_the_share():
     times = table([(1, "p", "a", 1.0), (1, "p", "b", 3.0), (1, "q", "a", NAN), (1, "q", "b", 2.0)])
     profile = performance_profile(times)
-    x, share = profile["a"]
+    x, fraction = profile["a"]
     assert x[0] == 1
-    assert share.tolist() == [0.5, 0.5]
-    x, share = profile["b"]
+    assert fraction.tolist() == [0.5, 0.5]
+    x, fraction = profile["b"]
     assert x[:2].tolist() == [1, 3]
-    assert share.tolist() == [0.5, 1, 1]
+    assert fraction.tolist() == [0.5, 1, 1]
 
 
 def test_a_problem_that_nobody_solved_keeps_every_profile_below_one():
@@ -45,9 +45,9 @@ def test_a_problem_that_nobody_solved_keeps_every_profile_below_one():
 
 
 def test_a_data_profile_counts_time_in_units_of_n_plus_one():
-    x, share = data_profile(table([(1, "p", "a", 1.0), (1, "q", "a", 4.0)]))["a"]
+    x, fraction = data_profile(table([(1, "p", "a", 1.0), (1, "q", "a", 4.0)]))["a"]
     assert x[:2].tolist() == [0.01, 0.04]
-    assert share.tolist() == [0.5, 1, 1]
+    assert fraction.tolist() == [0.5, 1, 1]
 
 
 def test_failures_cost_the_penalty_in_every_mean():
@@ -72,8 +72,8 @@ def test_a_pair_that_was_not_run_is_not_charged_and_not_compared():
     )
     assert means.loc["c", "par2"] == 40
     assert np.isnan(means.loc["c", "ratio"])  # it shares no problem with the first one
-    said = partial_coverage_text(table(rows))
-    assert "a 2 of 3, b 1 of 3, c 1 of 3" in said
+    text = partial_coverage_text(table(rows))
+    assert "a 2 of 3, b 1 of 3, c 1 of 3" in text
     assert partial_coverage_text(table(rows[:1])) == ""
 
 

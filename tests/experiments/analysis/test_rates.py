@@ -46,14 +46,14 @@ def test_a_published_bound_is_above_every_distance(variant):
     for k in range(1, 40):
         c = solve(problem, solver, max_iter=k).certificate
         rows.append({"iteration": k, "dual_objective": c.dual_objective})
-    known = {
+    settings = {
         "solver": "projected_gradient",
         "params": json.dumps(FOLLOWING_THEORY[variant]),
         "primal_objective": best.certificate.primal_objective,
         "dual_objective": best.certificate.dual_objective,
         "relative_gap": best.certificate.relative_gap,
     }
-    results = pd.DataFrame([known | describe_optimum(best)])
-    found = approach(results.iloc[0], pd.DataFrame(rows), results)
-    assert found.steps.size > 10
-    assert (found.bounds > found.distances).all()
+    results = pd.DataFrame([settings | describe_optimum(best)])
+    curve = approach(results.iloc[0], pd.DataFrame(rows), results)
+    assert curve.steps.size > 10
+    assert (curve.bounds > curve.distances).all()

@@ -47,8 +47,8 @@ def test_the_cheapest_configuration_within_the_target_stands_for_a_solver():
 
 
 def test_tolerances_of_one_leading_digit_are_different_settings():
-    near = timed(tol=1e-3, time=4.0, gap=5e-4), timed(tol=1.4e-3, time=1.0, gap=2e-3)
-    assert cell(compared(table_of(*near)), 1e-3, "smo")["time"] == 4.0
+    settings = timed(tol=1e-3, time=4.0, gap=5e-4), timed(tol=1.4e-3, time=1.0, gap=2e-3)
+    assert cell(compared(table_of(*settings)), 1e-3, "smo")["time"] == 4.0
 
 
 def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap():
@@ -75,8 +75,8 @@ def test_a_repetition_without_an_answer_spoils_its_configuration():
 
 
 def test_a_solver_without_a_dual_point_is_measured_against_the_best_bound():
-    own = {"bound_source": "recovered from w", "gap": 0.5, "suboptimality": 2e-4}
-    table = compared(table_of(timed(), timed("liblinear", **own)))
+    columns = {"bound_source": "recovered from w", "gap": 0.5, "suboptimality": 2e-4}
+    table = compared(table_of(timed(), timed("liblinear", **columns)))
     assert cell(table, 1e-3, "liblinear")["gap"] == pytest.approx(1e-4)
 
 
@@ -162,27 +162,27 @@ def test_a_search_has_asked_for_every_target():
     wrong = [timed("one_dal", tol=1e-3, gap=0.5, verdict="wrong", search="y")]
     table = compared(table_of(timed(gap=1e-9), *falling, *wrong), [1e-6])
     assert missed_target(table).tolist() == [False, True, True]
-    told = [missed_text(row) for row in table.to_dict("records")[1:]]
-    assert told == ["– stalls at 1.0e-03", "– no certified answer"]
+    texts = [missed_text(row) for row in table.to_dict("records")[1:]]
+    assert texts == ["– stalls at 1.0e-03", "– no certified answer"]
 
 
 def test_a_target_is_reached_at_the_first_look_within_it(tmp_path):
     row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
     folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})
     recorded = RunFolder(folder)
-    found = times(recorded.results, traces=recorded.traces)
-    assert found.set_index("target")["time"][[1e-3, 1e-6]].tolist() == [0.2, 0.9]
+    table = times(recorded.results, traces=recorded.traces)
+    assert table.set_index("target")["time"][[1e-3, 1e-6]].tolist() == [0.2, 0.9]
 
 
 def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(tmp_path):
     nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
     rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
     folder = stored(tmp_path / "x", rows)
-    evaluations = pd.DataFrame(columns=[own.name for own in FULL_TRACES])
-    found = times(RunFolder(folder).results, traces=evaluations)
-    assert found.groupby("solver")["time"].max()["a"] == 0.5
-    assert found[found["solver"] == "b"]["time"].isna().all()
-    assert set(found[found["solver"] == "b"]["outcome"]) == {"crashed"}
+    evaluations = pd.DataFrame(columns=[column.name for column in FULL_TRACES])
+    table = times(RunFolder(folder).results, traces=evaluations)
+    assert table.groupby("solver")["time"].max()["a"] == 0.5
+    assert table[table["solver"] == "b"]["time"].isna().all()
+    assert set(table[table["solver"] == "b"]["outcome"]) == {"crashed"}
 
 
 def test_times_are_medians_and_gaps_the_worst_of_the_repetitions():
@@ -196,8 +196,8 @@ def test_times_are_medians_and_gaps_the_worst_of_the_repetitions():
 
 def test_of_several_limits_on_iterations_the_one_that_reached_the_target_counts():
     rows = [
-        timed(time=t, gap=g, params=json.dumps({"tol": 1e-9, "max_iter": most}))
-        for most, t, g in ((100, 1.0, 0.1), (10000, 5.0, 1e-5))
+        timed(time=t, gap=g, params=json.dumps({"tol": 1e-9, "max_iter": max_iter}))
+        for max_iter, t, g in ((100, 1.0, 0.1), (10000, 5.0, 1e-5))
     ]
     reached = cell(times(table_of(*rows), [1e-3]), 1e-3, "smo")
     assert (reached["time"], reached["setting"]) == (5.0, "tol 1e-09, max_iter 10000")
@@ -206,11 +206,11 @@ def test_of_several_limits_on_iterations_the_one_that_reached_the_target_counts(
 def test_a_path_that_was_asked_for_less_is_no_failure_at_the_least_target():
     rows = [run("p", target_gap=1e-2, relative_gap=9e-3)]
     rows += [run("q", target_gap=1e-3, relative_gap=9e-4)]
-    found = times(table_of(*rows))
-    assert found.groupby("target")["problem"].apply(list).to_dict()[1e-3] == ["q"]
+    table = times(table_of(*rows))
+    assert table.groupby("target")["problem"].apply(list).to_dict()[1e-3] == ["q"]
 
 
 def test_a_distance_at_an_optimum_of_0_is_in_the_unit_of_the_gap():
-    known = {"primal_objective": 2e-16, "dual_objective": -4e-13, "gap": 4e-13}
-    row = run(relative_gap=4e-13, suboptimality=4e-13, **known)
+    columns = {"primal_objective": 2e-16, "dual_objective": -4e-13, "gap": 4e-13}
+    row = run(relative_gap=4e-13, suboptimality=4e-13, **columns)
     assert relative_suboptimality(table_of(row))[0] == pytest.approx(4e-13, rel=1e-9, abs=0.0)

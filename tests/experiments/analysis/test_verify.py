@@ -52,14 +52,14 @@ def test_the_tolerance_is_the_target_gap_and_the_sentence_says_how_to_change_it(
     loose = {"target_gap": 1e-2}
     runs = pd.DataFrame([row | loose for row in (*QP, ROW | {"dual_objective": 0.995})])
     assert compare(runs).passed
-    told = compare(runs, tolerance=1e-3).sentence
-    assert "solved, differs by 5.0e-03 from the QP optimum, above the tolerance of 0.001." in told
-    assert told.endswith(
+    text = compare(runs, tolerance=1e-3).sentence
+    assert "solved, differs by 5.0e-03 from the QP optimum, above the tolerance of 0.001." in text
+    assert text.endswith(
         "The tolerance was set by --tolerance; a larger one accepts this difference"
     )
     missed = runs.assign(dual_objective=[1.0, 1.0, 0.9])
-    told = "of 0.01. The tolerance is the experiment's target_gap; use --tolerance to change it"
-    assert compare(missed).sentence.endswith(told)
+    text = "of 0.01. The tolerance is the experiment's target_gap; use --tolerance to change it"
+    assert compare(missed).sentence.endswith(text)
     crashed = runs.assign(
         status=["finished", "finished", "crashed"], dual_objective=[1, 1, math.nan]
     )
@@ -73,8 +73,8 @@ def test_a_run_that_is_solved_to_the_target_passes():
 
 
 def test_an_optimum_of_zero_is_compared_in_the_unit_of_its_gap():
-    known = {"primal_objective": 1e-12, "dual_objective": -1e-12, "gap": 2e-12}
-    runs = [run | known | {"relative_gap": 2e-12} for run in (*QP, ROW)]  # relative to 1
+    columns = {"primal_objective": 1e-12, "dual_objective": -1e-12, "gap": 2e-12}
+    runs = [run | columns | {"relative_gap": 2e-12} for run in (*QP, ROW)]  # relative to 1
     far = runs[2] | {"primal_objective": 1e-3, "gap": 1e-3, "relative_gap": 1e-3}
     assert compare(pd.DataFrame(runs)).passed
     assert "differs by 1.0e-03" in compare(pd.DataFrame([*runs[:2], far])).sentence
@@ -87,8 +87,8 @@ def test_an_unsupported_pair_is_listed_and_passes():
 
 
 def test_references_that_contradict_each_other_fail_everybody():
-    apart = QP[1] | {"dual_objective": 1.1, "primal_objective": 1.2}
-    result = compare(pd.DataFrame([QP[0], apart, ROW]))
+    contradiction = QP[1] | {"dual_objective": 1.1, "primal_objective": 1.2}
+    result = compare(pd.DataFrame([QP[0], contradiction, ROW]))
     assert not any(check.passed for check in result.checks)
     assert "do not overlap" in result.sentence
 
@@ -115,9 +115,9 @@ def test_proven_intervals_need_a_number_in_common_however_near_they_are():
     result = proven()
     assert result.passed
     assert "every bound is proven, and all agree" in result.sentence
-    apart = {"dual_objective": 1.0 + 2e-9, "primal_objective": 1.0 + 3e-9}
-    assert verification(ROW | apart).passed
-    result = proven(**apart)
+    disjoint = {"dual_objective": 1.0 + 2e-9, "primal_objective": 1.0 + 3e-9}
+    assert verification(ROW | disjoint).passed
+    result = proven(**disjoint)
     assert not any(check.passed for check in result.checks)
     assert "smo proves [1.000000002, 1.000000003]" in result.checks[0].reason
     result = proven(bound_source="alpha")

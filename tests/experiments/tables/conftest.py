@@ -12,10 +12,10 @@ from dualgap.experiments.store.manifest import SCHEMA
 
 def times(problem, solver, times, relative_gap=1e-9, **more):
     verdict = "solved" if relative_gap <= 1e-6 else "inaccurate"
-    known = {"tol": 1e-3, "verdict": verdict, "relative_gap": relative_gap}
-    known["dual_objective"] = 10.0 * (1 - relative_gap)
+    columns = {"tol": 1e-3, "verdict": verdict, "relative_gap": relative_gap}
+    columns["dual_objective"] = 10.0 * (1 - relative_gap)
     rows = [
-        run(problem, solver, time_solve=t, repetition=i, **(known | more))
+        run(problem, solver, time_solve=t, repetition=i, **(columns | more))
         for i, t in enumerate(times)
     ]
     return [

@@ -43,15 +43,15 @@ def test_a_benchmark_counts_the_problems_that_a_solver_was_asked_for():
 
 
 def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():
-    def told(*rows):
+    def caption(*rows):
         return to_markdown(Benchmark.of(table_of(*rows)), "bench_x", "")
 
     sentence = "Precision of the samples, for baselines with a choice:"
-    assert f"{sentence} one_dal float64 only." in told(timed(), timed("one_dal"))
+    assert f"{sentence} one_dal float64 only." in caption(timed(), timed("one_dal"))
     both = [timed("one_dal", params=json.dumps({"tol": 1e-3, "dtype": d})) for d in PRECISIONS]
-    assert f"{sentence} one_dal float64 and float32." in told(timed(), *both)
-    assert "| one_dal (float32) " in told(timed(), *both)
-    alone = told(timed())
+    assert f"{sentence} one_dal float64 and float32." in caption(timed(), *both)
+    assert "| one_dal (float32) " in caption(timed(), *both)
+    alone = caption(timed())
     assert sentence not in alone
     assert "Noise (A/A) was not measured" in alone
     assert "Ratios have no intervals" in alone

@@ -37,8 +37,8 @@ def _bold(table):
 
 def test_the_caption_names_target_machine_and_repetitions(results):
     caption = paper_table(results(times("moons", "smo", [1.0, 1.1, 1.2]))).title
-    for shown in ("1e-06", "A & B_1, 2 cores, 16.00 GiB", "medians of 3 runs", "2026-01-02"):
-        assert shown in caption
+    for text in ("1e-06", "A & B_1, 2 cores, 16.00 GiB", "medians of 3 runs", "2026-01-02"):
+        assert text in caption
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_the_ratio_is_to_the_fastest_that_is_shown(results):
 
 def test_a_folder_without_runs_is_refused_in_a_sentence(command, results):
     folder = results([])
-    told = command("table", folder, code=2)
-    assert told.output == f"Results folder {folder} has no runs of solvers to make a table of.\n"
+    message = command("table", folder, code=2)
+    assert message.output == f"Results folder {folder} has no runs of solvers to make a table of.\n"
 
 
 def test_at_a_target_each_solver_has_its_cheapest_run_that_reaches_it(results):

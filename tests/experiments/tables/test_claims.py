@@ -16,28 +16,28 @@ def rows(results):
 
 
 def test_answers_are_verified_whatever_is_claimed_of_them():
-    found = rows(
+    row = rows(
         table_of(
             run("a", target_gap=1e-9, relative_gap=1e-7),
             run("b", target_gap=1e-9, relative_gap=1e-4, claimed="stopped", verdict="inaccurate"),
         )
     )[0]
-    assert (found["runs"], found["claimed optimal"]) == ("2", "1")
-    assert [found[f"verified to 1e-0{n}"] for n in (3, 6, 9)] == ["2", "1", "0"]
-    assert found["claims refuted"] == "0"
+    assert (row["runs"], row["claimed optimal"]) == ("2", "1")
+    assert [row[f"verified to 1e-0{n}"] for n in (3, 6, 9)] == ["2", "1", "0"]
+    assert row["claims refuted"] == "0"
 
 
 def test_a_feasible_point_of_another_run_refutes_claims_of_none_and_of_a_worse_optimum():
-    known = {"family_hash": "f", "primal_objective": 1.0}
-    found = rows(
+    columns = {"family_hash": "f", "primal_objective": 1.0}
+    table = rows(
         table_of(
-            run("a", "one", **known),
-            run("a", "two", **known | {"primal_objective": 1.1}),
+            run("a", "one", **columns),
+            run("a", "two", **columns | {"primal_objective": 1.1}),
             run("a", "three", claimed="infeasible", family_hash="f", primal_objective=float("nan")),
             run("b", "three", claimed="infeasible", family_hash="g", primal_objective=float("nan")),
         )
     )
-    assert [(own["solver"], own["claims refuted"]) for own in found] == [
+    assert [(row["solver"], row["claims refuted"]) for row in table] == [
         ("one", "0"),
         ("three", "1"),
         ("two", "1"),

@@ -21,10 +21,14 @@ pytestmark = pytest.mark.usefixtures("in_process")
 
 def hostile_runs(text):
     """Return runs whose problems, solvers, labels, reasons, settings, host and signal are hostile."""
-    known = {"host": text, "params": json.dumps({"tol": 1e-3, "mode": text}), "bound_source": text}
+    columns = {
+        "host": text,
+        "params": json.dumps({"tol": 1e-3, "mode": text}),
+        "bound_source": text,
+    }
     solvers = ["smo", f"{text}.py:X"]
     return [
-        row(f"{text} {C}", solver, run_id=f"r{C}{i}", label=label, reason=text, **known)
+        row(f"{text} {C}", solver, run_id=f"r{C}{i}", label=label, reason=text, **columns)
         for C in (1, 2)
         for i, solver in enumerate(solvers)
         for row, label in ((run, ""), (crashed, f"{text} {i}"))
@@ -80,9 +84,9 @@ def test_figures_show_hostile_names_as_they_are(folder):
 
 def test_answers_from_a_folder_with_a_hostile_name_are_judged_in_one_row(command, write, tmp_path):
     command("export", write(posing(C=1)), "--all", "there")
-    place = tmp_path / "answers" / "\x1b[31m<b>a|b\n[x](y) \u202e"
-    place.mkdir(parents=True)
-    np.savez(place / "p001.npz", alpha=np.zeros(24))
+    folder = tmp_path / "answers" / "\x1b[31m<b>a|b\n[x](y) \u202e"
+    folder.mkdir(parents=True)
+    np.savez(folder / "p001.npz", alpha=np.zeros(24))
     output = command("certify", "there", "--answers", "answers", "--out", "out", code=1).output
     check_terminal(output)
     check_markdown(Path("out/summary.md").read_text().rpartition("`time`")[0])
@@ -110,8 +114,8 @@ def test_a_path_that_is_refused_steers_no_terminal(command, text):
 
 
 def test_only_one_module_prints():
-    own = Path(terminal.__file__).resolve()
+    printing_module = Path(terminal.__file__).resolve()
     for file in (Path(__file__).parents[3] / "experiments").rglob("*.py"):
-        if file != own and "docs" not in file.parts:
+        if file != printing_module and "docs" not in file.parts:
             calls = re.findall(r"click\.s?echo\(|(?<![\w.])print\(", file.read_text())
             assert not calls, file

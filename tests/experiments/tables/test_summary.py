@@ -49,8 +49,8 @@ def test_one_repetition_is_ranked_by_time_alone():
 
 @pytest.mark.parametrize("verdict", ["uncertified", "inaccurate", "wrong"])
 def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
-    quick = [row | {"verdict": verdict} for row in repeated("libsvm", [0.1, 0.1, 0.1])]
-    summary = summarise(pd.DataFrame([*quick, *repeated("smo", [1.0, 1.0, 1.0])]))
+    uncertified = [row | {"verdict": verdict} for row in repeated("libsvm", [0.1, 0.1, 0.1])]
+    summary = summarise(pd.DataFrame([*uncertified, *repeated("smo", [1.0, 1.0, 1.0])]))
     assert summary["solver"].tolist() == ["smo", "libsvm"]
     assert summary["rank"].tolist()[0] == 1
     assert summary["ratio"].tolist()[0] == 1
@@ -79,10 +79,10 @@ def test_intervals_fit_into_a_terminal_of_100_columns():
 def test_of_many_problems_the_terminal_shows_the_broken_first_and_counts_the_rest():
     rows = [row for i in range(99) for row in repeated("smo", [1.0], f"p{i}")]
     rows += repeated("smo", [1.0], "last", status="crashed", verdict="uncertified")
-    shown = printed(summarise(pd.DataFrame(rows)))
-    titles = [line.strip() for line in shown.splitlines() if re.fullmatch(r"(p\d+|last) *", line)]
+    text = printed(summarise(pd.DataFrame(rows)))
+    titles = [line.strip() for line in text.splitlines() if re.fullmatch(r"(p\d+|last) *", line)]
     assert titles == ["last", *(f"p{i}" for i in range(39))]
-    assert "... and 60 more problems, in summary.md" in shown
+    assert "... and 60 more problems, in summary.md" in text
 
 
 def results_of(*hosts):

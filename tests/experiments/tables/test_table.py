@@ -58,14 +58,14 @@ def test_latex_compiles(heads, tmp_path, results):
         *times(HOSTILE, "smo", [1.0, 1.1, 1.2]),
         *times("moons soft_margin_dual", "sgd_1", [3.0, 3.1, 3.2], relative_gap=1e-2),
     ]
-    made = paper_table(results(runs), values=heads)
-    begin, end = r"\documentclass{article}\usepackage{booktabs}\begin{document}", r"\end{document}"
+    table = paper_table(results(runs), values=heads)
+    head, tail = r"\documentclass{article}\usepackage{booktabs}\begin{document}", r"\end{document}"
     (tmp_path / "x.tex").write_text(
-        f"{begin}\n{made.latex('x')}\n{TABLE.latex('my study/1')}\n{end}\n"
+        f"{head}\n{table.latex('x')}\n{TABLE.latex('my study/1')}\n{tail}\n"
     )
     call = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"]
-    done = subprocess.run(call, cwd=tmp_path, capture_output=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+    process = subprocess.run(call, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert process.returncode == 0, process.stdout.decode(errors="replace")[-2000:]
     assert (tmp_path / "x.pdf").is_file()
 
 

@@ -16,9 +16,9 @@ free variables are few and no longer change, Newton steps in float64 finish; onc
 helping, all rows are recomputed in float64. The documentation says what each optimisation gains, and on
 which data.
 
-Reading order: `problem` and `contradictions` (definition of z), `conditions` (optimality), `matrix` and
-`cache` (K), `scores` (z, f and their errors), `pairs` (the innermost loop), `newton` (steps
-on all free variables), `active` (rounds), `decomposition` (the outermost loop).
+Reading order: `problem` and `contradictions` (definition of z), `conditions` (optimality), `matrix` (K),
+`scores` (f and its errors), `pairs` (the innermost loop), `newton` (steps on all free variables),
+`active` (rounds), `state` and `decomposition` (the outermost loop).
 """
 
 from __future__ import annotations

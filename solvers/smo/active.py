@@ -14,7 +14,6 @@ from scipy.linalg import LinAlgError
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
-from dualgap.solvers.smo.cache import RowCache
 from dualgap.solvers.smo.conditions import (
     duality_gap,
     free_variables,
@@ -22,6 +21,7 @@ from dualgap.solvers.smo.conditions import (
     on_one_side,
     slopes,
 )
+from dualgap.solvers.smo.matrix import RowCache
 from dualgap.solvers.smo.newton import exact_system, newton_step
 from dualgap.solvers.smo.newton.search import NewtonSearch, NewtonStep, Situation
 from dualgap.solvers.smo.newton.triangle import PackedTriangle

@@ -16,10 +16,9 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tiles
-from dualgap.solvers.smo.cache import RowCache
 from dualgap.solvers.smo.conditions import Gap, duality_gap, slopes
 from dualgap.solvers.smo.contradictions import JoinedVariables
-from dualgap.solvers.smo.matrix import Matrix
+from dualgap.solvers.smo.matrix import Matrix, RowCache
 
 _ERROR_SIGMAS = 5.0  # standard deviations that no error is assumed to exceed
 

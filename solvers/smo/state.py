@@ -10,8 +10,8 @@ import numpy as np
 from dualgap.problems.forms import BoxQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.memory import available
-from dualgap.solvers.smo.cache import RowCache
 from dualgap.solvers.smo.contradictions import joined_variables
+from dualgap.solvers.smo.matrix import RowCache
 from dualgap.solvers.smo.scores import Scores
 
 _MOST_ACTIVE = 4096  # variables that are active at first, if not all are

@@ -19,7 +19,7 @@ from dualgap.problems import (
 )
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo.cache import RowCache
+from dualgap.solvers.smo.matrix import RowCache
 from dualgap.solvers.smo.state import SMOState
 
 N = 1500

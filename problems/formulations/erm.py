@@ -16,7 +16,6 @@ from dualgap.problems.formulations.formulation import Formulation, View
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import (
     LOSSES,
-    EpsilonInsensitive,
     Hinge,
     Logistic,
     ScalarLoss,
@@ -97,18 +96,6 @@ class RegularizedERM(RegularizedRisk):
         costs = one_offset(self.intercept)
         return Risk(self.samples, self.y, self.loss, C, costs, exact_C=exact_C)
 
-    @property
-    def problem_class(self) -> str:  # type: ignore[override]
-        """The class of the soft margin or support vector regression if it is one, else "risk"."""
-        if type(self.loss) is Hinge:
-            return "soft_margin"
-        return "svr" if type(self.loss) is EpsilonInsensitive else "risk"
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """The loss, unless `problem_class` implies it."""
-        return (self.loss,) if self.problem_class == "risk" else ()
-
 
 @dataclass(frozen=True, eq=False)
 class HingeERM(RegularizedERM):
@@ -134,7 +121,6 @@ class WeightedERM(Formulation):
     intercept: bool = False
 
     view: ClassVar[View] = "primal"
-    problem_class: ClassVar[str] = "risk"
     takes_blocks: ClassVar[bool] = True
     listed: ClassVar[bool] = False
 

@@ -15,7 +15,6 @@ from math import prod
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dualgap.problems.blocks import Blocks
@@ -38,7 +37,6 @@ from dualgap.problems.kernels.base import check_declared, check_overflow
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.problem.task import CLASSES, LABELS, Task
-from dualgap.problems.registry import is_ours
 from dualgap.problems.risk.reductions import FORMS
 from dualgap.problems.risk.risk import Risk
 from dualgap.problems.risk.samples import KernelSamples
@@ -68,14 +66,12 @@ class Formulation(Problem):
 
     Attributes
     ----------
-    problem_class : formulations with the same class and data are one problem's views; default `name`.
     view : how the problem is formulated, which determines the sign and scale of `objective`.
     task : the kind of values in `y`: labels −1 and +1 by default, or targets or classes.
     data_fields : the fields that hold data rather than settings.
     takes_blocks : whether its samples may be in blocks.
     """
 
-    problem_class: ClassVar[str]
     forms: ClassVar[Mapping[type, Reducer]] = FORMS
     listed: ClassVar[bool] = False
     view: ClassVar[View] = "dual"
@@ -88,16 +84,6 @@ class Formulation(Problem):
     kernel: Kernel = Linear()
     intercept: bool = True
     C: Any  # a field of some formulations only
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        # a subclass that states another risk has another optimum than its base class
-        states_risk = bool({"build_risk", "loss"} & vars(cls).keys())
-        is_new_problem = states_risk and not is_ours(cls) and "problem_class" not in vars(cls)
-        if is_new_problem or not hasattr(cls, "problem_class"):
-            cls.problem_class = cls.name
-            identity_property: Any = vars(cls).get("identity", Formulation.identity)
-            cls.identity = identity_property  # pyright: ignore[reportAttributeAccessIssue]
 
     def __post_init__(self) -> None:
         X: Any = self.X if self.in_blocks else check_samples(self.X)
@@ -341,30 +327,14 @@ class Formulation(Problem):
         return primal if self.view == "primal" else -dual
 
     @property
-    def identity(self) -> tuple[Any, ...]:
-        """Further values that distinguish problems of one class: by default all other fields."""
-        hashed_separately = ("X", "y", "C", "lam", "kernel", "intercept")
-        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
-        return tuple(getattr(self, name) for name in names if name not in hashed_separately)
-
-    @property
     def targets_and_weights(self) -> tuple[Vector, Any]:
         """The targets, labels or classes (n,), and the weights C (n,)."""
         return self.risk.y, self.risk.C
 
     @cached_property
     def family_hash(self) -> str:
-        """Identity of the problem, the same for all its views."""
-        (y, C), tube = self.targets_and_weights, 0.0 if self.task is CLASSES else self.risk.tube
-        if self.in_blocks:
-            parts = self.problem_class, repr(self.X), f"{C:.12g}", tube, self.intercept
-            return content_hash(*parts, *self.identity)[:16]
-        # 12 digits: C = 1/(n·lam) with lam = 1/(n·C) differs from C by rounding
-        distinct_weights = np.array([float(f"{c:.12g}") for c in np.unique(C)])
-        weights = C if distinct_weights.size > 1 else distinct_weights
-        X = scipy.sparse.csr_array(self.X)  # the same problem, dense or sparse
-        parts = self.problem_class, X, y, self.kernel, weights, tube, self.intercept
-        return content_hash(*parts, *self.identity)[:16]
+        """Identity of the optimum, the same for all formulations with the same risk."""
+        return content_hash(*self.risk.identity)[:16]
 
 
 def upper_limits(problem: Formulation) -> Vector:

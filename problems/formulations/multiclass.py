@@ -22,9 +22,10 @@ from itertools import combinations
 from typing import Any, ClassVar, Literal, Never, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dataset import Matrix, Vector, content_hash
 from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.erm import WeightedERM, named_loss
@@ -66,7 +67,6 @@ class Multiclass(Formulation):
 
     view: ClassVar[View] = "primal"
     forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed}  # each part has its own forms
-    problem_class: ClassVar[str] = "multiclass"
     task: ClassVar[Task] = CLASSES
     listed: ClassVar[bool] = False
     may_be_infeasible: ClassVar[bool] = False  # type: ignore[misc]
@@ -132,10 +132,11 @@ class Multiclass(Formulation):
             parts.append(Part(problem, rows, f"class {positive} against {other}"))
         return tuple(parts)
 
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """The strategy and the loss; the voting rule does not change the optimum."""
-        return type(self).__name__, self.loss
+    @cached_property
+    def family_hash(self) -> str:
+        """Identity of the optimum, which does not depend on the voting rule."""
+        settings = type(self).__name__, self.loss, self.C, self.kernel, self.intercept
+        return content_hash(scipy.sparse.csr_array(self.X), self.y, *settings)[:16]
 
     def split(self, point: Point) -> list[Point]:
         """Return the answer to each binary problem."""

@@ -114,7 +114,6 @@ class SoftmaxERM(RegularizedRisk):
     lam: float
 
     task: ClassVar[Task] = CLASSES
-    problem_class: ClassVar[str] = "softmax"
     source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
 
@@ -132,11 +131,6 @@ class SoftmaxERM(RegularizedRisk):
     def loss(self) -> Softmax:
         """The softmax loss of these classes."""
         return Softmax(self.outputs)
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """The loss, which includes the number of classes."""
-        return (self.loss,)
 
 
 def probabilities(f: Vector) -> Vector:

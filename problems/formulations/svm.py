@@ -29,7 +29,6 @@ class _HardMargin(Formulation):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = True
 
-    problem_class: ClassVar[str] = "hard_margin"
     source: ClassVar[str] = "Vapnik 1982; Boser, Guyon & Vapnik 1992"
 
     def build_risk(self) -> Risk:
@@ -63,7 +62,6 @@ class _SoftMargin(Formulation):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = True
 
-    problem_class: ClassVar[str] = "soft_margin"
     takes_blocks: ClassVar[bool] = True
     source: ClassVar[str] = "Cortes & Vapnik 1995"
 

@@ -25,7 +25,6 @@ class _Regression(Formulation):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = True
 
-    problem_class: ClassVar[str] = "svr"
     task: ClassVar[Task] = TARGETS
     takes_blocks: ClassVar[bool] = True
     source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
@@ -34,11 +33,6 @@ class _Regression(Formulation):
         """½‖w‖² + Σ Cᵢ·max(0, |yᵢ − fᵢ| − epsilon)."""
         loss = EpsilonInsensitive(self.epsilon)
         return Risk(self.samples, self.y, loss, self.C, one_offset(self.intercept))
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """Empty: the tube distinguishes these problems."""
-        return ()
 
 
 class SVRDual(_Regression):

@@ -46,14 +46,12 @@ class Problem(ABC):
     name : the name in experiment files: by default the class name in snake case.
     source : the publication.
     forms : the forms to which it reduces, and the function that does so; `Problem` for itself as posed.
-    may_be_infeasible : whether there may be no optimum.
     task : how predictions are made and scored; None for a problem without samples.
     """
 
     name: ClassVar[str]
     source: ClassVar[str] = ""
     forms: ClassVar[Mapping[type, Reducer]]
-    may_be_infeasible: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -84,6 +82,11 @@ class Problem(ABC):
     @abstractmethod
     def task(self) -> Task | None:
         """The kind of values in `y`; None without samples."""
+
+    @property
+    def may_be_infeasible(self) -> bool:
+        """Whether there may be no optimum: by default not."""
+        return False
 
     @cached_property
     def hash(self) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 
 from dualgap.problems.blocks import Blocks
 from dualgap.problems.dataset import Indices, Vector, check_weight_range
@@ -73,6 +74,18 @@ class Risk:
     def in_blocks(self) -> bool:
         """Whether only one block of its samples at a time is in memory."""
         return isinstance(self.samples.X, Blocks)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """The values that determine the optimum, equal for dense and sparse samples."""
+        X: Any = self.samples.X
+        X = repr(X) if self.in_blocks else scipy.sparse.csr_array(X)
+        # 12 digits: C = 1/(n·lam) with lam = 1/(n·C) differs from C by rounding
+        distinct, index = np.unique(self.C, return_inverse=True)
+        rounded = np.array([float(f"{c:.12g}") for c in distinct])
+        C = rounded[index] if np.unique(rounded).size > 1 else rounded[:1]
+        settings = self.samples.kernel, self.loss, self.costs, self.groups, self.tube_cost
+        return X, self.y, C, *settings
 
     @property
     def tube(self) -> float:

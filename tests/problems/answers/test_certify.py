@@ -39,7 +39,7 @@ def grams(problem):
 
 
 def slack_weights(problem):
-    if problem.problem_class == "hard_margin":
+    if problem.may_be_infeasible:
         return np.inf
     return 1 / (problem.n * problem.lam) if hasattr(problem, "lam") else problem.C
 
@@ -106,7 +106,7 @@ def exact_alpha(problem, intercept=None, scale=1.0):
         S, q = np.diag(sign), -np.ones(n)
     m, C = q.size, np.full(n, np.inf)
     G, h = -np.eye(m), np.zeros(m)
-    if problem.problem_class != "hard_margin":
+    if not problem.may_be_infeasible:
         C = scale * np.broadcast_to(slack_weights(problem), n)
         G, h = np.vstack([G, np.eye(m)]), np.concatenate([h, np.tile(C, m // n)])
     A = [matrix(S.sum(0)[None, :]), matrix(0.0)] if intercept else []
@@ -190,9 +190,7 @@ def test_a_right_alpha_does_not_excuse_wrong_weights(problem):
     w = problem.X.T @ problem.beta(alpha)
     assert certify(problem, Point(alpha, w)).relative_gap <= 1e-7
     wrong = [-w, w + 0.1, w[::-1].copy(), 0 * w]
-    if (
-        problem.problem_class != "hard_margin"
-    ):  # there the margin is what is compared, not the length
+    if not problem.may_be_infeasible:  # there the margin is what is compared, not the length
         wrong += [0.9 * w, 2 * w]
     for other in wrong:
         certificate = certify(problem, Point(alpha, other, 0.0))

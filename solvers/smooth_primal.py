@@ -3,9 +3,10 @@
     min over (w, b)  F = (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, wᵀxᵢ + b),   lam = 1/ΣC
     ∇F = (lam·w + Xᵀs, 1ᵀs)   with sᵢ = (Cᵢ/ΣC)·ℓ'(yᵢ, fᵢ)
     ∇²F·v = (lam·v + XᵀDXv, ...)   with D = diag((Cᵢ/ΣC)·ℓ''(yᵢ, fᵢ))
-The function minimised is r²F(w, b)/s² over v = (r·w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean
+The function minimised is F(w, b)/s² over v = (r·w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean
 target, and r the power of two nearest to the root mean square of the nonzero xᵢⱼ, so that steps and
-tolerances do not depend on the units of targets and features.
+tolerances do not depend on the units of targets and features. Newton-CG minimises r²F(w, b)/(lam·s²), as
+SciPy drops directions of curvature below 3 eps: that of (lam/2)‖w‖² is then 1.
 L-BFGS approximates the curvature from the last gradients, Newton-CG needs only products ∇²F·v. Both
 work for any smooth loss, such as logistic and softmax, squared hinge, ridge and squared tube. With a
 kernel the rows of L replace the samples, K = LLᵀ by pivoted Cholesky (Fine & Scheinberg 2001), and
@@ -48,7 +49,7 @@ class SmoothRisk:
         return np.append(w, 0.0) if form.intercept else w
 
     def units(self) -> tuple[float, Vector]:
-        """Return the unit s²/r² of F, with s = 1 if the risk at w = 0 and b₀ is 0, and (w, b)/v."""
+        """Return s, the root of the risk at w = 0 and b₀ (1 if that risk is 0), and (w, b)/v."""
         v = np.zeros(self.size + self.form.intercept)
         if self.form.intercept and self.loss.is_regression:
             v[-1] = self.weights @ self.y
@@ -56,8 +57,8 @@ class SmoothRisk:
         entries = self.X if isinstance(self.X, np.ndarray) else self.X.data
         size = float(np.linalg.norm(entries)) / np.sqrt(np.count_nonzero(entries) or 1)
         fraction, exponent = np.frexp(size or 1.0)
-        unit = float(np.ldexp(s, int(fraction < np.sqrt(0.5)) - int(exponent)))
-        return unit**2, np.append(np.full(self.size, unit), [s] * self.form.intercept)
+        of_w = float(np.ldexp(s, int(fraction < np.sqrt(0.5)) - int(exponent)))
+        return s, np.append(np.full(self.size, of_w), [s] * self.form.intercept)
 
     def value_and_gradient(self, v: Vector) -> tuple[float, Vector]:
         """Return F and ∇F."""
@@ -88,7 +89,8 @@ class SmoothRisk:
         """Return the result of a method of `scipy.optimize.minimize`, "optimal" if within `gap`."""
         from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
 
-        unit, units = self.units()
+        s, units = self.units()
+        unit = self.lam * units[0] ** 2 if method == "Newton-CG" else s**2
         slope_units = units / unit
 
         def value_and_gradient(v: Vector) -> tuple[float, Vector]:

@@ -63,6 +63,7 @@ FORMULATIONS += [RegularizedERM, WeightedERM]
 ESTIMATORS = [estimators.SVC, estimators.NuSVC, estimators.SVR, estimators.NuSVR]
 ESTIMATORS += [estimators.OneClassSVM, estimators.LinearSVC, estimators.LinearSVR]
 ROUNDING = 1e-10  # relative gap of which a solver's own rounding may leave no digit
+ROUNDING_OF_TERMS = 1e-8  # of the terms whose differences are decisions
 LAST_STEP = 1e-8  # what the last step of a library's method, whose rounding differs, may make of it
 TICK = 1e-4  # seconds between readings of the clock: evaluations are due every few iterations
 UNREFINED = 1e-4  # what the last step to a violation of 1e-3 may make of it
@@ -215,8 +216,10 @@ def fault(number: int) -> str:  # noqa: PLR0911 - one for each kind
         one.decision_function(case.X),
         np.ldexp(other.decision_function(case.other_X), -case.decision),
     )
-    # bounds of a gap of 1e-6 leave a thousandth of f
-    if np.abs(f - g).max() > 1e-2 * np.abs(f).max() + 1e-300:
+    # bounds of a gap of 1e-6 leave a thousandth of f; where all samples are on a sphere f is rounding
+    largest = np.abs(case.problem.kernel.diagonal(case.X)).max()
+    terms = largest if isinstance(case.problem, SVDD) else abs(one.b)
+    if np.abs(f - g).max() > 1e-2 * np.abs(f).max() + ROUNDING_OF_TERMS * terms:
         return f"decisions: {said} {np.abs(f - g).max() / np.abs(f).max():.2g}"
     return ""
 
@@ -293,8 +296,6 @@ def fault_of_estimator(number: int) -> str:  # noqa: PLR0915 - one draw after an
 
 QUICK = 25  # draws of either kind in a test, of some seconds
 MANY = 400
-# of MANY draws: L-BFGS, Newton-CG or CVXOPT end just above their target in one of two units
-MOST_FAULTS = 2
 
 
 @pytest.mark.parametrize("find", [fault, fault_of_estimator])
@@ -305,9 +306,8 @@ def test_answers_do_not_depend_on_units(find):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("first", range(QUICK, 2 * MANY, MANY))
 @pytest.mark.parametrize("find", [fault, fault_of_estimator])
-def test_answers_to_many_more_hardly_depend_on_units(find, first):
-    faults = [text for number in range(first, first + MANY) if (text := find(number))]
-    assert len(faults) <= MOST_FAULTS, faults
+def test_answers_to_many_more_do_not_depend_on_units(find, first):
+    assert [text for number in range(first, first + MANY) if (text := find(number))] == []
 
 
 @pytest.mark.parametrize("nu", [1e-2, 1e-5, 1e-8])

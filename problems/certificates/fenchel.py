@@ -185,7 +185,7 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
 
     Parameters
     ----------
-    problem : the original problem with targets near 0. A : its arithmetic.
+    risk : the original one with targets near 0. A : its arithmetic.
     """
     if original.tube_cost:
         sizes = original.C @ np.abs(original.y)

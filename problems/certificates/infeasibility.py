@@ -1,4 +1,4 @@
-"""Exact proof that no hyperplane separates the samples of a hard-margin risk.
+"""Exact proof that no hyperplane separates the samples of a hard-margin problem.
 
 By Gordan's theorem either some (w, b) has yᵢ(wᵀφ(xᵢ) + b) > 0 for every i, or there are weights with
     α ≥ 0,  1ᵀα = 1,  Σ αᵢyᵢφ(xᵢ) = 0,  and yᵀα = 0 with an intercept.
@@ -75,7 +75,7 @@ def prove_infeasible(risk: Risk) -> Proof | None:
 
     Parameters
     ----------
-    problem : any formulation; only hard margins can be infeasible.
+    risk : only that of a hard margin can be infeasible.
     """
     if not risk.is_hard:
         return None

@@ -15,7 +15,6 @@ from math import prod
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualgap.problems.blocks import Blocks
 from dualgap.problems.certificates.certify import certify_samples
@@ -242,16 +241,6 @@ class Formulation(Problem):
     def scores(self, X: Matrix, w: Vector) -> Vector:
         """Return the linear part Xw of the decision function for the samples `X` (m, d)."""
         return X @ w
-
-    def ambiguous(self, f: Vector) -> NDArray[np.bool_]:
-        """Return whether the vote of the outputs `f` (m, outputs) is tied, shape (m,).
-
-        Raises
-        ------
-        ValueError
-            By default, as there is no vote.
-        """
-        raise ValueError("only the outputs of several binary problems vote")
 
     def reduce(
         self, form: type[SomeForm], start: Point | None = None, gram: Gram | None = None

@@ -15,6 +15,7 @@ from dualgap.problems import (
     Formulation,
     Geometry,
     Matrix,
+    Multiclass,
     Problem,
     Vector,
     certify,
@@ -246,6 +247,8 @@ class Solution:
         ValueError
             If the problem has no vote, or there is no answer.
         """
+        if not isinstance(self.problem, Multiclass):
+            raise ValueError("only the outputs of several binary problems vote")
         return self.problem.ambiguous(self.geometry.outputs(X))
 
     def _repr_html_(self) -> str:

@@ -6,7 +6,7 @@ On Linux that is ~/.config/dualgap.yaml. The command line overrides it.
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,7 +29,7 @@ class Defaults(BaseModel, frozen=True):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    workers: Workers = None
+    workers: Workers = Field(None, ge=get_args(Workers)[1].minimum)
     executor: ExecutorName = None
     address: SchedulerAddress = None
     out: str = Field("runs", description="parent of the results folders")

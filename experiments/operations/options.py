@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import click
-from annotated_types import Ge
 
 from dualgap.experiments.records import Refusal
 
@@ -21,16 +20,16 @@ INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@dataclass(frozen=True)
-class ClickOption:
+class ClickOption(NamedTuple):
     """How the command line shows a field: its help, what it takes, its name if it is another."""
 
     help: str
     metavar: str | None = None
     name: str | None = None
+    minimum: int | None = None
 
 
-Workers = Annotated[int | None, Ge(1), ClickOption("Worker processes [1].")]
+Workers = Annotated[int | None, ClickOption("Worker processes [1].", minimum=1)]
 ExecutorName = Annotated[
     str | None, ClickOption("local, dask, slurm, ... [local]", metavar="NAME|FILE:CLASS")
 ]
@@ -123,8 +122,7 @@ def _ends() -> list[str]:
 
 def option(name: str, **changes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command one of `CommandOptions`; `changes` are those of `click.option`."""
-    kind, *metadata = get_args(get_type_hints(CommandOptions, include_extras=True)[name])
-    declared = next(each for each in metadata if isinstance(each, ClickOption))
+    kind, declared = get_args(CommandOptions.__dataclass_fields__[name].type)
     attributes: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar}
     if kind is bool:
         attributes |= {"is_flag": True, "metavar": None}
@@ -132,9 +130,8 @@ def option(name: str, **changes: Any) -> Callable[[Callable[..., Any]], Callable
         attributes["multiple"] = True
     elif kind == str | Path | None:
         attributes["type"] = PATH
-    for bound in metadata:
-        if isinstance(bound, Ge):
-            attributes["type"] = click.IntRange(int(str(bound.ge)))
+    elif declared.minimum is not None:
+        attributes["type"] = click.IntRange(declared.minimum)
     return click.option(f"--{declared.name or name}", name, **attributes | changes)
 
 

@@ -95,7 +95,7 @@ class Formulation(Problem):
             )
         if self.in_blocks:
             self._check_blocks(X)
-            self.risk.check()
+            self.check_risk()
             return
         self._set("y", self._check_y())
         self.kernel.check(X)

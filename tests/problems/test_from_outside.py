@@ -89,6 +89,11 @@ def test_weights_of_its_own_are_those_of_samples_in_blocks_too(tmp_path):
     assert [one.objective for one in found] == pytest.approx([found[2].objective] * 3, rel=1e-5)
 
 
+def test_weights_that_are_too_large_for_bounds_are_refused_in_blocks_too(tmp_path):
+    with pytest.raises(ValueError, match="lam: is 1e-300"):
+        RegularizedERM(in_blocks(tmp_path, X, Y, (10, 20)), None, 1e-300)
+
+
 @dataclass(frozen=True)
 class Lacking(ScalarLoss):
     """½·max(0, y − f)², which states no dual_range."""

@@ -48,9 +48,9 @@ class Delaying:
 
 def made_up(numbers):
     def run(case):
-        known = {key: value for key, value in blank_record(case).items() if value is not None}
-        known |= {"claimed": "optimal", "verdict": "solved"}
-        return Outcome(rows.run() | known | {"time_solve": 1e6 * os.getpid() + next(numbers)}, [])
+        columns = {key: value for key, value in blank_record(case).items() if value is not None}
+        columns |= {"claimed": "optimal", "verdict": "solved"}
+        return Outcome(rows.run() | columns | {"time_solve": 1e6 * os.getpid() + next(numbers)}, [])
 
     return run
 
@@ -114,31 +114,31 @@ def check_pair(names, seed):
     shutil.copytree("x", "kept")
     before = times_of("x")
     results = both(names, seed, same_out=seed % 2 == 1)
-    for name, (code, told) in zip(names, results, strict=True):
-        assert "Traceback" not in told, told
-        assert code in (0, 2), told
-        assert code == 0 or any(why in told for why in REFUSED), told
-        assert code == 0 or name != "report", told
-    done = {name for name, (code, _) in zip(names, results, strict=True) if code == 0}
+    for name, (code, output) in zip(names, results, strict=True):
+        assert "Traceback" not in output, output
+        assert code in (0, 2), output
+        assert code == 0 or any(why in output for why in REFUSED), output
+        assert code == 0 or name != "report", output
+    succeeded = {name for name, (code, _) in zip(names, results, strict=True) if code == 0}
     after = times_of("x")
-    assert after.keys() == before.keys() | (GROWN if "extend" in done else set())
+    assert after.keys() == before.keys() | (GROWN if "extend" in succeeded else set())
     same = before.items() & after.items()
-    assert len(same) == (0 if "rerun" in done else len(before))
+    assert len(same) == (0 if "rerun" in succeeded else len(before))
     tables = {line.split(",")[0] for line in Path("x/runs.csv").read_text().splitlines()[1:]}
     assert tables == set(RunFolder("x").lines)  # whichever wrote them last
-    if "merge" in done:
+    if "merge" in succeeded:
         merged = [out for out in ("out", "out0", "out1") if Path(out).is_dir()]
         assert len(merged) == [
             code for n, (code, _) in zip(names, results, strict=True) if n == "merge"
         ].count(0)
         for out in merged:
-            found = times_of(out)
-            assert found.keys() >= before.keys() | {(8.0, "smo")}
-            assert found.items() <= before.items() | after.items() | times_of("y").items()
+            times = times_of(out)
+            assert times.keys() >= before.keys() | {(8.0, "smo")}
+            assert times.items() <= before.items() | after.items() | times_of("y").items()
     shutil.rmtree("x")
     shutil.move("kept", "x")
-    for left in Path().glob("out*"):
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    for leftover in Path().glob("out*"):
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     assert not list(Path().glob(".*"))
 
 

@@ -208,19 +208,19 @@ CHANGES = {
 
 @pytest.mark.parametrize("kind", CHANGES)
 def test_resuming_something_else_is_refused_unless_forced(folder, ids, kind):
-    key, change, told = CHANGES[kind]
+    key, change, message = CHANGES[kind]
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     path.write_text(json.dumps(manifest | {key: change(manifest[key])}))
     changed = path.read_bytes()
-    with pytest.raises(StoreError, match=told) as refusal:
+    with pytest.raises(StoreError, match=message) as refusal:
         Store.open(folder, TEXT, ids, resume=True)
     assert "--force" in str(refusal.value)
     assert path.read_bytes() == changed
     Store.open(folder, TEXT, ids, resume=True, policy=ResumePolicy(force=True)).close()
     told_now = json.loads(path.read_text())
     assert told_now[key] == manifest[key]
-    assert re.search(told, told_now["earlier"][0]["differs"][0])
+    assert re.search(message, told_now["earlier"][0]["differs"][0])
     Store.open(folder, TEXT, ids, resume=True).close()  # from now on it is the same
 
 
@@ -249,9 +249,9 @@ def test_a_full_disk_loses_only_the_run_that_met_it(folder, cases, ids, monkeypa
 
 def test_a_folder_that_is_read_only_is_refused(tmp_path, folder, ids, monkeypatch):
     monkeypatch.setattr(disk, "os", Failing("open", errno.EROFS))
-    for place, resume in ((tmp_path / "new", False), (folder, True)):
+    for out, resume in ((tmp_path / "new", False), (folder, True)):
         with pytest.raises(StoreError, match="cannot be written to: Read-only file system"):
-            Store.open(place, TEXT, ids, resume)
+            Store.open(out, TEXT, ids, resume)
 
 
 def test_a_clock_that_is_moved_backwards_changes_no_order(tmp_path, cases, ids, monkeypatch):
@@ -278,9 +278,9 @@ def test_a_death_at_any_operation_on_the_folder_changes_no_table(write, step):
     """At any of them where the step is 1, else at every fortieth, and one of every kind."""
     text = write(posing(solvers="[{name: smo, tol: [1e-1, 1e-8]}]"))
     command = [sys.executable, Path(__file__).parents[1] / "kill_points.py", text, str(step)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    figures = json.loads(process.stdout)
     assert figures["operations"] > 40
     assert figures["deaths"] >= figures["points"] > figures["operations"] / step
     assert set(figures["kinds"]) == {"open", "write", "fsync", "replace", "unlink"}
@@ -291,9 +291,9 @@ def test_a_death_at_any_operation_on_the_folder_changes_no_table(write, step):
 def test_kills_of_a_run_lose_nothing():
     script = Path(__file__).parents[2] / "torture.py"
     command = [sys.executable, script, "10", "--forked"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("kills: 10, ")
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert process.stdout.startswith("kills: 10, ")
 
 
 def test_a_disk_that_is_full_from_the_start_is_no_bad_input(tmp_path, ids, monkeypatch):

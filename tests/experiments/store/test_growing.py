@@ -25,18 +25,18 @@ def with_other_code(folder):
 
 
 def ids(folder):
-    found = load_results(folder)["run_id"].tolist()
-    assert len(found) == len(set(found))
-    return set(found)
+    run_ids = load_results(folder)["run_id"].tolist()
+    assert len(run_ids) == len(set(run_ids))
+    return set(run_ids)
 
 
 def test_what_is_new_is_run_and_the_rest_stays(command, write):
     file = write(TEXT)
     command("run", file, "--out", "x")
     before = load_results("x")
-    told = command("run", file, "--out", "x", "--set", "C=2,4", "--resume")
-    assert "2/2" in told.output
-    assert "x also keeps 2 runs that are not in this plan." in told.output
+    result = command("run", file, "--out", "x", "--set", "C=2,4", "--resume")
+    assert "2/2" in result.output
+    assert "x also keeps 2 runs that are not in this plan." in result.output
     after = load_results("x")
     assert after["C"].tolist() == [1, 1, 2, 2, 4, 4]
     times = after.set_index("run_id")["time_solve"]
@@ -81,8 +81,8 @@ def test_paths_of_what_is_new_begin_where_those_of_the_folder_do(command, tmp_pa
         dataset = "{name: table_file, path: mine.csv, target: label}"
         (tmp_path / place / f"{C}.yaml").write_text(posing(dataset=dataset, C=C))
     command("run", "a/1.yaml", "--out", "x")
-    told = command("run", "b/2.yaml", "--out", "x", "--resume", code=2).output
-    assert "relative paths of its runs begin in" in told
+    refusal = command("run", "b/2.yaml", "--out", "x", "--resume", code=2).output
+    assert "relative paths of its runs begin in" in refusal
     command("run", "a/4.yaml", "--out", "x", "--resume")
 
 
@@ -110,8 +110,8 @@ def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(command,
     file = write(TEXT)
     command("run", file, "--out", "x")
     before = load_results("x").set_index("run_id")
-    told = command("run", file, "--out", "x", "--rerun", "solver:smo")
-    assert "2/2" in told.output
+    result = command("run", file, "--out", "x", "--rerun", "solver:smo")
+    assert "2/2" in result.output
     log = tmp_path / "x" / "runs.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
     assert RunFolder("x").missing == 1
@@ -171,8 +171,10 @@ def test_a_solver_is_run_again_on_some_problems_and_the_folder_keeps_its_plan(co
     command("run", file, "--out", "x")
     before = load_results("x").set_index("run_id")
     for experiment in (file, "x"):
-        told = command("run", experiment, "--out", "x", "--rerun", "solver:smo", "--problem", "C=2")
-        assert "1/1" in told.output
+        result = command(
+            "run", experiment, "--out", "x", "--rerun", "solver:smo", "--problem", "C=2"
+        )
+        assert "1/1" in result.output
     after = load_results("x").set_index("run_id").reindex(before.index)
     again = after["time_solve"] != before["time_solve"]
     assert again.tolist() == ((after["solver"] == "smo") & (after["C"] == 2)).tolist()
@@ -185,8 +187,8 @@ def test_merged_folders_have_each_run_once_with_its_host(command, write, tmp_pat
     command("run", file, "--out", "a", "--solver", "smo")
     command("run", file, "--out", "b", "--set", "problems.0.dataset.n=30")
     shutil.copytree("a", "c")
-    told = command("merge", "a", "b", "c", "--out", "all")
-    assert "all/summary.md" in told.output
+    result = command("merge", "a", "b", "c", "--out", "all")
+    assert "all/summary.md" in result.output
     assert ids("all") == ids("a") | ids("b")
     assert load_results("all")["problem_id"].nunique() == 4
     assert RunFolder("all").missing == 0
@@ -241,10 +243,12 @@ def test_a_run_id_that_is_a_path_is_not_followed(command, write, tmp_path, place
     manifest["sessions"] = [session.entry(has_ended=True)]
     manifest["run_ids"] = [hostile if place == "manifest" else run_id]
     (tmp_path / "strange/manifest.json").write_text(json.dumps(manifest))
-    told = command("merge", "mine", "strange", "--out", "all", code=2 if place == "manifest" else 0)
+    result = command(
+        "merge", "mine", "strange", "--out", "all", code=2 if place == "manifest" else 0
+    )
     if place == "manifest":
         refusal = f"run_ids.0: {hostile!r} is not one part of a path"
-        assert refusal in told.output or "'..'" in told.output
+        assert refusal in result.output or "'..'" in result.output
     else:
         assert ids("all") == ids("mine")
     assert victim.read_bytes() == b"mine"

@@ -73,9 +73,11 @@ def test_changed_data_are_refused_and_forced_to_start_again(command, killed, tmp
     assert (hashes.nunique() == 1).all()
     old = set(before["problem_hash"][before["dataset"] == "mine.csv"])
     assert old.isdisjoint(after["problem_hash"])
-    kept = before["dataset"] == "four_gaussians"  # does not use the file: its rows stay
+    rows_stay = before["dataset"] == "four_gaussians"  # does not use the file: its rows stay
     times = after.set_index("run_id")["time_solve"]
-    assert (times[before["run_id"][kept]].to_numpy() == before["time_solve"][kept].to_numpy()).all()
+    assert (
+        times[before["run_id"][rows_stay]].to_numpy() == before["time_solve"][rows_stay].to_numpy()
+    ).all()
     command("run", killed, "--out", "out", "--resume")
 
 
@@ -135,8 +137,8 @@ def test_every_file_that_a_case_names_counts(write, case_of, tmp_path):
     case = case_of()
     case.problem.dataset.update(path_test="test.txt", positive="spam")
     case.solver.settings["kernel"] = {"name": "ours.py:Kernel", "files": ["test.txt"]}
-    found = input_files([case])
-    assert {name: (file.is_code, file.run_ids) for name, file in found.items()} == {
+    files = input_files([case])
+    assert {name: (file.is_code, file.run_ids) for name, file in files.items()} == {
         "ours.py:Kernel": (True, [case.run_id]),
         "test.txt": (False, [case.run_id]),
     }
@@ -151,9 +153,9 @@ def test_every_file_of_samples_in_blocks_counts(planned, tmp_path):
     for path in ("parts", "parts/X_*.npy"):
         dataset = f"{{name: blocks, path: '{path}'}}"
         text = posing(formulation="soft_margin_primal", dataset=dataset, C=1, solvers=["near_rows"])
-        found = input_files(planned(text))
-        assert sorted(found) == sorted(f"parts/{name}" for name in names)
-        assert all(file.checksums()["bytes"] for file in found.values())
+        files = input_files(planned(text))
+        assert sorted(files) == sorted(f"parts/{name}" for name in names)
+        assert all(file.checksums()["bytes"] for file in files.values())
 
 
 def test_the_scripts_of_a_program_count(case_of, tmp_path):

@@ -69,11 +69,11 @@ def test_what_a_solver_does_to_the_log_of_a_run_is_left_out_with_a_warning(
     store.append(failed(cases[2], "crashed", "own"))
     store.close()
     assert set(load_results(store.folder)["reason"]) == {"own"}
-    (told,) = caplog.messages
-    assert "runs.jsonl: 1 line is ignored" in told
-    found = set(RunFolder(store.folder).lines)
+    (message,) = caplog.messages
+    assert "runs.jsonl: 1 line is ignored" in message
+    run_ids = set(RunFolder(store.folder).lines)
     lost = {"altered": {cases[0].run_id}, "in another file": {cases[2].run_id}}
-    assert {case.run_id for case in cases} - found == lost.get(kind, set())
+    assert {case.run_id for case in cases} - run_ids == lost.get(kind, set())
 
 
 @pytest.mark.parametrize("kind", APPENDED)
@@ -87,26 +87,26 @@ def test_nothing_that_was_appended_before_a_kill_counts(tmp_path, cases, kind, c
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(pid, 0)
     for resumed in range(2):
-        found = RunFolder(tmp_path / "out")
-        assert {r["reason"] for r in found.records().values()} == {"own"}
-        assert set(found.lines) == {case.run_id for case in cases[: 2 + resumed]}
+        run_folder = RunFolder(tmp_path / "out")
+        assert {r["reason"] for r in run_folder.records().values()} == {"own"}
+        assert set(run_folder.lines) == {case.run_id for case in cases[: 2 + resumed]}
         if not resumed:
             again = opened_by(tmp_path, cases, resume=True)
             again.append(failed(cases[2], "crashed", "own"))
             again.close()
-    assert all("1 line is ignored" in told for told in caplog.messages)
+    assert all("1 line is ignored" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize("part", ["record", "trace", "path"])
 def test_a_word_for_a_number_costs_one_line_of_a_killed_session(store, cases, tmp_path, part):
     log = tmp_path / "out" / "runs.jsonl"
-    first, *others = log.read_bytes().splitlines(keepends=True)
+    first, *later_lines = log.read_bytes().splitlines(keepends=True)
     row, name = {"run_id": cases[0].run_id}, "n_support" if part == "path" else "gap"
     content = json.loads(first)
     seal = content.pop("seal")
     changed = {"record": content["record"] | {name: "x"}, "trace": [row | {name: "x"}]}
     content |= {part: changed.get(part, [row | {name: "x"}]), "seal": seal}
-    log.write_bytes(b"".join([json.dumps(content).encode() + b"\n", *others]))
+    log.write_bytes(b"".join([json.dumps(content).encode() + b"\n", *later_lines]))
     assert set(RunFolder(tmp_path / "out").lines) == {cases[1].run_id}
     assert len(load_results(tmp_path / "out")) == 1
 
@@ -128,9 +128,9 @@ def test_a_log_that_no_one_else_wrote_to_is_read_without_a_word(tmp_path, store,
     again.append(failed(cases[2], "crashed", "own"))
     again.append(failed(cases[0], "crashed", "later"))
     again.close()
-    found = RunFolder(store.folder)
+    run_folder = RunFolder(store.folder)
     assert load_results(store.folder)["reason"].tolist() == ["later", "own", "own"]
-    assert (found.lost, caplog.messages) == (0, [])
+    assert (run_folder.lost, caplog.messages) == (0, [])
 
 
 def test_runs_that_a_solver_removed_are_known_to_be_lost(store, cases):
@@ -183,9 +183,9 @@ def test_a_solver_that_empties_the_log_fails_the_command(command, write, tmp_pat
         return run_case(case)
 
     with in_this_process(run):
-        done = command("run", write(TEXT), "--out", "out", code=1)
-    assert "another process removed" in done.output
-    assert "--resume" in done.output
+        result = command("run", write(TEXT), "--out", "out", code=1)
+    assert "another process removed" in result.output
+    assert "--resume" in result.output
 
 
 def test_a_seal_is_of_one_session(store, cases, tmp_path):

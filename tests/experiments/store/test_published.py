@@ -41,10 +41,17 @@ def test_published_records_are_those_of_the_run(run, tmp_path):
 
 def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
     spec = {"formulation": "x", "dataset": {"name": "y"}, "parameters": {"C": 1.0}, "path": {}}
-    known = {"schema": 2, "name": "old", "kind": "", "time_limit": None, "run_ids": [], "code": {}}
-    known |= {"host": "h", "platform": "", "date": "", "problems": {"p": spec}}
-    known["machine"] = {"processor": "", "cores": 1, "memory": 1}
-    manifest = known | {"versions": {"python": "3.12"}}
+    old_manifest = {
+        "schema": 2,
+        "name": "old",
+        "kind": "",
+        "time_limit": None,
+        "run_ids": [],
+        "code": {},
+    }
+    old_manifest |= {"host": "h", "platform": "", "date": "", "problems": {"p": spec}}
+    old_manifest["machine"] = {"processor": "", "cores": 1, "memory": 1}
+    manifest = old_manifest | {"versions": {"python": "3.12"}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "experiment.yaml").write_text("name: old")
     runs = {
@@ -70,12 +77,12 @@ def test_a_folder_of_an_older_schema_is_left_alone_and_says_what_reads_it(tmp_pa
     (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"code": {"solvers": "1a2b"}}))
     (tmp_path / "runs.jsonl").write_text("kept")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    told = r"schema 1, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
+    message = r"schema 1, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
     opened = partial(
         Store.open, text="name: old", run_ids=[], resume=True, policy=ResumePolicy(force=True)
     )
     for use in (load_results, opened):
-        with pytest.raises(StoreError, match=told):
+        with pytest.raises(StoreError, match=message):
             use(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

@@ -105,21 +105,21 @@ class Folders(RuleBasedStateMachine):
     def executed(self, case):
         number = float(next(self.numbers))
         self.times.setdefault((case.problem.parameters["C"], case.solver.name), set()).add(number)
-        known = {key: value for key, value in blank_record(case).items() if value is not None}
-        known |= {"claimed": "optimal", "verdict": "solved", "time_solve": number}
-        return Outcome(rows.run() | known, [])
+        columns = {key: value for key, value in blank_record(case).items() if value is not None}
+        columns |= {"claimed": "optimal", "verdict": "solved", "time_solve": number}
+        return Outcome(rows.run() | columns, [])
 
     def dualgap(self, *arguments, kill=None, code=0):
         """Run a command; return whether it came to its end, and what it said."""
         disk.os = os if kill is None else Killing(kill)
         try:
-            done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+            result = CliRunner().invoke(main, [str(argument) for argument in arguments])
         except Killed:
             return False, ""
         finally:
             disk.os = os
-        assert done.exit_code == code, done.output
-        return True, done.output
+        assert result.exit_code == code, result.output
+        return True, result.output
 
     def seen(self, folder, ended, again=(), plan=None):
         """Compare a folder with what it had before, and with the plan of a command that has ended."""
@@ -210,8 +210,8 @@ class Folders(RuleBasedStateMachine):
             return
         pairs = [item for source in sources for item in self.known[source].items()]
         if len(dict(pairs)) < len(set(pairs)):
-            _, told = self.dualgap("merge", *sources, "--out", self.home / "none", code=2)
-            assert "differs from that in" in told
+            _, output = self.dualgap("merge", *sources, "--out", self.home / "none", code=2)
+            assert "differs from that in" in output
             assert not (self.home / "none").exists()
             return
         out = self.new(set().union(*(self.planned[source] for source in sources)))
@@ -233,8 +233,8 @@ class Folders(RuleBasedStateMachine):
         archive = self.home / "archive.zip"
         self.dualgap("archive", folder, "--out", archive)
         again = self.new(self.planned[folder])
-        _, told = self.dualgap("run", archive, "--check", "--out", again)
-        _, _, counted = " ".join(told.split()).partition(
+        _, output = self.dualgap("run", archive, "--check", "--out", again)
+        _, _, counted = " ".join(output.split()).partition(
             "nothing became wrong, unsolved or broken: "
         )
         same = re.findall("([0-9]+) (?:slower|unclear|faster|same)", counted)
@@ -244,8 +244,8 @@ class Folders(RuleBasedStateMachine):
 
 
 def sequences(examples, steps):
-    known = settings(max_examples=examples, stateful_step_count=steps)
-    run_state_machine_as_test(Folders, settings=known)
+    profile = settings(max_examples=examples, stateful_step_count=steps)
+    run_state_machine_as_test(Folders, settings=profile)
 
 
 @pytest.mark.exhaustive

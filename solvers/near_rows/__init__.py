@@ -35,6 +35,7 @@ import scipy
 from dualgap.problems.blocks import ArraySource, Blocks
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint, Sharded
+from dualgap.problems.gram.threads import Threads
 from dualgap.problems.losses import Perceptron, ScalarLoss
 from dualgap.problems.validation import check_choice, check_integer
 from dualgap.solvers.base import GAP_FRACTION, Solver, import_optional
@@ -124,7 +125,8 @@ class NearRows(Solver):
 
     def iterates(self, form: Sharded) -> Iterator[FormPoint]:
         """Yield the best weights and dual variables so far after each round."""
-        yield from self.points(form)
+        # the driver's products are small: two BLAS threads on busy cores took half of all CPU time
+        yield from Threads().with_one_blas_thread(self.points(form))
 
     def points(self, form: Sharded, quiet: bool = False) -> Iterator[FormPoint]:
         """Yield as `iterates` does, with a log line per round unless `quiet`."""

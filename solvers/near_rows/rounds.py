@@ -175,7 +175,7 @@ def _distinct(
         candidates = np.flatnonzero(distance <= reach * (1.0 + 2 * _DISTANCE_RTOL))
         keys = _keys(block, k, candidates)
         keys, first, kind = np.unique(keys, return_index=True, return_inverse=True)
-        count *= 4  # as long as half of the candidates equal others
+        count *= 16  # as long as half of the candidates equal others
     distances = distance.ravel()[candidates[first]]
     complete = int(np.count_nonzero(distances <= reach * (1.0 + _DISTANCE_RTOL)))
     order = np.argsort(distances, kind="stable")[: min(count_needed, complete)]

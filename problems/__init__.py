@@ -23,7 +23,9 @@ from dualgap.problems.formulations.svr import SVRDual, SVRPrimal
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import (
     RBF,
+    DotKernel,
     Exponential,
+    FeatureKernel,
     Fisher,
     FittedFisher,
     Kernel,
@@ -77,7 +79,9 @@ __all__ = [
     "ChainMargin",
     "ConvexQP",
     "Dataset",
+    "DotKernel",
     "Exponential",
+    "FeatureKernel",
     "Fisher",
     "FittedFisher",
     "FormPoint",

@@ -27,11 +27,6 @@ def gamma(operations: float) -> float:
     return SPARE * operations * UNIT
 
 
-def exp_error(log_error: float) -> float:
-    """Return the relative error of exp(t) for an absolute error `log_error` of t."""
-    return float(SPARE * np.expm1(log_error))
-
-
 def products(X: Matrix, w: Any) -> Intervals:
     """Return balls that contain Xw, for `X` (n, d) and `w` (d,) or (d, K) of numbers or balls."""
     w = w if isinstance(w, Intervals) else Intervals(w)
@@ -54,25 +49,6 @@ def transposed_products(X: Matrix, v: Any) -> Intervals:
         sums += part @ v.mid[rows]
         errors += abs(part) @ v_errors[rows]
     return Intervals(sums, errors + lost_to_underflow(v.mid, X.shape[0]))
-
-
-def leading_digits(count: int, precision: int = 53) -> int:
-    """Return how many binary digits factors may have so that sums of `count` products are exact."""
-    return (precision - int(np.ceil(np.log2(count)))) // 2
-
-
-def split(
-    values: Vector, digits: int, largest: float, out: Vector | None = None
-) -> tuple[Vector, Vector]:
-    """Split values into their leading binary digits, counted from the largest value, and the remainder.
-
-    The remainder is written to `out` if given, which may be `values`.
-    """
-    exponent = int(np.frexp(largest)[1])
-    shift = np.ldexp(1.5, exponent + 52 - digits)
-    high = values + shift
-    high -= shift
-    return high, np.subtract(values, high, out=out)
 
 
 def terms(X: Matrix) -> int:

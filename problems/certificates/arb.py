@@ -8,6 +8,7 @@ each pair of support vectors counts once.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from math import isqrt
 
@@ -60,9 +61,8 @@ def combination(risk: Risk, beta: Balls) -> Weights[Balls]:
 
     def scores(column: Balls) -> Balls:
         if not risk.samples.is_linear:
-            return gram_scores(
-                risk.samples.kernel.bind(risk.samples.X).balls, column, isqrt(_BATCH_ENTRIES)
-            )
+            kernel, X = risk.samples.kernel, risk.samples.X
+            return gram_scores(partial(kernel.balls, X), column, isqrt(_BATCH_ENTRIES))
         support = column.nonzero()
         columns = risk.samples.X[support].T
         rows = columns if isinstance(columns, np.ndarray) else columns.tocsr()
@@ -96,7 +96,7 @@ def linear_scores(X: Matrix, w: Balls) -> Balls:
     return Balls(np.concatenate([(Balls(X[k : k + size]) @ column).entries[:, 0] for k in starts]))
 
 
-def gram_scores(values: Callable[[Indices, Indices], arb_mat], beta: Balls, size: int) -> Balls:
+def gram_scores(values: Callable[[Indices, Indices], Balls], beta: Balls, size: int) -> Balls:
     """Return balls (n,) around fᵢ = Σⱼ k(xᵢ, xⱼ)βⱼ.
 
     Parameters
@@ -112,7 +112,7 @@ def gram_scores(values: Callable[[Indices, Indices], arb_mat], beta: Balls, size
     for i, rows in enumerate(parts):
         # K is symmetric: a tile of the support also serves as its mirror image
         for j in range(i if i < len(with_beta) else 0, len(with_beta)):
-            tile = values(rows, parts[j])
+            tile = values(rows, parts[j]).matrix()
             totals[i] += tile * columns[j]
             if i < j:
                 totals[j] += tile.transpose() * columns[i]

@@ -47,13 +47,11 @@ def targets(risk: Risk, array: type[EnclosureT]) -> Vector | EnclosureT:
     y, factor, enclosure = risk.y, risk.target_factor, cast(Any, array)
     if factor is None:
         return enclosure(y) if risk.loss.is_regression else y
-    bound = risk.samples.kernel.bind(risk.samples.X)
     if issubclass(array, Intervals):
-        relative, absolute = bound.radius()
-        errors = (relative + gamma(4)) * np.abs(y)
-        return enclosure(y, errors + 1.01 * factor * absolute**2)
-    indices = np.arange(risk.n)[:, None]
-    return enclosure([bound.balls(i, i)[0, 0] for i in indices]) * factor
+        value_errors = 1.01 * factor * risk.samples.gram(memory=0).radius() ** 2
+        return enclosure(y, gamma(4) * np.abs(y) + value_errors)
+    kernel, X = risk.samples.kernel, risk.samples.X
+    return enclosure.joined([kernel.balls(X, i, i) for i in np.arange(risk.n)[:, None]]) * factor
 
 
 class Float64(Arithmetic[Intervals]):

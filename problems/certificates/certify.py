@@ -33,9 +33,6 @@ def certify_samples(problem: Any, point: Point, rigorous: bool, target_gap: floa
     if rigorous:
         return problem.proven(certificate)
     gaps = (target_gap, WRONG_GAP) if np.isfinite(target_gap) else ()
-    accurate_variant = problem.kernel.accurate_variant(problem.X)
-    if accurate_variant is not None and any(map(certificate.is_undecided, gaps)):
-        certificate = replace(problem, kernel=accurate_variant).bounds(point)  # type: ignore[type-var]
     # the sum may be decided although one of its parts is not
     undecided = any(
         part.is_undecided(gap) for part in (certificate, *certificate.parts) for gap in gaps

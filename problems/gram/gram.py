@@ -15,15 +15,14 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
+from dualgap.problems.kernels.base import error_radius
+from dualgap.problems.kernels.samples import for_products
 
 GIBIBYTE = 2**30
 # samples up to which storing K pays; beyond, solvers that select rows are faster
 MAX_DENSE_SAMPLES = 4000
 _PRODUCT_CHUNK_BYTES = 2**26  # kernel values held during a product: enough for BLAS to be efficient
 _CHUNK_VALUES = 2**17  # kernel values computed at a time for the full matrix: 1 MiB fits a cache
-_MIN_CHUNK_ROWS = 16
-_SPARSE_DENSITY = 0.02  # density above which the product of dense matrices is faster ...
-_DENSE_BYTES = 2**28  # ... if the dense matrix takes at most this much memory
 
 
 class Gram:
@@ -84,13 +83,7 @@ class Gram:
     @cached_property
     def samples(self) -> Matrix:
         """The samples, as a dense matrix if dense products are faster than sparse ones."""
-        X = self.X
-        if isinstance(X, np.ndarray):
-            return X
-        entries = X.shape[0] * X.shape[1]
-        return (
-            X.toarray() if X.nnz > _SPARSE_DENSITY * entries and 8 * entries <= _DENSE_BYTES else X
-        )
+        return for_products(self.X)
 
     @cached_property
     def bound(self) -> Bound:
@@ -109,10 +102,14 @@ class Gram:
         """Return k(xᵢ, xᵢ), shape (n,)."""
         return self.bound.diagonal()
 
+    def radius(self, additions: int = 0) -> Vector:
+        """Return m (n,) with |K[i, j] − k(xᵢ, xⱼ)| ≤ mᵢmⱼ for blocks, also after `additions`."""
+        operations, norms = self._rounding
+        return error_radius(operations + additions, norms)
+
     @cached_property
-    def radius(self) -> tuple[float, Vector]:
-        """The error bounds (ρ, m) of the values of `block`, see `Bound.radius`."""
-        return self.bound.radius()
+    def _rounding(self) -> tuple[float, Vector]:
+        return self.kernel.operations(self.samples), self.kernel.norms(self.samples)
 
     def part(self, rows: Indices) -> Gram:
         """Return the Gram matrix of a subset of the samples; it reuses values stored here."""
@@ -146,7 +143,7 @@ class Gram:
                 return self._dense
             # compute the upper triangle, in chunks of rows that stay in the cache
             K = np.empty((self.n, self.n))
-            step = max(_MIN_CHUNK_ROWS, _CHUNK_VALUES // self.n)
+            step = max(1, _CHUNK_VALUES // self.n)
             for start in range(0, self.n, step):
                 rows = slice(start, min(start + step, self.n))
                 K[rows, start:] = self.block(rows, slice(start, None))

@@ -24,8 +24,9 @@ from dualgap.problems.dataset import Indices
 from dualgap.problems.gram.exponential import exponential
 
 # Sums take 16 of 32 registers of 64 bytes, or 8 of 16 of 32 bytes, which every CPU named to Numba has.
-_AVX512 = "NUMBA_CPU_NAME" not in os.environ and llvm.get_host_cpu_features().get("avx512f", False)
-_LANES = 16 if _AVX512 else 8  # float32 values per register
+_LANES = 8  # float32 values per register
+if "NUMBA_CPU_NAME" not in os.environ and llvm.get_host_cpu_features().get("avx512f", False):
+    _LANES = 16
 HEIGHT = _LANES // 2  # rows of a tile
 WIDTH = 2 * _LANES  # columns of a tile
 

@@ -22,9 +22,7 @@ from dualgap.problems.kernels import Block, Precomputed, QuadraticForm, as_dense
 
 _MAX_CHOLESKY_ROWS = 5000  # a Cholesky factorisation takes seconds; beyond, Lanczos is used
 _MAX_BALL_ROWS = 3000  # ball arithmetic on all values of K takes about ten seconds
-_BALL_CHUNK_ROWS = 512  # rows of balls held at a time
 _EPS = float(np.finfo(float).eps)  # twice the unit roundoff: a safety factor of two throughout
-_MIN_SUBNORMAL = float(np.finfo(float).smallest_subnormal)
 
 
 def is_positive_semidefinite(gram: Gram) -> bool:
@@ -62,9 +60,8 @@ def psd_shift(gram: Gram, proven: bool = False) -> float:
     if proven:
         K, error = _midpoints(gram)
     else:
-        values, relative, absolute = gram.bound.precise_columns(np.arange(gram.n))
-        K = values(slice(None))
-        error = relative * _norm(K) + SPARE * float(absolute @ absolute)
+        K = gram.bound.block(slice(None), slice(None))
+        error = SPARE * float(gram.radius() @ gram.radius())
     smallest = smallest_eigenvalue_bound(K)
     if np.isfinite(smallest):
         return max(0.0, error - smallest)
@@ -100,14 +97,10 @@ def _midpoints(gram: Gram) -> tuple[Block, float]:
         )
     K, square = np.empty((n, n)), arb(0)
     with ctx.workprec(PRECISION_BITS):
-        for i in range(0, n, _BALL_CHUNK_ROWS):
-            rows = np.arange(i, min(i + _BALL_CHUNK_ROWS, n))
-            entries = gram.bound.balls(rows, np.arange(n)).entries()
-            nearest = np.array(entries, object).astype(float)
-            K[rows] = nearest.reshape(-1, n)
-            square += sum(
-                ((v - m) ** 2 for v, m in zip(entries, nearest.tolist(), strict=True)), arb(0)
-            )
+        for rows in np.array_split(np.arange(n), -(-n // 512)):  # as balls take 100 bytes each
+            balls = gram.kernel.balls(gram.X, rows, np.arange(n))
+            K[rows] = balls.mid
+            square += ((balls - K[rows]) ** 2).sum().item()
         return K, float(np.nextafter(float(square.upper().sqrt().upper()), np.inf))
 
 
@@ -154,7 +147,8 @@ def smallest_eigenvalue_bound(K: Block) -> float:
         except np.linalg.LinAlgError:
             continue
         sizes = np.linalg.norm(R) ** 2 + _norm(S) + abs(shift) * np.sqrt(n)
-        rounding = (n + 8) * _EPS * sizes + n**3 * _MIN_SUBNORMAL
+        underflow = n**3 * float(np.finfo(float).smallest_subnormal)
+        rounding = (n + 8) * _EPS * sizes + underflow
         bound = float(-shift - SPARE * (_norm(shifted - R.T @ R) + rounding))
         if np.isfinite(bound):
             return bound

@@ -20,32 +20,26 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.gram.exponential import exponentials
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
-from dualgap.problems.gram.threads import Job, Pool
-from dualgap.problems.kernels import RBF, Linear, Polynomial, Sigmoid, squared_norms
-from dualgap.problems.kernels.expansion import (
+from dualgap.problems.gram.sections import (
     MAX_SPARSE_FEATURES,
-    SPARSE_DENSITY,
     TILE_COLUMNS,
     DenseSamples,
     Section,
     SparseSamples,
 )
+from dualgap.problems.gram.threads import Job, Pool
+from dualgap.problems.kernels import DotKernel, FeatureKernel, squared_norms
+from dualgap.problems.kernels.samples import is_sparse
 
 Tile = NDArray[Any]
 
 _TILE_ROWS = 256
-# Above this value of gamma·max‖x‖² the exponent loses too many digits to cancellation.
-_EXPANSION_LIMIT = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e4}
-_NEGLIGIBLE_CANCELLATION = 1.0  # up to this value of gamma·max‖x‖² only the last digits are lost
-_PROBE_SAMPLES = 64  # samples between which the loss is measured
-_EXPONENT_FRACTION = 0.8  # of a type's largest exponent: sums of values of K must not overflow
+_MAX_CANCELLATION = 1e3  # of which float32 keeps three digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +68,7 @@ class Columns:
 class Tiles:
     """Blocks of K and products with it, computed in tiles on `threads` threads.
 
-    Linear, polynomial, RBF and sigmoid kernels are computed here, others by `gram.bound`. Evaluations
+    A `DotKernel` that states its `cancellation` is computed here, others by `gram.bound`. Evaluations
     are counted by the Gram matrix.
 
     Attributes
@@ -85,21 +79,21 @@ class Tiles:
     """
 
     def __init__(self, gram: Gram, threads: int) -> None:
-        self.gram, self.kernel, self.pool = gram, gram.kernel, Pool(threads)
-        X: Any = gram.X
+        kernel: Any = gram.kernel
+        bound: Any = gram.bound
+        X: Any = bound.samples if isinstance(kernel, FeatureKernel) else gram.X
+        self.gram, self.kernel, self.pool, self._X = gram, kernel, Pool(threads), X
         self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples]
         self._samples = gram.get_or_compute("samples", dict)
-        self._sparse = (
-            scipy.sparse.issparse(X) and X.nnz <= SPARSE_DENSITY * X.shape[0] * X.shape[1]
-        )
-        self._factor, self._largest, self._cancellation = 1.0, 0.0, 0.0
-        elementary = isinstance(self.kernel, Linear | Polynomial | RBF | Sigmoid)
-        if elementary:
-            self._factor = abs(float(getattr(self.kernel, "gamma", 1.0)))
-            self._largest = float(squared_norms(X).max(initial=0.0))
-        if isinstance(self.kernel, RBF | Sigmoid):
-            self._cancellation = self._factor * self._largest
-        self._is_tiled = elementary and not (self._sparse and X.shape[1] > MAX_SPARSE_FEATURES)
+        self._sparse = is_sparse(X)
+        self._norms2, self._cancellation = np.zeros(0), 0.0
+        self._factor = abs(float(getattr(kernel, "gamma", 1.0)))
+        self._is_tiled = isinstance(kernel, DotKernel) and np.isfinite(kernel.cancellation(0.0))
+        self._is_tiled &= not (self._sparse and X.shape[1] > MAX_SPARSE_FEATURES)
+        if self._is_tiled:
+            self._norms2 = squared_norms(X)
+            self._cancellation = kernel.cancellation(float(self._norms2.max(initial=0.0)))
+        self._of_distance = self._is_tiled and kernel.of_distance
         self.work = 16 + X.size // X.shape[0] if self._is_tiled else 64
         self.is_cheap = self._is_tiled and self.work <= 144
 
@@ -116,10 +110,10 @@ class Tiles:
 
     def precise(self, dtype: Any) -> bool:
         """Whether `dtype` represents the kernel's values to nearly all of its digits."""
-        limit = float(np.finfo(dtype).max) ** _EXPONENT_FRACTION
+        limit = float(np.finfo(dtype).max) ** 0.8  # sums of values of K must not overflow
         in_range = all(1.0 / limit < v < limit for v in (self._factor, np.abs(self.diagonal).max()))
-        precise = self._cancellation <= _EXPANSION_LIMIT[np.dtype(dtype)]
-        return in_range and self._largest < limit and precise
+        in_range &= self._norms2.max(initial=0.0) < limit
+        return in_range and self._cancellation <= _MAX_CANCELLATION
 
     def rounding(self, dtype: Any) -> float:
         """Return the error of values in `dtype`, relative to the largest value of K.
@@ -127,7 +121,7 @@ class Tiles:
         It is the root mean square in the worst row, measured between a few samples; 0 without a
         measurement if only the last digits are lost to cancellation.
         """
-        if self._cancellation <= _NEGLIGIBLE_CANCELLATION:
+        if self._cancellation <= 1.0:
             return 0.0
         probe = self._probe
         exact, values = (
@@ -146,12 +140,12 @@ class Tiles:
     @cached_property
     def _probe(self) -> Indices:
         """The indices of a few samples."""
-        return np.unique(np.linspace(0, self.gram.n - 1, _PROBE_SAMPLES).astype(np.intp))
+        return np.unique(np.linspace(0, self.gram.n - 1, 64).astype(np.intp))
 
     def _samples_as(self, key: np.dtype[Any]) -> DenseSamples | SparseSamples:
         if key not in self._samples:
             maker = SparseSamples if self._sparse else DenseSamples
-            self._samples[key] = maker(self.gram.X, key, isinstance(self.kernel, RBF))
+            self._samples[key] = maker(self._X, key, self._of_distance)
         return self._samples[key]
 
     def columns(self, cols: Indices, dtype: Any, pack_columns: bool = True) -> Columns:
@@ -225,44 +219,34 @@ class Tiles:
         if isinstance(parts, np.ndarray):
             samples = self._samples_as(columns.dtype)
             assert isinstance(samples, DenseSamples)
-            match self.kernel:
-                case RBF(gamma):
-                    function = 2 * gamma, 0.0, 0
-                case Polynomial(degree, gamma, coef0):
-                    function = gamma, coef0, degree
-                case _:
-                    function = 1.0, 0.0, 1
-            factor, shift = map(np.float32, function[:2])
+            form = self.kernel.power_form
+            *affine, degree = form or (1.0, 0.0, 1)
+            factor, shift = map(np.float32, affine)
             groups, tile = pack(samples.rows, rows, HEIGHT), np.empty((HEIGHT, WIDTH), np.float32)
-            fill(groups, parts[first:last], tile, out, offset, factor, shift, function[2])
-            if isinstance(self.kernel, Sigmoid):
-                self._transform(out[:, offset : offset + (last - first) * width])
+            fill(groups, parts[first:last], tile, out, offset, factor, shift, degree)
+            if form is None:
+                cols = columns.cols[first * width : last * width]
+                self._transform(out[:, offset : offset + cols.size], rows, cols)
             return
         buffer = np.empty(_TILE_ROWS * width, out.dtype)
         for low in range(0, rows.size, _TILE_ROWS):
             row_chunk = rows[low : low + _TILE_ROWS]
             for k in range(first, min(last, columns.count)):
                 target = out[low : low + _TILE_ROWS, offset + (k - first) * width :][:, :width]
+                cols = columns.cols[k * width : (k + 1) * width]
                 if parts is None:
-                    target[:] = self.gram.bound.block(
-                        row_chunk, columns.cols[k * width : (k + 1) * width]
-                    )
+                    target[:] = self.gram.bound.block(row_chunk, cols)
                 else:
                     contiguous = target.flags.c_contiguous
                     tile = target if contiguous else buffer[: target.size].reshape(target.shape)
                     self._samples_as(columns.dtype).products(row_chunk, parts[k], tile)
-                    self._transform(tile)
+                    self._transform(tile, row_chunk, cols)
                     if not contiguous:
                         target[:] = tile
 
-    def _transform(self, products: Tile) -> None:
+    def _transform(self, products: Tile, rows: Indices, cols: Indices) -> None:
         """Apply the kernel's function to inner products, in place."""
-        match self.kernel:
-            case RBF(gamma):
-                exponentials(products, 2 * gamma)
-            case Polynomial(degree, gamma, coef0):
-                np.power(gamma * products + coef0, degree, out=products)
-            case Sigmoid(gamma, coef0):
-                np.tanh(gamma * products + coef0, out=products)
-            case _:
-                pass
+        norms = (self._norms2[i].astype(products.dtype) for i in (rows, cols))
+        self.kernel.evaluate(products, *norms)
+        if self._cancellation > 20.0:  # exp(−4·20) is next to subnormal numbers, which are slow
+            products[np.abs(products) < np.finfo(products.dtype).tiny] = 0.0

@@ -1,10 +1,9 @@
 """Kernels k(x, z) = φ(x)ᵀφ(z), one class each, and their algebra.
 
 base         a kernel and its values on bound samples; sum, product and positive multiple of kernels
-features     kernels with an explicit feature map
+dot          kernels of inner products, of samples or of explicit features
 standard     linear, polynomial, sigmoid, and a precomputed Gram matrix
 gaussian     exp(−gamma·‖x − z‖²)
-expansion    inner products for it, in float32 if that is exact
 algebra      exponential and polynomial of a kernel
 coordinates  a kernel on a subset of the coordinates; xᵀAz
 sets, strings, graphs    kernels on symbolic samples
@@ -20,6 +19,7 @@ such rows; each kernel decodes them.
 from dualgap.problems.kernels.algebra import Exponential, PolynomialOf, kernels_in, uses_gram_matrix
 from dualgap.problems.kernels.base import Bound, Kernel, Product, Scaled, Sum
 from dualgap.problems.kernels.coordinates import QuadraticForm, Subset
+from dualgap.problems.kernels.dot import DotKernel, FeatureKernel
 from dualgap.problems.kernels.fisher import Fisher, FittedFisher
 from dualgap.problems.kernels.gaussian import RBF
 from dualgap.problems.kernels.graphs import WeisfeilerLehman, encode_graphs
@@ -43,7 +43,9 @@ __all__ = [
     "RBF",
     "Block",
     "Bound",
+    "DotKernel",
     "Exponential",
+    "FeatureKernel",
     "Fisher",
     "FittedFisher",
     "Kernel",

@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
+from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY, UNIT
 from dualgap.problems.arithmetic.rounding import gamma
-from dualgap.problems.dataset import Vector
-from dualgap.problems.kernels.base import Bound, Composite, Kernel, degree_sums
+from dualgap.problems.dataset import Matrix
+from dualgap.problems.kernels.base import Composite, Kernel, degree_sums
 from dualgap.problems.kernels.standard import Precomputed
 from dualgap.problems.validation import check_positive, short_repr
 
@@ -29,10 +29,10 @@ class Exponential(Composite):
         """Return exp of the values."""
         return np.exp(values[0])
 
-    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Combine the largest error of the exponent and the error of exp."""
-        radius = parts[0].absolute_radius()
-        return float(np.expm1(1.01 * radius.max() ** 2)) + gamma(ELEMENTARY), 0.0 * radius
+    def operations(self, X: Matrix) -> float:
+        """Return the number for errors γₘs² of exponents up to s², and for exp itself."""
+        inner, largest = super().operations(X), float(self.kernel.norms(X).max(initial=0.0)) ** 2
+        return float(np.expm1(gamma(inner))) / UNIT * largest + ELEMENTARY
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,9 @@ class PolynomialOf(Composite):
         """Return Σᵢ coefficients[i]·k1ⁱ."""
         return np.polynomial.polynomial.polyval(values[0], np.array(self.coefficients))
 
-    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Bound the error of tⁱ by i·tⁱ⁻¹ times the inner kernel's error, at the largest t."""
-        radius = parts[0].absolute_radius()
-        error = float(radius.max()) ** 2
-        size = 1.01 * float(parts[0].sizes.max()) ** 2 + error
-        powers = np.arange(len(self.coefficients))
-        errors = powers * error * size ** np.maximum(powers - 1, 0)
-        rounded = gamma(2 * powers.size) * size**powers
-        uniform = float((errors + rounded) @ np.array(self.coefficients))
-        return 0.0, np.full(radius.size, np.sqrt(1.01 * uniform))
+    def operations(self, X: Matrix) -> float:
+        """Return the number for the highest power, and for Horner's scheme."""
+        return (len(self.coefficients) - 1) * (super().operations(X) + 2)
 
     @property
     def monomials(self) -> frozenset[int] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from inspect import isabstract
 from typing import Any, ClassVar
 
@@ -17,13 +16,11 @@ import numpy as np
 from dualgap.problems.arithmetic.balls import Balls, Unprovable
 from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.kernels.samples import Block, PreciseColumns, Selection
+from dualgap.problems.kernels.samples import Block, Selection
 from dualgap.problems.registry import is_ours, snake_case
 from dualgap.problems.validation import check_positive, short_repr
 
-ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
-_CHUNK_VALUES = 2**22  # kernel values held at a time: 32 MiB
-# Operations per value assumed of a kernel that does not define `rounding`.
+# Operations per value assumed of a kernel that does not define `operations`.
 ASSUMED_OPERATIONS = 2**14
 _TEST_SAMPLES = 256  # samples on which `psd = True` is tested, few enough for an eigenvalue solver
 _PSD_RTOL = 1e-8  # violations above this fraction of the largest eigenvalue are not rounding errors
@@ -51,7 +48,7 @@ class Kernel(ABC):
         super().__init_subclass__(**kwargs)
         cls.name = snake_case(cls.__name__)
         base: Any = cls.__mro__[1]
-        overridden = {"__call__", "diagonal"} & vars(cls).keys()
+        overridden = {"__call__", "diagonal", "of_products", "features"} & vars(cls).keys()
         if overridden and is_ours(base) and not is_ours(cls) and not isabstract(base):
             raise TypeError(
                 f"{cls.__name__}: solvers and certificates have their own code for {base.__name__}, "
@@ -74,21 +71,46 @@ class Kernel(ABC):
         """Bind the kernel to samples `X` (n, d)."""
         return Bound(self, X)
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Return (ρ, m) with |computed − k(xᵢ, xⱼ)| ≤ ρ·|computed| + mᵢmⱼ, m (n,).
+    def operations(self, X: Matrix) -> float:
+        """Return the number of rounded operations that a value among the samples `X` comes from.
 
-        The default assumes that each value is a sum of 16,384 products whose moduli add up to at most
-        √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ)). Override it for a kernel with larger errors.
+        More exactly, an m with |computed − k(xᵢ, xⱼ)| ≤ γₘ·sᵢsⱼ, where s = `norms(X)`. Override it for a
+        kernel with larger errors than those of a sum of 16,384 products whose moduli add up to sᵢsⱼ.
         """
-        return 0.0, relative_errors(gamma(ASSUMED_OPERATIONS), self.diagonal(X))
+        return ASSUMED_OPERATIONS
+
+    def norms(self, X: Matrix) -> Vector:
+        """Return s (n,) with |k(xᵢ, xⱼ)| ≤ sᵢsⱼ.
+
+        √k(xᵢ, xᵢ) if the kernel is known to be semidefinite (Cauchy–Schwarz), else the root of the
+        largest value.
+        """
+        if self.is_psd:
+            return np.sqrt(np.maximum(self.diagonal(X), 0.0))
+        bound, samples = self.bind(X), np.arange(X.shape[0])
+        largest = max(float(np.abs(bound.block(row, samples)).max()) for row in samples[:, None])
+        return np.full(samples.size, np.sqrt(largest))
+
+    def balls(self, X: Matrix, rows: Indices, cols: Indices) -> Balls:
+        """Return k between samples of `X` in balls, at the current precision of python-flint.
+
+        Raises
+        ------
+        Unprovable
+            If the kernel does not support arrays of balls.
+        """
+        name = type(self).__name__
+        try:
+            values: Any = self(Balls(X[rows]), Balls(X[cols]))
+        except (Unprovable, TypeError, AttributeError, ValueError) as error:
+            raise Unprovable(f"{name} has no ball arithmetic: {error}") from error
+        if not isinstance(values, Balls) or values.shape != (rows.size, cols.size):
+            raise Unprovable(f"{name} has no ball arithmetic: its values are not an array of balls")
+        return values
 
     @property
     def monomials(self) -> frozenset[int] | None:
         """Degrees of the monomials of a finite feature map, else None."""
-        return None
-
-    def accurate_variant(self, X: Matrix) -> Kernel | None:
-        """Return a slower implementation that is more accurate on `X`, or None."""
         return None
 
     def check(self, X: Matrix) -> None:  # noqa: B027 - most kernels take any samples
@@ -136,54 +158,13 @@ class Bound:
         """Return k between new samples and the samples `cols`, for predictions."""
         return self.kernel(X_new, self.X[cols])
 
-    def radius(self) -> tuple[float, Vector]:
-        """Return (ρ, m) with |K[i, j] − k(xᵢ, xⱼ)| ≤ ρ·|K[i, j]| + mᵢmⱼ for blocks, m (n,)."""
-        return self.kernel.rounding(self.X)
 
-    def absolute_radius(self) -> Vector:
-        """Return m (n,) with |K[i, j] − k(xᵢ, xⱼ)| ≤ mᵢmⱼ, without a relative part."""
-        relative, absolute = self.radius()
-        return np.hypot(absolute, np.sqrt(1.01 * relative) * self.sizes) if relative else absolute
+def error_radius(operations: float, norms: Vector) -> Vector:
+    """Return m (n,) with mᵢmⱼ ≥ γₘ·sᵢsⱼ for s = `norms` and m = `operations`.
 
-    @cached_property
-    def sizes(self) -> Vector:
-        """Factors s (n,) with |k(xᵢ, xⱼ)| ≤ 1.01·sᵢsⱼ, up to the errors given by `radius`.
-
-        √k(xᵢ, xᵢ) if the kernel is known to be semidefinite (Cauchy–Schwarz), else the root of the
-        largest value.
-        """
-        if self.kernel.is_psd:
-            return relative_errors(1.0, self.diagonal())
-        n, samples = self.X.shape[0], np.arange(self.X.shape[0])
-        chunks = np.array_split(samples, -(-n * n // _CHUNK_VALUES))
-        largest = max(float(np.abs(self.block(rows, samples)).max()) for rows in chunks)
-        return np.full(n, np.sqrt(largest))
-
-    def precise_columns(self, cols: Indices) -> PreciseColumns:
-        """Return (rows ↦ block(rows, cols), ρ, m), as accurate as the kernel can compute them."""
-        return lambda rows: self.block(rows, cols), *self.radius()
-
-    def balls(self, rows: Indices, cols: Indices) -> Any:
-        """Return the block as a matrix of balls, at the current precision of python-flint.
-
-        Raises
-        ------
-        Unprovable
-            If the kernel does not support arrays of balls.
-        """
-        name = type(self.kernel).__name__
-        try:
-            values: Any = self.kernel(Balls(self.X[rows]), Balls(self.X[cols]))
-        except (Unprovable, TypeError, AttributeError, ValueError) as error:
-            raise Unprovable(f"{name} has no ball arithmetic: {error}") from error
-        if not isinstance(values, Balls) or values.shape != (rows.size, cols.size):
-            raise Unprovable(f"{name} has no ball arithmetic: its values are not an array of balls")
-        return values.matrix()
-
-
-def relative_errors(relative: float, diagonal: Vector) -> Vector:
-    """Return m (n,) with mᵢmⱼ = relative·√(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
-    return np.sqrt(relative * np.maximum(diagonal, 0.0))
+    Errors of factors multiply, and (1 + γₐ)(1 + γ_b) ≤ exp(γₐ + γ_b).
+    """
+    return np.sqrt(np.expm1(gamma(operations))) * norms
 
 
 def check_overflow(kernel: Kernel, X: Matrix) -> None:
@@ -216,9 +197,12 @@ def check_declared(kernel: Kernel, X: Matrix) -> None:
 
 
 class Composite(Kernel):
-    """k(x, z) = g(k1(x, z), ...): a frozen dataclass whose first fields are the inner kernels."""
+    """k(x, z) = g(k1(x, z), ...), for a power series g with nonnegative coefficients.
 
-    source: ClassVar[str] = ALGEBRA
+    A frozen dataclass whose first fields are the inner kernels.
+    """
+
+    source: ClassVar[str] = "Schur 1911; Shawe-Taylor & Cristianini 2004"
     part_names: ClassVar[tuple[str, ...]] = ("kernel",)
 
     def __post_init__(self) -> None:
@@ -235,10 +219,6 @@ class Composite(Kernel):
     def join(self, *values: Any) -> Any:
         """Return g of the parts' values, entry by entry, written so that it also accepts balls."""
 
-    @abstractmethod
-    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Return the error bounds (ρ, m) of g of the bound parts' values."""
-
     def view(self, X: Matrix) -> Matrix:
         """Return the columns of the samples that the inner kernels use: by default all."""
         return X
@@ -253,10 +233,20 @@ class Composite(Kernel):
         X = self.view(X)
         return self.join(*(part.diagonal(X) for part in self.parts))
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Return the bounds that follow from the parts' errors."""
+    def operations(self, X: Matrix) -> float:
+        """Return the sum of the parts' numbers, as of a product, and one."""
         X = self.view(X)
-        return self.joined_radius(*(part.bind(X) for part in self.parts))
+        return sum(part.operations(X) for part in self.parts) + 1
+
+    def norms(self, X: Matrix) -> Vector:
+        """Return √g(s₁², ...): |g(k1, ...)| ≤ g(s₁ᵢs₁ⱼ, ...) ≤ √(g(s₁ᵢ², ...)·g(s₁ⱼ², ...))."""
+        X = self.view(X)
+        return np.sqrt(self.join(*(part.norms(X) ** 2 for part in self.parts)))
+
+    def balls(self, X: Matrix, rows: Indices, cols: Indices) -> Balls:
+        """Return the parts' balls, joined."""
+        X = self.view(X)
+        return self.join(*(part.balls(X, rows, cols) for part in self.parts))
 
     def bind(self, X: Matrix) -> Bound:
         """Bind each part to the samples."""
@@ -299,10 +289,6 @@ class Joined(Bound):
         X_new = self.kernel.view(X_new)
         return self.kernel.join(*(part.cross(X_new, cols) for part in self.parts))
 
-    def balls(self, rows: Indices, cols: Indices) -> Any:
-        """Return the parts' balls, joined."""
-        return self.kernel.join(*(Balls(part.balls(rows, cols)) for part in self.parts)).matrix()
-
 
 @dataclass(frozen=True)
 class Sum(Composite):
@@ -317,11 +303,6 @@ class Sum(Composite):
         """Return the sum."""
         left, right = values
         return left + right
-
-    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Add the parts' errors; the addition rounds once."""
-        left, right = (part.absolute_radius() for part in parts)
-        return gamma(1), np.hypot(left, right)
 
     @property
     def monomials(self) -> frozenset[int] | None:
@@ -344,13 +325,6 @@ class Product(Composite):
         left, right = values
         return left * right
 
-    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Multiply each part's error by the size of the other part."""
-        left, right = (part.absolute_radius() for part in parts)
-        left_sizes, right_sizes = (part.sizes for part in parts)
-        terms = left * right_sizes, left_sizes * right, left * right
-        return gamma(1), 1.02 * np.sqrt(sum(term**2 for term in terms))
-
     @property
     def monomials(self) -> frozenset[int] | None:
         """All sums of two degrees, as φ contains all products of two features."""
@@ -372,11 +346,6 @@ class Scaled(Composite):
     def join(self, *values: Any) -> Any:
         """Return the multiple."""
         return self.factor * values[0]
-
-    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Scale the inner kernel's error."""
-        relative, absolute = parts[0].radius()
-        return relative + gamma(1), np.sqrt(1.01 * self.factor) * absolute
 
     @property
     def monomials(self) -> frozenset[int] | None:

@@ -11,13 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.arithmetic.rational import MAX_EXACT_ROWS, is_semidefinite
-from dualgap.problems.arithmetic.rounding import gamma
 from dualgap.problems.dataset import Matrix, Vector, check_samples
-from dualgap.problems.kernels.base import Bound, Composite, Kernel
+from dualgap.problems.kernels.base import Composite, Kernel
 from dualgap.problems.kernels.samples import Block, as_dense, squared_norms
 from dualgap.problems.validation import check_integer, short_repr
-
-_SOURCE = "Shawe-Taylor & Cristianini 2004"
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class Subset(Composite):
     kernel: Kernel
     features: tuple[int, ...]
 
-    source: ClassVar[str] = _SOURCE
+    source: ClassVar[str] = "Shawe-Taylor & Cristianini 2004"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,10 +48,6 @@ class Subset(Composite):
         """Return the inner kernel's values."""
         return values[0]
 
-    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
-        """Return the inner kernel's error bounds."""
-        return parts[0].radius()
-
     def check(self, X: Matrix) -> None:
         """Raise ValueError if a column does not exist, or the inner kernel refuses the samples."""
         if max(self.features) >= X.shape[1]:
@@ -76,7 +69,7 @@ class QuadraticForm(Kernel):
 
     matrix: tuple[tuple[float, ...], ...]
 
-    source: ClassVar[str] = _SOURCE
+    source: ClassVar[str] = "Shawe-Taylor & Cristianini 2004"
 
     def __post_init__(self) -> None:
         A = as_dense(check_samples(self.matrix, "matrix"))
@@ -115,10 +108,13 @@ class QuadraticForm(Kernel):
         """Return xᵢᵀAxᵢ."""
         return np.einsum("ij,ij->i", X @ self._A, as_dense(X))
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Bound the error of two sums of products, as |x|ᵀ|A||z| ≤ ‖A‖_F·‖x‖‖z‖."""
-        relative = gamma(2 * len(self.matrix)) * float(np.linalg.norm(self._A))
-        return 0.0, np.sqrt(relative * squared_norms(X))
+    def operations(self, X: Matrix) -> float:
+        """Return the length of two sums of products."""
+        return 2 * len(self.matrix)
+
+    def norms(self, X: Matrix) -> Vector:
+        """Return √‖A‖_F·‖xᵢ‖, as |x|ᵀ|A||z| ≤ ‖A‖_F·‖x‖‖z‖."""
+        return np.sqrt(float(np.linalg.norm(self._A)) * squared_norms(X))
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError unless the samples have one feature per row of A."""

@@ -23,11 +23,10 @@ import numpy as np
 from dualgap.problems.arithmetic.balls import Balls
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel
-from dualgap.problems.kernels.features import FeatureMapKernel
+from dualgap.problems.kernels.dot import FeatureKernel
 from dualgap.problems.kernels.samples import Block, as_dense
 from dualgap.problems.validation import check_integer
 
-_SOURCE = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
 # The mixture's parameters are rounded: any mixture gives a kernel, and this makes it independent of the
 # machine and the number of threads that fitted it.
 _SIGNIFICANT_DIGITS = 6
@@ -43,7 +42,7 @@ class Fisher(Kernel):
     components: int = 2
     seed: int = 0
 
-    source: ClassVar[str] = _SOURCE
+    source: ClassVar[str] = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "components", check_integer(self.components, "components", 1))
@@ -84,14 +83,14 @@ class Fisher(Kernel):
 
 
 @dataclass(frozen=True)
-class FittedFisher(FeatureMapKernel):
+class FittedFisher(FeatureKernel):
     """The Fisher kernel of a given mixture: weights (c), means (c, d) and variances (c, d) as tuples."""
 
     weights: tuple[float, ...]
     means: tuple[tuple[float, ...], ...]
     variances: tuple[tuple[float, ...], ...]
 
-    source: ClassVar[str] = _SOURCE
+    source: ClassVar[str] = Fisher.source
     listed: ClassVar[bool] = False
 
     def features(self, X: Matrix) -> Block:

@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Matrix
-from dualgap.problems.kernels.features import CountingKernel
+from dualgap.problems.kernels.dot import CountingKernel
 from dualgap.problems.validation import check_bool, check_integer
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class WeisfeilerLehman(CountingKernel):
         object.__setattr__(self, "iterations", check_integer(self.iterations, "iterations", 0))
         object.__setattr__(self, "normalize", check_bool(self.normalize, "normalize"))
 
-    def counts(self, X: Matrix) -> scipy.sparse.csr_array:
+    def features(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return how many vertices have each label, after 0, 1, ... refinements."""
         (n, _), (m, graph, i, j, value) = X.shape, _entries(X)
         vertex = i == j

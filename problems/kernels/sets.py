@@ -19,17 +19,14 @@ import numpy as np
 import scipy
 
 from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
-from dualgap.problems.arithmetic.rounding import gamma
-from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.kernels.base import Kernel
-from dualgap.problems.kernels.samples import Block, entries, inner_products, squared_norms
+from dualgap.problems.dataset import Matrix
+from dualgap.problems.kernels.dot import DotKernel
+from dualgap.problems.kernels.samples import entries, squared_norms
 from dualgap.problems.validation import check_bool
-
-_MAX_EXPONENT = np.finfo(np.float64).maxexp  # the smallest power of two that overflows
 
 
 @dataclass(frozen=True)
-class SetIntersection(Kernel):
+class SetIntersection(DotKernel):
     """k(A, B) = 2^|A∩B| on sets, as rows of zeros and ones; 2^(−½|A△B|) with `normalize`."""
 
     normalize: bool = False
@@ -39,20 +36,17 @@ class SetIntersection(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "normalize", check_bool(self.normalize, "normalize"))
 
-    def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return the matrix of 2^|Aᵢ∩Bⱼ|."""
-        common = inner_products(X, Z)
-        if self.normalize:
-            common = common - 0.5 * (squared_norms(X)[:, None] + squared_norms(Z))
-        return np.exp2(common)
+    def of_products(self, p: Any, x2: Any, z2: Any) -> Any:
+        """Return 2^|A∩B|, or 2^(−½|A△B|) with `normalize`."""
+        return np.exp2(p - 0.5 * (x2 + z2) if self.normalize else p)
 
-    def diagonal(self, X: Matrix) -> Vector:
-        """Return 2^|Aᵢ|, or ones with `normalize`."""
-        return np.ones(X.shape[0]) if self.normalize else np.exp2(squared_norms(X))
+    def cancellation(self, largest: float) -> float:
+        """Return 0: counts and their halves are exact."""
+        return 0.0
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Return the error of exp2: counts and their halves are exact."""
-        return gamma(ELEMENTARY), np.zeros(X.shape[0])
+    def operations(self, X: Matrix) -> float:
+        """Return the number for exp2."""
+        return ELEMENTARY
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError for entries other than 0 and 1, and for sets whose values overflow."""
@@ -64,7 +58,7 @@ class SetIntersection(Kernel):
                 f"got {other[0]:g}; leave standardize out"
             )
         largest = int(squared_norms(X).max())
-        if largest >= _MAX_EXPONENT and not self.normalize:
+        if largest >= np.finfo(np.float64).maxexp and not self.normalize:
             raise ValueError(
                 f"X: 2^{largest}, for a set of {largest} elements, overflows float64; "
                 "use normalize: true"

@@ -6,37 +6,37 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls
-from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
-from dualgap.problems.arithmetic.rounding import exp_error, gamma, terms
+from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY, UNIT
+from dualgap.problems.arithmetic.rounding import terms
 from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.kernels.base import Bound, Kernel, relative_errors
-from dualgap.problems.kernels.samples import (
-    Block,
-    Selection,
-    as_dense,
-    inner_products,
-    squared_norms,
-)
+from dualgap.problems.kernels.base import Bound, Kernel
+from dualgap.problems.kernels.dot import DotKernel
+from dualgap.problems.kernels.samples import Block, Selection, as_dense, squared_norms
 from dualgap.problems.validation import check_finite, check_integer, check_positive
 
 
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(DotKernel):
     """k(x, z) = xᵀz."""
 
     source: ClassVar[str] = "Boser, Guyon & Vapnik 1992"
 
-    def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return X Zᵀ."""
-        return inner_products(X, Z)
+    def of_products(self, p: Any, x2: Any, z2: Any) -> Any:
+        """Return xᵀz."""
+        return p
 
-    def diagonal(self, X: Matrix) -> Vector:
-        """Return ‖xᵢ‖²."""
-        return squared_norms(X)
+    @property
+    def power_form(self) -> tuple[float, float, int]:
+        """xᵀz itself."""
+        return 1.0, 0.0, 1
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Bound the error of a sum of products."""
-        return 0.0, relative_errors(gamma(terms(X)), self.diagonal(X))
+    def cancellation(self, largest: float) -> float:
+        """Return 0: nothing cancels."""
+        return 0.0
+
+    def operations(self, X: Matrix) -> float:
+        """Return the number of terms of a product."""
+        return terms(X)
 
     @property
     def monomials(self) -> frozenset[int]:
@@ -45,7 +45,7 @@ class Linear(Kernel):
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(DotKernel):
     """k(x, z) = (gamma·xᵀz + coef0)^degree, with gamma > 0 and coef0 ≥ 0."""
 
     degree: int
@@ -59,21 +59,22 @@ class Polynomial(Kernel):
         object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
         object.__setattr__(self, "coef0", check_positive(self.coef0, "coef0", zero=True))
 
-    def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return the matrix of (gamma·xᵢᵀzⱼ + coef0)^degree."""
-        return (self.gamma * inner_products(X, Z) + self.coef0) ** self.degree
+    def of_products(self, p: Any, x2: Any, z2: Any) -> Any:
+        """Return (gamma·xᵀz + coef0)^degree."""
+        return (self.gamma * p + self.coef0) ** self.degree
 
-    def diagonal(self, X: Matrix) -> Vector:
-        """Return (gamma·‖xᵢ‖² + coef0)^degree."""
-        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
+    @property
+    def power_form(self) -> tuple[float, float, int]:
+        """(gamma, coef0, degree)."""
+        return self.gamma, self.coef0, self.degree
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Bound the error of a sum of products, raised to `degree`, and of the power itself.
+    def cancellation(self, largest: float) -> float:
+        """Return 0: gamma·‖x‖‖z‖ + coef0 ≤ √((gamma·‖x‖² + coef0)·(gamma·‖z‖² + coef0))."""
+        return 0.0
 
-        By Cauchy–Schwarz gamma·‖x‖‖z‖ + coef0 ≤ √((gamma·‖x‖² + coef0)·(gamma·‖z‖² + coef0)).
-        """
-        relative = exp_error(self.degree * gamma(terms(X) + 3))
-        return gamma(ELEMENTARY), relative_errors(relative, self.diagonal(X))
+    def operations(self, X: Matrix) -> float:
+        """Return the number for a sum of products, raised to `degree`, and for the power itself."""
+        return self.degree * (terms(X) + 3) + ELEMENTARY
 
     @property
     def monomials(self) -> frozenset[int]:
@@ -82,7 +83,7 @@ class Polynomial(Kernel):
 
 
 @dataclass(frozen=True)
-class Sigmoid(Kernel):
+class Sigmoid(DotKernel):
     """k(x, z) = tanh(gamma·xᵀz + coef0), which is indefinite in general (Lin & Lin 2003)."""
 
     gamma: float
@@ -95,9 +96,13 @@ class Sigmoid(Kernel):
         for name in ("gamma", "coef0"):
             object.__setattr__(self, name, check_finite(getattr(self, name), name))
 
-    def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return the matrix of tanh(gamma·xᵢᵀzⱼ + coef0)."""
-        return np.tanh(self.gamma * inner_products(X, Z) + self.coef0)
+    def of_products(self, p: Any, x2: Any, z2: Any) -> Any:
+        """Return tanh(gamma·xᵀz + coef0)."""
+        return np.tanh(self.gamma * p + self.coef0)
+
+    def cancellation(self, largest: float) -> float:
+        """Return the largest |gamma·xᵀz|, from which coef0 may be subtracted."""
+        return abs(self.gamma) * largest
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError if inner products overflow, which tanh would hide on the diagonal."""
@@ -107,14 +112,16 @@ class Sigmoid(Kernel):
         if not (np.isfinite(largest) and np.isfinite(argument)):
             raise ValueError("X: its inner products overflow float64; scale the features down")
 
-    def diagonal(self, X: Matrix) -> Vector:
-        """Return tanh(gamma·‖xᵢ‖² + coef0)."""
-        return np.tanh(self.gamma * squared_norms(X) + self.coef0)
+    def operations(self, X: Matrix) -> float:
+        """Return the number for the argument t and for tanh: its slope is at most 1."""
+        return (terms(X) + 3 + ELEMENTARY) * max(1.0, self._largest_argument(X))
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Bound the errors of the argument t and of tanh: its slope is at most 1, and |tanh t| ≤ |t|."""
-        arguments = abs(self.gamma) * squared_norms(X) + abs(self.coef0)
-        return 0.0, np.sqrt(gamma(terms(X) + 3 + ELEMENTARY) * arguments)
+    def norms(self, X: Matrix) -> Vector:
+        """Return the root of the largest value: |tanh t| ≤ min(1, |t|)."""
+        return np.full(X.shape[0], np.sqrt(min(1.0, self._largest_argument(X))))
+
+    def _largest_argument(self, X: Matrix) -> float:
+        return self.cancellation(float(squared_norms(X).max(initial=0.0))) + abs(self.coef0)
 
 
 @dataclass(frozen=True)
@@ -139,9 +146,19 @@ class Precomputed(Kernel):
         """Return the entries of `X`."""
         return GramEntries(self, X)
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Bound the asymmetry, which rounding may cause: αᵀKα only depends on (K + Kᵀ)/2."""
-        return 0.0, np.full(X.shape[0], np.sqrt(0.51 * float(abs(X - X.T).max())))
+    def operations(self, X: Matrix) -> float:
+        """Return the asymmetry, which rounding may cause: αᵀKα only depends on (K + Kᵀ)/2."""
+        asymmetry = float(abs(X - X.T).max())
+        return asymmetry / (2 * UNIT * float(abs(X).max())) if asymmetry else 0.0
+
+    def norms(self, X: Matrix) -> Vector:
+        """Return the root of the largest entry."""
+        return np.full(X.shape[0], np.sqrt(float(abs(X).max())))
+
+    def balls(self, X: Matrix, rows: Indices, cols: Indices) -> Balls:
+        """Return the entries of (X + Xᵀ)/2: αᵀKα only depends on the symmetric part."""
+        block, mirrored = as_dense(X[rows][:, cols]), as_dense(X[cols][:, rows])
+        return (Balls(block) + Balls(mirrored).T) / 2
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError unless the matrix is square and symmetric."""
@@ -170,7 +187,3 @@ class GramEntries(Bound):
                 f"samples, got {X_new.shape[1]} columns"
             )
         return as_dense(X_new[:, cols])
-
-    def balls(self, rows: Indices, cols: Indices) -> Any:
-        """Return the entries of (X + Xᵀ)/2: αᵀKα only depends on the symmetric part."""
-        return ((Balls(self.block(rows, cols)) + Balls(self.block(cols, rows)).T) / 2).matrix()

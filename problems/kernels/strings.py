@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Matrix
-from dualgap.problems.kernels.features import CountingKernel
+from dualgap.problems.kernels.dot import CountingKernel
 from dualgap.problems.kernels.samples import as_dense, entries
 from dualgap.problems.validation import check_bool, check_integer
 
@@ -38,7 +38,7 @@ class Spectrum(CountingKernel):
         object.__setattr__(self, "k", check_integer(self.k, "k", 1))
         object.__setattr__(self, "normalize", check_bool(self.normalize, "normalize"))
 
-    def counts(self, X: Matrix) -> scipy.sparse.csr_array:
+    def features(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return the counts of the substrings of length k that occur in `X`."""
         letters = as_dense(X).astype(np.int64)
         n, longest = letters.shape

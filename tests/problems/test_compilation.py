@@ -104,10 +104,10 @@ def test_it_is_said_once_and_only_while_functions_of_ours_are_compiled(
 
 SCRIPT = """
 from dualgap.problems import compilation
-from dualgap.problems.kernels.gaussian import _fill_exponents
+from dualgap.problems.kernels.compiled import subtract_norms
 from dualgap.problems.projection import _multiplier
 compilation._SILENT_SECONDS = -1.0
-for function, arguments in ((_fill_exponents, "f8[:,::1], f8[::1], f8[::1], f8"),
+for function, arguments in ((subtract_norms, "f8[:,::1], f8[::1], f8[::1]"),
                             (_multiplier, ", ".join(6 * ["f8[::1]"]) + ", i8[::1], f8")):
     function.compile(f"({arguments})")
 """

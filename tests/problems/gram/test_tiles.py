@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from dualgap.problems import RBF, Linear, Polynomial, Precomputed, Sigmoid
-from dualgap.problems.gram.exponential import exponentials
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
 from dualgap.problems.gram.tiles import Tiles
@@ -127,18 +126,3 @@ def test_tiles_of_exponentials_are_right_to_the_last_digits() -> None:
     fill(rows, columns, tile, out, 0, np.float32(4.0), np.float32(0.0), 0)
     true = np.exp(4.0 * x.astype(np.float64))
     assert np.abs(out / true - 1)[true > np.exp(-79.0)].max() <= 1.5e-7
-
-
-def test_exponentials_are_right_to_the_last_digits() -> None:
-    x = -np.random.default_rng(0).random((100, 99)) * 20
-    single = x.astype(np.float32)
-    true = np.exp(np.float64(np.float32(4.0)) * single.astype(np.float64))
-    exponentials(single, 4.0)
-    assert np.abs(single / true - 1)[true > np.exp(-79.0)].max() <= 2e-7
-    double = x.copy()
-    exponentials(double, 4.0)
-    assert np.allclose(double, np.exp(4.0 * x), rtol=1e-14, atol=0)
-    far = np.full((1, 3), -1e30, np.float32)
-    exponentials(far, 1.0)
-    assert (far <= 2e-35).all()
-    assert (far >= 0).all()

@@ -86,6 +86,8 @@ INTERCEPT = Need("a problem with an intercept", lambda form, _: form.intercept)
 NO_INTERCEPT = Need(
     "a problem without an unregularised intercept", lambda form, _: not form.intercept
 )
-SMOOTH = Need("a smooth loss", lambda form, _: form.loss.smoothness < np.inf)
 ONE_C = Need("one C for all samples", lambda form, _: np.ptp(form.C) == 0)
-BOTH_CLASSES = Need("samples of both classes", lambda form, _: np.ptp(form.y) > 0)
+BOTH_CLASSES = Need(
+    "samples of both classes",
+    lambda form, _: form.loss.is_regression or np.ptp(form.y) > 0,
+)

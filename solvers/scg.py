@@ -25,10 +25,6 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, DENSE
 from dualgap.solvers.numerics.claims import has_small_gap
 
-# Relative change of f below which it is computed from the gradients at both ends of the step, to second
-# order, as the difference of the values would be mostly rounding (Hager & Zhang 2005).
-_CANCELLATION_RTOL = 1e-6
-
 Function = Callable[[Vector], tuple[float, Vector]]
 
 
@@ -146,7 +142,9 @@ def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Prog
         step = float(d @ r) / curvature
         new, new_gradient = f(x + step * d)
         gain = value - new
-        if abs(gain) <= _CANCELLATION_RTOL * abs(value):
+        # a smaller difference would be mostly rounding: compute it from the gradients at both ends of
+        # the step, to second order (Hager & Zhang 2005)
+        if abs(gain) <= 1e-6 * abs(value):
             gain = 0.5 * step * float(d @ (r - new_gradient))
         agreement = 2.0 * curvature * gain / float(d @ r) ** 2
         success = agreement >= 0

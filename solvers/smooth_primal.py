@@ -26,7 +26,7 @@ from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.validation import check_integer
 from dualgap.solvers.base import Solver
-from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, SMOOTH
+from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, Need
 from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, relative_gap
 
 
@@ -153,7 +153,11 @@ class _SmoothSolver(Solver):
     """Base of both solvers."""
 
     form: ClassVar = ERM
-    needs: ClassVar = (SMOOTH, LINEAR_OR_DENSE, CONVEX)
+    needs: ClassVar = (
+        Need("a smooth loss", lambda form, _: form.loss.smoothness < np.inf),
+        LINEAR_OR_DENSE,
+        CONVEX,
+    )
     packages: ClassVar = (("scipy.optimize", "scipy"),)
 
     def prepare(self, form: ERM) -> ERM:

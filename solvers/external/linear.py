@@ -3,17 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from dualgap.problems.forms import ERM
 from dualgap.problems.losses import EpsilonInsensitive, Hinge
 from dualgap.solvers.base import Solver
-from dualgap.solvers.needs import LINEAR, NO_INTERCEPT, ONE_C, Need, one_loss
-
-_BOTH_CLASSES = Need(
-    "samples of both classes",
-    lambda form, _: not isinstance(form.loss, Hinge) or np.ptp(form.y) > 0,
-)
+from dualgap.solvers.needs import BOTH_CLASSES, LINEAR, NO_INTERCEPT, ONE_C, one_loss
 
 
 @dataclass(frozen=True)
@@ -25,10 +18,10 @@ class LinearBaseline(Solver):
         LINEAR,
         NO_INTERCEPT,
         one_loss("the hinge or the epsilon-insensitive loss", Hinge, EpsilonInsensitive),
-        _BOTH_CLASSES,
+        BOTH_CLASSES,
     )
     warm_up_size: ClassVar = 32
 
 
 # of a library that takes one C for all samples, and classification alone
-ONE_C_HINGE = (LINEAR, NO_INTERCEPT, one_loss("the hinge loss", Hinge), ONE_C, _BOTH_CLASSES)
+ONE_C_HINGE = (LINEAR, NO_INTERCEPT, one_loss("the hinge loss", Hinge), ONE_C, BOTH_CLASSES)

@@ -27,14 +27,6 @@ from dualgap.solvers.external.duals import (
 )
 from dualgap.solvers.external.openmp import capture_output
 
-_TYPES = {
-    "SVC": "C_SVC",
-    "SVR": "EPSILON_SVR",
-    "NuSVC": "NU_SVC",
-    "NuSVR": "NU_SVR",
-    "OneClassSVM": "ONE_CLASS",
-}
-
 
 @dataclass(frozen=True)
 class LibSVMOpenMP(DualBaseline):
@@ -72,7 +64,9 @@ class LibSVMOpenMP(DualBaseline):
         library, parameter = svm.libsvm, svm.svm_parameter()
         settings: dict[str, Any] = kernel_settings(dual.problem.kernel) | dual.settings
         settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
-        settings["svm_type"] = getattr(svm.svm_forms, _TYPES[dual.estimator])
+        types = {"SVC": "C_SVC", "SVR": "EPSILON_SVR", "OneClassSVM": "ONE_CLASS"}
+        types |= {"NuSVC": "NU_SVC", "NuSVR": "NU_SVR"}
+        settings["svm_type"] = getattr(svm.svm_forms, types[dual.estimator])
         settings["p"] = settings.pop("epsilon", 0.0)
         settings |= {"C": dual.problem.risk.C[0], "eps": self.tolerance}
         settings |= {"cache_size": self.cache_size, "shrinking": self.shrinking}

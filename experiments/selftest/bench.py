@@ -19,6 +19,7 @@ from dualgap.experiments.workers.errors import error_text
 from dualgap.problems import BoxQP, Formulation, Unsupported, reduce
 from dualgap.problems.answers.diagnosis import Diagnosis
 from dualgap.problems.box_gap import middle
+from dualgap.problems.formulations.formulation import upper_limits
 from dualgap.problems.problem.certificate import Bounds
 from dualgap.problems.risk.offsets import best_intercept
 from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
@@ -144,7 +145,7 @@ class Bench:
             return "claims optimal, but the problem is infeasible (proven)"
         if not np.isfinite(c.primal_objective):
             return f"claims optimal, but {c.reason or 'its answer has no finite value'}"
-        box = solution.problem.risk.upper
+        box = upper_limits(solution.problem)
         negligible = _ABSOLUTE_GAP * float(box[np.isfinite(box)].sum())
         w_only = c.bound_source == "recovered from w"
         distance = self.excess(solution) if w_only else c.relative_gap

@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-import numpy as np
-
 from dualgap.experiments.selftest.outcome import Property, PropertyOutcome, not_supported
 from dualgap.experiments.selftest.problems import PROBLEMS
-from dualgap.problems import Formulation
+from dualgap.problems import ChainMargin, Risk
 
 
 @dataclass(frozen=True)
@@ -22,41 +20,40 @@ class Family:
     Attributes
     ----------
     name : as in "it does not support regression".
-    contains : whether a problem belongs to it.
+    contains : whether a problem belongs to it, by its risk or that of its first part; None for the
+        margin of sequences.
     conditions : Python expressions for `refuses`, by class name of the form.
     """
 
     name: str
-    contains: Callable[[Formulation], bool]
+    contains: Callable[[Risk | None], bool]
     conditions: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
 
 
 FAMILIES = (
     Family(
         "problems without an intercept",
-        lambda problem: not problem.intercept,
+        lambda risk: risk is None or not risk.costs.size,
         {"BoxQP": "form.a is None", "ERM": "not form.intercept"},
     ),
     Family(
         "regression",
-        lambda problem: problem.risk.loss.is_regression,
+        lambda risk: risk is not None and risk.loss.is_regression,
         {"BoxQP": "(form.p != -1).any()", "ERM": "form.loss.is_regression"},
     ),
     Family(
         "hard margins",
-        lambda problem: (
-            not np.isfinite(problem.risk.upper).all() and problem.risk.pieces is not None
-        ),
+        lambda risk: risk is not None and not risk.is_bounded and risk.pieces is not None,
         {"BoxQP": "not np.isfinite(form.ub).all()", "ERM": "not np.isfinite(form.C).all()"},
     ),
     Family(
         "machines with nu",
-        lambda problem: problem.risk.groups is not None or bool(problem.risk.costs.any()),
+        lambda risk: risk is not None and (risk.groups is not None or bool(risk.costs.any())),
         {"BoxQP": "form.delta.any()"},
     ),
     Family(
         "smooth losses",
-        lambda problem: problem.risk.pieces is None,
+        lambda risk: risk is None or risk.pieces is None,
         {"ERM": "form.loss.name != 'hinge'"},
     ),
 )
@@ -65,8 +62,9 @@ FAMILIES = (
 @cache
 def families_of(problem: str) -> frozenset[Family]:
     """Return the families of a problem in `PROBLEMS`; none for a soft margin with an intercept."""
-    built = PROBLEMS[problem]()
-    return frozenset(family for family in FAMILIES if family.contains(built))
+    built = PROBLEMS[problem]().parts[0].problem
+    risk = None if isinstance(built, ChainMargin) else built.risk
+    return frozenset(family for family in FAMILIES if family.contains(risk))
 
 
 def without_families(item: Property, names: Set[str]) -> Property:

@@ -18,6 +18,7 @@ from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
 from dualgap.experiments.tables.formats import file_name
 from dualgap.problems import Geometry
+from dualgap.problems.formulations.formulation import upper_limits
 
 
 class Training(Drawing):
@@ -53,7 +54,7 @@ def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
         members = y == label
         mark: dict[str, Any] = {"s": 9, "c": colour, "marker": marker, "linewidths": 0}
         multipliers.scatter(samples[members], alpha[members], **mark)
-    C, *other_bounds = np.unique(answer.problem.risk.upper)
+    C, *other_bounds = np.unique(upper_limits(answer.problem))
     if np.isfinite(C) and not other_bounds:
         multipliers.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
         offset: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}

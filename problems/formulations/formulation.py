@@ -28,7 +28,7 @@ from dualgap.problems.dataset import (
     check_slack_weight,
     content_hash,
 )
-from dualgap.problems.forms import Point, Reduction, Sharded, SomeForm, Unsupported
+from dualgap.problems.forms import BoxQP, Point, Reduction, Sharded, SomeForm, Unsupported
 from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.gram.gram import GIBIBYTE, Gram
 from dualgap.problems.kernels import Kernel, Linear
@@ -328,6 +328,8 @@ class Formulation(Problem):
 
 def upper_limits(problem: Formulation) -> Vector:
     """Return the largest |αᵢ| of each sample, shape (n,), which is the same in all parts."""
+    if BoxQP not in problem.forms and problem.parts[0].problem is problem:
+        return problem.targets_and_weights[1]  # of sequences, whose marginals add up to C
     limits = np.zeros(problem.n)
     for part in problem.parts:
         rows = slice(None) if part.rows is None else part.rows

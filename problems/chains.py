@@ -1,6 +1,7 @@
 """Sequences of labelled samples: scores of labellings, the best labelling, and marginals."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ class Chains:
     K: int
     C: float
     gram: None = None  # no kernel is used
+
+    title: ClassVar[str] = "a structured margin"
 
     @property
     def size(self) -> int:

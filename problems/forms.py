@@ -59,6 +59,8 @@ class BoxQP:
     ub: Vector
     start: Vector | None = None
 
+    title: ClassVar[str] = "a box QP"
+
     @property
     def n(self) -> int:
         """Number of variables."""
@@ -143,6 +145,8 @@ class QP:
     ub: Vector
     start: Vector | None = None
 
+    title: ClassVar[str] = "a quadratic program"
+
     @property
     def n(self) -> int:
         """Number of variables."""
@@ -170,6 +174,8 @@ class ERM:
     intercept: bool
     start: Vector | None = None
 
+    title: ClassVar[str] = "an empirical risk"
+
     @property
     def n(self) -> int:
         """Number of samples."""
@@ -187,6 +193,8 @@ class Sharded:
     C: float
     loss: Loss
     intercept: bool
+
+    title: ClassVar[str] = "a risk over blocks of samples"
     gram: ClassVar[None] = None  # never computed for samples in blocks
 
     @property

@@ -110,9 +110,11 @@ class Problem(ABC):
         """Return the problem in the form that a solver takes; see the function `reduce`."""
         reducer = self.forms.get(Problem if isinstance(self, form) else form)
         if reducer is None:
-            names = ", ".join(each.__name__ for each in self.forms if each is not Problem)
-            names = names if len(self.parts) == 1 else "those of its parts"
-            raise Unsupported(f"{self.name} has no {form.__name__} form, only {names}")
+            alternatives = ", ".join(_title(each) for each in self.forms if each is not Problem)
+            alternatives = alternatives if len(self.parts) == 1 else "its parts"
+            raise Unsupported(
+                f"{self.name} cannot be stated as {_title(form)}, only as {alternatives}"
+            )
         return reducer(self, start, gram)
 
     @abstractmethod
@@ -126,6 +128,11 @@ class Problem(ABC):
     @abstractmethod
     def objective(self, primal: float, dual: float) -> float:
         """Return the objective in the problem's own sign and scale, from the bounds of a certificate."""
+
+
+def _title(form: type) -> str:
+    """Return what messages call a form, with its article: its `title`, by default its class."""
+    return getattr(form, "title", f"a {form.__name__}")
 
 
 def reduce(

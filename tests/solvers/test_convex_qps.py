@@ -73,7 +73,7 @@ def test_a_back_end_is_told_the_time_limit(monkeypatch):
 def test_a_method_for_samples_is_unsupported():
     answer = solve(PROBLEM, InteriorPoint())
     assert answer.status is Status.UNSUPPORTED
-    assert "has no BoxQP form, only QP" in answer.reason
+    assert "cannot be stated as a box QP, only as a quadratic program" in answer.reason
 
 
 def test_a_cvxpy_problem_is_certified_from_the_values_of_its_variables():

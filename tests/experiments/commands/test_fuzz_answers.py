@@ -27,6 +27,7 @@ from dualgap.problems import (
     SVRDual,
 )
 from dualgap.problems.exchange.samples import write_libsvm
+from dualgap.problems.problem.task import TARGETS
 from dualgap.solvers import solve
 
 LOCAL = np.random.default_rng(7)
@@ -103,7 +104,7 @@ def drawn(rng, choices):
 
 def model_of(name, problem, answer):
     """What svm-train writes; of problems that it does not know, something like it."""
-    kind = "epsilon_svr" if problem.risk.loss.is_regression else "c_svc\nlabel 1 -1"
+    kind = "epsilon_svr" if problem.task is TARGETS else "c_svc\nlabel 1 -1"
     rows = [
         f"{beta:.17g} " + (f"0:{i + 1}" if name == "precomputed" else f"1:{x[0]:.8g} 2:{x[1]:.8g}")
         for i, (beta, x) in enumerate(

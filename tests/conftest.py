@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Exempt modules and tests from garbage collection, which visited them for a sixth of the time."""
+    """Exempt modules and tests from garbage collection, which would visit them again and again."""
     gc.freeze()
 
 

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-if (
-    TYPE_CHECKING
-):  # workers import this module, and need no pandas: it takes a sixth of their start
+if TYPE_CHECKING:  # workers import this module, and need no pandas: it takes a sixth of their start
     import pandas as pd
 
 _KINDS = {  # kind of values of a column: its name in Frictionless

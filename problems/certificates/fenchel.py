@@ -103,7 +103,8 @@ def _primal_rounding(
 ) -> float:
     """Return how much of the primal value may be rounding error.
 
-    It includes the rounding of w as a float64 sum of samples, and δ if only K + δI ⪰ 0 is known.
+    It includes the rounding of w as a float64 sum of samples, what a scale costs that only rounding
+    makes worthwhile, and δ if only K + δI ⪰ 0 is known.
     """
     beta = risk.beta(dual.alpha)
     w_rounding = dual.exact.scores.rad if risk.samples.is_linear else 0.0
@@ -114,7 +115,8 @@ def _primal_rounding(
     worst = primal_value(
         risk, A, stretched(Weights(scores, norm2), primal.scale), primal.scale * primal.offsets
     )
-    return 2 * float(worst.high - primal.value.mid)
+    unscaled = primal_value(risk, A, weights, primal.offsets)
+    return 2 * float(worst.high - min(primal.value.mid, unscaled.mid))
 
 
 def _optimality_measures(risk: Risk, dual: DualPoint, offsets: Vector) -> dict[str, Any]:

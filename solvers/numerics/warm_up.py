@@ -52,10 +52,12 @@ def warm_up(
     is_risk = solver.form in (BoxQP, QP, ERM)
     if (is_risk or problem.may_be_infeasible) and problem.risk.costs.size:
         project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
-    if is_risk and not problem.is_linear:
-        _compute_values(problem, gram)
     ours = [c for c in type(solver).__mro__ if c.__module__.startswith("dualgap.solvers.")]
     cls = next(c for c in type(solver).__mro__ if c in ours or "warm_up_size" in vars(c))
+    if is_risk and not (
+        problem.is_linear and cls.warm_up_size
+    ):  # else the trial may need no values
+        _compute_values(problem, gram)
     if not cls.warm_up_size or isabstract(cls):
         return
     settings = {field.name: getattr(solver, field.name) for field in fields(cls) if field.init}

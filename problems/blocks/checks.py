@@ -40,7 +40,7 @@ def inspect_block(source: BlockSource, k: int) -> BlockFacts:
     X, y, weight, words = read_arrays(source, k, original=True)
     values = X.data if scipy.sparse.issparse(X) else X
     if not np.isfinite(values).all():
-        bad = ~np.isfinite(X.data if scipy.sparse.issparse(X) else X)
+        bad = ~np.isfinite(values)
         row = np.searchsorted(X.indptr, bad.argmax(), "right") - 1 if bad.ndim == 1 else None
         where = int(row) if row is not None else int(bad.any(axis=1).argmax())
         raise ValueError(

@@ -273,10 +273,8 @@ class Formulation(Problem):
             )
         point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b", "rule")))
         for name, full_shape in (("alpha", (self.n, self.outputs)), ("w", self.weights_shape)):
-            value, shape = (
-                getattr(point, name),
-                full_shape[:1] if full_shape[-1] == 1 else full_shape,
-            )
+            value = getattr(point, name)
+            shape = full_shape[:1] if full_shape[-1] == 1 else full_shape
             if value is None or value.shape == shape:
                 continue
             if value.size != prod(shape):

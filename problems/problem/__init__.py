@@ -15,9 +15,8 @@ from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.problem.task import Task
 from dualgap.problems.registry import snake_case
 
-Reducer = Callable[
-    [Any, Point | None, Any], Reduction[Any]
-]  # of a problem, a start and a Gram matrix
+# of a problem, a start and a Gram matrix
+Reducer = Callable[[Any, Point | None, Any], Reduction[Any]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,10 +83,8 @@ def to_sharded(risk: Risk) -> Reduction[Sharded]:
         blocks, C = X, float(risk.C)
     else:
         one_C = bool(risk.C.min() == risk.C.max())
-        C, rows = (
-            float(risk.C[0]) if one_C else 1.0,
-            max(1, 2**27 // _row_bytes(X)),
-        )  # blocks of 128 MiB
+        C = float(risk.C[0]) if one_C else 1.0
+        rows = max(1, 2**27 // _row_bytes(X))  # in blocks of 128 MiB
         blocks = Blocks.from_arrays(X, risk.y, None if one_C else risk.C, rows)
     form = Sharded(blocks, C, risk.loss, bool(risk.costs.size))
 

@@ -54,9 +54,8 @@ def warm_up(
         project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
     ours = [c for c in type(solver).__mro__ if c.__module__.startswith("dualgap.solvers.")]
     cls = next(c for c in type(solver).__mro__ if c in ours or "warm_up_size" in vars(c))
-    if is_risk and not (
-        problem.is_linear and cls.warm_up_size
-    ):  # else the trial may need no values
+    # with a linear kernel the trial below computes the values that the solver needs, if any
+    if is_risk and not (problem.is_linear and cls.warm_up_size):
         _compute_values(problem, gram)
     if not cls.warm_up_size or isabstract(cls):
         return

@@ -18,6 +18,7 @@ It returns no answer. Its row has the number of values, `n_kernel_evals`, and th
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -25,14 +26,14 @@ from numpy.typing import NDArray
 
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.gram.threads import Threads
+from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import as_dense
 from dualgap.problems.validation import check_positive
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import RBF_KERNEL
 
-_TILE_ROWS = 256
-_TILE_COLUMNS = 512  # 512 KiB of float32: the fastest of six shapes, within 1 %, for d = 20 to 300
-_POOL_SAMPLES = 8 * _TILE_COLUMNS  # whose rows stay in the cache as well
+_TILE_SHAPE = TUNING.tile_rows, TUNING.tile_columns
+_POOL_SAMPLES = 8 * TUNING.tile_columns  # whose rows stay in the cache as well
 _MAX_PRODUCT = 10.0  # of two scaled samples: exponentials are neither 0 nor infinite
 
 Single = NDArray[np.float32]
@@ -73,9 +74,7 @@ class KernelFloor(Solver):
         samples = as_dense(form.gram.X[:_POOL_SAMPLES]).astype(np.float32)
         largest = float(np.square(samples).sum(axis=1).max())
         samples *= np.sqrt(_MAX_PRODUCT / largest) if largest > 0 else 1.0
-        outputs = tuple(
-            np.ones((_TILE_ROWS, _TILE_COLUMNS), np.float32) for _ in range(Threads().count)
-        )
+        outputs = tuple(np.ones(_TILE_SHAPE, np.float32) for _ in range(Threads().count))
         # repeats the samples if there are few
         tiles = Buffers(np.resize(samples, (_POOL_SAMPLES, samples.shape[1])), outputs)
         for _ in self._measure(tiles, rounds=1):
@@ -84,7 +83,7 @@ class KernelFloor(Solver):
 
     def iterates(self, state: Buffers) -> Iterator[FormPoint]:
         """Yield once, without a point."""
-        tile = _TILE_ROWS * _TILE_COLUMNS
+        tile = prod(_TILE_SHAPE)
         yield from self._measure(state, -(-int(self.values) // (tile * len(state.outputs))))
 
     def _measure(self, tiles: Buffers, rounds: int) -> Iterator[FormPoint]:
@@ -92,7 +91,7 @@ class KernelFloor(Solver):
             tasks = [threads.submit(_fill, tiles.samples, out, rounds) for out in tiles.outputs]
             for task in tasks:
                 task.result()
-        count = rounds * _TILE_ROWS * _TILE_COLUMNS * len(tiles.outputs)
+        count = rounds * prod(_TILE_SHAPE) * len(tiles.outputs)
         yield FormPoint(None, iterations=rounds, counters={"kernel_evaluations": count})
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from math import exp, fsum, inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,20 +20,20 @@ MIN_NORMAL = float(np.finfo(np.float64).tiny)
 # Units of error of exp, log, tanh and powers: NumPy's tests allow 4 units in the last place.
 ELEMENTARY = 16
 _ROUND_UP = 1.0 + 2.0**-49
-_OPERATORS: dict[Any, Callable[..., Any]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
-    np.negative: operator.neg,
-    np.absolute: operator.abs,
-}
 
 
 class Intervals:
     """Midpoints `mid` and radii `rad` of the same shape, or one radius for all."""
 
     __slots__ = ("mid", "rad")
+    _operators: ClassVar[dict[Any, Callable[..., Any]]] = {
+        np.add: operator.add,
+        np.subtract: operator.sub,
+        np.multiply: operator.mul,
+        np.true_divide: operator.truediv,
+        np.negative: operator.neg,
+        np.absolute: operator.abs,
+    }
 
     def __init__(self, mid: Any, rad: Any = 0.0) -> None:
         self.mid: Any = np.asarray(mid, np.float64)
@@ -85,8 +85,8 @@ class Intervals:
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **_: Any) -> Intervals:
         """Evaluate a NumPy function on balls; refuse unsupported ones, which would lose the radii."""
         balls = [_intervals(v) for v in operands]
-        if method == "__call__" and ufunc in _OPERATORS:
-            return _OPERATORS[ufunc](*balls)
+        if method == "__call__" and ufunc in self._operators:
+            return self._operators[ufunc](*balls)
         if method == "__call__" and ufunc is np.maximum:
             return _maximum(*balls)
         if method != "__call__" or ufunc not in (np.exp, np.logaddexp):

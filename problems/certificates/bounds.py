@@ -26,9 +26,6 @@ from dualgap.problems.risk.offsets import Interval, groups_of, losses_at, root_o
 from dualgap.problems.risk.recovery import Weights
 from dualgap.problems.risk.risk import Risk
 
-_MARGIN_TOLERANCES = (1e-12, 1e-10, 1e-8)  # a margin this close below 1 is rounding
-_MAX_MOVED = 32  # coefficients per equality: each takes up a part of a sum's rounding error
-
 Exact = TypeVar("Exact", Vector, Balls)  # offsets: float64 numbers, or exact balls with more digits
 
 
@@ -108,7 +105,7 @@ def _moves(risk: Risk, A: Arithmetic[EnclosureT], beta: EnclosureT) -> tuple[Pos
     spare = WEIGHT_RTOL * np.where(np.isfinite(ends), ends, 0.0)
     original, moves = beta, dict[int, EnclosureT]()
     for members, total in zip(groups_of(risk, sums.size), sums.tolist(), strict=True):
-        for _ in range(_MAX_MOVED):
+        for _ in range(32):  # each coefficient takes up a part of the sum's rounding error
             move = beta[members].shortfall(total)
             size = float(abs(move).high)
             if not size:
@@ -156,7 +153,7 @@ def best_primal(
     short = np.empty(0)
     if risk.loss.unit_margin:
         short = (1 - (weights.scores + shifts(risk, best.offsets)) * A.y).high
-    for tolerance in _MARGIN_TOLERANCES:
+    for tolerance in (1e-12, 1e-10, 1e-8):  # a margin this close below 1 is rounding
         shortfalls = short[(short > 0) & (short < tolerance)]
         if not shortfalls.size:
             continue

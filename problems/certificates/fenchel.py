@@ -34,9 +34,6 @@ from dualgap.problems.risk.offsets import mean_offset, offset_choices, shifts
 from dualgap.problems.risk.recovery import DualPoint, Weights, dual_point, weights_of
 from dualgap.problems.risk.risk import Risk
 
-_LOSS_RTOL = 2.0**-30  # relative to the target: float64 resolves a smaller loss to under six digits
-_VARIANCE_RTOL = 1e-12  # rounding error of the variance, relative to the mean squared length
-
 
 def fenchel_bounds(original: Risk, point: Point) -> Certificate:
     """Return the certificate of dual variables, weights or both, after making them feasible.
@@ -180,8 +177,8 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
     A relative gap is relative to the larger bound or, if that is larger, to this scale. If w = 0 is
     optimal, without a loss beyond rounding of the targets, the scale is the objective at w = 0 without
     an offset; if that is 0, or an offset absorbs a constant added to all targets and the tube has a
-    width, it is the sum of the weights times the tube (or 1). If every loss is below `_LOSS_RTOL` times
-    target plus tube, it is that. If the tube is a variable and all targets are equal, the optimum is 0,
+    width, it is the sum of the weights times the tube (or 1). If every loss is below 2⁻³⁰ times target
+    plus tube, it is that. If the tube is a variable and all targets are equal, the optimum is 0,
     and the scale is the objective at w = 0 without an offset. For other offsets with costs see
     `_gap_scale_with_costs`.
 
@@ -208,8 +205,9 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
         losses = risk.loss.value(risk.y, Intervals(decision, rounding)).low
         if not np.any(losses > 0):
             break
-        if original.loss.is_regression and np.all(losses <= _LOSS_RTOL * size):
-            rtol = _LOSS_RTOL
+        # float64 resolves a loss below 2⁻³⁰ of its target to under six digits
+        if original.loss.is_regression and np.all(losses <= 2.0**-30 * size):
+            rtol = 2.0**-30
     else:
         return rtol * float(original.C @ size), ""
     in_tube = _absorbs_shifts(original) and original.tube
@@ -229,13 +227,14 @@ def _gap_scale_with_costs(risk: Risk) -> float:
     Otherwise (SVDD) it is 0, except for identical samples: their ball is a point and the gap is
     rounding, so a fraction of the objective at w = 0 is used.
     """
+    rtol = 1e-12  # rounding error of the variance, relative to the mean squared length
     at_zero = float(risk.C @ risk.loss.value(risk.y, np.zeros(risk.n)))
     if at_zero:
         X = risk.samples.X
         identical = isinstance(X, np.ndarray) and bool((X[0] == X).all())
-        return _VARIANCE_RTOL**3 * at_zero if identical else 0.0
+        return rtol**3 * at_zero if identical else 0.0
     subset = np.unique(np.linspace(0, risk.n - 1, min(risk.n, 256)).astype(np.intp))
     K = risk.samples.kernel.bind(risk.samples.X).block(subset, subset)
     length2 = float(np.mean(np.diag(K)))
-    variance = max(0.0, length2 - float(np.mean(K)) - _VARIANCE_RTOL * abs(length2))
+    variance = max(0.0, length2 - float(np.mean(K)) - rtol * abs(length2))
     return 0.5 * float(np.abs(risk.costs).sum()) ** 2 / risk.n * variance

@@ -25,12 +25,7 @@ from dualgap.problems.quadratic.constraints import LP_TIME_LIMIT_S
 from dualgap.problems.risk.risk import Risk
 
 Exact = NDArray[np.object_]
-_MAX_MONOMIALS = 600  # solving this many equations exactly takes a few seconds
-_MAX_ENTRIES = 10**7  # samples times monomials
-_PRIME = 2**61 - 1  # ranks modulo this prime are wrong with probability 1e-18
-_DEPENDENCE_RTOL = 1e-6  # a row this close to the span of the others counts as dependent
 _SHIFT_BITS = 60  # precision gained per refinement
-_PROOF_ATTRIBUTE = "_infeasibility_proof"  # of a risk, where its proof is cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +74,11 @@ def prove_infeasible(risk: Risk) -> Proof | None:
     """
     if not risk.is_hard:
         return None
-    if not hasattr(risk, _PROOF_ATTRIBUTE):
+    cache = "_infeasibility_proof"  # an attribute of the risk
+    if not hasattr(risk, cache):
         proof = _proof_by_duplicates(risk) or _proof_by_equations(risk)
-        object.__setattr__(risk, _PROOF_ATTRIBUTE, proof)
-    return getattr(risk, _PROOF_ATTRIBUTE)
+        object.__setattr__(risk, cache, proof)
+    return getattr(risk, cache)
 
 
 def _proof_by_duplicates(risk: Risk) -> Proof | None:
@@ -130,7 +126,8 @@ def _monomials(features: Exact, degrees: Iterable[int]) -> Iterator[Exact]:
 def _proof_by_equations(risk: Risk) -> Proof | None:
     degrees = _degrees(risk) or frozenset()
     count = sum(comb(risk.samples.d + k - 1, k) for k in degrees)
-    if not 0 < count <= min(_MAX_MONOMIALS, _MAX_ENTRIES / risk.n):
+    # solving 600 equations exactly takes a few seconds; at most 10⁷ entries in all
+    if not 0 < count <= min(600, 10**7 / risk.n):
         return None
     # exactly independent rows yᵢm(xᵢ), each scaled to integers
     features = np.array([_integers(x) for x in as_dense(risk.samples.X).T])
@@ -173,8 +170,11 @@ def _coprime(integers: Exact) -> Exact:
 
 
 def _pivots(M: fmpz_mat) -> list[int]:
-    """Return the first independent columns of `M`, computed modulo a prime."""
-    echelon, rank = nmod_mat(M, _PRIME).rref()
+    """Return the first independent columns of `M`.
+
+    They are computed modulo a prime, and wrong with probability 1e-18.
+    """
+    echelon, rank = nmod_mat(M, 2**61 - 1).rref()
     pivots, column = list[int](), 0
     for row in range(rank):
         while not int(echelon[row, column]):
@@ -186,8 +186,8 @@ def _pivots(M: fmpz_mat) -> list[int]:
 def _well_conditioned(equations: Exact) -> Block | None:
     """Return float64 rows with the span of the equations that are far from dependent.
 
-    Rows that depend on others up to rounding (collinear features after standardising) are replaced by
-    their exact residual.
+    Rows within 1e-6 of the span of others (collinear features after standardising) are replaced by their
+    exact residual.
     """
     from scipy.linalg import qr, solve_triangular  # noqa: PLC0415 - slow to import, rarely used
 
@@ -197,7 +197,7 @@ def _well_conditioned(equations: Exact) -> Block | None:
         rows = np.array([row / (1 << b) for row, b in zip(exact, bits, strict=True)], np.float64)
         _, R, order = qr(rows.T, mode="economic", pivoting=True, check_finite=False)
         diagonal = np.abs(np.diagonal(R))
-        rank = int((diagonal > _DEPENDENCE_RTOL * diagonal[0]).sum())
+        rank = int((diagonal > 1e-6 * diagonal[0]).sum())
         if rank == len(rows):
             return rows
         basis, dependent = order[:rank], order[rank:]

@@ -39,8 +39,6 @@ from dualgap.problems.risk.offsets import is_allowed
 from dualgap.problems.risk.recovery import Weights
 from dualgap.problems.risk.risk import Risk
 
-_PRECISIONS_BITS = (106, 212, 424, 848)  # the first keeps all digits of products of float64 numbers
-
 
 def proven(risk: Risk, certificate: Certificate) -> Certificate:
     """Return the certificate with proven bounds instead of the float64 ones."""
@@ -111,8 +109,8 @@ def proven_bounds(
         raise Unprovable(f"the kernel matrix may have eigenvalues down to {-delta:.1e}")
     lower = upper = Balls(np.nan)
     scale: float | None = None
-    for bits in _PRECISIONS_BITS:
-        with ctx.workprec(bits):
+    for doublings in range(4):  # 106 bits keep all digits of products of float64 numbers
+        with ctx.workprec(106 << doublings):
             A = Arb(risk)
             beta = A.coefficients(risk, alpha)
             weights = combination(risk, beta)

@@ -17,14 +17,13 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-_SMALLEST_EXPONENT = np.float32(-80.0)  # below, results are subnormal: a hundred times slower
-_FASTMATH = {"contract", "nsz"}  # no reassociation: r would lose its digits
 
-
-@numba.njit(inline="always", fastmath=_FASTMATH)
+# no reassociation: r would lose its digits
+@numba.njit(inline="always", fastmath={"contract", "nsz"})
 def exponential(x: Any) -> Any:
     """Return eˣ in float32."""
-    x = x if x > _SMALLEST_EXPONENT else _SMALLEST_EXPONENT
+    smallest = np.float32(-80.0)  # below, results are subnormal: a hundred times slower
+    x = x if x > smallest else smallest
     k = np.floor(x * np.float32(1.442695041) + np.float32(0.5))
     r = (x - k * np.float32(0.693359375)) - k * np.float32(-2.12194440e-4)  # ln 2 in two parts
     p = np.float32(1.9875691500e-4) * r + np.float32(1.3981999507e-3)

@@ -21,8 +21,6 @@ from dualgap.problems.kernels.samples import for_products
 GIBIBYTE = 2**30
 # samples up to which storing K pays; beyond, solvers that select rows are faster
 MAX_DENSE_SAMPLES = 4000
-_PRODUCT_CHUNK_BYTES = 2**26  # kernel values held during a product: enough for BLAS to be efficient
-_CHUNK_VALUES = 2**17  # kernel values computed at a time for the full matrix: 1 MiB fits a cache
 
 
 class Gram:
@@ -141,9 +139,9 @@ class Gram:
             if uses_gram_matrix(self.kernel):
                 self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
                 return self._dense
-            # compute the upper triangle, in chunks of rows that stay in the cache
+            # compute the upper triangle, in chunks of rows of 1 MiB that stay in the cache
             K = np.empty((self.n, self.n))
-            step = max(1, _CHUNK_VALUES // self.n)
+            step = max(1, 2**17 // self.n)
             for start in range(0, self.n, step):
                 rows = slice(start, min(start + step, self.n))
                 K[rows, start:] = self.block(rows, slice(start, None))
@@ -159,7 +157,7 @@ class Gram:
             return self._dense @ v
         support = np.flatnonzero(v if v.ndim == 1 else v.any(axis=1))
         result = np.zeros(v.shape)
-        step = max(1, _PRODUCT_CHUNK_BYTES // (8 * max(1, support.size)))
+        step = max(1, 2**23 // max(1, support.size))  # 64 MiB of K: BLAS needs no more
         for start in range(0, self.n if support.size else 0, step):
             rows = slice(start, min(start + step, self.n))
             result[rows] = self.block(rows, support) @ v[support]

@@ -11,12 +11,9 @@ from dualgap.problems.arithmetic.rounding import SPARE, lost_to_underflow
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.threads import Threads
+from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import uses_gram_matrix
 from dualgap.problems.kernels.samples import distinct
-
-_CACHED_PRODUCTS = 16  # the latest ones with a stored matrix, which are kept for repeated requests
-_CHUNK_VALUES = 2**19  # values of K per chunk: large enough for BLAS, small enough for a cache
-_MIN_COLUMNS = 64  # of a chunk: fewer would make it slow, not more accurate
 
 
 def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
@@ -37,7 +34,7 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
         cache, key = full.get_or_compute("products", dict), beta.tobytes()
         result = cache.get(key)
         if result is None:
-            if len(cache) >= _CACHED_PRODUCTS:
+            if len(cache) >= 16:  # the latest are kept for repeated requests
                 del cache[next(iter(cache))]
             result = cache[key] = _products_of_distinct_rows(full, beta, *[samples] * 3)
         return result[0][rows], result[1][rows]
@@ -64,8 +61,8 @@ def _products_of_distinct_rows(
     """
     used, column = np.unique(group[support], return_inverse=True)
     weight, size = (np.bincount(column, part) for part in (v[support], np.abs(v[support])))
-    width = max(_MIN_COLUMNS, ceil(sqrt(used.size)))
-    height = max(1, _CHUNK_VALUES // width)
+    width = max(64, ceil(sqrt(used.size)))  # fewer columns would be slow, not more accurate
+    height = max(1, TUNING.product_values // width)
     columns, starts = rows[used], range(0, used.size, width)
     scores = np.zeros(rows.size)
 

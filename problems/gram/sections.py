@@ -12,9 +12,6 @@ from dualgap.problems.kernels.samples import as_dense, squared_norms
 
 Values = NDArray[Any]
 
-TILE_COLUMNS = 512  # columns per section: it stays in the cache ...
-MAX_SPARSE_FEATURES = 4096  # ... unless dense columns have more entries
-
 
 class Section(NamedTuple):
     """Samples as columns (d, c), with half norms −½‖x‖² unless `entries` contains them."""

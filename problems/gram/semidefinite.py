@@ -4,7 +4,8 @@ For S = (K + Kᵀ)/2 and a triangular R computed in floating point, S + cI = R�
     λ_min(S) ≥ −c − ‖E‖_F,
 for any R. E is evaluated in float64 with an a priori bound on the error of its matrix product:
 |fl(RᵀR) − RᵀR| ≤ γ_n|R|ᵀ|R|, so its Frobenius norm is at most γ_n‖R‖_F², for summation in any order
-(Higham 2002, section 3.5; the idea is Rump 2006, "Verification of positive definiteness").
+(Higham 2002, section 3.5; the idea is Rump 2006, "Verification of positive definiteness"). All rounding
+is counted twice, as a factor of safety.
 """
 
 from __future__ import annotations
@@ -14,15 +15,13 @@ from collections.abc import Callable
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import PRECISION_BITS, Unprovable
+from dualgap.problems.arithmetic.midpoint_radius import UNIT
 from dualgap.problems.arithmetic.rational import MAX_EXACT_ROWS, is_semidefinite
 from dualgap.problems.arithmetic.rounding import SPARE
 from dualgap.problems.dataset import Vector
 from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import Block, Precomputed, QuadraticForm, as_dense, kernels_in
-
-_MAX_CHOLESKY_ROWS = 5000  # a Cholesky factorisation takes seconds; beyond, Lanczos is used
-_MAX_BALL_ROWS = 3000  # ball arithmetic on all values of K takes about ten seconds
-_EPS = float(np.finfo(float).eps)  # twice the unit roundoff: a safety factor of two throughout
 
 
 def is_positive_semidefinite(gram: Gram) -> bool:
@@ -30,9 +29,9 @@ def is_positive_semidefinite(gram: Gram) -> bool:
     declared = gram.kernel.is_psd
     if declared is not None:
         return declared
-    if gram.n > _MAX_CHOLESKY_ROWS:
+    if gram.n > TUNING.max_cholesky_rows:
         smallest, radius = _extreme_eigenvalues(gram)
-        return np.isfinite(smallest) and smallest >= -10 * gram.n * _EPS * radius
+        return np.isfinite(smallest) and smallest >= -20 * gram.n * UNIT * radius
     K = gram.bound.block(slice(None), slice(None)).copy()
     K[np.diag_indices(gram.n)] += max(_tolerance(K), np.finfo(float).tiny)
     try:
@@ -55,8 +54,8 @@ def psd_shift(gram: Gram, proven: bool = False) -> float:
     """
     if _is_exactly_semidefinite(gram) if proven else gram.kernel.is_psd:
         return 0.0
-    if not proven and gram.n > _MAX_CHOLESKY_ROWS:
-        return 10 * gram.n * _EPS * _extreme_eigenvalues(gram)[1]
+    if not proven and gram.n > TUNING.max_cholesky_rows:
+        return 20 * gram.n * UNIT * _extreme_eigenvalues(gram)[1]
     if proven:
         K, error = _midpoints(gram)
     else:
@@ -90,7 +89,7 @@ def _midpoints(gram: Gram) -> tuple[Block, float]:
     if isinstance(gram.kernel, Precomputed):
         return as_dense(gram.X), 0.0
     n = gram.n
-    if n > _MAX_BALL_ROWS:
+    if n > TUNING.max_ball_rows:
         raise Unprovable(
             "the kernel is not known to be positive semidefinite for all samples, and "
             f"{n} samples are too many to test it on"
@@ -126,7 +125,7 @@ def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
 
 def _tolerance(K: Block) -> float:
     """Return how much rounding may lower the eigenvalues of K."""
-    return 10 * K.shape[0] * _EPS * float(np.abs(K).sum(axis=1).max())
+    return 20 * K.shape[0] * UNIT * float(np.abs(K).sum(axis=1).max())
 
 
 @np.errstate(over="ignore")  # an overflow gives −inf
@@ -139,7 +138,7 @@ def smallest_eigenvalue_bound(K: Block) -> float:
         rounding, about −n·1e-15·trace if it is semidefinite.
     """
     S, n = 0.5 * K + 0.5 * K.T, K.shape[0]
-    error = float(np.trace(4 * n * _EPS * S))
+    error = float(np.trace(8 * n * UNIT * S))
     for shift in (-2 * error, 2 * error):
         shifted = S + shift * np.eye(n)
         try:
@@ -148,7 +147,7 @@ def smallest_eigenvalue_bound(K: Block) -> float:
             continue
         sizes = np.linalg.norm(R) ** 2 + _norm(S) + abs(shift) * np.sqrt(n)
         underflow = n**3 * float(np.finfo(float).smallest_subnormal)
-        rounding = (n + 8) * _EPS * sizes + underflow
+        rounding = 2 * (n + 8) * UNIT * sizes + underflow
         bound = float(-shift - SPARE * (_norm(shifted - R.T @ R) + rounding))
         if np.isfinite(bound):
             return bound

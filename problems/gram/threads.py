@@ -17,12 +17,9 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-T = TypeVar("T")
+Item = TypeVar("Item")
 Job = Callable[[int, int], None]
 
-# Multiplications that justify a thread, 0.3 ms: starting one takes 0.1 ms, waking one half of that, or
-# a few milliseconds on a busy machine.
-_MIN_WORK_PER_THREAD = 2**23
 READ_COST = 16  # multiplications that take as long as reading a float32 value from memory
 
 _lock = Lock()
@@ -72,7 +69,7 @@ class Threads:
                 else:
                     _original.pop().restore_original_limits()
 
-    def with_one_blas_thread(self, work: Iterator[T]) -> Iterator[T]:
+    def with_one_blas_thread(self, work: Iterator[Item]) -> Iterator[Item]:
         """Yield the items of `work`, with BLAS limited to one thread while each is computed."""
         while True:
             with self.limited(1):
@@ -102,11 +99,12 @@ class Pool:
     def run(self, job: Job, count: int, work: int) -> None:
         """Run job(first, last) over parts of range(count), on as many threads as `work` justifies.
 
-        `work` is the number of multiplications.
+        `work` is the number of multiplications. A thread needs 0.3 ms of them: starting one takes
+        0.1 ms, waking one half of that, or a few milliseconds on a busy machine.
         """
         if count == 0:
             return
-        parts = min(self.count, count, max(1, work // _MIN_WORK_PER_THREAD))
+        parts = min(self.count, count, max(1, work // 2**23))
         size = -(-count // parts)
         starts = range(size, count, size)
         waiting = [self._threads.submit(job, start, min(start + size, count)) for start in starts]

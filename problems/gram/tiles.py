@@ -25,21 +25,13 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
-from dualgap.problems.gram.sections import (
-    MAX_SPARSE_FEATURES,
-    TILE_COLUMNS,
-    DenseSamples,
-    Section,
-    SparseSamples,
-)
+from dualgap.problems.gram.sections import DenseSamples, Section, SparseSamples
 from dualgap.problems.gram.threads import Job, Pool
+from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import DotKernel, FeatureKernel, squared_norms
 from dualgap.problems.kernels.samples import is_sparse
 
 Tile = NDArray[Any]
-
-_TILE_ROWS = 256
-_MAX_CANCELLATION = 1e3  # of which float32 keeps three digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +81,8 @@ class Tiles:
         self._norms2, self._cancellation = np.zeros(0), 0.0
         self._factor = abs(float(getattr(kernel, "gamma", 1.0)))
         self._is_tiled = isinstance(kernel, DotKernel) and np.isfinite(kernel.cancellation(0.0))
-        self._is_tiled &= not (self._sparse and X.shape[1] > MAX_SPARSE_FEATURES)
+        # more features would not stay in the cache as dense columns
+        self._is_tiled &= not (self._sparse and X.shape[1] > 4096)
         if self._is_tiled:
             self._norms2 = squared_norms(X)
             self._cancellation = kernel.cancellation(float(self._norms2.max(initial=0.0)))
@@ -113,7 +106,7 @@ class Tiles:
         limit = float(np.finfo(dtype).max) ** 0.8  # sums of values of K must not overflow
         in_range = all(1.0 / limit < v < limit for v in (self._factor, np.abs(self.diagonal).max()))
         in_range &= self._norms2.max(initial=0.0) < limit
-        return in_range and self._cancellation <= _MAX_CANCELLATION
+        return in_range and self._cancellation <= 1e3  # of which float32 keeps three digits
 
     def rounding(self, dtype: Any) -> float:
         """Return the error of values in `dtype`, relative to the largest value of K.
@@ -152,13 +145,13 @@ class Tiles:
         """Prepare columns for products; packing them pays for several products."""
         key = np.dtype(dtype)
         if not (self._is_tiled and self.precise(key)):
-            return Columns(cols, key, TILE_COLUMNS, None)
+            return Columns(cols, key, TUNING.tile_columns, None)
         samples = self._samples_as(key)
         if pack_columns and isinstance(samples, DenseSamples) and key == np.float32:
             return Columns(cols, key, WIDTH, pack(samples.as_columns, cols, WIDTH))
-        starts = range(0, cols.size, TILE_COLUMNS)
-        sections = [samples.columns(cols[at : at + TILE_COLUMNS]) for at in starts]
-        return Columns(cols, key, TILE_COLUMNS, sections)
+        width = TUNING.tile_columns
+        sections = [samples.columns(cols[at : at + width]) for at in range(0, cols.size, width)]
+        return Columns(cols, key, width, sections)
 
     def block(
         self,
@@ -194,14 +187,15 @@ class Tiles:
     def product(self, rows: Indices, columns: Columns, weights: Vector) -> Vector:
         """Return K[rows, columns] @ weights."""
         result, weight = np.zeros(rows.size), weights.astype(columns.dtype)
-        step = TILE_COLUMNS // columns.width
+        tile_rows, tile_columns = TUNING.tile_rows, TUNING.tile_columns
+        step = tile_columns // columns.width
 
         def accumulate(first: int, last: int) -> None:
-            buffer = np.empty(_TILE_ROWS * TILE_COLUMNS, columns.dtype)
-            for low in range(first, last, _TILE_ROWS):
-                high = min(low + _TILE_ROWS, last)
+            buffer = np.empty(tile_rows * tile_columns, columns.dtype)
+            for low in range(first, last, tile_rows):
+                high = min(low + tile_rows, last)
                 for part in range(0, columns.count, step):
-                    part_weights = weight[part * columns.width :][:TILE_COLUMNS]
+                    part_weights = weight[part * columns.width :][:tile_columns]
                     tile = buffer[: (high - low) * part_weights.size].reshape(-1, part_weights.size)
                     self._write(rows[low:high], columns, part, part + step, tile, 0)
                     result[low:high] += tile @ part_weights
@@ -228,11 +222,12 @@ class Tiles:
                 cols = columns.cols[first * width : last * width]
                 self._transform(out[:, offset : offset + cols.size], rows, cols)
             return
-        buffer = np.empty(_TILE_ROWS * width, out.dtype)
-        for low in range(0, rows.size, _TILE_ROWS):
-            row_chunk = rows[low : low + _TILE_ROWS]
+        height = TUNING.tile_rows
+        buffer = np.empty(height * width, out.dtype)
+        for low in range(0, rows.size, height):
+            row_chunk = rows[low : low + height]
             for k in range(first, min(last, columns.count)):
-                target = out[low : low + _TILE_ROWS, offset + (k - first) * width :][:, :width]
+                target = out[low : low + height, offset + (k - first) * width :][:, :width]
                 cols = columns.cols[k * width : (k + 1) * width]
                 if parts is None:
                     target[:] = self.gram.bound.block(row_chunk, cols)

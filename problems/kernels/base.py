@@ -20,11 +20,6 @@ from dualgap.problems.kernels.samples import Block, Selection
 from dualgap.problems.registry import is_ours, snake_case
 from dualgap.problems.validation import check_positive, short_repr
 
-# Operations per value assumed of a kernel that does not define `operations`.
-ASSUMED_OPERATIONS = 2**14
-_TEST_SAMPLES = 256  # samples on which `psd = True` is tested, few enough for an eigenvalue solver
-_PSD_RTOL = 1e-8  # violations above this fraction of the largest eigenvalue are not rounding errors
-
 
 class Kernel(ABC):
     """A kernel function on the rows of matrices: `__call__` and `diagonal` define it.
@@ -77,7 +72,7 @@ class Kernel(ABC):
         More exactly, an m with |computed − k(xᵢ, xⱼ)| ≤ γₘ·sᵢsⱼ, where s = `norms(X)`. Override it for a
         kernel with larger errors than those of a sum of 16,384 products whose moduli add up to sᵢsⱼ.
         """
-        return ASSUMED_OPERATIONS
+        return 2**14
 
     def norms(self, X: Matrix) -> Vector:
         """Return s (n,) with |k(xᵢ, xⱼ)| ≤ sᵢsⱼ.
@@ -183,13 +178,14 @@ def check_declared(kernel: Kernel, X: Matrix) -> None:
         return
     if is_ours(type(kernel)) or not kernel.is_psd:
         return
-    rows = np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], _TEST_SAMPLES)).astype(np.intp))
+    count = min(X.shape[0], 256)  # the eigenvalues of so small a matrix take milliseconds
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, count).astype(np.intp))
     K = kernel(X[rows], X[rows])
     if not np.isfinite(K).all():
         raise ValueError("X: its kernel values overflow float64; scale the features down")
     values = np.linalg.eigvalsh(0.5 * (K + K.T))
     violation = max(float(np.abs(K - K.T).max()), -float(values[0]))
-    if violation > _PSD_RTOL * float(np.abs(values).max()):
+    if violation > 1e-8 * float(np.abs(values).max()):  # more than rounding
         raise ValueError(
             f"kernel: {type(kernel).__name__} is declared symmetric and positive semidefinite, but "
             f"violates this by {violation:.3g} on these samples; declare `psd: ClassVar = None`"

@@ -18,7 +18,7 @@ import scipy
 from dualgap.problems.arithmetic.balls import Balls
 from dualgap.problems.arithmetic.rounding import terms
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.kernels.base import ASSUMED_OPERATIONS, Bound, Kernel
+from dualgap.problems.kernels.base import Bound, Kernel
 from dualgap.problems.kernels.compiled import subtract_norms
 from dualgap.problems.kernels.samples import (
     Block,
@@ -29,10 +29,6 @@ from dualgap.problems.kernels.samples import (
     squared_norms,
     stacked,
 )
-
-# Cancellation above which the expansion of distances loses more than two digits of float64.
-_MAX_EXPANDED_CANCELLATION = 100.0
-_CHUNK_BYTES = 2**16  # of values of g computed at a time: temporary arrays stay in a cache
 
 
 class DotKernel(Kernel):
@@ -95,7 +91,8 @@ class DotKernel(Kernel):
     def needs_differences(self, *norms: Vector) -> bool:
         """Whether distances are to be computed from differences, from squared norms."""
         largest = max(float(n.max(initial=0.0)) for n in norms)
-        return self.of_distance and self.cancellation(largest) > _MAX_EXPANDED_CANCELLATION
+        # above 100, the expansion of a distance loses more than two digits
+        return self.of_distance and self.cancellation(largest) > 100.0
 
     def centred(self, X: Matrix) -> Matrix:
         """Return `X`, minus its mean if it is dense and that makes expanded distances accurate."""
@@ -121,7 +118,8 @@ class DotKernel(Kernel):
 
     def evaluate(self, p: Any, x2: Vector, z2: Vector) -> None:
         """Replace p (m, k), see `of_products`, by g, in float64 or float32."""
-        step = max(1, _CHUNK_BYTES // max(1, p.itemsize * p.shape[1]))
+        chunk_bytes = 2**16  # temporary arrays stay in the cache
+        step = max(1, chunk_bytes // max(1, p.itemsize * p.shape[1]))
         for start in range(0, p.shape[0], step):
             rows = slice(start, start + step)
             norms = (0.0, 0.0) if self.of_distance else (x2[rows, None], z2)
@@ -194,7 +192,7 @@ class FeatureKernel(DotKernel):
 
     def operations(self, X: Matrix) -> float:
         """Return the number of features, each with the errors of a few operations."""
-        return terms(self.features(X)) + ASSUMED_OPERATIONS
+        return terms(self.features(X)) + super().operations(X)
 
 
 class CountingKernel(FeatureKernel):

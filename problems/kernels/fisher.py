@@ -27,10 +27,6 @@ from dualgap.problems.kernels.dot import FeatureKernel
 from dualgap.problems.kernels.samples import Block, as_dense
 from dualgap.problems.validation import check_integer
 
-# The mixture's parameters are rounded: any mixture gives a kernel, and this makes it independent of the
-# machine and the number of threads that fitted it.
-_SIGNIFICANT_DIGITS = 6
-
 
 @dataclass(frozen=True)
 class Fisher(Kernel):
@@ -120,7 +116,11 @@ class FittedFisher(FeatureKernel):
 
 
 def _rounded(values: Any) -> Any:
-    """Return an array rounded to six significant digits, as tuples."""
+    """Return an array rounded to six significant digits, as tuples.
+
+    Any mixture gives a kernel; rounding makes it independent of the machine and the number of threads
+    that fitted it.
+    """
     if np.ndim(values) > 1:
         return tuple(_rounded(row) for row in values)
-    return tuple(float(f"{value:.{_SIGNIFICANT_DIGITS}g}") for value in values)
+    return tuple(float(f"{value:.6g}") for value in values)

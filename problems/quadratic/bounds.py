@@ -29,12 +29,16 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import products
 from dualgap.problems.dataset import Vector
 from dualgap.problems.quadratic.arrays import QPArrays
-from dualgap.problems.quadratic.constraints import Constraints, Interior, linear_program
+from dualgap.problems.quadratic.constraints import (
+    ACTIVE_RTOL,
+    Constraints,
+    Interior,
+    linear_program,
+)
 from dualgap.problems.quadratic.eigenvalues import curvature, is_dense, sparse_lu
 from dualgap.problems.quadratic.enclosures import least_squares
 from dualgap.problems.quadratic.exact_rows import residuals
 
-_ACTIVE_RTOL = 1e-7  # a smaller distance to a limit, relative to the terms, counts as 0
 ACCURATE_GAP = 1e-9  # relative gap below which no better point or multipliers are sought
 
 
@@ -239,7 +243,7 @@ class ConvexProgram(QPArrays):
 
     def _inside(self, x: Vector) -> NDArray[np.bool_]:
         """Return which variables are strictly within their bounds at `x` (n,)."""
-        tolerance = _ACTIVE_RTOL * float(np.abs(x).max(initial=0.0))
+        tolerance = ACTIVE_RTOL * float(np.abs(x).max(initial=0.0))
         return (x - self.lb > tolerance) & (self.ub - x > tolerance)
 
     def fitted_multipliers(self, x: Vector) -> tuple[Vector, Vector]:
@@ -249,7 +253,7 @@ class ConvexProgram(QPArrays):
         """
         inside = self._inside(x)
         terms = abs(self.G) @ np.abs(x) + np.abs(self.h)
-        active = np.flatnonzero(self.G @ x >= self.h - _ACTIVE_RTOL * terms)
+        active = np.flatnonzero(self.G @ x >= self.h - ACTIVE_RTOL * terms)
         gradient = (self.P @ x + self.q)[inside]
         y, z = np.zeros(self.b.size), np.zeros(self.h.size)
         for _ in range(3):  # each time without the rows whose multipliers were negative

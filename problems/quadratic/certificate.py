@@ -52,30 +52,39 @@ class QPCertificate(Certificate):
         return f"{text[:-1]}; {self.nearby.as_nearby})" if self.infeasible and self.nearby else text
 
 
-_INFEASIBLE = QPCertificate(
-    primal_objective=inf,
-    dual_objective=inf,
-    bound_source="proven: Farkas multipliers",
-    infeasible=True,
-    reason="it is proven that no point is feasible",
-)
-_UNBOUNDED = QPCertificate(
-    primal_objective=-inf,
-    dual_objective=-inf,
-    bound_source="proven: a direction of descent",
-    infeasible=True,
-    reason="it is proven that the objective is unbounded below",
-)
+def _infeasible(point: QPPoint, nearby: QPCertificate | None = None) -> QPCertificate:
+    """Return the certificate of a problem without a feasible point."""
+    return QPCertificate(
+        point=point,
+        primal_objective=inf,
+        dual_objective=inf,
+        bound_source="proven: Farkas multipliers",
+        infeasible=True,
+        reason="it is proven that no point is feasible",
+        nearby=nearby,
+    )
+
+
+def _unbounded(point: QPPoint) -> QPCertificate:
+    """Return the certificate of a problem whose objective has no lower bound."""
+    return QPCertificate(
+        point=point,
+        primal_objective=-inf,
+        dual_objective=-inf,
+        bound_source="proven: a direction of descent",
+        infeasible=True,
+        reason="it is proven that the objective is unbounded below",
+    )
 
 
 def without_point(program: ConvexProgram, reason: str) -> QPCertificate:
     """Return the certificate without an answer: it may still prove that there is no optimum."""
     program = program.normalised.program
     if program.is_infeasible:
-        return _INFEASIBLE
+        return _infeasible(QPPoint())
     start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
     unbounded = program.is_unbounded and program.upper(start, np.zeros(program.b.size)) is not None
-    return _UNBOUNDED if unbounded else QPCertificate(reason=reason)
+    return _unbounded(QPPoint()) if unbounded else QPCertificate(reason=reason)
 
 
 def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None) -> QPCertificate:
@@ -154,9 +163,9 @@ def _bounds(
     best = _best_lower(program, point, multipliers, value, gap_scale)
     nearby = None if feasible else _nearby(program, point, at_nearest, best, gap_scale)
     if feasible is None and program.is_infeasible:
-        return replace(_INFEASIBLE, point=QPPoint(x), nearby=nearby)
+        return _infeasible(QPPoint(x), nearby)
     if best.bound == -inf and feasible is not None and program.is_unbounded:
-        return replace(_UNBOUNDED, point=QPPoint(point))
+        return _unbounded(QPPoint(point))
     lower, upper = best.bound if best.bound > -inf else nan, feasible[0] if feasible else nan
     reasons = [
         f"no feasible point is proven to exist near x, which violates constraints by {violation:.2g}"

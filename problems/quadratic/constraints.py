@@ -27,9 +27,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.quadratic.enclosures import least_change, solution_radius
 from dualgap.problems.quadratic.exact_rows import exact_signs
 
-_ACTIVE_SLACK_RTOL = 1e-7  # relative slack below which an inequality is treated as active
-_INTERIOR_MIX = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # weights to try
-_MIN_SLACK = 1e-7  # cost of α in the LP: a smaller slack counts as 0
+ACTIVE_RTOL = 1e-7  # a smaller slack or distance to a bound, relative to the terms, counts as 0
 LP_TIME_LIMIT_S = 30.0  # after which a proof is given up
 
 
@@ -121,7 +119,8 @@ class Constraints:
             return
         inside, all_free = inner.constraints, np.ones(n, bool)
         for origin in (start, point):
-            for mix in _INTERIOR_MIX:
+            # the least weight of the interior point that suffices
+            for mix in (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1):
                 mixed = (1 - mix) * np.clip(origin, inside.lb, inside.ub) + mix * inner.point
                 if (result := inside._enclose(mixed, all_free, 0.0)) is not None:
                     yield result
@@ -132,7 +131,8 @@ class Constraints:
 
         One linear program finds both: max Σ s over u, α ≥ 1 and 0 ≤ s ≤ 1 with A u = α b,
         G u + s ≤ α h, α lb + s ≤ u ≤ α ub − s. At the optimum s is 1 for each inequality in which u/α
-        has slack, and 0 for those in which no point has (Freund, Roundy & Todd 1985).
+        has slack, and 0 for those in which no point has (Freund, Roundy & Todd 1985). A small cost of α
+        makes slacks below 1e-7 count as 0.
         """
         n, rows = self.lb.size, self.h.size
         bounded = np.flatnonzero(
@@ -153,7 +153,7 @@ class Constraints:
         empty = scipy.sparse.csr_array((sides.size, slack.shape[1]))
         infinite = np.full(n, inf)
         solution = linear_program(
-            np.concatenate([np.zeros(n), -np.ones(slack.shape[1]), [_MIN_SLACK]]),
+            np.concatenate([np.zeros(n), -np.ones(slack.shape[1]), [1e-7]]),
             Constraints(
                 scipy.sparse.csr_array(scipy.sparse.hstack([fixed, empty, -sides[:, None]])),
                 np.zeros(sides.size),
@@ -179,7 +179,7 @@ class Constraints:
     def _project(self, v: Vector, may_move: NDArray[np.bool_]) -> Vector:
         """Return approximately the nearest feasible point, by an active-set iteration in float64."""
         free = may_move & (v > self.lb) & (v < self.ub)
-        tolerance = _ACTIVE_SLACK_RTOL * (abs(self.G) @ np.abs(v) + np.abs(self.h))
+        tolerance = ACTIVE_RTOL * (abs(self.G) @ np.abs(v) + np.abs(self.h))
         active = self.G @ v >= self.h - tolerance
         margin = 1e-13 * (abs(self.G) @ np.abs(v) + np.abs(self.h))
         previous = inf

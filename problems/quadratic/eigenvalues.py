@@ -17,12 +17,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dualgap.problems.arithmetic.rational import is_semidefinite
+from dualgap.problems.arithmetic.rational import MAX_EXACT_ROWS, is_semidefinite
 from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import Indices, Vector
-
-_MAX_RATIONAL_ROWS = 60  # of a possibly singular matrix that is tested in rational arithmetic
-_MIN_CURVATURE = 1e-290  # a smaller |μ| may have lost digits to underflow
 
 
 class NotConvex(ValueError):
@@ -52,7 +49,7 @@ def curvature(P: Any) -> Vector:
         scale = scipy.sparse.diags_array(np.ldexp(1.0, exponents[inside]))
         unit = scipy.sparse.csc_array(scale @ part @ scale)
         smallest = smallest_eigenvalue(unit)
-        is_small = inside.size <= _MAX_RATIONAL_ROWS
+        is_small = inside.size <= MAX_EXACT_ROWS
         if smallest <= 0 and is_small and is_semidefinite(part.toarray()):
             smallest = 0.0
         if not np.isfinite(smallest):
@@ -60,8 +57,9 @@ def curvature(P: Any) -> Vector:
                 raise NotConvex("P is indefinite: it provably has a negative eigenvalue")
             raise NotConvex("P ⪰ 0 is not proven: float64 does not resolve its smallest eigenvalue")
         mu = np.ldexp(smallest, -2 * exponents[inside])
-        tiny = -_MIN_CURVATURE if smallest < 0 else 0.0
-        result[inside] = np.where(np.abs(mu) > _MIN_CURVATURE, mu, tiny)
+        min_mu = 1e-290  # a smaller |μ| may have lost digits to underflow
+        tiny = -min_mu if smallest < 0 else 0.0
+        result[inside] = np.where(np.abs(mu) > min_mu, mu, tiny)
     return result
 
 

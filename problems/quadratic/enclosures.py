@@ -25,7 +25,6 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.quadratic.eigenvalues import factor_ldl, smallest_eigenvalue, sparse_lu
 from dualgap.problems.quadratic.exact_rows import exact_row, residuals
 
-_PIVOTS_ATOL = (1e-9, 1e-13)  # pivots of rows of length 1 below which they count as dependent
 _MAX_DENOMINATOR = 10_000  # of a factor between dependent rows
 
 
@@ -43,7 +42,7 @@ def solution_radius(
     moving = scipy.sparse.csr_array(A @ scipy.sparse.diags_array(free.astype(float)))
     moving.eliminate_zeros()
     rows = np.flatnonzero(np.diff(moving.indptr))
-    for min_pivot in _PIVOTS_ATOL:
+    for min_pivot in (1e-9, 1e-13):  # below, a row of length 1 counts as dependent
         independent = _independent(moving, rows, min_pivot)
         dependent = np.setdiff1d(np.arange(b.size), independent)
         if not dependent.size or _are_implied(A, b, v, free, independent, dependent, n_equations):

@@ -16,8 +16,6 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT, lost_to_underflow
 from dualgap.problems.dataset import Vector
 
-_MIN_SPLIT = 1e-250  # between this and its inverse a product is exactly a sum of two numbers
-
 
 def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
     """Return e − E v, rounded once: each exact product is a sum of two numbers (Dekker 1971)."""
@@ -37,7 +35,8 @@ def exact_signs(E: Any, v: Vector, e: Vector) -> Vector:
     factors = v[E.indices]
     with np.errstate(over="ignore", under="ignore"):
         sizes = np.abs([E.data, factors, E.data * factors])
-    safe = ((sizes > _MIN_SPLIT) & (sizes < 1 / _MIN_SPLIT)).all(axis=0) | (factors == 0)
+    # within this range a product is exactly a sum of two numbers
+    safe = ((sizes > 1e-250) & (sizes < 1e250)).all(axis=0) | (factors == 0)
     rows = np.repeat(np.arange(e.size), np.diff(E.indptr))
     for row in np.unique(rows[~safe]).tolist():
         terms = (value * Fraction(float(v[at])) for at, value in exact_row(E, row))

@@ -29,15 +29,12 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][+-]?[0-9]+)?")
-_FIXED = re.compile(r" (..) (.{8})  (.{8})  (.{12})   (.{8})  (.{12}) *".replace(".", r"[^\t]"))
 _FORMS = ("QUADOBJ", "QSECTION", "QMATRIX")
 _WORDS = {  # accepted numbers of words per line of each section
     **{"NAME": (), "ENDATA": (), "OBJSENSE": (1,), "ROWS": (2,), "COLUMNS": (3, 5)},
     **{"RHS": (2, 3, 4, 5), "RANGES": (2, 3, 4, 5), "BOUNDS": (2, 3, 4)},
     **dict.fromkeys(_FORMS, (3, 5)),
 }
-_BOUNDS = {"LO": "L", "UP": "U", "FX": "LU", "MI": "L", "PL": "U", "FR": "LU"}  # lower or upper
 _OBJECTIVE = -1  # index of the objective among the rows; ignored rows have lower ones
 _Lines = list[tuple[int, bool, tuple[str, ...]]]  # number, whether it heads a section, words
 
@@ -71,6 +68,7 @@ def read_qps(path: Path) -> tuple[Any, ...]:
 def _formats(text: str) -> list[_Lines]:
     """Return the lines in free and, if different, fixed format, in which lines may have no words."""
     free, fixed = _Lines(), _Lines()
+    fields = r" (..) (.{8})  (.{8})  (.{12})   (.{8})  (.{12}) *".replace(".", r"[^\t]")
     for number, line in enumerate(text.split("\n"), 1):
         words = tuple(line.split())
         if not words or line.startswith("*"):
@@ -78,7 +76,7 @@ def _formats(text: str) -> list[_Lines]:
         is_header = not line[0].isspace()
         free.append((number, is_header, words))
         if not is_header:
-            match = _FIXED.fullmatch(line.ljust(61))
+            match = re.fullmatch(fields, line.ljust(61))
             words = tuple(filter(None, map(str.strip, match.groups()))) if match else ()
         fixed.append((number, is_header, words))
     return [free] if fixed == free else [free, fixed]
@@ -196,8 +194,9 @@ class _Reader:
     def _bounds(self, columns: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
         bounds: dict[str, dict[int, float]] = {"L": {}, "U": {}}
         limits, first_set = {"L": -inf, "U": inf}, None
+        kinds = {"LO": "L", "UP": "U", "FX": "LU", "MI": "L", "PL": "U", "FR": "LU"}
         for kind, *names in self._words("BOUNDS"):
-            sides = self._look_up(kind, _BOUNDS, f"bound of a real variable: {', '.join(_BOUNDS)}")
+            sides = self._look_up(kind, kinds, f"bound of a real variable: {', '.join(kinds)}")
             value = self._float(names.pop()) if kind in ("LO", "UP", "FX") else None
             first_set = names[:-1] if first_set is None else first_set
             if not names or len(names) > 2 or len(names[:-1]) != len(first_set):
@@ -236,7 +235,7 @@ class _Reader:
         table[key] = value
 
     def _float(self, word: str) -> float:
-        if not _NUMBER.fullmatch(word):
+        if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][+-]?[0-9]+)?", word):
             self._refuse(f"{word!r} is not a number; write it as -1.5, 2e-3 or 2D-3.")
         value = float(word.upper().replace("D", "E"))
         if abs(value) == inf:

@@ -18,8 +18,6 @@ from dualgap.problems.quadratic.convex_qp import ConvexQP
 from dualgap.problems.quadratic.qps import read_qps
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
-_INFINITY = 1e20  # in these files sides of at least this size mean no bound
-
 
 def read_qp(path: str | Path) -> ConvexQP:
     """Return the convex QP in a file, without the constant of its objective.
@@ -99,9 +97,12 @@ def _qps(path: Path) -> ConvexQP:
 
 
 def _two_sided(P: Any, q: Any, rows: Any, sides: Any, bounds: Any) -> ConvexQP:
-    """Return the problem with l ≤ Ax ≤ u split into equations, where l = u, and inequalities."""
+    """Return the problem with l ≤ Ax ≤ u split into equations, where l = u, and inequalities.
+
+    In these files a side of at least 1e20 means no bound.
+    """
     (lower, upper), (lb, ub) = (
-        (np.where(low <= -_INFINITY, -np.inf, low), np.where(up >= _INFINITY, np.inf, up))
+        (np.where(low <= -1e20, -np.inf, low), np.where(up >= 1e20, np.inf, up))
         for low, up in (sides, bounds)
     )
     same = lower == upper

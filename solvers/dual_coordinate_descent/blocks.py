@@ -23,7 +23,8 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP
 from dualgap.problems.gram.threads import READ_COST, Pool
 from dualgap.problems.kernels import Block
-from dualgap.solvers.numerics.rows import FASTMATH, SampleRows, add, as_rows, dot, read_only
+from dualgap.problems.kernels.compiled import FASTMATH
+from dualgap.solvers.numerics.rows import SampleRows, add, as_rows, dot, read_only
 
 ALONE = Pool(1)
 

@@ -20,6 +20,7 @@ from scipy.linalg.blas import dsymv
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.threads import Pool
 from dualgap.problems.kernels import Block
+from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.solvers.dual_coordinate_descent.blocks import (
     VariableBlock,
     combine,
@@ -29,7 +30,6 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     scores,
 )
 from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
-from dualgap.solvers.numerics.rows import FASTMATH
 
 
 class ProximalStep:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
+from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import free_variables, on_one_side, slopes
 from dualgap.solvers.smo.problem import Terms
@@ -50,7 +51,7 @@ def minimise_linear(
         _newton(X, w, z, terms, max(1e-4, 4e-10 * count * X.size))
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@numba.njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _epoch(
     X: Block, w: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector,
     diagonal: Vector, active: Indices, size: int, reach: float,

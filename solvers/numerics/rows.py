@@ -14,9 +14,7 @@ import scipy
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
-
-# allow reordered sums, so that dense products use vector instructions; NaN and infinities stay valid
-FASTMATH = {"reassoc", "contract", "nsz"}
+from dualgap.problems.kernels.compiled import FASTMATH
 
 
 class SampleRows(NamedTuple):

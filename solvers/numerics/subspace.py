@@ -13,12 +13,13 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
+from dualgap.problems.kernels.compiled import FASTMATH
 
 MAX_FREE = 1000  # variables; above, a factor takes longer than many steps
 _FIXED = -2  # replaces the equality index of a variable at a bound
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
 def minimise_on_subspaces(
     A: Block, r: Vector, z: Vector, low: Vector, high: Vector, groups: Indices, seconds: float
 ) -> None:
@@ -96,7 +97,7 @@ def _set_system(A: Block, r: Vector, equality: Indices, H: Block, x: Vector) -> 
 
 @numba.njit(  # pyright: ignore[reportCallIssue]
     cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-    error_model="numpy", fastmath={"reassoc", "contract", "nsz"},
+    error_model="numpy", fastmath=FASTMATH,
 )  # fmt: skip
 def _solve(H: Block, x: Vector) -> None:
     """Solve Hx = b by LDLᵀ, overwriting b, passed as x, and the lower triangle of H."""

@@ -15,8 +15,9 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import ERM
 from dualgap.problems.kernels import Block
+from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.problems.losses import IntervalLoss, Logistic
-from dualgap.solvers.numerics.rows import FASTMATH, SampleRows, add, dot, read_only
+from dualgap.solvers.numerics.rows import SampleRows, add, dot, read_only
 
 
 class SubgradientState(NamedTuple):

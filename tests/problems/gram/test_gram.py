@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from dualgap.problems import RBF, Gram, Linear, Precomputed, Sigmoid
+from dualgap.problems.gram import semidefinite
 from dualgap.problems.gram.gram import SignedGram
 from dualgap.problems.gram.semidefinite import is_positive_semidefinite
+from dualgap.problems.gram.tuning import GramTuning
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 3))
@@ -91,7 +93,7 @@ def test_semidefiniteness_is_tested_where_it_is_not_declared():
 
 @pytest.mark.parametrize("limit", [0, 5000], ids=["Lanczos", "Cholesky"])
 def test_a_larger_gram_matrix_is_tested_in_time(monkeypatch, limit):
-    monkeypatch.setattr("dualgap.problems.gram.semidefinite._MAX_CHOLESKY_ROWS", limit)
+    monkeypatch.setattr(semidefinite, "TUNING", GramTuning(max_cholesky_rows=limit))
     samples = rng.standard_normal((300, 5))
     linear = samples @ samples.T
     assert is_positive_semidefinite(Gram(linear, Precomputed()))

@@ -27,8 +27,10 @@ from dualgap.problems import (
     certify,
 )
 from dualgap.problems.arithmetic.balls import Balls, Unprovable
+from dualgap.problems.gram import semidefinite
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.semidefinite import psd_shift
+from dualgap.problems.gram.tuning import GramTuning
 from dualgap.problems.kernels import KERNELS, Kernel, as_dense, kernels_in
 from dualgap.solvers import SMO, solve
 
@@ -230,7 +232,7 @@ def test_a_sigmoid_is_proven_where_its_matrix_is_semidefinite():
 
 
 def test_too_many_samples_for_a_test_are_refused(monkeypatch):
-    monkeypatch.setattr("dualgap.problems.gram.semidefinite._MAX_BALL_ROWS", 11)
+    monkeypatch.setattr(semidefinite, "TUNING", GramTuning(max_ball_rows=11))
     with pytest.raises(Unprovable, match="12 samples are too many to test it"):
         psd_shift(Gram(X, Sigmoid(0.5, 0.0)), proven=True)
 

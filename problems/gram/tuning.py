@@ -1,0 +1,19 @@
+"""Sizes at which work on a Gram matrix is divided, or done in another way."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GramTuning:
+    """Sizes of tiles, and of matrices that are factorised or evaluated as a whole."""
+
+    tile_rows: int = 256
+    tile_columns: int = (
+        512  # 512 KiB of float32: the fastest of six shapes, within 1 %, for d = 20 to 300
+    )
+    product_values: int = 2**19  # of K at a time: large enough for BLAS, small enough for a cache
+    max_cholesky_rows: int = 5000  # a factorisation of K takes seconds; beyond, Lanczos is used
+    max_ball_rows: int = 3000  # evaluating all of K in ball arithmetic takes about ten seconds
+
+
+TUNING = GramTuning()

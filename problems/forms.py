@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 import scipy
 
-from dualgap.problems.blocks import Block, Blocks
+from dualgap.problems.blocks import Blocks, DualRule
 from dualgap.problems.box_gap import (
     best_multiplier,
     gap_terms,
@@ -184,13 +184,12 @@ class ERM:
 
 @dataclass(frozen=True, eq=False)
 class Sharded:
-    """min ½‖w‖² + Σᵢ C·cᵢ·loss(yᵢ, wᵀxᵢ + b) over samples in blocks, with sample weights cᵢ (default 1).
+    """min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀxᵢ + b) over samples in blocks, which have their weights Cᵢ.
 
-    A point is w (d,), b, and the packed `DualRule` of its dual variables.
+    A point is w (d,), b, and the `DualRule` of its dual variables.
     """
 
     blocks: Blocks
-    C: float
     loss: Loss
     intercept: bool
 
@@ -201,10 +200,6 @@ class Sharded:
     def n(self) -> int:
         """Number of samples."""
         return self.blocks.n
-
-    def weights(self, block: Block) -> Vector:
-        """Return C·cᵢ of a block's samples, shape (m,)."""
-        return np.full(block.y.size, self.C) if block.weight is None else self.C * block.weight
 
 
 Form = BoxQP | QP | ERM | Sharded
@@ -218,8 +213,7 @@ class FormPoint:
     ----------
     x : the form's variables: BoxQP and QP (n,); ERM: w (d,), or None if only beta is known; for a
         formulation solved directly, alpha (n,).
-    beta : ERM: coefficients of w = Σ βᵢφ(xᵢ), shape (n,), if the method has them; Sharded: a packed
-        `DualRule`.
+    beta : ERM: coefficients of w = Σ βᵢφ(xᵢ), shape (n,), if the method has them.
     b : the intercept, if the method has one; next to dual variables it is only diagnosed.
     inequality : QP: multipliers of Gx ≤ h, if the method has them.
     iterations : the method's iteration count so far.
@@ -229,6 +223,7 @@ class FormPoint:
     w : for a formulation solved directly, the weights, if the method computes them.
     version : the version that an external program reports.
     equality : QP: multipliers of A x = b_eq, if the method has them.
+    rule : Sharded: the dual variables.
     """
 
     x: Vector | None
@@ -242,11 +237,19 @@ class FormPoint:
     w: Vector | None = None
     version: str = ""
     equality: Vector | None = None
+    rule: DualRule | None = None
 
     @property
     def has_values(self) -> bool:
         """Whether it holds an answer, not just a sign that the method is still running."""
         return self.x is not None or self.beta is not None or self.w is not None
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number of x, beta and rule is NaN or infinite."""
+        arrays = [v for v in (self.x, self.beta) if v is not None]
+        are_finite = all(np.isfinite(v).all() for v in arrays)
+        return are_finite and (self.rule is None or self.rule.is_finite)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,13 +258,13 @@ class Point:
 
     `alpha` (n,) has soft-margin scaling in every formulation; for regression it is α − α*.
     For K classes `alpha` is (n, K) and `w` (d, K); for several binary problems `b` is (outputs,) too.
-    For samples in blocks, `alpha` is computed from `rule`, see `DualRule.to_vector`.
+    For samples in blocks the dual variables follow from `rule`.
     """
 
     alpha: Vector | None = None
     w: Vector | None = None
     b: float | Vector | None = None
-    rule: Vector | None = None
+    rule: DualRule | None = None
 
     def __post_init__(self) -> None:
         for name in ("alpha", "w"):

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from dualgap.experiments.workers.errors import error_text
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
 from dualgap.problems import ConvexQP, Formulation, Point, QPPoint
+from dualgap.problems.blocks import DualRule
 from dualgap.problems.forms import Claim
 from dualgap.problems.texts import one_line
 from dualgap.problems.validation import NoSuchProblem
@@ -106,7 +107,7 @@ _LAYOUT = Layout[SolverAnswer](SolverAnswer)
 def pack_answer(answer: SolverAnswer, points: Iterable[Any] = ()) -> bytes:
     """Return an answer as a message; the points are those of `reports`, then those of `trace`."""
     arrays = {
-        f"{part} {number}": value
+        f"{part} {number}": value.to_vector() if isinstance(value, DualRule) else value
         for number, point in enumerate(points)
         for part, value in vars(point).items()
         if value is not None
@@ -144,12 +145,18 @@ def unpack_answer(
         {part: arrays.get(f"{part} {i}") for part in part_shapes} for i in range(answer.points)
     ]
     return answer, [
-        make_point(**{name: _as_number(value) for name, value in point.items()}) for point in parts
+        make_point(**{name: _unpacked(name, value, problem) for name, value in point.items()})
+        for point in parts
     ]
 
 
-def _as_number(value: Any) -> Any:
-    """Return an array without dimensions as a float, other values unchanged."""
+def _unpacked(name: str, value: Any, problem: Formulation | ConvexQP) -> Any:
+    """Return a rule as an object, an array without dimensions as a float, others unchanged."""
+    if name == "rule" and value is not None:
+        try:
+            return DualRule.from_vector(value, problem.d)
+        except ValueError as error:
+            raise Malformed(str(error)) from None
     return float(value) if value is not None and value.ndim == 0 else value
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -31,7 +31,7 @@ class Blocks:
         that nobody else can change.
     sparse : whether a block's X is a CSR matrix.
     target : "labels" if every y is −1 or +1, else "targets".
-    has_weights : whether each sample has a weight, which multiplies C.
+    C : factor of the stored weights, or the weight of every sample if none are stored.
     """
 
     source: BlockSource
@@ -41,7 +41,7 @@ class Blocks:
     nbytes: tuple[int, ...]
     sparse: bool
     target: Literal["labels", "targets"]
-    has_weights: bool
+    C: float = 1.0
 
     @classmethod
     def checked(cls, source: BlockSource) -> Blocks:
@@ -80,13 +80,17 @@ class Blocks:
             tuple(facts.nbytes for facts in blocks),
             filled[0].sparse,
             "labels" if labels <= {-1.0, 1.0} else "targets",
-            filled[0].weighted,
         )
 
     @classmethod
-    def from_arrays(cls, X: Matrix, y: Vector, weight: Vector | None, rows: int) -> Blocks:
-        """Cut arrays, which must be checked and never changed, into blocks of `rows` rows."""
-        source = ArraySource(X, y, weight, rows)
+    def from_arrays(cls, X: Matrix, y: Vector, C: Vector, rows: int | None = None) -> Blocks:
+        """Cut arrays, which must be checked and never changed, into blocks that are views of them.
+
+        Parameters
+        ----------
+        C : (n,) weights. rows : of each block; None for about 128 MiB.
+        """
+        source = ArraySource(X, y, C, rows or max(1, 2**27 // _row_bytes(X)))
         blocks = [Block(*source.load(k, original=True)) for k in range(len(source.names))]
         return cls(
             source,
@@ -96,8 +100,11 @@ class Blocks:
             tuple(sum(a.nbytes for a in contents_of(*block)) for block in blocks),
             scipy.sparse.issparse(X),
             "labels" if (np.abs(y) == 1.0).all() else "targets",
-            weight is not None,
         )
+
+    def times(self, C: float) -> Blocks:
+        """Return the same samples with all weights multiplied by `C`."""
+        return replace(self, C=C * self.C)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,7 +150,8 @@ class Blocks:
             raise ChangedBlock(f"{self.names[k]}: has changed since it was checked")
         if self.sparse and y.size and X.shape[1] != self.d:
             X = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(y.size, self.d))
-        return Block(X if y.size else self._no_rows(), y, weight)
+        C = np.full(y.size, self.C) if weight is None else self.C * weight
+        return Block(X if y.size else self._no_rows(), y, C)
 
     def _no_rows(self) -> Matrix:
         """Return the samples of an empty block, whose shape may differ between sources."""
@@ -165,4 +173,11 @@ class Blocks:
     def __repr__(self) -> str:
         """Describe the content by its shape and checksums; identities of problems depend on it."""
         checksums = self.checksums or [checksum_of(*block) for block in self]
-        return f"Blocks({self.n} × {self.d}, checksums {', '.join(checksums)})"
+        factor = "" if self.C == 1.0 else f", weights times {self.C!r}"
+        return f"Blocks({self.n} × {self.d}, checksums {', '.join(checksums)}{factor})"
+
+
+def _row_bytes(X: Any) -> int:
+    """Return the approximate number of bytes per row."""
+    dense = isinstance(X, np.ndarray)
+    return max(1, (X.nbytes if dense else 12 * X.nnz) // X.shape[0])

@@ -12,6 +12,7 @@ multiplied by one factor, which balances their sums and takes the best multiple.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,9 +22,8 @@ import scipy
 from dualgap.problems.blocks.sources import Block
 from dualgap.problems.dataset import Indices, Vector
 
-_MIN_RESIDUAL_RATIO = (
-    1e-3  # lower bound of |u| in a denominator, relative to that of the stored shares
-)
+# lower bound of |u| in a denominator, relative to that of the stored shares
+_MIN_RESIDUAL_RATIO = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class DualRule:
         return cls(w, 0.0 * w, 0.0, 0.0, np.zeros(0), np.zeros(0))
 
     def to_vector(self) -> Vector:
-        """Return all numbers as one vector."""
+        """Return all numbers as one vector, for files and messages."""
         head = [*self.scales, self.gamma, self.reach]
         return np.concatenate([head, self.w, self.change, self.keys, self.shares])
 
@@ -62,12 +62,31 @@ class DualRule:
         """Rebuild a rule for samples of `d` features; ValueError if the numbers do not form one."""
         v = np.asarray(numbers, np.float64).ravel()
         n_shares, remainder = divmod(v.size - 4 - 2 * (d + 1), 2)
-        if n_shares < 0 or remainder or not np.isfinite(v).all() or not (v[:2] >= 0).all():
-            raise ValueError(f"rule: {v.size} numbers do not form a dual rule for {d} features")
+        if n_shares < 0 or remainder:
+            raise _no_rule(v.size, d)
         w, change, keys, shares = np.split(v[4:], np.cumsum([d + 1, d + 1, n_shares]))
-        scales = float(min(v[0], 1.0)), float(min(v[1], 1.0))
-        rule = cls(w, change, float(v[2]), float(v[3]), keys, shares, scales)
-        return rule.sorted()  # `beta` needs sorted keys
+        scales = float(v[0]), float(v[1])
+        return cls(w, change, float(v[2]), float(v[3]), keys, shares, scales).checked(d)
+
+    def checked(self, d: int) -> DualRule:
+        """Return the rule as `beta` needs it, with sorted keys and factors of at most 1.
+
+        Raises
+        ------
+        ValueError
+            If it is not for samples of `d` features, or a number is NaN or infinite.
+        """
+        sizes = self.w.size, self.change.size, self.keys.size
+        is_valid = sizes == (d + 1, d + 1, self.shares.size) and min(self.scales) >= 0
+        if not (is_valid and self.is_finite):
+            raise _no_rule(self.to_vector().size, d)
+        above, below = self.scales
+        return replace(self.sorted(), scales=(min(above, 1.0), min(below, 1.0)))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number is NaN or infinite."""
+        return bool(np.isfinite(self.to_vector()).all())
 
     def sorted(self) -> DualRule:
         """Return the rule with its variables in the order of their keys."""
@@ -78,9 +97,13 @@ class DualRule:
         """Return the rule with β₊ multiplied by `above` and β₋ by `below`."""
         return replace(self, scales=(self.scales[0] * above, self.scales[1] * below))
 
-    def beta(self, loss: Any, k: int, block: Block, C: Vector) -> Vector:
+    def coefficients(self, loss: Any, blocks: Iterable[Block]) -> Vector:
+        """Return β (n,) for the samples of all blocks, which must fit in memory."""
+        return np.concatenate([self.beta(loss, k, block) for k, block in enumerate(blocks)])
+
+    def beta(self, loss: Any, k: int, block: Block) -> Vector:
         """Return β (m,) for the samples of block `k`."""
-        f = scores(block.X, self.w)
+        f, C = scores(block.X, self.w), block.C
         pieces = loss.dual_pieces(block.y)
         if pieces is None:
             beta = -C * loss.subgradient(block.y, f)
@@ -113,6 +136,10 @@ class DualRule:
         at = np.minimum(np.searchsorted(self.keys, keys), max(0, self.keys.size - 1))
         matched = self.keys[at] == keys
         return candidates[matched], at[matched]
+
+
+def _no_rule(size: int, d: int) -> ValueError:
+    return ValueError(f"rule: {size} numbers do not form a dual rule for {d} features")
 
 
 def variable_keys(block: Block, rows: Indices, piece_index: int, k: int) -> Vector:

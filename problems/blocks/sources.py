@@ -12,11 +12,11 @@ _CHUNK_ROWS = 2**15  # rows of a block processed at a time, which bounds tempora
 
 
 class Block(NamedTuple):
-    """Samples `X` (m, d), labels or targets `y` (m,), and positive weights (m,) or None."""
+    """Samples `X` (m, d), labels or targets `y` (m,), and the weights `C` (m,) of their losses."""
 
     X: Matrix
     y: Vector
-    weight: Vector | None = None
+    C: Vector
 
     def pieces(self) -> list[slice]:
         """Return consecutive ranges of rows, small enough for temporary arrays."""
@@ -25,7 +25,7 @@ class Block(NamedTuple):
 
     def part(self, rows: slice) -> Block:
         """Return a view of a range of rows."""
-        return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+        return Block(self.X[rows], self.y[rows], self.C[rows])
 
 
 class BlockSource(ABC):
@@ -73,5 +73,6 @@ class ArraySource(BlockSource):
         return tuple(f"rows {i} to {min(i + rows, n) - 1}" for i in range(0, n, rows))
 
     def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
-        """Return a view."""
-        return Block(self.X, self.y, self.weight).part(slice(k * self.rows, (k + 1) * self.rows))
+        """Return views."""
+        rows = slice(k * self.rows, (k + 1) * self.rows)
+        return self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows]

@@ -17,11 +17,11 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT, WEIGHT_RTOL, products, transposed_products
-from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
+from dualgap.problems.blocks import Blocks, ChangedBlock, DualRule
 from dualgap.problems.certificates.arithmetic import Float64
 from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import Point, Sharded
+from dualgap.problems.forms import Point
 from dualgap.problems.losses.base import check_pieces
 from dualgap.problems.problem.certificate import (
     Bounds,
@@ -42,13 +42,12 @@ def bounds_of_blocks(risk: Risk, blocks: Blocks, point: Point) -> Certificate:
     has_offset = bool(risk.costs.size)
     b = float(point.b or 0.0) if has_offset else 0.0
     wb = np.append(point.w, b)
-    form = Sharded(blocks, float(risk.C), risk.loss, has_offset)
     source = "recovered from w" if point.rule is None else "alpha and w"
     try:
-        rule = DualRule.at(wb) if point.rule is None else DualRule.from_vector(point.rule, blocks.d)
+        rule = (DualRule.at(wb) if point.rule is None else point.rule).checked(blocks.d)
         sums = _Sums(blocks.d)
         for k in range(blocks.count):
-            _add_block(sums, form, k, rule, wb)
+            _add_block(sums, risk, blocks.times(float(risk.C)), k, rule, wb)
     except (ChangedBlock, ValueError) as error:
         return Certificate(reason=str(error))
     low, high = sums.lower(has_offset), sums.upper(point.w)
@@ -118,15 +117,14 @@ class _Sums:
         return value if np.isfinite(value.mid) else Intervals(inf)
 
 
-def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, wb: Vector) -> None:
+def _add_block(sums: _Sums, risk: Risk, blocks: Blocks, k: int, rule: DualRule, wb: Vector) -> None:
     """Add a block at the weights and intercept `wb` to the sums, some of its rows at a time."""
-    blocks, loss = form.blocks, form.loss
-    block: Block = blocks.read(k, verify=True)
+    loss, block = risk.loss, blocks.read(k, verify=True)
     for rows in block.pieces():
         part = block.part(rows)
-        C = form.weights(part)
+        C = part.C
         check_pieces(loss.dual_pieces(part.y) or [])
-        beta = rule.beta(loss, k, part, C)
+        beta = rule.beta(loss, k, part)
         if np.any(loss.conjugate(part.y, 0.0 * C)):
             raise ValueError(
                 f"no bound for samples in blocks: the minimum of the loss {loss.name} is not 0"

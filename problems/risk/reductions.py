@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from dualgap.problems.blocks import Blocks, DualRule
-from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.blocks import Blocks
+from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.losses import ScalarLoss
@@ -79,23 +77,15 @@ def to_sharded(risk: Risk) -> Reduction[Sharded]:
             "most one offset, without a cost"
         )
     X: Any = risk.samples.X
-    if isinstance(X, Blocks):
-        blocks, C = X, float(risk.C)
-    else:
-        one_C = bool(risk.C.min() == risk.C.max())
-        C = float(risk.C[0]) if one_C else 1.0
-        rows = max(1, 2**27 // _row_bytes(X))  # in blocks of 128 MiB
-        blocks = Blocks.from_arrays(X, risk.y, None if one_C else risk.C, rows)
-    form = Sharded(blocks, C, risk.loss, bool(risk.costs.size))
+    in_blocks = isinstance(X, Blocks)
+    blocks = X.times(float(risk.C)) if in_blocks else Blocks.from_arrays(X, risk.y, risk.C)
 
     def recover(point: FormPoint) -> Point:
-        if risk.in_blocks or point.beta is None or point.x is None:
-            return Point(None, point.x, point.b, point.beta)
-        rule = DualRule.from_vector(point.beta, risk.samples.d)
-        beta = [rule.beta(risk.loss, k, s, form.weights(s)) for k, s in enumerate(blocks)]
-        return Point(risk.alpha(np.concatenate(beta)), point.x, point.b)
+        if in_blocks or point.rule is None:
+            return Point(None, point.x, point.b, point.rule)
+        return Point(risk.alpha(point.rule.coefficients(risk.loss, blocks)), point.x, point.b)
 
-    return Reduction(form, recover)
+    return Reduction(Sharded(blocks, risk.loss, bool(risk.costs.size)), recover)
 
 
 def _start(risk: Risk, start: Point | None, convert: Callable[[Vector], Vector]) -> Vector | None:
@@ -103,12 +93,6 @@ def _start(risk: Risk, start: Point | None, convert: Callable[[Vector], Vector])
     if start is None or start.alpha is None:
         return None
     return convert(project_dual(risk, start.alpha))
-
-
-def _row_bytes(X: Matrix) -> int:
-    """Return the approximate number of bytes per row."""
-    dense = isinstance(X, np.ndarray)
-    return max(1, (X.nbytes if dense else 12 * X.nnz) // X.shape[0])
 
 
 def as_posed(problem: Problem, _start: Point | None, _gram: Gram | None) -> Reduction[Any]:

@@ -162,8 +162,8 @@ class NearRows(Solver):
         if fraction >= 0.5:
             return np.zeros(form.blocks.d + 1)
         X, y, C = stack(state.engine.map(rounds.draw_samples, fraction, self.seed))
-        sample = Blocks.from_arrays(X, y, C / fraction, y.size)
-        sample_form = replace(form, blocks=sample, C=1.0)
+        sample = Blocks.from_arrays(X, y, C / fraction, rows=y.size)
+        sample_form = replace(form, blocks=sample)
         solver = NearRows(tol=1e-3, near=y.size)
         *_, last = solver.points(sample_form, quiet=True)
         assert last.x is not None
@@ -176,7 +176,7 @@ def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
     data: Any = scipy.sparse.csr_array(X) if sparse else X
-    form = Sharded(Blocks.from_arrays(data, y, None, 64), 1.0, loss, intercept)
+    form = Sharded(Blocks.from_arrays(data, y, np.ones(64)), loss, intercept)
     for near in (10, 100):
         for _ in NearRows(near=near).points(form, quiet=True):
             pass

@@ -98,7 +98,7 @@ def draw_samples(
     block = form.blocks.read(k)
     count = min(block.y.size, int(np.ceil(fraction * block.y.size)))
     rows = np.sort(np.random.default_rng([seed, k]).choice(block.y.size, count, replace=False))
-    return block.X[rows], block.y[rows], form.weights(block)[rows]
+    return block.X[rows], block.y[rows], block.C[rows]
 
 
 def find_nearest(
@@ -115,7 +115,7 @@ def find_nearest(
 
     def evaluate(rows: slice) -> float:
         part, loss = block.part(rows), 0.0
-        X, C, f = part.X, form.weights(part), scores(part.X, w)
+        X, C, f = part.X, part.C, scores(part.X, w)
         squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(1)
         for number, piece in enumerate(_pieces(form, part)):
             u[number, rows] = piece.residual(f)
@@ -137,7 +137,7 @@ def find_nearest(
 
     def add(rows: slice) -> tuple[FarSums, Any]:
         part, h = block.part(rows), np.zeros(rows.stop - rows.start)
-        C, sides = form.weights(part), SideSums(1, h.size)
+        C, sides = part.C, SideSums(1, h.size)
         for number, piece in enumerate(_pieces(form, part)):
             residuals, is_far = u[number, rows], far[number, rows]
             sides.add(0, piece, np.where(is_far & (residuals < 0), C, 0.0))
@@ -147,7 +147,7 @@ def find_nearest(
     sums, H = FarSums.zero(d), np.zeros((d + 1, d + 1))
     for part_sums, part_H in map_parts(add, block, threads):
         sums, H = sums + part_sums, H if part_H is None else H + part_H
-    C: Any = np.bincount(kind, form.weights(block)[chosen % max(1, m)], first.size)
+    C: Any = np.bincount(kind, block.C[chosen % max(1, m)], first.size)
     start = np.where(u.ravel()[first] < 0, C, 0.0)
     if rule is not None and rule.keys.size:
         index = np.minimum(np.searchsorted(rule.keys, key), rule.keys.size - 1)
@@ -204,7 +204,7 @@ def compare_models(
 
     def evaluate(rows: slice) -> tuple[Any, list[FarSums]]:
         part = block.part(rows)
-        C, F = form.weights(part), scores(part.X, columns).T
+        C, F = part.C, scores(part.X, columns).T
         values, sides = np.zeros((len(ends), STEP_LENGTHS.size)), SideSums(len(ends), C.size)
         for number, piece in enumerate(_pieces(form, part)):
             u = piece.residual(F[0])

@@ -65,7 +65,7 @@ def evaluate_smooth(
 
     def evaluate(rows: slice) -> tuple[Vector, Vector, FarSums, Any]:
         part = block.part(rows)
-        C, y = form.weights(part), part.y
+        C, y = part.C, part.y
         f, g = scores(part.X, w), scores(part.X, end)
         values = np.array([C @ loss.value(y, f + t * (g - f)) for t in NEWTON_STEPS])
         beta = -C * loss.subgradient(y, g)

@@ -92,12 +92,12 @@ class RoundState:
         b = float(self.w[-1]) if self.form.intercept else 0.0
         return FormPoint(
             self.w[:-1],
-            self.rule.to_vector(),
-            b,
+            b=b,
             iterations=engine.rounds,
             claim=claim,
             counters=counters,
             note=self.note,
+            rule=self.rule,
         )
 
 

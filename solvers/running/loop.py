@@ -17,6 +17,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from dualgap.problems import Gram, Point, Problem, Unsupported
+from dualgap.problems.blocks import DualRule
 from dualgap.problems.compilation import pausing
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Claim, FormPoint, Reduction
@@ -143,6 +144,8 @@ def validated(point: Any) -> FormPoint:
         raise ValueError(
             f"iterations: must be a whole number from 0 to 2**63 − 1, got {short_repr(point.iterations)}"
         )
+    if not isinstance(point.rule, DualRule | None):
+        raise TypeError(f"rule: must be a DualRule, got {short_repr(point.rule)}")
     has_texts = isinstance(point.note, str) and isinstance(point.version, str)
     if not isinstance(point.counters, Mapping) or not has_texts:
         raise TypeError(
@@ -164,6 +167,7 @@ def validated(point: Any) -> FormPoint:
         w,
         str.__str__(point.version),
         equality,
+        point.rule,
     )
 
 
@@ -328,8 +332,8 @@ class _Run:
 
     def _gaps(self) -> tuple[float, float]:
         """Return the certified relative and absolute gap of the latest point, else infinity."""
-        values = [v for v in (self.latest.x, self.latest.beta) if v is not None]
-        if not values or not all(np.isfinite(v).all() for v in values):
+        has_point = self.latest.x is not None or self.latest.beta is not None
+        if not (has_point and self.latest.is_finite):
             return np.inf, np.inf
         evaluation = self.trace[-1] if self.trace and self.is_evaluated else self._new_evaluation()
         gaps = evaluation.certificate.relative_gap, evaluation.certificate.gap
@@ -414,7 +418,7 @@ class _Run:
         point, limit = self.latest, self.time_limit
         is_late = limit is not None and self.time_solve > limit
         if not exhausted:
-            if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
+            if not point.is_finite:
                 return Status.DIVERGED
             if point.claim in _FINAL_CLAIMS:
                 return None  # about to end by itself

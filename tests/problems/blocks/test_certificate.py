@@ -102,9 +102,15 @@ def test_weights_of_samples_multiply_C(own, tmp_path):
 
 
 @pytest.mark.parametrize("rule", [np.zeros(3), np.full(16, np.nan), np.full(16, -1.0)])
-def test_numbers_that_are_no_dual_variables_prove_nothing(rule, tmp_path):
+def test_numbers_that_are_no_dual_variables_are_refused(rule):
+    with pytest.raises(ValueError, match="numbers do not form a dual rule for 5 features"):
+        DualRule.from_vector(rule, 5)
+
+
+@pytest.mark.parametrize("w", [np.zeros(3), np.full(6, np.nan)])
+def test_a_rule_of_other_samples_proves_nothing(w, tmp_path):
     problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5)
-    found = certify(problem, Point(w=np.zeros(5), b=0.0, rule=rule))
+    found = certify(problem, Point(w=np.zeros(5), b=0.0, rule=DualRule.at(w)))
     assert np.isnan(found.dual_objective)
     assert "numbers do not form a dual rule for 5 features" in found.reason
 
@@ -113,7 +119,7 @@ def test_dual_variables_in_any_order_are_a_bound(tmp_path):
     problem = SoftMarginPrimal(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5)
     zero = np.zeros(6)
     rule = DualRule(zero, zero, 0.0, 300, np.array([250, 0]), np.array([0.5, 0.5]))
-    found = certify(problem, Point(w=np.zeros(5), rule=rule.to_vector()))
+    found = certify(problem, Point(w=np.zeros(5), rule=rule))
     assert found.dual_objective <= found.primal_objective
 
 

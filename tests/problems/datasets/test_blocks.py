@@ -63,9 +63,9 @@ def test_a_column_of_weights_comes_with_the_samples(samples, tmp_path):
     frame = pd.DataFrame(samples[0]).rename(columns=str).assign(y=samples[1], c=np.arange(N) + 1.0)
     frame.to_parquet(tmp_path / "a.parquet")
     blocks = open_blocks(tmp_path, target="y", weight="c")
-    assert blocks.has_weights
     assert blocks.d == 3
-    np.testing.assert_array_equal(blocks.read(0).weight, np.arange(N) + 1.0)
+    np.testing.assert_array_equal(blocks.read(0).C, np.arange(N) + 1.0)
+    np.testing.assert_array_equal(blocks.times(2.0).read(0).C, 2.0 * np.arange(N) + 2.0)
 
 
 def test_row_groups_are_joined_up_to_the_rows_of_a_block(samples, tmp_path):

@@ -52,11 +52,11 @@ def patient(monkeypatch):
 
 
 def _form(source):
-    return Sharded(Blocks.checked(source), 1.0, Hinge(), intercept=True)
+    return Sharded(Blocks.checked(source), Hinge(), intercept=True)
 
 
 def _numbers(solver, form):
-    return [(p.x, p.beta, p.b) for p in solver.points(form)]
+    return [(p.x, p.rule.to_vector(), p.b) for p in solver.points(form)]
 
 
 @pytest.mark.exhaustive
@@ -86,7 +86,7 @@ def test_less_memory_than_a_block_needs_is_told_before_the_first_round(address):
 
 @pytest.mark.exhaustive
 def test_a_block_that_a_worker_finds_missing_is_named(address, tmp_path):
-    form = Sharded(in_blocks(tmp_path, X, Y, (100, 200)), 1.0, Hinge(), intercept=True)
+    form = Sharded(in_blocks(tmp_path, X, Y, (100, 200)), Hinge(), intercept=True)
     points = NearRows(**FEW, engine="dask", address=address).points(form)
     next(points)
     (tmp_path / "block_1.npz").unlink()
@@ -147,7 +147,7 @@ def test_a_block_that_goes_between_two_rounds_is_named(fault, tmp_path):
     for k in range(2):
         np.save(tmp_path / f"X_{k}.npy", X[k * 150 : k * 150 + 150])
         np.save(tmp_path / f"y_{k}.npy", Y[k * 150 : k * 150 + 150])
-    form = Sharded(open_blocks(tmp_path, rows=150), 1.0, Hinge(), intercept=True)
+    form = Sharded(open_blocks(tmp_path, rows=150), Hinge(), intercept=True)
     points = NearRows(**FEW).points(form)
     next(points)
     path = tmp_path / "X_1.npy"
@@ -163,13 +163,13 @@ def test_a_block_that_goes_between_two_rounds_is_named(fault, tmp_path):
 
 def test_a_value_that_changes_between_two_rounds_leaves_nothing_solved(tmp_path):
     problem = SoftMarginPrimal(in_blocks(tmp_path, X, Y, (100, 200)), None, C=1.0)
-    points = NearRows(**FEW).points(Sharded(problem.X, 1.0, Hinge(), intercept=True))
+    points = NearRows(**FEW).points(Sharded(problem.X, Hinge(), intercept=True))
     next(points)
     other = X.copy()
     other[150, 2] += 1e-9
     written(tmp_path, other, Y, (100, 200))
     *_, last = points
-    found = certify(problem, Point(w=last.x, b=last.b, rule=last.beta))
+    found = certify(problem, Point(w=last.x, b=last.b, rule=last.rule))
     assert np.isnan(found.dual_objective)
     assert found.reason == "block_1.npz: has changed since it was checked"
 

@@ -5,7 +5,7 @@ import pytest
 import scipy
 
 from dualgap.problems import SoftMarginDual
-from dualgap.problems.blocks import ArraySource, Block, Blocks, DualRule
+from dualgap.problems.blocks import ArraySource, Block, Blocks
 from dualgap.problems.blocks.rule import variable_keys
 from dualgap.problems.losses import Hinge
 from dualgap.solvers import solve
@@ -82,7 +82,7 @@ def test_a_rare_class_of_distinct_samples_is_solved_in_25_rounds(rate, seed, int
 def test_variables_have_one_key_only_if_their_samples_are_equal(make):
     X, y = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] * 4), np.ones(16)
     y[4:8] = y[12:] = -1.0
-    block = Block(make(X), y)
+    block = Block(make(X), y, np.ones(16))
     keys = variable_keys(block, np.arange(16), 0, 0)
     np.testing.assert_array_equal(keys[:8], keys[8:])
     assert np.unique(keys).size == 8
@@ -93,7 +93,6 @@ def test_equal_samples_have_shares_of_their_weights():
     weight = np.array([1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
     blocks = Blocks.checked(ArraySource(X, y, weight, 6))
     answer = solve(SoftMarginDual(blocks, None, C=0.1, intercept=False), target_gap=1e-9)
-    rule, (block,) = DualRule.from_vector(answer.point.rule, 1), blocks
-    alpha = y * rule.beta(Hinge(), 0, block, 0.1 * weight)
+    alpha = y * answer.point.rule.coefficients(Hinge(), blocks.times(0.1))
     np.testing.assert_allclose(alpha[:3] / weight[:3], alpha[0])
     assert answer.verdict == "solved"

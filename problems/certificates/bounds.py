@@ -50,15 +50,26 @@ def dual_terms(
         If no such point is found, or its conjugate is infinite.
     """
     exact, norm2 = make_exactly_feasible(risk, A, beta, weights)
-    if isinstance(risk.loss, ScalarLoss) and not risk.is_hard:
-        _check_domain(risk, exact.mid)
-    C = A.C.reshape(-1, *(1 for _ in exact.shape[1:]))
-    linear = -(A.C * risk.loss.conjugate(A.y, -(exact / C))).sum()
-    size = abs(exact).sum()
+    linear, size = linear_term(risk, A, exact), abs(exact).sum()
     if risk.tube_cost and size.mid:  # scale β to the budget: the dual is concave, and 0 at 0
         factor = float(np.minimum((risk.tube_cost / size).low, 1.0))
         linear, norm2 = factor * linear, factor * norm2
     return linear, norm2
+
+
+def linear_term(risk: Risk, A: Arithmetic[EnclosureT], beta: EnclosureT) -> EnclosureT:
+    """Return −Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ); ArithmeticError if a conjugate is infinite."""
+    if isinstance(risk.loss, ScalarLoss) and not risk.is_hard:
+        _check_domain(risk, beta.mid)
+    C = A.C.reshape(-1, *(1 for _ in beta.shape[1:]))
+    return -(A.C * risk.loss.conjugate(A.y, -(beta / C))).sum()
+
+
+def total_loss(
+    risk: Risk, A: Arithmetic[EnclosureT], scores: EnclosureT, offsets: Vector | Balls
+) -> EnclosureT:
+    """Return Σ Cᵢℓ(yᵢ, fᵢ) for decisions fᵢ = score + offset."""
+    return (A.C * losses_at(risk, A.y, scores, offsets)).sum()
 
 
 @np.errstate(all="ignore")
@@ -134,7 +145,7 @@ def primal_value(
     offsets: Vector | Balls,
 ) -> EnclosureT:
     """Return ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ)."""
-    value = (A.C * losses_at(risk, A.y, weights.scores, offsets)).sum() + 0.5 * weights.norm2
+    value = total_loss(risk, A, weights.scores, offsets) + 0.5 * weights.norm2
     return value + (A.costs * offsets).sum() if risk.costs.any() else value
 
 

@@ -2,23 +2,23 @@
 
 Every block is read from its original source, not from copies of solvers or workers, and compared with
 its checksum; if one is missing or has changed there is no bound, and the reason names it. Each block
-contributes
+contributes, as numbers that track their rounding, the sums
     v± = Σ β±ᵢxᵢ,   s± = Σ β±ᵢ,   D± = −Σ Cᵢℓ*(yᵢ, −β±ᵢ/Cᵢ),   R = Σ Cᵢℓ(yᵢ, wᵀxᵢ + b)
-as numbers that track their rounding, where β₊ and β₋ are the positive and negative parts of β. With an
-intercept, r₊s₊ + r₋s₋ = 0 holds exactly for factors r± ≤ 1 near 1; as D is concave and
-−ℓ*(y, 0) = min ℓ = 0,
+of `bounds`, where β₊ and β₋ are the positive and negative parts of β. A single coefficient cannot absorb
+the remainder of Σβ = 0, as none is kept. Instead r₊s₊ + r₋s₋ = 0 holds exactly for factors r± ≤ 1; as D
+is concave and −ℓ*(y, 0) = min ℓ = 0,
     r₊D₊ + r₋D₋ − ½‖r₊v₊ + r₋v₋‖²  ≤  optimum  ≤  ½‖w‖² + R
 """
 
-from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import UNIT, WEIGHT_RTOL, products, transposed_products
-from dualgap.problems.blocks import Blocks, ChangedBlock, DualRule
-from dualgap.problems.certificates.arithmetic import Float64
+from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL, products, transposed_products
+from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
+from dualgap.problems.certificates.arithmetic import Float64, targets
+from dualgap.problems.certificates.bounds import linear_term, total_loss
 from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
@@ -30,7 +30,6 @@ from dualgap.problems.problem.certificate import (
     missing_bound,
 )
 from dualgap.problems.risk.risk import Risk
-from dualgap.problems.risk.samples import KernelSamples
 
 
 def bounds_of_blocks(risk: Risk, blocks: Blocks, point: Point) -> Certificate:
@@ -41,14 +40,17 @@ def bounds_of_blocks(risk: Risk, blocks: Blocks, point: Point) -> Certificate:
     assert point.w is not None
     has_offset = bool(risk.costs.size)
     b = float(point.b or 0.0) if has_offset else 0.0
-    wb = np.append(point.w, b)
+    rule = DualRule.at(np.append(point.w, b)) if point.rule is None else point.rule
     source = "recovered from w" if point.rule is None else "alpha and w"
+    blocks, sums = blocks.times(float(risk.C)), _Sums(blocks.d)
     try:
-        rule = (DualRule.at(wb) if point.rule is None else point.rule).checked(blocks.d)
-        sums = _Sums(blocks.d)
+        rule = rule.checked(blocks.d)
         for k in range(blocks.count):
-            _add_block(sums, risk, blocks.times(float(risk.C)), k, rule, wb)
-    except (ChangedBlock, ValueError) as error:
+            block = blocks.read(k, verify=True)
+            for rows in block.pieces():
+                part = block.part(rows)
+                sums.add(risk.on(part), rule.beta(risk.loss, k, part), point.w, b)
+    except (ChangedBlock, ValueError, ArithmeticError) as error:
         return Certificate(reason=str(error))
     low, high = sums.lower(has_offset), sums.upper(point.w)
     ends = float(low.low), float(high.high)
@@ -78,19 +80,42 @@ class _Sums:
         self.v = [Intervals(np.zeros(d)), Intervals(np.zeros(d))]
         self.total = [Intervals(0.0), Intervals(0.0)]
         self.linear = [Intervals(0.0), Intervals(0.0)]
-        self.risk = Intervals(0.0)
+        self.losses = Intervals(0.0)
         self.weight, self.ends = 0.0, (inf, -inf)  # Σ Cᵢ; smallest and largest y
+
+    def add(self, part: Risk, beta: Vector, w: Vector, b: float) -> None:
+        """Add the risk of a part of the samples, with coefficients `beta` (m,) and decisions Xw + b.
+
+        Raises
+        ------
+        ValueError, ArithmeticError
+            If a loss or its conjugate does not allow such a sum.
+        """
+        X, y, A = part.samples.X, part.y, Float64(part, targets(part, Intervals))
+        check_pieces(part.pieces or [])
+        if np.any(part.loss.conjugate(y, 0.0 * beta)):
+            raise ValueError(
+                f"no bound for samples in blocks: the minimum of the loss {part.loss.name} is not 0"
+            )
+        beta = part.beta(np.clip(part.alpha(beta), *part.limits))
+        for side, signed in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
+            self.v[side] += transposed_products(X, signed)
+            self.total[side] += Intervals(signed).sum()
+            self.linear[side] += linear_term(part, A, Intervals(signed))
+        self.losses += total_loss(part, A, products(X, w), np.full(part.costs.size, b))
+        self.weight += float(part.C.sum())
+        self.ends = min(self.ends[0], y.min()), max(self.ends[1], y.max())
 
     def gap_scale(self, risk: Risk) -> float:
         """Return `fenchel.gap_scale` of these samples.
 
         Two samples with the extreme y suffice: they decide whether an offset alone leaves no loss.
         """
-        samples = KernelSamples(np.zeros((2, 1)))
-        extremes = replace(risk, samples=samples, y=np.array(self.ends))
+        C = np.full(2, 0.5 * self.weight)
+        extremes = risk.on(Block(np.zeros((2, 1)), np.array(self.ends), C))
         moved, _, y = shift_targets(extremes)
         scale, _ = gap_scale(extremes, moved, Float64(moved, y))
-        return scale * self.weight / float(extremes.C.sum())
+        return scale
 
     def lower(self, equality: bool) -> Intervals:
         """Return the dual objective at a feasible point next to β."""
@@ -113,34 +138,5 @@ class _Sums:
     def upper(self, w: Vector) -> Intervals:
         """Return the primal objective."""
         exact = Intervals(w)
-        value = self.risk + 0.5 * (exact * exact).sum()
+        value = self.losses + 0.5 * (exact * exact).sum()
         return value if np.isfinite(value.mid) else Intervals(inf)
-
-
-def _add_block(sums: _Sums, risk: Risk, blocks: Blocks, k: int, rule: DualRule, wb: Vector) -> None:
-    """Add a block at the weights and intercept `wb` to the sums, some of its rows at a time."""
-    loss, block = risk.loss, blocks.read(k, verify=True)
-    for rows in block.pieces():
-        part = block.part(rows)
-        C = part.C
-        check_pieces(loss.dual_pieces(part.y) or [])
-        beta = rule.beta(loss, k, part)
-        if np.any(loss.conjugate(part.y, 0.0 * C)):
-            raise ValueError(
-                f"no bound for samples in blocks: the minimum of the loss {loss.name} is not 0"
-            )
-        # up to rounding, by which the bounds are widened
-        if not loss.in_domain(part.y, -(1 - 4 * UNIT) * beta / C).all():
-            raise ValueError(
-                f"no bound for samples in blocks: the dual variables of the loss {loss.name} are not "
-                "limited to [0, C]"
-            )
-        for side, signed in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
-            exact, width = Intervals(signed), Intervals(C)
-            sums.v[side] += transposed_products(part.X, signed)
-            sums.total[side] += exact.sum()
-            sums.linear[side] += -(width * loss.conjugate(part.y, -(exact / width))).sum()
-        sums.weight += float(C.sum())
-        sums.ends = min(sums.ends[0], part.y.min()), max(sums.ends[1], part.y.max())
-        f = products(part.X, wb[:-1]) + Intervals(wb[-1])
-        sums.risk += (Intervals(C) * loss.value(part.y, f)).sum()

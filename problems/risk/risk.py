@@ -5,7 +5,7 @@ Dual variables αᵢ are yᵢβᵢ if y are labels, and βᵢ if they are target
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dualgap.problems.blocks import Blocks
+from dualgap.problems.blocks import Block, Blocks
 from dualgap.problems.dataset import Indices, Vector, check_weight_range
 from dualgap.problems.forms import BoxQP, Unsupported
 from dualgap.problems.gram.gram import Gram, SignedGram
@@ -74,6 +74,10 @@ class Risk:
     def in_blocks(self) -> bool:
         """Whether only one block of its samples at a time is in memory."""
         return isinstance(self.samples.X, Blocks)
+
+    def on(self, block: Block) -> Risk:
+        """Return the risk of a block of samples alone, which is a summand of this one."""
+        return replace(self, samples=KernelSamples(block.X), y=block.y, C=block.C)
 
     @property
     def identity(self) -> tuple[Any, ...]:

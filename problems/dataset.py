@@ -27,8 +27,24 @@ else:
     Matrix = Any
 
 
+class HasSamples:
+    """Base of classes with samples `X` (n, d), in memory or in blocks."""
+
+    X: Matrix
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
+
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(HasSamples):
     """Samples `X` (n, d), labels or targets `y` (n,), and optionally a held-out part.
 
     Raises
@@ -54,16 +70,6 @@ class Dataset:
             object.__setattr__(
                 self, "y_test", check_targets(self.y_test, X_test.shape[0], "y_test")
             )
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        """Number of features."""
-        return self.X.shape[1]
 
     @cached_property
     def checksum(self) -> str:

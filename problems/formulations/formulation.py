@@ -22,6 +22,7 @@ from dualgap.problems.certificates.fenchel import fenchel_bounds
 from dualgap.problems.certificates.hard_margin import certificate_without_point, hard_bounds
 from dualgap.problems.certificates.of_blocks import bounds_of_blocks
 from dualgap.problems.dataset import (
+    HasSamples,
     Matrix,
     Vector,
     check_samples,
@@ -58,7 +59,7 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {  # for fields that formulation
 }
 
 
-class Formulation(Problem):
+class Formulation(HasSamples, Problem):
     """Base of the formulations; fields are validated at construction and immutable.
 
     A subclass is a frozen dataclass whose method `build_risk` states the problem as a `Risk`.
@@ -182,16 +183,6 @@ class Formulation(Problem):
         """Return two samples, with which the other parameters can be checked."""
         task: Any = cls.task  # a property if it depends on the loss
         return np.eye(2), np.array([0.0, 1.0] if task is CLASSES else [1.0, -1.0])
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        """Number of features."""
-        return self.X.shape[1]
 
     @property
     def outputs(self) -> int:

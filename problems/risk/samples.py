@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from dualgap.problems.dataset import Matrix
+from dualgap.problems.dataset import HasSamples, Matrix
 from dualgap.problems.gram.gram import GIBIBYTE, Gram
 from dualgap.problems.gram.semidefinite import is_positive_semidefinite, psd_shift
 from dualgap.problems.kernels import Kernel, Linear
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSamples:
+class KernelSamples(HasSamples):
     """Samples φ(xᵢ) in the feature space of a kernel.
 
     Attributes
@@ -24,16 +24,6 @@ class KernelSamples:
     X: Matrix
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     shared_gram: Gram | None = None
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        """Number of features."""
-        return self.X.shape[1]
 
     @property
     def is_linear(self) -> bool:

@@ -17,7 +17,7 @@ from dualgap.problems.dataset import (
     check_weight_range,
     is_out_of_range,
 )
-from dualgap.problems.kernels.samples import squared_norms
+from dualgap.problems.kernels.samples import entries, squared_norms
 from dualgap.problems.labels import POSITIVE_WORDS, as_numbers, is_word_missing
 
 
@@ -38,19 +38,14 @@ class BlockFacts(NamedTuple):
 def inspect_block(source: BlockSource, k: int) -> BlockFacts:
     """Read a block, check its values and summarise it."""
     X, y, weight, words = read_arrays(source, k, original=True)
-    values = X.data if scipy.sparse.issparse(X) else X
-    if not np.isfinite(values).all():
-        bad = ~np.isfinite(values)
-        row = np.searchsorted(X.indptr, bad.argmax(), "right") - 1 if bad.ndim == 1 else None
-        where = int(row) if row is not None else int(bad.any(axis=1).argmax())
-        raise ValueError(
-            f"X: {source.row_label(k, where)}: has a NaN or infinite entry; drop or impute it"
-        )
-    with np.errstate(over="ignore"):
-        squares = squared_norms(X)
-    if not np.isfinite(squares).all():
-        where = source.row_label(k, int((~np.isfinite(squares)).argmax()))
-        raise ValueError(f"X: {where}: its kernel values overflow float64; scale the features down")
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_bad = ~np.isfinite(squared_norms(X))
+    if is_bad.any():
+        row = int(is_bad.argmax())
+        reason = "has a NaN or infinite entry; drop or impute it"
+        if np.isfinite(entries(X[[row]])).all():
+            reason = "its kernel values overflow float64; scale the features down"
+        raise ValueError(f"X: {source.row_label(k, row)}: {reason}")
     for argument, column in (("y", y), ("weight", weight)):
         if column is not None and not np.isfinite(column).all():
             row = int((~np.isfinite(column)).argmax())

@@ -14,7 +14,7 @@ import numpy as np
 
 from dualgap.problems.forms import Point
 from dualgap.problems.kernels.samples import entries
-from dualgap.problems.problem.certificate import WRONG_GAP, Certificate, not_proven
+from dualgap.problems.problem.certificate import WRONG_GAP, Certificate
 
 _MAX_PROOF_S = 20.0  # estimated duration up to which an undecided certificate is proven
 
@@ -23,8 +23,6 @@ _MAX_PROOF_S = 20.0  # estimated duration up to which an undecided certificate i
 def certify_samples(problem: Any, point: Point, rigorous: bool, target_gap: float) -> Certificate:
     """Return the certificate of a point of a formulation; see `dualgap.problems.problem.certify`."""
     arrays = [v for v in (point.alpha, point.w) if v is not None]
-    if problem.in_blocks:
-        return _certify_blocks(problem, point, rigorous, target_gap)
     if not arrays:
         return problem.without_point("the solver gave no point")
     if not all(np.isfinite(v).all() for v in arrays):
@@ -40,20 +38,6 @@ def certify_samples(problem: Any, point: Point, rigorous: bool, target_gap: floa
     if undecided and _proof_seconds(problem, certificate) < _MAX_PROOF_S:
         proven = problem.proven(certificate)
         certificate = certificate if np.isnan(proven.gap) else proven
-    if not certificate.is_undecided(target_gap):
-        return certificate
-    resolves = f"float64 resolves this only to {certificate.resolution:.1g}"
-    return replace(certificate, reason="; ".join(filter(None, (certificate.reason, resolves))))
-
-
-def _certify_blocks(problem: Any, point: Point, rigorous: bool, target_gap: float) -> Certificate:
-    """Return the certificate of weights and, if the solver returned a dual rule, of its variables."""
-    b = 0.0 if point.b is None else point.b
-    if point.w is None or not (np.isfinite(point.w).all() and np.isfinite(b).all()):
-        return problem.without_point("the point has no weights, or NaN or infinite ones")
-    certificate = problem.bounds(point)
-    if rigorous:
-        return not_proven(certificate, "samples in blocks are certified in float64 only")
     if not certificate.is_undecided(target_gap):
         return certificate
     resolves = f"float64 resolves this only to {certificate.resolution:.1g}"

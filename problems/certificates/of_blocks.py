@@ -16,7 +16,7 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL, products, transposed_products
-from dualgap.problems.blocks import Block, Blocks, ChangedBlock, DualRule
+from dualgap.problems.blocks import Block, ChangedBlock, DualRule
 from dualgap.problems.certificates.arithmetic import Float64, targets
 from dualgap.problems.certificates.bounds import linear_term, total_loss
 from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
@@ -32,17 +32,18 @@ from dualgap.problems.problem.certificate import (
 from dualgap.problems.risk.risk import Risk
 
 
-def bounds_of_blocks(risk: Risk, blocks: Blocks, point: Point) -> Certificate:
+def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
     """Return the certificate of weights `point.w` (d,), an intercept, and dual variables.
 
     Without `point.rule` the dual variables are −C·ℓ' at the weights.
     """
-    assert point.w is not None
     has_offset = bool(risk.costs.size)
     b = float(point.b or 0.0) if has_offset else 0.0
+    if point.w is None or not np.isfinite(b):
+        return Certificate(reason="the point has no weights, or its intercept is not finite")
     rule = DualRule.at(np.append(point.w, b)) if point.rule is None else point.rule
     source = "recovered from w" if point.rule is None else "alpha and w"
-    blocks, sums = blocks.times(float(risk.C)), _Sums(blocks.d)
+    blocks, sums = risk.blocks, _Sums(risk.samples.d)
     try:
         rule = rule.checked(blocks.d)
         for k in range(blocks.count):

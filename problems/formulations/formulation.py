@@ -35,7 +35,7 @@ from dualgap.problems.gram.gram import GIBIBYTE, Gram
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.kernels.base import check_declared, check_overflow
 from dualgap.problems.problem import Problem, Reducer
-from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.problem.certificate import Certificate, not_proven
 from dualgap.problems.problem.task import CLASSES, LABELS, Task
 from dualgap.problems.risk.reductions import FORMS
 from dualgap.problems.risk.risk import Risk
@@ -283,13 +283,15 @@ class Formulation(HasSamples, Problem):
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
-        if isinstance(self.X, Blocks):
-            return bounds_of_blocks(self.risk, self.X, point)
+        if self.in_blocks:
+            return bounds_of_blocks(self.risk, point)
         bounds = hard_bounds if self.risk.is_hard else fenchel_bounds
         return bounds(self.risk, point)
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the certificate with proven bounds instead of the float64 bounds."""
+        if self.in_blocks:
+            return not_proven(certificate, "samples in blocks are certified in float64 only")
         from dualgap.problems.certificates.proof import proven  # noqa: PLC0415 - needs python-flint
 
         return proven(self.risk, certificate)

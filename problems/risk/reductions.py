@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from dualgap.problems.blocks import Blocks
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
 from dualgap.problems.gram.gram import Gram
@@ -76,16 +75,13 @@ def to_sharded(risk: Risk) -> Reduction[Sharded]:
             "samples in blocks need a linear kernel, a soft margin, a tube or another risk, and at "
             "most one offset, without a cost"
         )
-    X: Any = risk.samples.X
-    in_blocks = isinstance(X, Blocks)
-    blocks = X.times(float(risk.C)) if in_blocks else Blocks.from_arrays(X, risk.y, risk.C)
 
     def recover(point: FormPoint) -> Point:
-        if in_blocks or point.rule is None:
+        if risk.in_blocks or point.rule is None:
             return Point(None, point.x, point.b, point.rule)
-        return Point(risk.alpha(point.rule.coefficients(risk.loss, blocks)), point.x, point.b)
+        return Point(risk.alpha(point.rule.coefficients(risk.loss, risk.blocks)), point.x, point.b)
 
-    return Reduction(Sharded(blocks, risk.loss, bool(risk.costs.size)), recover)
+    return Reduction(Sharded(risk.blocks, risk.loss, bool(risk.costs.size)), recover)
 
 
 def _start(risk: Risk, start: Point | None, convert: Callable[[Vector], Vector]) -> Vector | None:

@@ -79,6 +79,12 @@ class Risk:
         """Return the risk of a block of samples alone, which is a summand of this one."""
         return replace(self, samples=KernelSamples(block.X), y=block.y, C=block.C)
 
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The samples with their y and Cᵢ, in blocks; arrays are cut into views."""
+        X: Any = self.samples.X
+        return X.times(float(self.C)) if self.in_blocks else Blocks.from_arrays(X, self.y, self.C)
+
     @property
     def identity(self) -> tuple[Any, ...]:
         """The values that determine the optimum, equal for dense and sparse samples."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, user_class_names
 from dualgap.experiments.records.names import problem_names
 from dualgap.problems import FORMULATIONS
@@ -31,7 +32,7 @@ class Case:
 
     Attributes
     ----------
-    run_id : hash of everything that determines the run.
+    key : of the run; of the first one of a search.
     problem_id : a readable name of the problem, unique in the plan.
     seed : for a solver that draws random numbers, else None.
     folder : base of relative paths; not part of the identity.
@@ -42,7 +43,7 @@ class Case:
         warm starts. before : the problem of that run. initial : its dual variables, None if unknown.
     """
 
-    run_id: str
+    key: RunKey
     problem_id: str
     problem: ProblemSpec
     solver: SolverSpec
@@ -59,6 +60,11 @@ class Case:
     after: str | None = None
     before: ProblemSpec | None = None
     initial: Any = field(default=None, compare=False)
+
+    @property
+    def run_id(self) -> str:
+        """The text of the key."""
+        return str(self.key)
 
 
 def plan(experiment: Experiment) -> list[Case]:
@@ -105,13 +111,12 @@ def _case(
         "after": (last.run_id if last else "") if warm else None,
     }
     identity = [vars(problem), named, run_settings]
-    if solver.searched:  # the first run of a search, see `cases.search`
-        suffix = f".{repetition}{'a' * aa_repeat}" if repetition or aa_repeat else ""
-        run_id = f"{digest(identity)[:16]}{suffix}-00"
+    if solver.searched:
+        key = RunKey(digest(identity)[:16], repetition, 0, aa_repeat)
     else:
-        run_id = digest(identity, repetition, seed, aa_repeat)[:16]
+        key = RunKey(digest(identity, repetition, seed, aa_repeat)[:16])
     return Case(
-        run_id,
+        key,
         name,
         problem,
         solver,
@@ -158,11 +163,6 @@ def user_code(case: Case, part: str = "solver") -> str:
         if key == part:
             break
     return " ".join(sorted(names))
-
-
-def search_id(run_id: str) -> str:
-    """Return the common id prefix of the runs of a search; for other runs the id itself."""
-    return run_id.partition("-")[0]
 
 
 def digest(*parts: Any) -> str:

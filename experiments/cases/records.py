@@ -56,7 +56,6 @@ def blank_record(case: Case) -> dict[str, Any]:
     """Return a record with the values known before the run, and None for all others."""
     parameters = case.problem.parameters
     settings = case.solver.settings | ({"seed": case.seed} if case.solver.seeded else {})
-    search, _, step = case.run_id.partition("-")
     columns = {
         "run_id": case.run_id,
         "problem_id": case.problem_id,
@@ -82,8 +81,8 @@ def blank_record(case: Case) -> dict[str, Any]:
         "label": case.solver.label,
         "problem": json.dumps(vars(case.problem)),
         "aa_repeat": case.aa_repeat,
-        "search": search if step else "",
-        "step": int(step) if step else None,
+        "search": "" if case.key.step is None else str(case.key.round),
+        "step": case.key.step,
     }
     return dict.fromkeys(COLUMNS) | columns
 

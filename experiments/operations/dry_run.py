@@ -14,8 +14,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dualgap.experiments.cases.plan import Case, search_id, user_code
-from dualgap.experiments.cases.search import Record, next_step
+from dualgap.experiments.cases.plan import Case, user_code
+from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.schedule import Round
+from dualgap.experiments.cases.search import Record
 from dualgap.experiments.executors.base import limit_of
 from dualgap.experiments.files.experiment import Experiment
 from dualgap.experiments.files.settings import options_of
@@ -40,7 +42,7 @@ _MAX_LISTED = 20  # names; a longer list fills the screen
 
 def preview(
     experiment: Experiment,
-    planned: tuple[Sequence[Case], Set[str]],
+    planned: tuple[Sequence[Case], Set[RunKey]],
     folder: Path,
     workers: int = 1,
     resume: bool = False,
@@ -50,16 +52,18 @@ def preview(
 
     Parameters
     ----------
-    planned : the cases, and the search ids of those to rerun.
+    planned : the cases, and the keys of the rounds to rerun.
     folder : the results folder. workers : processes. resume : whether recorded runs are skipped, except
         those whose status or verdict is in `without`.
     """
     (cases, restarted), recorded = planned, dict[str, Record]()
     with suppress(StoreError):
         recorded = RunFolder(folder).records(without)
-    valid = {run_id: row for run_id, row in recorded.items() if search_id(run_id) not in restarted}
+    valid = {k: row for k, row in recorded.items() if RunKey.parse(k).round not in restarted}
     refusals = impossible(cases)
-    pending = [case for case in cases if not resume or next_step(case.run_id, valid) is not None]
+    if not resume:
+        valid = dict[str, Record]()
+    pending = [case for case in cases if Round(case.key).next_run(valid) is not None]
     possible = [case for case in pending if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
     reasons = Counter((solver, why) for (_, solver, _), why in refusals.items())

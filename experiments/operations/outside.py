@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 from dualgap.experiments.cases.judging import certify_file
 from dualgap.experiments.cases.plan import Case, digest, plan
 from dualgap.experiments.cases.records import blank_record
+from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.files.experiment import find_experiments, read_experiment
 from dualgap.experiments.files.keys import ExperimentFile, checked_keys
@@ -177,9 +178,9 @@ def _case(
     """Return the case of an answer, which is not run and has no time."""
     solver = SolverSpec("program", {"answers": program}, label=program)
     target = index.target_gap if target_gap is None else target_gap
-    run_id = digest(vars(entry.specification), program, target, rigorous)[:16]
+    key = RunKey(digest(vars(entry.specification), program, target, rigorous)[:16])
     plan_fields: Any = (0, None, target, None, None, False, index.folder, rigorous)
-    return Case(run_id, entry.name, entry.specification, solver, *plan_fields)
+    return Case(key, entry.name, entry.specification, solver, *plan_fields)
 
 
 def _checksum(path: Path) -> str:

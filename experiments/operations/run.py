@@ -8,8 +8,10 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from dualgap.experiments.cases.plan import Case, keep_existing_names, plan, search_id
-from dualgap.experiments.cases.search import PendingCases, Record, is_followed
+from dualgap.experiments.cases.plan import Case, keep_existing_names, plan
+from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.schedule import Schedule
+from dualgap.experiments.cases.search import Record, is_followed
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from dualgap.experiments.files.experiment import (
     COPY,
@@ -202,19 +204,19 @@ def run_missing(
 
 def plan_runs(
     experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
-) -> tuple[list[Case], set[str]]:
-    """Return the cases of an experiment, and the search ids of those to rerun."""
+) -> tuple[list[Case], set[RunKey]]:
+    """Return the cases of an experiment, and the keys of the rounds to rerun."""
     cases = plan(experiment) if source is None else replan_from_folder(source)
     if options.resumes and (folder / NAME).is_file():
         cases = keep_existing_names(cases, read_manifest(folder)["problems"])
     chosen_solvers = options.rerun_names("solver")
     names = solver_names([case.solver for case in cases]) if chosen_solvers else []
-    restarted = set[str]()
+    restarted = set[RunKey]()
     for text in chosen_solvers:
         if not any(chosen := name_matches(text, names)):
             raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
         pairs = zip(cases, chosen, strict=True)
-        restarted |= {search_id(case.run_id) for case, is_chosen in pairs if is_chosen}
+        restarted |= {case.key.round for case, is_chosen in pairs if is_chosen}
     return cases, restarted
 
 
@@ -274,18 +276,18 @@ def _run(
     quiet: bool,
 ) -> str:
     """Run the cases that are not recorded; return why it stopped early, or an empty string."""
-    pending = PendingCases(cases, recorded, partial(load_answer, store.folder))
+    schedule = Schedule(cases, recorded, partial(load_answer, store.folder))
     try:
-        while total := len(pending):
+        while total := len(schedule):
             with progress(total, quiet) as advance:
                 reporting = replace(executor, on_status=advance.begin_phase)
-                with closing(reporting.run(pending)) as outcomes:
+                with closing(reporting.run(schedule)) as outcomes:
                     for outcome in outcomes:
                         store.append(outcome)
                         row = outcome.record
                         ending = row["verdict"] if row["status"] == "finished" else row["status"]
                         line = f"{ending}: {row['label'] or row['solver']} on {row['problem_id']}"
-                        advance(line, pending.follow(row))
+                        advance(line, schedule.follow(row))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ExecutorError as error:

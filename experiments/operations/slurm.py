@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dualgap.experiments.cases.search import PendingCases
+from dualgap.experiments.cases.schedule import Schedule
 from dualgap.experiments.executors.base import ExecutorError
 from dualgap.experiments.executors.slurm import SLOTS, queue
 from dualgap.experiments.executors.slurm.slots import Slots
@@ -39,9 +39,9 @@ def submit_all(
         slots.cancel()
         for outcome in slots.new_outcomes():
             store.append(outcome)
-        pending = PendingCases(cases, RunFolder(folder).records(), partial(load_answer, folder))
-        count = len(pending)
-        slots.submit(pending, options.workers or SLOTS, again)
+        schedule = Schedule(cases, RunFolder(folder).records(), partial(load_answer, folder))
+        count = len(schedule)
+        slots.submit(schedule, options.workers or SLOTS, again)
     say(
         f"Submitted {count} runs in {len(slots.jobs)} jobs. "
         f"Collect results at any time with: dualgap collect {folder}"

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
 from dualgap.experiments.store.log import LOG, Session
@@ -96,7 +97,7 @@ class Store:
             If the disk is full.
         """
 
-        def plan(old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
+        def plan(old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[RunKey]]:
             manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old, command_info)
             if not old:
                 return manifest, []
@@ -117,11 +118,11 @@ class Store:
         cls,
         folder: Path,
         resume: bool,
-        plan: Callable[[Mapping[str, Any] | None], tuple[dict[str, Any], list[str]]],
+        plan: Callable[[Mapping[str, Any] | None], tuple[dict[str, Any], list[RunKey]]],
     ) -> Store:
         """Open a folder for exclusive writing.
 
-        `plan` returns, for the existing manifest, the one to write and the runs to start from scratch.
+        `plan` returns, for the existing manifest, the one to write and the rounds to restart.
         """
         try:
             disk.make_folder(folder)

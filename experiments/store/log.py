@@ -27,6 +27,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dualgap.experiments.cases.run_key import RunKey
+
 LOG = "runs.jsonl"
 _DIGEST_CHARACTERS = 32  # of a link or a mac: 128 bits
 
@@ -38,11 +40,11 @@ class Session:
     Attributes
     ----------
     lines : number of lines written.
-    restarted : ids of runs, or id prefixes of searches, whose earlier lines do not count.
+    restarted : keys of rounds whose earlier lines do not count.
     """
 
     lines: int = 0
-    restarted: Sequence[str] = ()
+    restarted: Sequence[RunKey] = ()
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
 
     def entry(self, has_ended: bool = False) -> dict[str, Any]:
@@ -51,7 +53,7 @@ class Session:
             "first": _sha256(self._link(0)),
             "key": self._key.hex() if has_ended else "",
             "lines": self.lines,
-            "restarted": list(self.restarted),
+            "restarted": [str(key) for key in self.restarted],
         }
 
     def sealed(self, content: Mapping[str, Any]) -> bytes:

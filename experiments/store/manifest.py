@@ -21,8 +21,8 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 from ruamel.yaml import YAML
 
-from dualgap.experiments.cases.plan import search_id
 from dualgap.experiments.cases.records import versions
+from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.files.experiment import COPY
 from dualgap.experiments.files.keys import as_seconds
 from dualgap.experiments.records import Refusal
@@ -215,11 +215,11 @@ class ResumePolicy:
     ----------
     force : in everything; the new plan replaces the original one, and earlier lines of runs that use a
         changed file do not count any more. If not forced, there may be additional runs.
-    rerun : ids of runs, or id prefixes of searches, to restart; files that only they use may differ.
+    rerun : keys of rounds to restart; files that only they use may differ.
     """
 
     force: bool = False
-    rerun: Collection[str] = ()
+    rerun: Collection[RunKey] = ()
 
 
 def _common_folder(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
@@ -256,11 +256,11 @@ def update_manifest_for_resume(
     new: Mapping[str, Any],
     inputs: Mapping[str, InputFile],
     policy: ResumePolicy,
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the manifest of a resumed folder, and the runs to restart.
+) -> tuple[dict[str, Any], list[RunKey]]:
+    """Return the manifest of a resumed folder, and the keys of the rounds to restart.
 
     The manifest is the old one, or a new one with an entry on the old one and the differences.
-    The runs (ids, or id prefixes of searches) are those that use a changed file, and `rerun`.
+    The rounds are those that use a changed file, and `rerun`.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def update_manifest_for_resume(
     new_code = {file.path.name for file in inputs.values() if file.is_code} - {*old["code"]}
     code = {name: pair for name, pair in code.items() if name not in new_code}
     users = {
-        name: list(map(search_id, file.run_ids))
+        name: [RunKey.parse(run_id).round for run_id in file.run_ids]
         for name, file in inputs.items()
         if name in data or (file.is_code and file.path.name in code)
     }

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.cases.plan import search_id
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.search import next_step
+from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.schedule import Round
 from dualgap.experiments.files.specs import (
     ProblemSpec,
     build_problem,
@@ -81,10 +81,10 @@ class RunFolder:
         return self._valid_lines[1]
 
     @cached_property
-    def restarted(self) -> dict[str, int]:
-        """The index of the last session that restarted a run or search, by run id or id prefix."""
-        sessions = self.manifest.get("sessions", [])
-        return {key: i for i, session in enumerate(sessions) for key in session["restarted"]}
+    def restarted(self) -> dict[RunKey, int]:
+        """The index of the last session that restarted a round, by its key."""
+        restarts = [session["restarted"] for session in self.manifest.get("sessions", [])]
+        return {RunKey.parse(text): i for i, texts in enumerate(restarts) for text in texts}
 
     @cached_property
     def _valid_lines(self) -> tuple[dict[str, dict[str, Any]], int]:
@@ -103,7 +103,11 @@ class RunFolder:
             lines = "1 line is" if foreign == 1 else f"{foreign} lines are"
             _log.warning(f"{path}: {lines} ignored, not written by a dualgap command")
         restarted = self.restarted
-        valid = {k: v for k, (i, v) in latest.items() if i >= restarted.get(search_id(k), 0)}
+        valid = {
+            run_id: line
+            for run_id, (session, line) in latest.items()
+            if session >= restarted.get(RunKey.parse(run_id).round, 0)
+        }
         last = seals.lines if seals.session == len(sessions) - 1 else 0
         return valid, max(0, sessions[-1]["lines"] - last) if sessions else 0
 
@@ -115,22 +119,24 @@ class RunFolder:
 
     @property
     def missing(self) -> int:
-        """Number of planned runs that are missing, and of searches for a tolerance that are incomplete.
+        """Number of planned runs that are missing, and of rounds of a search that are incomplete.
 
         It is 0 for a published folder, as only complete folders are published.
         """
         if self._published("runs.csv") is not None:
             return 0
         records = self.records()
-        return sum(next_step(run_id, records) is not None for run_id in self.manifest["run_ids"])
+        rounds = [Round(RunKey.parse(run_id)) for run_id in self.manifest["run_ids"]]
+        return sum(each.next_run(records) is not None for each in rounds)
 
     @cached_property
     def planned(self) -> list[dict[str, Any]]:
         """The lines of the plan's runs, in its order."""
-        order = {search_id(run_id): i for i, run_id in enumerate(self.manifest["run_ids"])}
-        run_ids = [run_id for run_id in self.lines if search_id(run_id) in order]
-        run_ids.sort(key=lambda run_id: (order[search_id(run_id)], run_id))
-        return [self.lines[run_id] for run_id in run_ids]
+        rounds = [RunKey.parse(run_id).round for run_id in self.manifest["run_ids"]]
+        order = {key: i for i, key in enumerate(rounds)}
+        positions = {run_id: order.get(RunKey.parse(run_id).round) for run_id in self.lines}
+        planned = sorted((i, run_id) for run_id, i in positions.items() if i is not None)
+        return [self.lines[run_id] for _, run_id in planned]
 
     @cached_property
     def results(self) -> pd.DataFrame:

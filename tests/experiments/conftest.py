@@ -81,13 +81,14 @@ def planned(write):
 @pytest.fixture
 def case_of(planned):
     """Return the first case of an experiment, its solver replaced by another."""
+    from dualgap.experiments.cases.run_key import RunKey
     from dualgap.experiments.files.specs import SolverSpec
 
     def _case(solver=None, text=GOOD, **head):
         case = planned(text + "".join(f"{key}: {value}\n" for key, value in head.items()))[0]
         if solver is None:
             return case
-        return replace(case, run_id=Path(solver).parent.name, solver=SolverSpec(solver, {}))
+        return replace(case, key=RunKey(Path(solver).parent.name), solver=SolverSpec(solver, {}))
 
     return _case
 

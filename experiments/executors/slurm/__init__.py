@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.search import PendingCases
+from dualgap.experiments.cases.schedule import Schedule
 from dualgap.experiments.executors.base import Executor, ExecutorError
 from dualgap.experiments.executors.slurm import queue
 from dualgap.experiments.executors.slurm.slots import Slots
@@ -68,8 +68,8 @@ class SlurmExecutor(Executor):
         slots = Slots(self.folder)
         slots.cancel()
         yield from slots.new_outcomes()
-        pending = cases if isinstance(cases, PendingCases) else PendingCases(cases, {})
-        slots.submit(pending, self.workers or SLOTS, MAX_REQUEUES)
+        schedule = cases if isinstance(cases, Schedule) else Schedule(cases, {})
+        slots.submit(schedule, self.workers or SLOTS, MAX_REQUEUES)
         due, states = 0.0, dict[str, str]()
         try:
             while slots.unfinished():

@@ -16,7 +16,8 @@ from typing import Any
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Row, failed
-from dualgap.experiments.cases.search import PendingCases, Record
+from dualgap.experiments.cases.schedule import Schedule
+from dualgap.experiments.cases.search import Record
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store import disk
@@ -38,9 +39,9 @@ class Slot:
 
     path: Path
 
-    def write(self, manifest: Mapping[str, Any], cases: list[Case], pending: PendingCases) -> None:
+    def write(self, manifest: Mapping[str, Any], cases: list[Case], schedule: Schedule) -> None:
         """Create the folder for cases of a run with this manifest, which the job checks."""
-        records, answers = pending.dependencies(cases)
+        records, answers = schedule.dependencies(cases)
         disk.make_folder(self.path)
         disk.replace(self.path / _CASES, pack((cases, records), answers))
         used = {file.path.name for file in input_files(cases).values() if file.is_code}
@@ -56,14 +57,14 @@ class Slot:
         (cases, records), answers = _LAYOUT.read((self.path / _CASES).read_bytes(), shapes)
         return cases, records, answers
 
-    def pending_cases(self, records: Mapping[str, Record]) -> PendingCases:
-        """Return the cases that are not recorded in it."""
+    def schedule(self, records: Mapping[str, Record]) -> Schedule:
+        """Return the schedule of the runs that are not recorded in it."""
         cases, dependencies, answers = self._content
 
         def answer(run_id: str) -> Any:
             return answers.get(run_id, load_answer(self.path, run_id))
 
-        return PendingCases(cases, {**dependencies, **records}, answer)
+        return Schedule(cases, {**dependencies, **records}, answer)
 
     def start_counts(self) -> Counter[str]:
         """Return how often each run was started."""
@@ -86,22 +87,22 @@ class Slot:
         )
         start_counts = self.start_counts()
         with closing(store), (self.path / _STARTS).open("a", buffering=1) as starts:
-            for case in self.pending_cases(RunFolder(self.path).records()):
+            for case in self.schedule(RunFolder(self.path).records()):
                 if (times := start_counts[case.run_id]) > max_requeues:
                     reason = f"its SLURM job was ended {times} times while it ran"
                     store.append(failed(case, "crashed", f"{reason}{last_end and f'; {last_end}'}"))
-            pending = self.pending_cases(RunFolder(self.path).records())
+            schedule = self.schedule(RunFolder(self.path).records())
 
             def log_start(case: Case) -> Case:
                 starts.write(f"{case.run_id}\n")
                 return case
 
             executor = LocalExecutor(workers=1, folder=self.path)
-            while len(pending):
-                with closing(executor.run(map(log_start, pending))) as outcomes:
+            while len(schedule):
+                with closing(executor.run(map(log_start, schedule))) as outcomes:
                     for outcome in outcomes:
                         store.append(outcome)
-                        pending.follow(outcome.record)
+                        schedule.follow(outcome.record)
 
 
 def fill(path: str, max_requeues: str, last_end: str) -> None:

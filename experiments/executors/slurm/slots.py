@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from dualgap.experiments.cases.plan import Case, search_id
+from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.search import PendingCases
+from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.schedule import Schedule
 from dualgap.experiments.executors.base import ExecutorError
 from dualgap.experiments.executors.slurm import queue
 from dualgap.experiments.executors.slurm.slot import Slot
@@ -72,7 +73,7 @@ class Slots:
         recorded = RunFolder(folder)
         self._collected, self._restarted = set(recorded.lines), recorded.restarted
 
-    def submit(self, pending: PendingCases, slots: int, again: int) -> None:
+    def submit(self, schedule: Schedule, slots: int, again: int) -> None:
         """Submit all cases: an array of at most `slots` slots per kind of resources.
 
         Raises
@@ -83,16 +84,16 @@ class Slots:
         manifest, number = read_manifest(self.folder), len([*self.path.glob("[0-9]*")])
         sessions = len(manifest["sessions"])
         self.jobs, self._collected = {}, set()  # restarted runs have old records
-        chains_by_resources = dict[str, list[list[Case]]]()
-        for chain in pending.chains():
-            resources = json.dumps(chain[0].solver.slurm, sort_keys=True)
-            chains_by_resources.setdefault(resources, []).append(chain)
+        tasks_by_resources = dict[str, list[list[Case]]]()
+        for task in schedule.tasks():
+            resources = json.dumps(task[0].solver.slurm, sort_keys=True)
+            tasks_by_resources.setdefault(resources, []).append(task)
         try:
-            for request, chains in chains_by_resources.items():
+            for request, tasks in tasks_by_resources.items():
                 jobs = dict[str, Job]()
-                for i in range(min(slots, len(chains))):
-                    cases = [case for chain in chains[i::slots] for case in chain]
-                    Slot(self.path / str(number)).write(manifest, cases, pending)
+                for i in range(min(slots, len(tasks))):
+                    cases = [case for task in tasks[i::slots] for case in task]
+                    Slot(self.path / str(number)).write(manifest, cases, schedule)
                     jobs[str(number)] = Job(
                         slurm=json.loads(request), again=again, sessions=sessions
                     )
@@ -123,11 +124,11 @@ class Slots:
             if size == self._log_sizes.get(name, 0):
                 continue
             self._log_sizes[name] = size
-            if not len(Slot(folder.path).pending_cases(folder.records())):
+            if not len(Slot(folder.path).schedule(folder.records())):
                 self._complete.add(name)
             for run_id in [key for key in folder.lines if key not in self._collected]:
                 self._collected.add(run_id)
-                if self._restarted.get(search_id(run_id), -1) < self.jobs[name].sessions:
+                if self._restarted.get(RunKey.parse(run_id).round, -1) < self.jobs[name].sessions:
                     yield folder.outcome(run_id)
 
     def unfinished(self) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from scipy.io import savemat
 from tests.experiments.functions import run_case
 
+from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files.specs import SolverSpec
@@ -90,7 +91,7 @@ def drawn(seed, case, folder, most, alone):
     settings = {"command": command, "answer": kind, "folder": str(folder), "disk_limit": most / 4}
     solver = SolverSpec("program", settings, label=f"{seed}")
     limit = 0.3 if end in ENDLESS else 60.0
-    return replace(case, run_id=f"{seed}", solver=solver, time_limit=limit), is_good
+    return replace(case, key=RunKey(f"{seed}"), solver=solver, time_limit=limit), is_good
 
 
 def left(folder):

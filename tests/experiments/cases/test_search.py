@@ -9,14 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.experiments.functions import posing, run_case
 
-from dualgap.experiments.cases.plan import search_id
-from dualgap.experiments.cases.search import (
-    PendingCases,
-    case_at_step,
-    is_followed,
-    is_over,
-    next_step,
-)
+from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.schedule import Round, Schedule
+from dualgap.experiments.cases.search import case_at_step, is_followed, is_over
 from dualgap.experiments.files.experiment import ConfigError
 from dualgap.experiments.files.schema import experiment_schema
 from dualgap.experiments.store.reading import RunFolder, load_results
@@ -39,9 +34,15 @@ def record(gap, time=1.0, source="alpha", **params):
     return known | {"time_solve": time, "bound_source": source, "params": json.dumps(params)}
 
 
-def search(run_id, *found):
-    """Return the records of the first runs of a search."""
-    return {f"{run_id}-{number:02}": known for number, known in enumerate(found)}
+def next_run(run_id, records):
+    """Return the id of the run that a round asks for after these records; None if it is over."""
+    key = Round(RunKey.parse(run_id)).next_run(records)
+    return None if key is None else str(key)
+
+
+def in_order(*steps):
+    """Return the records of a search whose runs took these steps, with the gap of each."""
+    return {f"a-{step:02}": known for step, known in steps}
 
 
 def searched_by(smo="auto", pegasos="auto", C=1, **head):
@@ -71,15 +72,16 @@ def test_a_search_ends_at_the_target_when_it_stalls_or_when_a_run_does_not_finis
 
 def searched(gap_of, least=1e-9, time_of=lambda number: 1.0):
     """Return the numbers that a search takes, in its order, where `gap_of` tells the gap of each."""
-    known, order = {}, []
-    while (number := next_step("a-00", known)) is not None:
-        gap = gap_of(number)
+    known, order, current = {}, [], Round(RunKey("a", step=0))
+    while (key := current.next_run(known)) is not None:
+        assert Round(key).next_run(known) == key, "it follows from the records alone"
+        gap = gap_of(key.step)
         status = "finished" if gap is not None else "time_limit"
-        known[f"a-{number:02}"] = record(gap or NAN, time_of(number)) | {
+        known[str(key)] = record(gap or NAN, time_of(key.step)) | {
             "target_gap": least,
             "status": status,
         }
-        order.append(number)
+        order.append(key.step)
         assert len(order) == len(known), "each number is run once"
     return order
 
@@ -153,9 +155,37 @@ def test_a_run_that_gains_nothing_in_far_more_time_is_the_last():
 
 
 def test_a_search_without_its_first_run_begins_with_it():
-    found = search("a", *records([1e-1, 1e-2]))
-    del found["a-00"]
-    assert next_step("a-00", found) == 0
+    assert next_run("a-00", in_order((4, record(1e-2)))) == "a-00"
+
+
+@given(st.data())
+def test_a_run_that_is_to_be_repeated_is_asked_for_whatever_came_after_it(data):
+    """As of a crashed run, or of a line that is damaged."""
+    order = searched(lambda number: 0.02 * 10 ** (-number / 2))
+    known = in_order(*((step, record(0.02 * 10 ** (-step / 2))) for step in order))
+    known = {run_id: row | {"target_gap": 1e-9} for run_id, row in known.items()}
+    lost = data.draw(st.sampled_from(list(known)))
+    assert next_run("a-00", {k: row for k, row in known.items() if k != lost}) == lost
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("a", RunKey("a")),
+        ("a-00", RunKey("a", step=0)),
+        ("a-29", RunKey("a", step=29)),
+        ("a.0a-03", RunKey("a", 0, 3, True)),
+        ("a.12-03", RunKey("a", 12, 3)),
+        ("a.1a", RunKey("a", 1, None, True)),
+        *(
+            (text, RunKey(text))
+            for text in ("", "a-3", "a.0", "a.01", "a.-03", "1.5-0", "a-00/../b")
+        ),
+    ],
+)
+def test_a_key_is_read_as_it_was_written(text, key):
+    assert RunKey.parse(text) == key
+    assert str(key) == text
 
 
 def test_each_step_is_a_half_decade_tighter_and_of_one_search(planned):
@@ -165,28 +195,41 @@ def test_each_step_is_a_half_decade_tighter_and_of_one_search(planned):
     assert [case.solver.settings["tol"] for case in steps] == [1.0, 0.32, 0.1, 0.032, 0.01]
     assert steps[0] == first
     assert len({case.run_id for case in steps}) == 5
-    assert {search_id(case.run_id) for case in steps} == {search_id(first.run_id)}
+    assert {case.key.round for case in steps} == {first.key.round}
     assert [case_at_step(epochs, i).solver.settings["epochs"] for i in range(4)] == [1, 3, 10, 32]
 
 
 def test_what_remains_follows_from_the_records_alone(planned):
     cases = planned(searched_by())
-    first = [case for case in cases if "." not in case.run_id]
-    assert list(PendingCases(cases, {})) == first, "repetitions wait until the first search is over"
+    first = [case for case in cases if case.repetition == 0]
+    assert list(Schedule(cases, {})) == first, "repetitions wait until the first search is over"
     known = {case.run_id: record(1e-1) for case in first}
-    second = list(PendingCases(cases, known))
+    second = list(Schedule(cases, known))
     assert [case.run_id[-3:] for case in second] == ["-04"] * len(first)
-    known |= {f"{search_id(second[0].run_id)}-01": record(1e-9)}
-    assert [case.run_id[-5:] for case in PendingCases(cases, known)][-1] == ".1-01"
+    known |= {second[0].run_id: record(1e-9)}
+    for step in (1, 2, 3):
+        third = next(Schedule(cases, known))
+        assert third.key == second[0].key.at(step)
+        known |= {third.run_id: record(1e-2 if step < 3 else 1e-9)}
+    assert [case.run_id[-5:] for case in Schedule(cases, known)][-1] == ".1-03"
 
 
 def test_what_follows_a_run_comes_next(planned):
     cases = planned(searched_by())
-    waiting = PendingCases(cases, {})
-    begun = next(waiting)
-    assert len(waiting) == len(cases) - 1
-    assert waiting.follow(record(1e-1) | {"run_id": begun.run_id}) == 1
-    assert next(waiting).run_id == f"{search_id(begun.run_id)}-04"
+    schedule = Schedule(cases, {})
+    first = next(schedule)
+    assert len(schedule) == len(cases) - 1
+    assert schedule.follow(record(1e-1) | {"run_id": first.run_id})
+    assert next(schedule).key == first.key.at(4)
+    assert not schedule.follow(record(1e-1) | {"run_id": "of another plan"})
+
+
+def test_a_record_that_comes_from_elsewhere_does_not_ask_for_a_run_twice(planned):
+    cases = planned(searched_by())
+    schedule = Schedule(cases, {})
+    assert schedule.follow(record(1e-1) | {"run_id": cases[0].run_id})
+    assert len(schedule) == len(cases)
+    assert [case.key for task in schedule.tasks() for case in task].count(cases[0].key) == 1
 
 
 def test_only_the_last_run_of_a_search_says_how_it_ended():
@@ -196,49 +239,52 @@ def test_only_the_last_run_of_a_search_says_how_it_ended():
 
 def test_later_repetitions_repeat_the_cheapest_runs_that_reached_a_target():
     gaps_and_times = [(1.0, 1.0), (1e-3, 3.0), (1e-4, 2.0), (1e-5, 4.0), (1e-6, 5.0)]
-    known = search("a", *(record(gap, time) for gap, time in gaps_and_times))
-    assert next_step("a.1-00", search("a", record(1.0))) == 0, "the first search is not over"
-    assert next_step("a.1-00", known) == next_step("a.1a-00", known) == 2
+    rows = [record(gap, time) for gap, time in gaps_and_times]
+    known = in_order(*((step, rows[step]) for step in (0, 4, 1, 2, 3)))
+    assert next_run("a.1-00", in_order((0, record(1.0)))) == "a-04", "the search is not over"
+    assert next_run("a-00", known) is None
+    assert next_run("a.1-00", known) == "a.1-02"
+    assert next_run("a.1a-00", known) == "a.1a-02"
     known |= {"a.1-02": record(1e-4), "a.1a-02": record(1e-4)}
-    assert next_step("a.1a-00", known) is None, "an A/A pair is of one run"
-    assert next_step("a.1-00", known) == 4
-    assert next_step("a.1-00", known | {"a.1-04": record(1e-6)}) is None
-    assert next_step("a.1-00", known | {"a.1-04": record(2e-6)}) == 5, (
-        "chance let it miss the target"
-    )
+    assert next_run("a.1a-00", known) is None, "an A/A pair is of one run"
+    assert next_run("a.1-00", known) == "a.1-04"
+    assert next_run("a.1-00", known | {"a.1-04": record(1e-6)}) is None
+    missed = known | {"a.1-04": record(2e-6)}
+    assert next_run("a.1-00", missed) == "a.1-05", "chance let it miss the target"
 
 
 def test_later_repetitions_of_a_search_in_vain_end_with_what_it_reached():
-    known = search("a", record(1e-3), *[record(8e-4)] * 5)
-    assert next_step("a-00", known) is None
-    assert next_step("a.0a-00", known) == 0
-    assert next_step("a.0a-00", known | {"a.0a-00": record(1e-3)}) is None
-    assert next_step("a.0a-00", search("a", *[record(1.0)] * 5)) is None
+    steps = searched(at((0, 1e-3), (1, 9.5e-4)))
+    known = in_order(*((step, record(9.5e-4 if step else 1e-3)) for step in steps))
+    assert next_run("a-00", known) is None
+    assert next_run("a.0a-00", known) == "a.0a-00"
+    assert next_run("a.0a-00", known | {"a.0a-00": record(1e-3)}) is None
+    assert next_run("a.0a-00", in_order((0, record(1.0)), (4, record(1.0)))) is None
 
 
 @pytest.mark.parametrize("other", [{"source": "x recovered from w"}, {"epochs": 3}])
 def test_runs_that_are_compared_by_another_bound_are_chosen_by_their_primal_objectives(other):
     primals = [2.0, 1.0 + 8e-4, 1.0 + 4e-4, 1.0 + 8e-7, 1.0]
     found = [record(1e-2, **other) | {"primal_objective": primal} for primal in primals]
-    known = search("a", *found, record(1e-6, **other))
+    known = in_order(*enumerate([*found, record(1e-6, **other)]))
     repeated = []
-    while (number := next_step("a.1-00", known)) is not None:
-        repeated.append(number)
-        known[f"a.1-{number:02}"] = record(1e-2, **other)
-    assert repeated == [1, 2, 3, 4]
+    while (run_id := next_run("a.1-00", known)) is not None:
+        repeated.append(run_id)
+        known[run_id] = record(1e-2, **other)
+    assert repeated == ["a.1-01", "a.1-02", "a.1-03", "a.1-04"]
 
 
 def test_repetitions_and_aa_repeats_follow_the_first_search(planned):
     cases = planned(searched_by(noise=True))
-    ids = [case.run_id for case in cases if case.solver.name == "smo"]
-    (first,) = {run_id[:16] for run_id in ids}
+    keys = [case.key for case in cases if case.solver.name == "smo"]
+    ids, (first,) = list(map(str, keys)), {key.task for key in keys}
     assert sorted(ids) == sorted(f"{first}{of}-00" for of in ("", ".0a", ".1", ".1a"))
 
 
 def test_listed_tolerances_are_planned_as_they_were(planned):
     listed = [case for case in planned(searched_by("1e-3")) if case.solver.name == "smo"]
-    assert all("-" not in case.run_id and not case.solver.searched for case in listed)
-    assert len(PendingCases(listed, {case.run_id: {} for case in listed})) == 0
+    assert all(case.key == RunKey(case.run_id) and not case.solver.searched for case in listed)
+    assert len(Schedule(listed, {case.run_id: {} for case in listed})) == 0
 
 
 def test_auto_is_accepted_for_accuracies_alone(planned):
@@ -279,8 +325,9 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
     assert smo.groupby("repetition")["relative_gap"].min().le(1e-6).all()
     solved = smo[smo["verdict"] == "solved"]
     assert (solved.groupby("repetition").size()[1:] == 1).all()
-    search, number = min(solved["run_id"]).split("-")
-    assert f"{search}-{int(number) - 1:02}" in set(smo["run_id"]), "the looser one is not solved"
+    loosest = RunKey.parse(min(solved["run_id"]))
+    looser = loosest.at(loosest.step - 1)
+    assert str(looser) in set(smo["run_id"]), "the looser one is not solved"
     lines = (out / "runs.jsonl").read_text().splitlines(keepends=True)
     (out / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
     assert RunFolder(out).missing > 0
@@ -293,17 +340,17 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
 
 
 def _first_searches(results):
-    return [run_id for run_id in results["run_id"] if "." not in run_id]
+    return results["run_id"][results["repetition"] == 0].tolist()
 
 
 def test_a_run_waits_for_the_one_at_whose_answer_it_begins(planned):
     cases = planned(searched_by("1e-3", 3, C=[1, 2], warm_start=True))
-    waiting = PendingCases(cases, {}, answer=lambda run_id: f"alpha of {run_id}")
-    first = list(waiting)
+    schedule = Schedule(cases, {}, answer=lambda run_id: f"alpha of {run_id}")
+    first = list(schedule)
     assert [case.after for case in first] == [""] * 4  # 2 solvers, 2 repetitions
-    assert len(waiting) == 4
-    waiting.follow({"run_id": first[2].run_id})
-    (second,) = waiting
+    assert len(schedule) == 4
+    schedule.follow({"run_id": first[2].run_id})
+    (second,) = schedule
     assert (second.after, second.initial) == (first[2].run_id, f"alpha of {first[2].run_id}")
-    resumed = PendingCases(cases, {case.run_id: {} for case in [*first, second]})
+    resumed = Schedule(cases, {case.run_id: {} for case in [*first, second]})
     assert len(list(resumed)) == 3

@@ -16,6 +16,7 @@ pytest.importorskip("distributed", reason="dask is not installed")
 from tests.experiments.functions import posing, wait_for, workers_left
 
 from dualgap.experiments import load_results
+from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.executors.base import ExecutorError
 from dualgap.experiments.executors.dask import DaskExecutor
 from dualgap.experiments.executors.local import LocalExecutor
@@ -46,7 +47,7 @@ def another(tmp_path, strange, case_of):
     def _another(name, body):
         strange(body)
         path = (tmp_path / "strange.py").rename(tmp_path / f"{name}.py")
-        return replace(case_of(), run_id=name, solver=SolverSpec(f"{path}:Strange", {}))
+        return replace(case_of(), key=RunKey(name), solver=SolverSpec(f"{path}:Strange", {}))
 
     return _another
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from tests.experiments.functions import posing, wait_for, wait_until_gone, workers_left
 
+from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.executors.base import EXECUTORS, limit_of
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files.specs import SolverSpec
@@ -48,15 +49,15 @@ FEW = ("exits", "faults", "hangs silently", "cannot be sent", "takes memory")
 def strange_cases(case_of, strange, tmp_path, kinds):
     """A case for some ways to die, each between two that are fine."""
     fine = case_of(time_limit=0.5, memory_limit="400MiB")
-    cases = [replace(fine, run_id="fine before")]
+    cases = [replace(fine, key=RunKey("fine before"))]
     for kind in kinds:
         body = DEATHS[kind][0]
         moved = tmp_path / kind / "strange.py"
         moved.parent.mkdir()
         strange(body, before="os._exit(5)" if kind == "dies at import" else NUMBER)
         (tmp_path / "strange.py").rename(moved)
-        cases.append(replace(fine, run_id=kind, solver=SolverSpec(f"{moved}:Strange", {})))
-    return [*cases, replace(fine, run_id="fine after")]
+        cases.append(replace(fine, key=RunKey(kind), solver=SolverSpec(f"{moved}:Strange", {})))
+    return [*cases, replace(fine, key=RunKey("fine after"))]
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_a_run_id_that_is_a_path_is_not_followed(command, write, tmp_path, place
     victim.write_bytes(b"mine")
     manifest = json.loads((tmp_path / "strange/manifest.json").read_text())
     (run_id,) = manifest["run_ids"]
-    hostile = f"{run_id}-00/../../../victim"  # a run of a search, by what is before the hyphen
+    hostile = f"{run_id}-00/../../../victim"
     shutil.copy(tmp_path / f"strange/models/{run_id}.npz", tmp_path / "strange/victim.npz")
     session, line = Session(), json.loads((tmp_path / "strange" / LOG).read_text())
     del line["seal"]

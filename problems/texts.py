@@ -7,10 +7,6 @@ Terminals get `printable`, which the other functions apply first; figures use
 import html as _html
 import re
 
-# Markdown's markup in the middle of a line and at its start.
-_MARKDOWN = re.compile(
-    r"[\\`*\[\]<|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])|:(?=//)|(?<=\bwww)\.|@(?=\w)|^[#>]|^[-+](?=[-\s]|$)"
-)
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -53,7 +49,9 @@ def html(text: object) -> str:
 
 def markdown(text: object) -> str:
     """Escape text for GitHub's Markdown, on one line."""
-    line = _MARKDOWN.sub(r"\\\g<0>", " ".join(printable(text).split()))
+    anywhere = r"[\\`*\[\]<|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])|:(?=//)|(?<=\bwww)\.|@(?=\w)"
+    at_start = r"^[#>]|^[-+](?=[-\s]|$)"
+    line = re.sub(f"{anywhere}|{at_start}", r"\\\g<0>", " ".join(printable(text).split()))
     return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", line)  # would begin a numbered list
 
 

@@ -20,8 +20,6 @@ from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, Need, one_loss
 
-_MAX_WEIGHT = 1e12  # of ΣC: above it Clarabel called answers optimal whose gap was 1
-
 
 @dataclass(frozen=True)
 class CvxpyERM(Solver):
@@ -39,9 +37,10 @@ class CvxpyERM(Solver):
     form: ClassVar = ERM
     needs: ClassVar = (
         one_loss("a loss that has a cone program", IntervalLoss, Logistic, Softmax),
+        # above, Clarabel called answers optimal whose gap was 1
         Need(
-            f"ΣC of at most {_MAX_WEIGHT:.0e}, else ½‖w‖² is below what Clarabel resolves",
-            lambda form, _: form.C.sum() <= _MAX_WEIGHT,
+            "ΣC of at most 1e+12, else ½‖w‖² is below what Clarabel resolves",
+            lambda form, _: form.C.sum() <= 1e12,
         ),
         LINEAR_OR_DENSE,
         CONVEX,

@@ -28,8 +28,6 @@ from dualgap.solvers.needs import TEXTBOOK_PAIRS
 from dualgap.solvers.numerics.claims import has_small_gap
 from dualgap.solvers.simplified_smo import bias, limits, partner
 
-_ZERO_RTOL = 1e-12  # relative size below which a curvature or a change of xⱼ counts as zero
-
 
 @dataclass(frozen=True)
 class PlattSMO(Solver):
@@ -180,10 +178,11 @@ def _choose_partner(
 @numba.njit(cache=True)
 def _best_value(Q: Block, t: Vector, C: Vector, x: Vector, E: Vector, i: int, j: int) -> float:
     """Return the best xⱼ along the pair, or xⱼ itself if that does not improve the objective."""
+    zero_rtol = 1e-12  # a smaller curvature or change of xⱼ counts as zero
     L, H = limits(x[i], x[j], C[i], C[j], t[i], t[j])
     slope = t[j] * (E[i] - E[j])
     curvature = Q[i, i] + Q[j, j] - 2.0 * t[i] * t[j] * Q[i, j]
-    if curvature > _ZERO_RTOL * (Q[i, i] + Q[j, j]):
+    if curvature > zero_rtol * (Q[i, i] + Q[j, j]):
         new_j = min(max(x[j] + slope / curvature, L), H)
     else:  # linear or concave: the better end
         at_L = (L - x[j]) * (slope - 0.5 * curvature * (L - x[j]))
@@ -191,5 +190,5 @@ def _best_value(Q: Block, t: Vector, C: Vector, x: Vector, E: Vector, i: int, j:
         new_j = L if at_L > at_H else H
     change = new_j - x[j]
     gain = change * (slope - 0.5 * curvature * change)
-    improves = gain > 0.0 and abs(change) > _ZERO_RTOL * (new_j + x[j])
+    improves = gain > 0.0 and abs(change) > zero_rtol * (new_j + x[j])
     return new_j if improves and np.isfinite(new_j) else x[j]

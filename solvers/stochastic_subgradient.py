@@ -20,7 +20,7 @@ from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import LINEAR, NO_INTERCEPT, one_loss
 from dualgap.solvers.numerics.rows import as_rows
-from dualgap.solvers.pegasos.steps import DRAWN, WEIGHTS, initial_state, risk_of, settle, steps
+from dualgap.solvers.pegasos.steps import Scalar, initial_state, risk_of, settle, steps
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class StochasticSubgradient(Solver):
             steps(rows, False, samples, samples, batch, risk, state)
             settle(state)
             yield FormPoint(
-                state.total / state.numbers[WEIGHTS],
+                state.total / state.numbers[Scalar.WEIGHTS],
                 b=0.0,
-                iterations=int(state.numbers[DRAWN]),
+                iterations=int(state.numbers[Scalar.DRAWN]),
                 claim="stopped" if drawn + size >= limit else "none",
             )

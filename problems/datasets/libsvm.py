@@ -13,11 +13,6 @@ from dualgap.problems.datasets.source import Raw, Source, Task
 from dualgap.problems.datasets.steps import show_labels
 from dualgap.problems.validation import check_choice
 
-_ENDINGS = (
-    *(".gz", ".bz2", ".xz", ".npz", ".mat", ".libsvm", ".svmlight", ".svm", ".txt", ".dat"),
-    *(".csv", ".tsv", ".arff", ".parquet"),
-)
-_MAX_CLASSES = 20  # more distinct integers than that are taken as targets
 _CHECK_LIMIT_BYTES = 2**26  # larger files take more than a few seconds to parse
 
 
@@ -48,7 +43,8 @@ class ForeignData(Source):
         values = np.unique(y)
         if self.positive is not None or values.size <= 2 or values.dtype.kind == "U":
             return "classification"
-        if values.size <= _MAX_CLASSES and (values == np.rint(values)).all():
+        # more than 20 distinct integers are taken as targets
+        if values.size <= 20 and (values == np.rint(values)).all():
             raise ValueError(
                 f"task: {self.location()} has {values.size} distinct integers ({show_labels(values)}), "
                 "which may be classes or targets; give positive=<the class that becomes +1> or "
@@ -83,7 +79,9 @@ class _File(ForeignData):
     def title(self) -> str:
         """Return the name of the file without the extensions of its format and compression."""
         name = self.file.name
-        while Path(name).suffix.lower() in _ENDINGS:
+        extensions = {".libsvm", ".svmlight", ".svm", ".txt", ".dat", ".csv", ".tsv", ".arff"}
+        extensions |= {".parquet", ".npz", ".mat", ".gz", ".bz2", ".xz"}
+        while Path(name).suffix.lower() in extensions:
             name = Path(name).stem
         return name
 

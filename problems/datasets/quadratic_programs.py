@@ -18,11 +18,6 @@ from dualgap.problems.datasets.source import Loadable, WholeProblem
 from dualgap.problems.quadratic.readers import read_qp
 from dualgap.problems.validation import check_choice
 
-_COPIES = {
-    "QPS": "https://raw.githubusercontent.com/YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files/",
-    "mat": "https://raw.githubusercontent.com/qpsolvers/maros_meszaros_qpbenchmark/0cae37f473c2fd0a762e537a61bd4db5b31ff00c/data/",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class QuadraticProgram(Loadable):
@@ -86,9 +81,18 @@ class MarosMeszaros(Loadable):
         folders = [root / "maros_meszaros" for root in (data_folder(), cache_folder()) if root]
         path = next((root / file for root in folders if (root / file).is_file()), None)
         if path is None:
-            url = _COPIES[Path(file).suffix[1:]] + file
-            return download(url, folders[-1] / file, partial(_read_verified, checksum=checksum))
+            read = partial(_read_verified, checksum=checksum)
+            return download(_copy_of(file), folders[-1] / file, read)
         return _read_verified(path, checksum)
+
+
+def _copy_of(file: str) -> str:
+    """Return the address of a copy of a file of the catalogue."""
+    folders = {
+        ".QPS": "YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files",
+        ".mat": "qpsolvers/maros_meszaros_qpbenchmark/0cae37f473c2fd0a762e537a61bd4db5b31ff00c/data",
+    }
+    return f"https://raw.githubusercontent.com/{folders[Path(file).suffix]}/{file}"
 
 
 @cache

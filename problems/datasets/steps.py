@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.labels import as_numbers, positive_word
 
-_LIMIT_STREAM = 1  # substreams of a seed; changing one changes every limited or split data set
-_SPLIT_STREAM = 2
-
 
 def pad_features(X: Matrix, n_features: int | None) -> Matrix:
     """Append zero columns until `X` has shape (n, n_features).
@@ -116,7 +113,8 @@ def limit_rows(n: int, limit: int | None, seed: int | None) -> Indices:
         return np.arange(n, dtype=np.int64)
     if seed is None:
         return np.arange(limit, dtype=np.int64)
-    draw = np.random.default_rng([seed, _LIMIT_STREAM]).permutation(n)[:limit]
+    # substream 1 of the seed; another one would change every limited data set
+    draw = np.random.default_rng([seed, 1]).permutation(n)[:limit]
     return np.sort(draw).astype(np.int64)
 
 
@@ -138,7 +136,8 @@ def split_rows(rows: Indices, test_size: float, seed: int | None) -> tuple[Indic
         raise ValueError(
             f"test_size: {test_size:g} of {rows.size} row(s) leaves none to train on; lower it"
         )
-    order = np.random.default_rng([seed or 0, _SPLIT_STREAM]).permutation(rows.size)
+    # substream 2 of the seed; another one would change every split
+    order = np.random.default_rng([seed or 0, 2]).permutation(rows.size)
     return rows[np.sort(order[held_out:])], rows[np.sort(order[:held_out])]
 
 

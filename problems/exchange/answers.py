@@ -40,15 +40,7 @@ from dualgap.problems.problem.task import CLASSES
 from dualgap.problems.quadratic.point import QPPoint
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
-_ROW_NAME = re.compile(r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+")  # an integer, or not a number
-_HAS_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*")
 Rows = list[tuple[int, list[str]]]  # line numbers and cells
-_MAT_HEADER = 128  # bytes, by the specification of MAT files
-_HEADER = re.compile(  # of a real array in C or Fortran order, of at most two dimensions
-    r"(?=.*'descr': *'(?P<dtype>[<>|=]?(?:f[248]|[iu][1248]|b1))')"
-    r"(?=.*'fortran_order': *(?P<fortran>True|False))"
-    r"(?=.*'shape': *\((?P<shape>|[0-9]{1,19},|[0-9]{1,19}, *[0-9]{1,19},?)\))"
-)
 
 
 def read_answer(path: Path, problem: Problem) -> Point | QPPoint:
@@ -142,7 +134,13 @@ def _read_array(member: IO[bytes], name: str, limit: int) -> Vector:
     if not start.startswith(b"\x93NUMPY") or size > 10_000:  # numpy's own limit
         raise ValueError(f"{name}: is not a NumPy array; write an archive by numpy.savez")
     text = member.read(size).decode("latin1").strip()
-    header = _HEADER.match(text)
+    # a real array in C or Fortran order, of at most two dimensions
+    header = re.match(
+        r"(?=.*'descr': *'(?P<dtype>[<>|=]?(?:f[248]|[iu][1248]|b1))')"
+        r"(?=.*'fortran_order': *(?P<fortran>True|False))"
+        r"(?=.*'shape': *\((?P<shape>|[0-9]{1,19},|[0-9]{1,19}, *[0-9]{1,19},?)\))",
+        text,
+    )
     if header is None:
         raise ValueError(
             f"{name}: must be a vector or matrix of floats (at most 8 bytes each) or integers, got "
@@ -165,7 +163,8 @@ def _read_mat(file: IO[bytes], problem: Problem) -> tuple[dict[str, Vector], lis
     from scipy.io import loadmat, whosmat  # noqa: PLC0415 - slow to import
 
     content, limits = _read_content(file, problem), _max_entries(problem)
-    limit, offset, unpacked = _max_bytes(problem), _MAT_HEADER, content[:_MAT_HEADER]
+    header = 128  # bytes, by the specification of MAT files
+    limit, offset, unpacked = _max_bytes(problem), header, content[:header]
     try:
         while offset < len(content):
             kind, size = np.frombuffer(content, "<u4", 2, offset).tolist()
@@ -173,7 +172,7 @@ def _read_mat(file: IO[bytes], problem: Problem) -> tuple[dict[str, Vector], lis
             if kind == 15:  # miCOMPRESSED
                 element = zlib.decompressobj().decompress(element[8:], limit)
             unpacked, offset = unpacked + element, offset + 8 + size
-        if len(unpacked) > limit + _MAT_HEADER:
+        if len(unpacked) > limit + header:
             raise ValueError(f"unpacks to more than {limit} bytes")
         shapes = {name: shape for name, shape, _ in whosmat(io.BytesIO(unpacked))}
         names = [name for name in shapes if name in limits]
@@ -264,9 +263,12 @@ def _has_row_names(rows: Rows, text: str) -> bool:
         return False
     if all(line.startswith('"') for line in text.split("\n")[1:] if line.strip()):
         return True
+    with_comma = r"[-+]?[0-9]+,[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]{1,3},[0-9]{3}\.[0-9]*"
     pairs = [[",".join(row[i : i + 2]) for row in filled] for i in range(n_columns)]
-    has_commas = any(all(map(_HAS_COMMA.fullmatch, column)) for column in pairs)
-    return not has_commas and all(_ROW_NAME.fullmatch(row[0]) for row in filled)
+    if any(all(re.fullmatch(with_comma, pair) for pair in column) for column in pairs):
+        return False
+    integer_or_word = r"[0-9]+|(?![-+]?[0-9.]+(?:[eE]|$)).+"
+    return all(re.fullmatch(integer_or_word, row[0]) for row in filled)
 
 
 def _check_order(header: list[str], rows: Rows) -> None:

@@ -26,7 +26,6 @@ _KERNELS = {
     "sigmoid": Sigmoid,
     "precomputed": Precomputed,
 }
-_SETTING_RTOL = 1e-5  # svm-train writes a kernel's settings with six digits
 Rows = list[tuple[int, list[str]]]  # line numbers and words
 Settings = Mapping[str, tuple[int, list[str]]]
 
@@ -108,7 +107,7 @@ def _check_kernel(settings: Settings, problem: Formulation) -> None:
     names = ("degree", "gamma", "coef0")
     values = {name: _float(settings, name) for name in names if name in settings}
     pairs = [(float(getattr(problem.kernel, name, v)), v) for name, v in values.items()]
-    agree = all(isclose(*pair, rel_tol=_SETTING_RTOL) for pair in pairs)
+    agree = all(isclose(*pair, rel_tol=1e-5) for pair in pairs)  # svm-train writes six digits
     if type(problem.kernel) is not _KERNELS.get(kind) or not agree:
         text = ", ".join([kind, *(f"{name} {value:g}" for name, value in values.items())])
         raise ValueError(f"its kernel is {quote(text)[1:-1]}; the problem's is {problem.kernel!r}")

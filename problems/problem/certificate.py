@@ -13,13 +13,6 @@ import numpy as np
 from dualgap.problems.forms import Point
 from dualgap.problems.html_table import format_number, html_table
 
-_MAXIMA = [  # of a sum of problems: the largest of the parts
-    "kkt_violation",
-    "violating_pair",
-    "primal_residual",
-    "dual_residual",
-    "complementarity",
-]
 WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wrong
 
 
@@ -188,8 +181,10 @@ def sum_certificates(certificates: Sequence[Certificate], names: Sequence[str] =
     """
     names = names or [f"problem {number}" for number in range(1, len(certificates) + 1)]
     pairs = zip(names, certificates, strict=True)
+    violations = ("kkt_violation", "violating_pair", "primal_residual", "dual_residual")
     largest: dict[str, Any] = {
-        n: float(np.max([getattr(c, n) for c in certificates])) for n in _MAXIMA
+        name: float(np.max([getattr(c, name) for c in certificates]))
+        for name in (*violations, "complementarity")
     }
     # argmax treats NaN as the largest
     worst = certificates[int(np.argmax([c.relative_gap for c in certificates]))]

@@ -14,9 +14,6 @@ from dualgap.solvers.estimators.certified import GramPart, ProblemFactory
 from dualgap.solvers.estimators.direct import Fit
 from dualgap.solvers.estimators.machines import KernelMachine, PairMachine
 
-# that replace an infinite C, in units of targets per kernel value, until one is above all |βᵢ|
-_SLACK_COSTS = (1.0, 1e2, 1e4, 1e6, 1e8, 1e10)
-
 Problem = tuple[type[Formulation], dict[str, Any]]
 
 
@@ -114,7 +111,8 @@ class SVR(KernelMachine, svm.SVR):
         problem = problems[0]()
         size = float(np.abs(problem.kernel.diagonal(problem.X)).max()) or 1.0
         unit = (float(np.abs(problem.y - problem.y.mean()).max()) or 1.0) / size
-        for C in unit * np.array(_SLACK_COSTS):
+        # an infinite C is replaced by one above all |βᵢ|
+        for C in unit * np.array([1.0, 1e2, 1e4, 1e6, 1e8, 1e10]):
             answers = super()._solve_all([partial(problem.changed, C=float(C))])
             beta: Any = answers[0].point.alpha
             inside = np.abs(beta).max() < 0.99 * C

@@ -32,7 +32,7 @@ DUALS = {  # by scikit-learn estimator
 }
 
 # `tol` below which LIBSVM's float32 kernel values limit the gap: it gained nothing on 19 problems
-SINGLE_PRECISION = 1e-9
+SINGLE_PRECISION_TOL = 1e-9
 
 
 class EstimatorDual(NamedTuple):
@@ -75,7 +75,8 @@ def dual_of(problem: Formulation) -> EstimatorDual:
     return EstimatorDual(problem, *chosen)
 
 
-NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)  # which LIBSVM and oneDAL compute themselves
+# which LIBSVM and oneDAL compute themselves
+NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)
 
 
 def library_needs(

@@ -10,7 +10,7 @@ NuSVC, NuSVR and OneClassSVM.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dualgap.solvers.external.duals import SINGLE_PRECISION, EstimatorBaseline, library_needs
+from dualgap.solvers.external.duals import SINGLE_PRECISION_TOL, EstimatorBaseline, library_needs
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class LibSVM(EstimatorBaseline):
     name: ClassVar[str] = "libsvm"
     single_threaded: ClassVar[bool] = True
     packages: ClassVar = (("sklearn.svm", "scikit-learn"),)
-    finest_tol: ClassVar = SINGLE_PRECISION
+    finest_tol: ClassVar = SINGLE_PRECISION_TOL
     needs: ClassVar = library_needs(only_native=False)
 
     def extra_settings(self) -> dict[str, Any]:

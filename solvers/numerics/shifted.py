@@ -32,7 +32,6 @@ from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.projected_cg import Apply, conjugate_gradients
 
 MAX_SHIFT = 1e30  # e relative to K, for a variable that must not move; float32 overflows at 3e38
-_RIDGE = {"f": 1e-6, "d": 1e-11}  # relative to K's diagonal: makes a singular K positive definite
 
 
 def shifted_gram(gram: Gram) -> LowRank | Dense:
@@ -143,7 +142,8 @@ class Dense:
     def _factor(self, e: Vector) -> Apply:
         """Return r ↦ L⁻ᵀL⁻¹r for the factor of K, with a ridge, plus diag(e)."""
         np.copyto(self.memory, self.scaled)
-        diagonal = self.scaled.diagonal() * (1 + _RIDGE[self.precision]) + e / self.largest
+        ridge = 1e-6 if self.precision == "f" else 1e-11  # makes a singular K positive definite
+        diagonal = self.scaled.diagonal() * (1 + ridge) + e / self.largest
         self.memory[np.diag_indices(e.size)] = np.minimum(diagonal, MAX_SHIFT)
         try:
             solve = inverse_in_place(self.memory)

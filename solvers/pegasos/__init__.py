@@ -24,7 +24,7 @@ from dualgap.solvers.needs import NO_INTERCEPT, Need, one_loss
 from dualgap.solvers.numerics.claims import relative_gap
 from dualgap.solvers.numerics.rows import SampleRows, as_rows
 from dualgap.solvers.pegasos.steps import (
-    WEIGHTS,
+    Scalar,
     SubgradientState,
     initial_state,
     risk_of,
@@ -154,7 +154,7 @@ class Pegasos(Solver):
         settle(state)
         w, beta = state.v.copy(), state.counts.copy()
         if self.average:
-            weights = state.numbers[WEIGHTS]
+            weights = state.numbers[Scalar.WEIGHTS]
             w, beta = state.total / weights, state.count_total / weights
         return FormPoint(w if form.gram.is_linear else None, beta, iterations=steps_taken)
 

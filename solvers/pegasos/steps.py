@@ -7,6 +7,7 @@ average Σ weightₜ·wₜ is unaveraged·v − lag, where unaveraged = Σ weigh
 to v is also added to `lag` with the current `unaveraged`, as earlier weights did not contain it.
 """
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numba
@@ -26,7 +27,7 @@ class SubgradientState(NamedTuple):
     v (d,), counts (n,) : w and its dual coefficients, up to the scale.
     lag, count_lag : corrections of the lazy average.
     total, count_total : the sums Σ weightₜ·wₜ as of the last `settle`.
-    numbers : scale, ‖w‖², samples drawn so far, unaveraged, and Σ weightₜ; see the names below.
+    numbers : scalars, at the indices that `Scalar` names.
     """
 
     v: Vector
@@ -38,11 +39,14 @@ class SubgradientState(NamedTuple):
     numbers: Vector
 
 
-SCALE = 0  # index in `numbers`
-NORM2 = 1
-DRAWN = 2
-UNAVERAGED = 3
-WEIGHTS = 4
+class Scalar(IntEnum):
+    """Indices of `numbers`: the scale, ‖w‖², samples drawn so far, unaveraged, and Σ weightₜ."""
+
+    SCALE = 0
+    NORM2 = 1
+    DRAWN = 2
+    UNAVERAGED = 3
+    WEIGHTS = 4
 
 
 class RiskTerms(NamedTuple):
@@ -92,8 +96,8 @@ def scored_samples(form: ERM, weight: Vector) -> tuple[Block, float, float, bool
 
 def initial_state(d: int, n: int) -> SubgradientState:
     """Return w = 0 with d coordinates (0 with a kernel) and n dual coefficients."""
-    state = SubgradientState(*(np.zeros(size) for size in (d, n, d, n, d, n, 5)))
-    state.numbers[SCALE] = 1.0
+    state = SubgradientState(*(np.zeros(size) for size in (d, n, d, n, d, n, len(Scalar))))
+    state.numbers[Scalar.SCALE] = 1.0
     return state
 
 
@@ -116,8 +120,8 @@ def steps(
     """
     v, counts, numbers = state.counts if of_gram else state.v, state.counts, state.numbers
     lag, count_lag = state.lag, state.count_lag
-    scale, norm2, drawn = numbers[SCALE], numbers[NORM2], numbers[DRAWN]
-    unaveraged, weights = numbers[UNAVERAGED], numbers[WEIGHTS]
+    scale, norm2, drawn = numbers[Scalar.SCALE], numbers[Scalar.NORM2], numbers[Scalar.DRAWN]
+    unaveraged, weights = numbers[Scalar.UNAVERAGED], numbers[Scalar.WEIGHTS]
     slope, scores = batch[0], batch[1]
     count = 0
     for start in range(0, samples.size, slope.size):
@@ -149,12 +153,12 @@ def steps(
             weight = drawn**3 if risk.power == 3 else drawn
             unaveraged, weights = unaveraged + weight * scale, weights + weight
         if scale < 1e-3:  # the lazy average loses as many digits as the scale
-            numbers[SCALE], numbers[UNAVERAGED] = scale, unaveraged
+            numbers[Scalar.SCALE], numbers[Scalar.UNAVERAGED] = scale, unaveraged
             settle(state)
             scale, unaveraged = 1.0, 0.0
         count += 1
-    numbers[SCALE], numbers[NORM2], numbers[DRAWN] = scale, norm2, drawn
-    numbers[UNAVERAGED], numbers[WEIGHTS] = unaveraged, weights
+    numbers[Scalar.SCALE], numbers[Scalar.NORM2], numbers[Scalar.DRAWN] = scale, norm2, drawn
+    numbers[Scalar.UNAVERAGED], numbers[Scalar.WEIGHTS] = unaveraged, weights
     return count
 
 
@@ -177,7 +181,7 @@ def _negative_slope(risk: RiskTerms, i: int, f: float) -> float:
 def settle(state: SubgradientState) -> None:
     """Reset the scale to one, and update the lazy averages."""
     numbers = state.numbers
-    scale, unaveraged = numbers[SCALE], numbers[UNAVERAGED]
+    scale, unaveraged = numbers[Scalar.SCALE], numbers[Scalar.UNAVERAGED]
     for k in range(state.v.size):
         state.total[k] += unaveraged * state.v[k] - state.lag[k]
         state.lag[k] = 0.0
@@ -186,4 +190,4 @@ def settle(state: SubgradientState) -> None:
         state.count_total[k] += unaveraged * state.counts[k] - state.count_lag[k]
         state.count_lag[k] = 0.0
         state.counts[k] *= scale
-    numbers[SCALE], numbers[UNAVERAGED] = 1.0, 0.0
+    numbers[Scalar.SCALE], numbers[Scalar.UNAVERAGED] = 1.0, 0.0

@@ -42,7 +42,7 @@ from dualgap.solvers.smo.problem import ONE_SET
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
-_LEAST_IN_SUBSETS = 500  # variables; from here on barzilai_borwein moves subsets
+_MIN_SUBSET_VARIABLES = 500  # from here on barzilai_borwein moves subsets
 
 
 def _is_hard_margin(form: BoxQP) -> bool:
@@ -116,7 +116,7 @@ class ProjectedGradient(Solver):
 
     def _in_subsets(self, form: BoxQP) -> bool:
         """Whether caching rows of K is worthwhile, and every variable is in the equality."""
-        worthwhile = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
+        worthwhile = form.n >= _MIN_SUBSET_VARIABLES and not form.gram.is_linear
         in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
         return self.variant == "barzilai_borwein" and worthwhile and in_equality
 

@@ -12,6 +12,7 @@ import numpy as np
 from dualgap.problems import ChainMargin, Formulation, Gram, Point, Problem, Unsupported
 from dualgap.problems.compilation import pausing
 from dualgap.problems.forms import Reduction
+from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.risk.units import RescaledProblem, rescale
 from dualgap.solvers.base import SOLVERS, Solver
 
@@ -26,8 +27,6 @@ SUCCESSORS: dict[str, tuple[str, ...]] = {
     "lbfgs": ("newton_cg",),
     "cvxopt_qp": ("qpsolvers_qp",),
 }
-# Matrix order up to which an interior-point method continues: n, or min(n, d) for a linear kernel.
-LARGEST_FACTOR = 5000
 _NEAR_ROWS_MIN_SAMPLES = 1_000_000
 
 
@@ -109,20 +108,23 @@ def choose(
 
 
 def successors_of(solver: Solver, problem: Problem) -> list[Solver]:
-    """Return the `SUCCESSORS` that continue if a default solver misses the target."""
+    """Return the `SUCCESSORS` that continue if a default solver misses the target.
+
+    Those include an interior-point method if it factorises a matrix in seconds.
+    """
     is_linear = isinstance(problem, Formulation) and problem.is_linear
     order = min(problem.n, problem.d) if is_linear else problem.n
     names = SUCCESSORS.get(solver.name, ())
     return [
         SOLVERS.find(name)()
         for name in names
-        if name != "interior_point" or order <= LARGEST_FACTOR
+        if name != "interior_point" or order <= TUNING.max_cholesky_rows
     ]
 
 
 def max_pair_steps(n: int) -> int:
     """Return the number of SMO steps (2.5 µs each) that take as long as an interior-point solve."""
-    return int(1e5 + 1e-4 * n**3) if n <= LARGEST_FACTOR else 10_000_000
+    return int(1e5 + 1e-4 * n**3) if n <= TUNING.max_cholesky_rows else 10_000_000
 
 
 def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:

@@ -27,7 +27,7 @@ from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Sta
 from dualgap.solvers.numerics.warm_up import warm_up
 from dualgap.solvers.running.arguments import check_gram, check_pair, starting_points
 from dualgap.solvers.running.defaults import choose, successors_of
-from dualgap.solvers.running.parts import GROWTH, Parts
+from dualgap.solvers.running.parts import EVALUATION_TIME_RATIO, Parts
 from dualgap.solvers.running.solution import BACKWARD_ERROR, Evaluation, Solution
 
 _NOT_A_GENERATOR = "iterates: returned a {}; write `yield` instead of `return`, once for each point"
@@ -408,7 +408,7 @@ class _Run:
                 started_at += cost
                 cpu_started_at += thread_cpu() - cpu_paused_at
                 not_before = self.time_solve + 2.0 * cost  # at most half the time spent solving
-                self.next_evaluation = max(GROWTH * self.time_solve, not_before)
+                self.next_evaluation = max(EVALUATION_TIME_RATIO * self.time_solve, not_before)
         self.latest = _copied(self.latest)
         self.time_solve, self.cpu_time = wall() - started_at, cpu() - cpu_started_at
         return status

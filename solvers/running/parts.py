@@ -20,7 +20,7 @@ from dualgap.problems.problem import Part
 from dualgap.solvers.base import NoSolver, Solver, Status
 from dualgap.solvers.running.solution import Evaluation, Solution
 
-GROWTH = 1.25  # ratio of the times of two evaluations
+EVALUATION_TIME_RATIO = 1.25  # of two evaluations in succession
 
 
 class Parts:
@@ -74,7 +74,7 @@ class Parts:
         time = self.time + evaluation.time
         if time < self.next_evaluation:
             return  # one schedule per part would keep 45 times as many answers for 45 parts
-        self.next_evaluation = GROWTH * time
+        self.next_evaluation = EVALUATION_TIME_RATIO * time
         certificates = [*(answer.certificate for answer in self.answers), evaluation.certificate]
         certificates += self.start_certificates[len(certificates) :]
         self._record(time, self.iterations + evaluation.iteration, certificates)

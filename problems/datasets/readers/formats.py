@@ -32,21 +32,6 @@ from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _USE_TABLE_FILE = "`table_file` reads it, with target: <the column of labels or targets>"
-_CSV = f"is CSV, not LIBSVM text, whose lines are `label index:value ...`; {_USE_TABLE_FILE}"
-# first bytes of files that are not text of samples, with their format and the remedy
-_OTHER_FORMATS = (
-    (rb"PAR1[^\w,;\s]", f"is Parquet; call it .parquet, and {_USE_TABLE_FILE}"),
-    (rb"\x93NUMPY", "is one array of NumPy; save X and y with numpy.savez(path, X=X, y=y)"),
-    (rb"MATLAB 5", "is a MATLAB file; call it .mat"),
-    (rb"\x89HDF|MATLAB 7", "is HDF5, as MATLAB's save -v7.3 writes; write X and y by save -v7"),
-    (
-        rb"PK\x03\x04|PK\x05\x06",
-        "is a zip archive or a workbook; unpack it first, or save the sheet as CSV",
-    ),
-    (rb"\x1f\x8b|BZh[1-9]1AY|\xfd7zXZ", "is compressed; let its name end in .gz, .bz2 or .xz"),
-    (rb"\xff\xfe|\xfe\xff", "is UTF-16 text; save it as UTF-8"),
-    (rb"(?i)(\s*%[^\n]*\n)*\s*@relation", f"is ARFF; call it .arff, and {_USE_TABLE_FILE}"),
-)
 _CSR = ("data", "indices", "indptr", "shape", "format")  # the arrays of `scipy.sparse.save_npz`
 UNPACKED_RATIO = 100  # text of samples is compressed by a factor of 3 to 30
 UNPACKED_ALWAYS_BYTES = 2**28  # fits into the memory of every machine that solvers run on
@@ -61,7 +46,19 @@ def file_extensions(path: Path) -> tuple[str, str]:
 
 def foreign_format(head: bytes) -> str:
     """Return the format of a file that begins with `head`, and how to read it; "" for sample text."""
-    return next((text for start, text in _OTHER_FORMATS if re.match(start, head)), "")
+    first_bytes = {
+        rb"PAR1[^\w,;\s]": f"is Parquet; call it .parquet, and {_USE_TABLE_FILE}",
+        rb"\x93NUMPY": "is one array of NumPy; save X and y with numpy.savez(path, X=X, y=y)",
+        rb"MATLAB 5": "is a MATLAB file; call it .mat",
+        rb"\x89HDF|MATLAB 7": "is HDF5, as MATLAB's save -v7.3 writes; write X and y by save -v7",
+        rb"PK\x03\x04|PK\x05\x06": (
+            "is a zip archive or a workbook; unpack it first, or save the sheet as CSV"
+        ),
+        rb"\x1f\x8b|BZh[1-9]1AY|\xfd7zXZ": "is compressed; let its name end in .gz, .bz2 or .xz",
+        rb"\xff\xfe|\xfe\xff": "is UTF-16 text; save it as UTF-8",
+        rb"(?i)(\s*%[^\n]*\n)*\s*@relation": f"is ARFF; call it .arff, and {_USE_TABLE_FILE}",
+    }
+    return next((text for start, text in first_bytes.items() if re.match(start, head)), "")
 
 
 def read_file(
@@ -91,7 +88,8 @@ def read_file(
         message names the file, the line and the problem.
     """
     check_readable(path)
-    reader = _READERS.get(file_extensions(path)[0])
+    readers = {".npz": _read_npz, ".mat": _read_mat}  # all other files are LIBSVM text
+    reader = readers.get(file_extensions(path)[0])
     if reader:
         samples, y = _samples_and_labels(reader(path), path)
     else:
@@ -183,7 +181,11 @@ def line_fault(line: bytes, zero_based: bool = False) -> str:
         parse_libsvm(io.BytesIO(line), zero_based)
     except (ValueError, OverflowError) as error:
         if b":" not in line and (re.search(rb"\S[,;\t]\s*\S", line) or len(line.split()) > 2):
-            return _CSV if b"," in line or b";" in line else _CSV.replace("CSV", "a table")
+            kind = "CSV" if b"," in line or b";" in line else "a table"
+            return (
+                f"is {kind}, not LIBSVM text, whose lines are `label index:value ...`; "
+                f"{_USE_TABLE_FILE}"
+            )
         hint = (
             "; indices begin at 1, or at 0 with zero_based: true"
             if "index 0 " in str(error)
@@ -304,7 +306,3 @@ def check_words(y: Any, name: str, row_name: Callable[[int], str]) -> NDArray[np
         row = int(missing.argmax())
         raise ValueError(f"{name} is missing in {missing.sum()} rows, the first at {row_name(row)}")
     return words
-
-
-# by the extension of a file, in lower case; all other files are LIBSVM text
-_READERS: dict[str, Callable[[Path], dict[str, Any]]] = {".npz": _read_npz, ".mat": _read_mat}

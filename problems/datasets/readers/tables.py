@@ -41,7 +41,8 @@ def read_table(
         If it is not a table; the message names the file, the line and the accepted format.
     """
     check_readable(path)
-    reader = _READERS.get(file_extensions(path)[0])
+    readers = {".parquet": _read_parquet, ".arff": _read_arff}  # all other files are CSV
+    reader = readers.get(file_extensions(path)[0])
     if reader and (sep, decimal, header) != (None, ".", None):
         raise ValueError(f"sep, decimal, header: are only for CSV, not for {path}; leave them out")
     try:
@@ -196,13 +197,6 @@ def _read_arff(path: Path) -> tuple[Any, RowName]:
         i for i, s in enumerate(lines, 1) if i > end + 1 and s.strip() and s.strip()[0] != "%"
     ]
     return frame, lambda row: f"line {lines_of_rows[row]}"
-
-
-# by the extension of a file, in lower case; all other files are CSV
-_READERS: dict[str, Callable[[Path], tuple[Any, RowName]]] = {
-    ".parquet": _read_parquet,
-    ".arff": _read_arff,
-}
 
 
 def select_columns(

@@ -18,7 +18,7 @@ import scipy
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.solvers.external.duals import (
-    SINGLE_PRECISION,
+    SINGLE_PRECISION_TOL,
     DualBaseline,
     EstimatorDual,
     dual_of,
@@ -47,7 +47,7 @@ class LibSVMOpenMP(DualBaseline):
     needs: ClassVar = library_needs(one_C=True)
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
-    finest_tol: ClassVar = SINGLE_PRECISION
+    finest_tol: ClassVar = SINGLE_PRECISION_TOL
     copies_samples: ClassVar[bool] = True
     packages: ClassVar = (("libsvm.svm", "libsvm-official"),)
 

@@ -38,7 +38,6 @@ _SUFFIXES = {  # file name extension of each format
 }
 _RESERVED = ("samples", "answer", "folder", "tol", "seed", "threads", "n", "d", "intercept")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
-_POLL_INTERVAL_S = 0.1  # between two measurements of what it has written
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ class Program(Solver):
         """Yield empty points while the program runs; RuntimeError if it writes too much."""
         run.child = Child(run.command_line(self.command), run.folder, self.disk_limit)
         try:
-            while not run.child.wait_for_end(_POLL_INTERVAL_S):
+            while not run.child.wait_for_end():
                 yield FormPoint(None)
         except BaseException:  # its answer is no longer needed
             run.close()
@@ -239,9 +238,7 @@ class Run:
         # for its version command, and for a run on two samples
         deadline = perf_counter() + 5.0
         try:
-            while (
-                not (finished := child.wait_for_end(_POLL_INTERVAL_S)) and perf_counter() < deadline
-            ):
+            while not (finished := child.wait_for_end()) and perf_counter() < deadline:
                 pass
             return child if finished else None
         except RuntimeError:

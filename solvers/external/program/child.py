@@ -84,7 +84,7 @@ class Child:
             while block := os.read(self._process.stdout.fileno(), size):
                 self._printed = (self._printed + block)[-size:]
 
-    def wait_for_end(self, seconds: float) -> bool:
+    def wait_for_end(self, seconds: float = 0.1) -> bool:
         """Whether it ends within the given seconds; RuntimeError if it has written too much."""
         self._waiting.join(seconds)
         if self._waiting.is_alive():

@@ -56,7 +56,7 @@ def test_rate_scales_the_step() -> None:
 
 
 def test_few_variables_are_solved_in_subsets_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projected_gradient, "_LEAST_IN_SUBSETS", 1)
+    monkeypatch.setattr(projected_gradient, "_MIN_SUBSET_VARIABLES", 1)
     for name, problem in BINARY.items():
         solution = solve(problem, ProjectedGradient(tol=1e-6))
         assert solution.claimed == "optimal", name

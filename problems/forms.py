@@ -3,10 +3,10 @@
 `QP`      min ½xᵀPx + qᵀx   s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
 `BoxQP`   min ½xᵀQx + pᵀx   s.t. Σ_{i∈g} aᵢxᵢ = delta_g for disjoint groups g, lb ≤ x ≤ ub
 `ERM`     min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b)   (b = 0 without intercept)
-`Sharded` the same with a linear kernel, for samples in blocks
 
 A solver receives a form, which is immutable. `start` is an optional initial point, which a solver may
-ignore. A problem states in `Problem.forms` to which of them it reduces.
+ignore. A problem states in `Problem.forms` to which of them it reduces; others than these are the
+problem as posed, and its `Risk`, whose samples may be in blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 import scipy
 
-from dualgap.problems.blocks import Blocks, DualRule
+from dualgap.problems.blocks import DualRule
 from dualgap.problems.box_gap import (
     best_multiplier,
     gap_terms,
@@ -182,27 +182,7 @@ class ERM:
         return self.y.size
 
 
-@dataclass(frozen=True, eq=False)
-class Sharded:
-    """min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀxᵢ + b) over samples in blocks, which have their weights Cᵢ.
-
-    A point is w (d,), b, and the `DualRule` of its dual variables.
-    """
-
-    blocks: Blocks
-    loss: Loss
-    intercept: bool
-
-    title: ClassVar[str] = "a risk over blocks of samples"
-    gram: ClassVar[None] = None  # never computed for samples in blocks
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.blocks.n
-
-
-Form = BoxQP | QP | ERM | Sharded
+Form = BoxQP | QP | ERM
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +203,7 @@ class FormPoint:
     w : for a formulation solved directly, the weights, if the method computes them.
     version : the version that an external program reports.
     equality : QP: multipliers of A x = b_eq, if the method has them.
-    rule : Sharded: the dual variables.
+    rule : of a risk: the dual variables of samples in blocks.
     """
 
     x: Vector | None

@@ -22,7 +22,8 @@ from dualgap.experiments.selftest.bench import Bench, NotJudged, changed
 from dualgap.problems import ERM, Formulation, Gram, Unsupported, certify, reduce
 from dualgap.problems.answers.diagnosis import diagnose
 from dualgap.problems.chains import Chains
-from dualgap.problems.forms import Form, Sharded
+from dualgap.problems.forms import Form
+from dualgap.problems.risk.risk import Risk
 from dualgap.solvers import Status
 from dualgap.solvers.running.loop import validated
 
@@ -85,7 +86,7 @@ def inputs_unchanged(bench: Bench, problem: Formulation) -> str:
     for _ in islice(bench.solver.iterates(bench.solver.prepare(form)), MAX_POINTS):
         pass
     modified = [where for where, old in before.items() if not _equal(old, arrays[where])]
-    gram = form.gram
+    gram = getattr(form, "gram", None)
     if isinstance(gram, Gram) and not _equal(gram.dense(), problem.gram().dense()):
         modified.append("the Gram matrix")
     if not modified and changed(problem).hash != identity:
@@ -150,7 +151,7 @@ def max_iter(bench: Bench, problem: Formulation) -> str:
     return ""
 
 
-def form_of(bench: Bench, problem: Formulation) -> Form | Formulation:
+def form_of(bench: Bench, problem: Formulation) -> Form | Risk | Formulation:
     """Return a problem in the solver's form; Unsupported if it refuses."""
     form = reduce(problem, bench.solver.form).form
     if refusal := bench.solver.refuses(form):
@@ -158,7 +159,7 @@ def form_of(bench: Bench, problem: Formulation) -> Form | Formulation:
     return form
 
 
-def _objection_to(point: Any, form: Form | Formulation) -> str:
+def _objection_to(point: Any, form: Form | Risk | Formulation) -> str:
     """Return what is wrong with a point that the solver yielded, or an empty string."""
     try:
         plain = validated(point)
@@ -169,8 +170,8 @@ def _objection_to(point: Any, form: Form | Formulation) -> str:
         shapes = {"x": (form.size,), "beta": (form.y.size, form.K**2)}
     elif isinstance(form, ERM):
         shapes = {"x": (form.gram.X.shape[1],), "beta": (form.n,)}
-    elif isinstance(form, Sharded):
-        shapes = {"x": (form.blocks.d,)}
+    elif isinstance(form, Risk):
+        shapes = {"x": (form.samples.d,)}
     else:
         shapes = {"x": (form.n,)}
     arrays = {name: value for name in shapes if (value := getattr(point, name)) is not None}

@@ -24,7 +24,8 @@ _MIN_SOLVE_S = 5e-3  # far above the noise of a time
 def no_untimed_work(bench: Bench, problem: Formulation) -> str:
     """Untimed preparation does not use the samples: they are replaced before solving starts."""
     form = form_of(bench, problem)
-    gram = form.gram if isinstance(form.gram, Gram) else None
+    gram = getattr(form, "gram", None)
+    gram = gram if isinstance(gram, Gram) else None
     if (
         (form is not problem and (gram is None or gram.X is not problem.X))
         or (isinstance(form, QP) and form.G is not None)

@@ -37,8 +37,7 @@ def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
 
     Without `point.rule` the dual variables are −C·ℓ' at the weights.
     """
-    has_offset = bool(risk.costs.size)
-    b = float(point.b or 0.0) if has_offset else 0.0
+    b = float(point.b or 0.0) if risk.has_offsets else 0.0
     if point.w is None or not np.isfinite(b):
         return Certificate(reason="the point has no weights, or its intercept is not finite")
     rule = DualRule.at(np.append(point.w, b)) if point.rule is None else point.rule
@@ -53,7 +52,7 @@ def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
                 sums.add(risk.on(part), rule.beta(risk.loss, k, part), point.w, b)
     except (ChangedBlock, ValueError, ArithmeticError) as error:
         return Certificate(reason=str(error))
-    low, high = sums.lower(has_offset), sums.upper(point.w)
+    low, high = sums.lower(risk.has_offsets), sums.upper(point.w)
     ends = float(low.low), float(high.high)
     bounds = Bounds(
         ends[0] - WEIGHT_RTOL * abs(ends[0]),
@@ -69,7 +68,7 @@ def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
         projection_distance=0.0,
         point=Point(None, point.w, b, point.rule),
         b_interval=(b, b),
-        offsets=(b,) if has_offset else (),
+        offsets=(b,) if risk.has_offsets else (),
         reason=missing_bound(risk.samples.is_psd, bounds),
     )
 

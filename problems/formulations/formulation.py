@@ -29,7 +29,7 @@ from dualgap.problems.dataset import (
     check_slack_weight,
     content_hash,
 )
-from dualgap.problems.forms import BoxQP, Point, Reduction, Sharded, SomeForm, Unsupported
+from dualgap.problems.forms import BoxQP, Point, Reduction, SomeForm, Unsupported
 from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.gram.gram import GIBIBYTE, Gram
 from dualgap.problems.kernels import Kernel, Linear
@@ -237,14 +237,12 @@ class Formulation(HasSamples, Problem):
         self, form: type[SomeForm], start: Point | None = None, gram: Gram | None = None
     ) -> Reduction[SomeForm]:
         """Return the problem in the form that a solver takes; see `dualgap.problems.problem.reduce`."""
-        if not self.in_blocks:
-            gram = self.gram() if gram is None else gram
-        elif form != Sharded:
+        if self.in_blocks and form != Risk:
             raise Unsupported(
                 "its samples are in blocks, held in memory one at a time, but this solver needs all of "
                 "them: use near_rows"
             )
-        return super().reduce(form, start, gram)
+        return super().reduce(form, start, self.gram() if gram is None else gram)
 
     def point(self, answer: Any) -> Point:
         """Return the point of an answer, an object with `alpha`, `w` or both.

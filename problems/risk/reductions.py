@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
+from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Unsupported
 from dualgap.problems.gram.gram import Gram
-from dualgap.problems.losses import ScalarLoss
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.risk.dual_set import project_dual
 from dualgap.problems.risk.offsets import mean_offset
@@ -57,7 +56,7 @@ def to_erm(risk: Risk, start: Point | None, gram: Gram) -> Reduction[ERM]:
     if risk.groups is not None or risk.costs.any():
         raise Unsupported("an ERM form has at most one intercept, without a cost")
     beta = _start(risk, start, risk.beta)
-    form = ERM(gram, risk.y, risk.C, risk.loss, bool(risk.costs.size), beta)
+    form = ERM(gram, risk.y, risk.C, risk.loss, risk.has_offsets, beta)
 
     def recover(point: FormPoint) -> Point:
         alpha = None if point.beta is None else risk.alpha(point.beta)
@@ -66,22 +65,15 @@ def to_erm(risk: Risk, start: Point | None, gram: Gram) -> Reduction[ERM]:
     return Reduction(form, recover)
 
 
-def to_sharded(risk: Risk) -> Reduction[Sharded]:
-    """Return the risk over samples in blocks; arrays in memory are split into blocks."""
-    has_other_offsets = risk.groups is not None or bool(risk.costs.any())
-    is_sum = isinstance(risk.loss, ScalarLoss) and not risk.is_hard
-    if not (is_sum and risk.samples.is_linear) or has_other_offsets:
-        raise Unsupported(
-            "samples in blocks need a linear kernel, a soft margin, a tube or another risk, and at "
-            "most one offset, without a cost"
-        )
+def to_risk(risk: Risk) -> Reduction[Risk]:
+    """Return the risk itself, whose samples may be in blocks."""
 
     def recover(point: FormPoint) -> Point:
         if risk.in_blocks or point.rule is None:
             return Point(None, point.x, point.b, point.rule)
         return Point(risk.alpha(point.rule.coefficients(risk.loss, risk.blocks)), point.x, point.b)
 
-    return Reduction(Sharded(risk.blocks, risk.loss, bool(risk.costs.size)), recover)
+    return Reduction(risk, recover)
 
 
 def _start(risk: Risk, start: Point | None, convert: Callable[[Vector], Vector]) -> Vector | None:
@@ -103,5 +95,5 @@ FORMS: dict[type, Reducer] = {
         problem.risk, start, gram
     ),
     ERM: lambda problem, start, gram: to_erm(problem.risk, start, gram),
-    Sharded: lambda problem, _start, _gram: to_sharded(problem.risk),
+    Risk: lambda problem, _start, _gram: to_risk(problem.risk),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -61,6 +61,8 @@ class Risk:
     target_factor: float | None = None
     exact_C: Fraction | None = None
 
+    title: ClassVar[str] = "a regularised risk"
+
     def __post_init__(self) -> None:
         if np.ndim(self.C) == 0 and not self.in_blocks:
             object.__setattr__(self, "C", np.full(self.n, self.C, dtype=np.float64))
@@ -69,6 +71,11 @@ class Risk:
     def n(self) -> int:
         """Number of samples."""
         return self.samples.n
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether there are unregularised offsets."""
+        return bool(self.costs.size)
 
     @property
     def in_blocks(self) -> bool:

@@ -25,18 +25,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
 
-from dualgap.problems.blocks import ArraySource, Blocks
+from dualgap.problems.blocks import ArraySource, Block
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import FormPoint, Sharded
+from dualgap.problems.forms import FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.losses import Perceptron, ScalarLoss
+from dualgap.problems.risk.risk import Risk, one_offset
+from dualgap.problems.risk.samples import KernelSamples
 from dualgap.problems.validation import check_choice, check_integer
 from dualgap.solvers.base import GAP_FRACTION, Solver, import_optional
 from dualgap.solvers.near_rows import rounds
@@ -54,9 +56,10 @@ MAX_NEAR_ENTRIES = 2**25  # entries of the near variables' matrix, 256 MB
 _log = logging.getLogger("dualgap")
 
 
-def _has_unit_box(loss: Any) -> bool:
+def _has_unit_box(risk: Risk) -> bool:
     """Whether the loss is of one score and its dual variables have 0 ≤ x ≤ C as their box."""
-    if not isinstance(loss, ScalarLoss) or isinstance(loss, Perceptron):
+    loss = risk.loss
+    if not isinstance(loss, ScalarLoss) or isinstance(loss, Perceptron) or risk.is_hard:
         return False
     return all((p.low, p.high) == (0.0, 1.0) for p in loss.dual_pieces(np.ones(1)) or ())
 
@@ -86,17 +89,22 @@ class NearRows(Solver):
     max_iter: int = 300
     seed: int = 0
 
-    form: ClassVar = Sharded
+    form: ClassVar = Risk
     needs: ClassVar = (
-        Need("the hinge, the tube or a smooth loss", lambda form, _: _has_unit_box(form.loss)),
+        Need("the linear kernel", lambda risk, _: risk.samples.is_linear),
+        Need(
+            "at most one offset, without a cost",
+            lambda risk, _: risk.groups is None and not risk.costs.any(),
+        ),
+        Need("the hinge, the tube or a smooth loss", lambda risk, _: _has_unit_box(risk)),
         Need(
             f"at most {MAX_FEATURES} features, as each block sends a matrix of d² entries",
-            lambda form, _: form.blocks.d <= MAX_FEATURES,
+            lambda risk, _: risk.samples.d <= MAX_FEATURES,
         ),
         Need(
             "files, a Dask array or a generator with engine=dask, whose workers read the samples",
-            lambda form, solver: (
-                solver.engine != "dask" or not isinstance(form.blocks.source, ArraySource)
+            lambda risk, solver: (
+                solver.engine != "dask" or not isinstance(risk.blocks.source, ArraySource)
             ),
         ),
     )
@@ -116,23 +124,23 @@ class NearRows(Solver):
         if self.address is not None and len(options) > 1:
             raise ValueError(f"{options[1]}: leave it out; the scheduler at `address` decides it")
 
-    def prepare(self, form: Sharded) -> Sharded:
+    def prepare(self, risk: Risk) -> Risk:
         """Import Dask if needed, and compile the loops on a small problem of the same kind."""
         if self.engine == "dask":
             import_optional("distributed", "engine: dask", "dualgap[dask]")
-        _compile(form.loss, form.intercept, form.blocks.sparse)
-        return form
+        _compile(risk.loss, risk.has_offsets, risk.blocks.sparse)
+        return risk
 
-    def iterates(self, form: Sharded) -> Iterator[FormPoint]:
+    def iterates(self, risk: Risk) -> Iterator[FormPoint]:
         """Yield the best weights and dual variables so far after each round."""
         # the driver's products are small: two BLAS threads on busy cores took half of all CPU time
-        yield from Threads().with_one_blas_thread(self.points(form))
+        yield from Threads().with_one_blas_thread(self.points(risk))
 
-    def points(self, form: Sharded, quiet: bool = False) -> Iterator[FormPoint]:
+    def points(self, risk: Risk, quiet: bool = False) -> Iterator[FormPoint]:
         """Yield as `iterates` does, with a log line per round unless `quiet`."""
-        options = self.engine, form, self.address, self.workers, self.memory_limit
+        options = self.engine, risk, self.address, self.workers, self.memory_limit
         with open_engine(*options) as engine:
-            state = RoundState(form, engine)
+            state = RoundState(risk, engine)
             for _ in self._rounds(state):
                 converged, exhausted = state.gap <= self.tolerance, engine.rounds >= self.max_iter
                 stopped = exhausted or state.idle > 20
@@ -145,7 +153,7 @@ class NearRows(Solver):
 
     def _rounds(self, state: RoundState) -> Iterator[None]:
         """Run all rounds; stop if the curvature is so large that float64 absorbs the 1 next to it."""
-        d, is_smooth = state.form.blocks.d, state.form.loss.dual_pieces(np.ones(1)) is None
+        d, is_smooth = state.risk.samples.d, state.risk.loss.dual_pieces(np.ones(1)) is None
         max_near = MAX_NEAR_ENTRIES // d
         near = self.near or min(max(NEAR_PER_FEATURE * d, MIN_NEAR), max_near)
         try:
@@ -158,14 +166,12 @@ class NearRows(Solver):
 
     def _newton_start(self, state: RoundState, count: int) -> Vector:
         """Return the optimum for a random sample, by the same method; 0 if that is over half of all."""
-        form, fraction = state.form, count / state.form.n
+        risk, fraction = state.risk, count / state.risk.n
         if fraction >= 0.5:
-            return np.zeros(form.blocks.d + 1)
+            return np.zeros(risk.samples.d + 1)
         X, y, C = stack(state.engine.map(rounds.draw_samples, fraction, self.seed))
-        sample = Blocks.from_arrays(X, y, C / fraction, rows=y.size)
-        sample_form = replace(form, blocks=sample)
         solver = NearRows(tol=1e-3, near=y.size)
-        *_, last = solver.points(sample_form, quiet=True)
+        *_, last = solver.points(risk.on(Block(X, y, C / fraction)), quiet=True)
         assert last.x is not None
         return np.append(last.x, last.b or 0.0)
 
@@ -176,7 +182,7 @@ def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
     data: Any = scipy.sparse.csr_array(X) if sparse else X
-    form = Sharded(Blocks.from_arrays(data, y, np.ones(64)), loss, intercept)
+    risk = Risk(KernelSamples(data), y, loss, 1.0, one_offset(intercept))
     for near in (10, 100):
-        for _ in NearRows(near=near).points(form, quiet=True):
+        for _ in NearRows(near=near).points(risk, quiet=True):
             pass

@@ -1,6 +1,6 @@
 """Engines that run a function on all blocks: in this process, or in Dask workers.
 
-An engine maps a function of (form, block, threads, *arguments) over all blocks. It returns the results
+An engine maps a function of (risk, block, threads, *arguments) over all blocks. It returns the results
 in the order of the blocks, so that both engines agree to the last bit. A Dask task is a pure function:
 if its worker is killed, it runs again elsewhere.
 """
@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
-from dualgap.problems.forms import Sharded
 from dualgap.problems.gram.threads import Threads
+from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.base import import_optional
 
 _log = logging.getLogger("dualgap")
@@ -40,8 +40,8 @@ class Engine(ABC):
         results sent between processes, memory is the peak resident size, summed over processes.
     """
 
-    def __init__(self, form: Sharded) -> None:
-        self.form = form
+    def __init__(self, risk: Risk) -> None:
+        self.risk = risk
         self.rounds, self.bytes_moved, self.cpu_seconds = 0, 0, 0.0
         self._memory = dict[str, int]()
 
@@ -66,14 +66,14 @@ class Engine(ABC):
 class LocalEngine(Engine):
     """All blocks in this process, one after another, the parts of each on all threads."""
 
-    def __init__(self, form: Sharded) -> None:
-        super().__init__(form)
+    def __init__(self, risk: Risk) -> None:
+        super().__init__(risk)
         self._threads = Threads().count
 
     def _map_blocks(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]:
         started_at = time.process_time()
-        blocks = range(self.form.blocks.count)
-        results = [function(self.form, k, self._threads, *arguments) for k in blocks]
+        blocks = range(self.risk.blocks.count)
+        results = [function(self.risk, k, self._threads, *arguments) for k in blocks]
         self._record_usage("", time.process_time() - started_at, _resident())
         return results
 
@@ -85,10 +85,10 @@ class DaskEngine(Engine):
     lost at the same time, even if others came since.
     """
 
-    def __init__(self, form: Sharded, client: Any) -> None:
-        super().__init__(form)
-        self._client, self._size = client, len(pickle.dumps(form))
-        largest = max(form.blocks.nbytes)
+    def __init__(self, risk: Risk, client: Any) -> None:
+        super().__init__(risk)
+        self._client, self._size = client, len(pickle.dumps(risk))
+        largest = max(risk.blocks.nbytes)
         limits = {w["memory_limit"] for w in self._workers().values() if w["memory_limit"]}
         if limits and min(limits) < _MIN_MEMORY_BLOCKS * largest:
             raise EngineError(
@@ -108,7 +108,7 @@ class DaskEngine(Engine):
         try:
             return self._submit_and_gather(function, arguments)
         except KilledWorker as killed:
-            block = self.form.blocks.names[int(str(killed.task).split("-")[2])]
+            block = self.risk.blocks.names[int(str(killed.task).split("-")[2])]
             raise EngineError(
                 f"{block}: more than {killed.allowed_failures} workers died one after another while "
                 "processing it or a block next to it: give workers more memory, or blocks fewer rows"
@@ -121,10 +121,10 @@ class DaskEngine(Engine):
     def _submit_and_gather(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]:
         from distributed import wait  # noqa: PLC0415 - optional
 
-        workers_before, futures, blocks = self._workers(), list[Any](), self.form.blocks.count
+        workers_before, futures, blocks = self._workers(), list[Any](), self.risk.blocks.count
         for k in range(blocks):
             name = f"{function.__name__}-{self.rounds}-{k}-{time.monotonic_ns()}"
-            task = _run_task, function, self.form, k, arguments
+            task = _run_task, function, self.risk, k, arguments
             futures.append(self._client.submit(*task, key=name, pure=False))
         self.bytes_moved += blocks * (self._size + len(pickle.dumps(arguments)))
         times_without = 0
@@ -148,11 +148,11 @@ class DaskEngine(Engine):
 
 @contextmanager
 def open_engine(
-    name: str, form: Sharded, address: str | None, workers: int | None, memory_limit: str | None
+    name: str, risk: Risk, address: str | None, workers: int | None, memory_limit: str | None
 ) -> Generator[Engine, None, None]:
     """Yield an engine by its name; a cluster started for it is closed afterwards."""
     if name == "here":
-        yield LocalEngine(form)
+        yield LocalEngine(risk)
         return
     distributed = import_optional("distributed", "engine: dask", "dualgap[dask]")
     with tempfile.TemporaryDirectory(prefix="dualgap-", ignore_cleanup_errors=True) as folder:
@@ -172,7 +172,7 @@ def open_engine(
             )
         try:
             with _connect(cluster or address) as client:
-                yield DaskEngine(form, client)
+                yield DaskEngine(risk, client)
         finally:
             if cluster is not None:
                 cluster.close()
@@ -202,13 +202,13 @@ def _connect(scheduler: Any) -> Generator[Any, None, None]:
 
 
 def _run_task(
-    function: BlockFunction, form: Sharded, k: int, arguments: tuple[Any, ...]
+    function: BlockFunction, risk: Risk, k: int, arguments: tuple[Any, ...]
 ) -> tuple[bytes, str, float, int]:
     """Return the pickled result for one block, the worker's address, CPU seconds and peak memory."""
     from distributed import get_worker  # noqa: PLC0415 - installed where tasks run
 
     started_at = time.thread_time()
-    answer = pickle.dumps(function(form, k, 1, *arguments))
+    answer = pickle.dumps(function(risk, k, 1, *arguments))
     return answer, str(get_worker().address), time.thread_time() - started_at, _resident()
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import scipy
 
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import Sharded
 from dualgap.problems.kernels import squared_norms
 from dualgap.problems.projection import project
+from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock
 from dualgap.solvers.dual_coordinate_descent.descent import Descent
@@ -33,7 +33,7 @@ class Model(NamedTuple):
 
 
 def minimise_model(
-    form: Sharded,
+    risk: Risk,
     near: NearVariables,
     far: FarSums,
     H: Any,
@@ -50,7 +50,7 @@ def minimise_model(
     """
     v, d, has_far = far.v.sum(axis=0), w.size - 1, bool(H[-1, -1] > 0)
     # b is one more weight if far variables give it curvature, else the multiplier of Σβ = 0
-    size = d + 1 if form.intercept and has_far else d
+    size = d + 1 if risk.has_offsets and has_far else d
     M = near.X.toarray() if scipy.sparse.issparse(near.X) else near.X
     if size > d:
         M = np.column_stack([M, np.ones(len(M))])
@@ -63,20 +63,20 @@ def minimise_model(
     cost = near.sign * (Z @ shift) + near.cost
     block = _variable_block(Z, np.arange(len(Z)), near.sign, cost, near.C)
     unit = _unit_of(near.cost)
-    x, z, b = _solve_box(block, near.x, form.intercept and not has_far, unit, accuracy, 1.0)
+    x, z, b = _solve_box(block, near.x, risk.has_offsets and not has_far, unit, accuracy, 1.0)
     end = scipy.linalg.solve_triangular(L.T, shift + z, lower=False)
     return Model(end if size > d else np.append(end, b), x, gamma)
 
 
-def solve_sample(form: Sharded, X: Any, y: Vector, C: Vector) -> Vector:
+def solve_sample(risk: Risk, X: Any, y: Vector, C: Vector) -> Vector:
     """Return weights and intercept (d + 1,) that are optimal to 1e-3 for a sample with weights `C`."""
-    pieces = form.loss.dual_pieces(y)
+    pieces = risk.loss.dual_pieces(y)
     assert pieces is not None
     sign, cost = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("sign", "cost"))
     row_of = np.tile(np.arange(y.size), len(pieces))
     block = _variable_block(X, row_of, sign, cost, C[row_of])
-    _, z, b = _solve_box(block, np.zeros(sign.size), form.intercept, _unit_of(cost), 1e-3)
-    unused = np.zeros(form.blocks.d - z.size)  # trailing features that no drawn row has
+    _, z, b = _solve_box(block, np.zeros(sign.size), risk.has_offsets, _unit_of(cost), 1e-3)
+    unused = np.zeros(risk.samples.d - z.size)  # trailing features that no drawn row has
     return np.concatenate([z, unused, [b]])
 
 

@@ -34,11 +34,11 @@ def piecewise_rounds(
     near_count, max_near : near variables in the first iteration, and at most in later ones.
     seed : for drawing the rows of the starting point.
     """
-    form, engine, gamma, last_gap = state.form, state.engine, 0.1, np.inf
-    variables = form.n * len(form.loss.dual_pieces(np.ones(1)) or ())
+    risk, engine, gamma, last_gap = state.risk, state.engine, 0.1, np.inf
+    variables = risk.n * len(risk.loss.dual_pieces(np.ones(1)) or ())
     fraction = min(1.0, near_count / variables)
     X, y, C = stack(engine.map(rounds.draw_samples, fraction, seed))
-    state.w = w = solve_sample(form, X, y, C / fraction)
+    state.w = w = solve_sample(risk, X, y, C / fraction)
     rule: DualRule | None = None
     yield
     while True:
@@ -57,7 +57,7 @@ def piecewise_rounds(
         accuracy = state.primal * float(np.clip(MODEL_GAP_RATIO * state.gap, 1e-10, 1e-4))
         models, has_far = [], bool(H[-1, -1] > 0)
         for factor in (1.0, 0.1) if has_far else (1.0,):  # with a third a9a took 1.4 times the time
-            models.append(minimise_model(form, near, far, H, w, gamma * factor, accuracy))
+            models.append(minimise_model(risk, near, far, H, w, gamma * factor, accuracy))
             near = near._replace(x=models[-1].x)
             state.record_bound(DualRule.at(w), near, far)
         yield

@@ -18,9 +18,9 @@ import scipy
 from dualgap.problems.blocks import Block, DualRule
 from dualgap.problems.blocks.rule import curvature, scores, variable_keys
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.forms import Sharded
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.losses import Piece
+from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock, normal_matrix
 from dualgap.solvers.numerics.rows import FASTMATH, as_rows, read_only
 
@@ -92,32 +92,32 @@ def stack(parts: list[Any]) -> list[Any]:
 
 
 def draw_samples(
-    form: Sharded, k: int, _threads: int, fraction: float, seed: int
+    risk: Risk, k: int, _threads: int, fraction: float, seed: int
 ) -> tuple[Any, Vector, Vector]:
     """Return X, y and C of a random fraction of the block's samples."""
-    block = form.blocks.read(k)
+    block = risk.blocks.read(k)
     count = min(block.y.size, int(np.ceil(fraction * block.y.size)))
     rows = np.sort(np.random.default_rng([seed, k]).choice(block.y.size, count, replace=False))
     return block.X[rows], block.y[rows], block.C[rows]
 
 
 def find_nearest(
-    form: Sharded, k: int, threads: int, w: Vector, fraction: float, rule: DualRule | None
+    risk: Risk, k: int, threads: int, w: Vector, fraction: float, rule: DualRule | None
 ) -> tuple[NearVariables, FarSums, Any, float]:
     """Return the `fraction` of the block's variables nearest to their kink at `w`, by |u|/‖x‖.
 
     Also the sums of x = C·[u < 0] and the majoriser's Hessian (d + 1, d + 1) over all others, and the
     loss of all.
     """
-    block = form.blocks.read(k)
-    count, m, d = len(_pieces(form, block)), block.y.size, form.blocks.d
+    block = risk.blocks.read(k)
+    count, m, d = len(_pieces(risk, block)), block.y.size, risk.samples.d
     u, distance = np.empty((count, m)), np.empty((count, m))
 
     def evaluate(rows: slice) -> float:
         part, loss = block.part(rows), 0.0
         X, C, f = part.X, part.C, scores(part.X, w)
         squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(1)
-        for number, piece in enumerate(_pieces(form, part)):
+        for number, piece in enumerate(_pieces(risk, part)):
             u[number, rows] = piece.residual(f)
             size = np.abs(u[number, rows]) + _KINK_RTOL * np.abs(piece.cost)
             distance[number, rows] = size / np.sqrt(np.maximum(squares, 1e-300))
@@ -129,7 +129,7 @@ def find_nearest(
     key, first, chosen, kind = _distinct(block, k, distance, count_needed)
     far = np.ones((count, m), bool)
     far.ravel()[chosen] = False
-    pieces, (piece_of, row_of) = _pieces(form, block), np.divmod(first, max(1, m))
+    pieces, (piece_of, row_of) = _pieces(risk, block), np.divmod(first, max(1, m))
     sign, cost = (
         np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
     )
@@ -138,7 +138,7 @@ def find_nearest(
     def add(rows: slice) -> tuple[FarSums, Any]:
         part, h = block.part(rows), np.zeros(rows.stop - rows.start)
         C, sides = part.C, SideSums(1, h.size)
-        for number, piece in enumerate(_pieces(form, part)):
+        for number, piece in enumerate(_pieces(risk, part)):
             residuals, is_far = u[number, rows], far[number, rows]
             sides.add(0, piece, np.where(is_far & (residuals < 0), C, 0.0))
             h += np.where(is_far, curvature(residuals, C, reach), 0.0)
@@ -196,17 +196,17 @@ def _keys(block: Block, k: int, variables: Indices) -> Vector:
 
 
 def compare_models(
-    form: Sharded, k: int, threads: int, w: Vector, ends: list[Vector], rules: list[DualRule]
+    risk: Risk, k: int, threads: int, w: Vector, ends: list[Vector], rules: list[DualRule]
 ) -> tuple[Any, list[FarSums]]:
     """Return the losses at `STEP_LENGTHS` from w to each of `ends`, and the far sums of each rule."""
-    block = form.blocks.read(k)
+    block = risk.blocks.read(k)
     columns = np.column_stack([w, *ends])
 
     def evaluate(rows: slice) -> tuple[Any, list[FarSums]]:
         part = block.part(rows)
         C, F = part.C, scores(part.X, columns).T
         values, sides = np.zeros((len(ends), STEP_LENGTHS.size)), SideSums(len(ends), C.size)
-        for number, piece in enumerate(_pieces(form, part)):
+        for number, piece in enumerate(_pieces(risk, part)):
             u = piece.residual(F[0])
             near, _ = rules[0].rows_with_share(u, number, k, part)  # all rules have the same keys
             for c, rule in enumerate(rules):
@@ -218,7 +218,7 @@ def compare_models(
         return values, sides.sums(part.X)
 
     values = np.zeros((len(ends), STEP_LENGTHS.size))
-    sums = [FarSums.zero(form.blocks.d)] * len(ends)
+    sums = [FarSums.zero(risk.samples.d)] * len(ends)
     for part_values, part_sums in map_parts(evaluate, block, threads):
         values, sums = values + part_values, [a + b for a, b in zip(sums, part_sums, strict=True)]
     return values, sums
@@ -243,9 +243,9 @@ class SideSums:
         return [FarSums(v[i : i + 2], self.linear[i : i + 2]) for i in range(0, len(v), 2)]
 
 
-def _pieces(form: Sharded, block: Block) -> list[Piece]:
+def _pieces(risk: Risk, block: Block) -> list[Piece]:
     """Return the pieces of a piecewise linear loss."""
-    pieces = form.loss.dual_pieces(block.y)
+    pieces = risk.loss.dual_pieces(block.y)
     assert pieces is not None
     return pieces
 

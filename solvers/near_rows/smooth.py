@@ -15,7 +15,7 @@ import scipy
 from dualgap.problems.blocks import DualRule
 from dualgap.problems.blocks.rule import scores
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import Sharded
+from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.near_rows.rounds import FarSums, hessian, map_parts, total
 from dualgap.solvers.near_rows.state import RoundState, norm2
 
@@ -24,7 +24,7 @@ NEWTON_STEPS = np.array([0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0, 1.5, 2.0]
 
 def newton_rounds(state: RoundState, start: Vector) -> Iterator[None]:
     """Run Newton's method from `start` (d + 1,) on, recording in `state`; pause after each round."""
-    form, engine, w, end = state.form, state.engine, start, start
+    risk, engine, w, end = state.risk, state.engine, start, start
     while True:
         answers = engine.map(evaluate_smooth, w, end)
         values: Any = sum(a[0] for a in answers)
@@ -40,16 +40,16 @@ def newton_rounds(state: RoundState, start: Vector) -> Iterator[None]:
             w = end = w + (best or float(NEWTON_STEPS[1]) ** 2) * (end - w)
             continue
         gradient, H = -sum(a[1] for a in answers), sum(a[3] for a in answers)
-        w, end = end, end + _newton_step(form, end, gradient, H)
+        w, end = end, end + _newton_step(risk, end, gradient, H)
 
 
-def _newton_step(form: Sharded, w: Vector, gradient: Any, H: Any) -> Vector:
+def _newton_step(risk: Risk, w: Vector, gradient: Any, H: Any) -> Vector:
     """Return the Newton step (d + 1,), from the losses' gradient (d + 1,) and Hessian at w."""
-    d, size = form.blocks.d, form.blocks.d + form.intercept
+    d, size = risk.samples.d, risk.samples.d + risk.has_offsets
     gradient, H = gradient[:size].copy(), H[:size, :size].copy()
     gradient[:d] += w[:d]
     H[np.diag_indices(d)] += 1.0
-    if form.intercept:  # which may have no curvature
+    if risk.has_offsets:  # which may have no curvature
         H[-1, -1] += 1e-12 * H[-1, -1] or 1.0
     step = np.zeros(d + 1)
     step[:size] = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H), -gradient)
@@ -57,11 +57,11 @@ def _newton_step(form: Sharded, w: Vector, gradient: Any, H: Any) -> Vector:
 
 
 def evaluate_smooth(
-    form: Sharded, k: int, threads: int, w: Vector, end: Vector
+    risk: Risk, k: int, threads: int, w: Vector, end: Vector
 ) -> tuple[Vector, Vector, FarSums, Any]:
     """Return losses at `NEWTON_STEPS` to `end`, and at `end` −gradient (d + 1,), β's sums, Hessian."""
-    block, d = form.blocks.read(k), form.blocks.d
-    loss: Any = form.loss
+    block, d = risk.blocks.read(k), risk.samples.d
+    loss: Any = risk.loss
 
     def evaluate(rows: slice) -> tuple[Vector, Vector, FarSums, Any]:
         part = block.part(rows)

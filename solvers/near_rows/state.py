@@ -8,8 +8,9 @@ import numpy as np
 
 from dualgap.problems.blocks import DualRule
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import Claim, FormPoint, Sharded
+from dualgap.problems.forms import Claim, FormPoint
 from dualgap.problems.projection import project
+from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.near_rows.engines import Engine
 from dualgap.solvers.near_rows.rounds import FarSums, NearVariables, SideSums
 
@@ -20,13 +21,13 @@ class RoundState:
 
     Attributes
     ----------
-    form, engine : the problem, and what runs the rounds.
+    risk, engine : the problem, and what runs the rounds.
     w, rule : best weights with the intercept (d + 1,), and best dual variables.
     primal, dual : their objectives. idle : rounds since either improved.
     note : a sentence for the record.
     """
 
-    form: Sharded
+    risk: Risk
     engine: Engine
     w: Vector = field(init=False)
     rule: DualRule = field(init=False)
@@ -36,7 +37,7 @@ class RoundState:
     note: str = ""
 
     def __post_init__(self) -> None:
-        self.w = np.zeros(self.form.blocks.d + 1)
+        self.w = np.zeros(self.risk.samples.d + 1)
         self.rule = DualRule.at(self.w).scaled(0.0, 0.0)
 
     @property
@@ -60,7 +61,7 @@ class RoundState:
         """Record a rule's dual point: near variables, balanced if necessary, and sums of the others."""
         if near is not None:
             x = near.x
-            if self.form.intercept:
+            if self.risk.has_offsets:
                 x = _balanced(x, near, -float(far.v[:, -1].sum()))
             rule = near.rule(rule.w, rule.change, rule.gamma, x)
             sides = SideSums(1, x.size)
@@ -69,7 +70,7 @@ class RoundState:
             far = far + near_sums
         v, linear = far
         above, below, scales = float(v[0, -1]), -float(v[1, -1]), [1.0, 1.0]
-        if self.form.intercept and above != below:
+        if self.risk.has_offsets and above != below:
             larger = int(below > above)
             scales[larger] = min(above, below) / max(above, below)
         v_sum, gain = scales @ v, float(scales @ linear)
@@ -89,7 +90,7 @@ class RoundState:
             "worker_cpu_seconds": engine.cpu_seconds,
             "worker_memory": engine.worker_memory,
         }
-        b = float(self.w[-1]) if self.form.intercept else 0.0
+        b = float(self.w[-1]) if self.risk.has_offsets else 0.0
         return FormPoint(
             self.w[:-1],
             b=b,

@@ -21,8 +21,6 @@ from dualgap.problems import Point, SoftMarginPrimal, certify
 from dualgap.problems.blocks import Blocks, ChangedBlock
 from dualgap.problems.datasets import open_blocks
 from dualgap.problems.datasets.block_sources import GeneratedSource
-from dualgap.problems.forms import Sharded
-from dualgap.problems.losses import Hinge
 from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows, engines
 from dualgap.solvers.near_rows.engines import EngineError
@@ -51,22 +49,22 @@ def patient(monkeypatch):
     monkeypatch.setattr(engines, "_LOST_AFTER_S", 3600.0)
 
 
-def _form(source):
-    return Sharded(Blocks.checked(source), Hinge(), intercept=True)
+def _risk(X):
+    return SoftMarginPrimal(X, None, C=1.0).risk
 
 
-def _numbers(solver, form):
-    return [(p.x, p.rule.to_vector(), p.b) for p in solver.points(form)]
+def _numbers(solver, risk):
+    return [(p.x, p.rule.to_vector(), p.b) for p in solver.points(risk)]
 
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("patient")
 def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp_path, caplog):
     deaths = DeadlySource(**DRAWN, folder=str(tmp_path), driver=os.getpid(), deaths=(2, 5))
-    undisturbed = _numbers(NearRows(**FEW), _form(GeneratedSource(**DRAWN)))
-    form = _form(deaths)
+    undisturbed = _numbers(NearRows(**FEW), _risk(Blocks.checked(GeneratedSource(**DRAWN))))
+    risk = _risk(Blocks.checked(deaths))
     with caplog.at_level("INFO", "dualgap"):
-        disturbed = _numbers(NearRows(**FEW, engine="dask", address=address), form)
+        disturbed = _numbers(NearRows(**FEW, engine="dask", address=address), risk)
     assert "workers lost" in caplog.text
     assert len(os.listdir(tmp_path)) > max(deaths.deaths)
     assert len(disturbed) == len(undisturbed)
@@ -77,8 +75,9 @@ def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp
 
 @pytest.mark.exhaustive
 def test_less_memory_than_a_block_needs_is_told_before_the_first_round(address):
-    form = _form(GeneratedSource(**DRAWN))
-    large = replace(form, blocks=replace(form.blocks, nbytes=(3 * 2**30,) * 4))
+    risk = _risk(Blocks.checked(GeneratedSource(**DRAWN)))
+    blocks = replace(risk.blocks, nbytes=(3 * 2**30,) * 4)
+    large = replace(risk, samples=replace(risk.samples, X=blocks))
     points = NearRows(engine="dask", address=address).points(large)
     with pytest.raises(EngineError, match="may use 2048 MiB, and the largest block has 3072 MiB"):
         next(points)
@@ -86,8 +85,8 @@ def test_less_memory_than_a_block_needs_is_told_before_the_first_round(address):
 
 @pytest.mark.exhaustive
 def test_a_block_that_a_worker_finds_missing_is_named(address, tmp_path):
-    form = Sharded(in_blocks(tmp_path, X, Y, (100, 200)), Hinge(), intercept=True)
-    points = NearRows(**FEW, engine="dask", address=address).points(form)
+    risk = _risk(in_blocks(tmp_path, X, Y, (100, 200)))
+    points = NearRows(**FEW, engine="dask", address=address).points(risk)
     next(points)
     (tmp_path / "block_1.npz").unlink()
     with pytest.raises(ChangedBlock, match=r"block_1.npz: cannot be read any more"):
@@ -98,16 +97,16 @@ def test_an_address_without_a_scheduler_is_told(monkeypatch):
     monkeypatch.setattr(engines, "_LOST_AFTER_S", 0.5)
     solver = NearRows(engine="dask", address="tcp://127.0.0.1:9")
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
-        next(solver.points(_form(GeneratedSource(**DRAWN))))
+        next(solver.points(_risk(Blocks.checked(GeneratedSource(**DRAWN)))))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("patient")
 def test_a_block_that_kills_every_worker_ends_it(address, tmp_path):
     always = DeadlySource(**DRAWN, folder=str(tmp_path), driver=os.getpid(), deaths=range(99))
-    form = _form(always)
+    risk = _risk(Blocks.checked(always))
     with pytest.raises(EngineError, match=r"rows .*: more than 3 workers died"):
-        list(NearRows(engine="dask", address=address).points(form))
+        list(NearRows(engine="dask", address=address).points(risk))
 
 
 @pytest.mark.exhaustive
@@ -129,7 +128,7 @@ def test_a_scheduler_that_disappears_ends_it_within_a_minute(tmp_path):
             time.sleep(0.1)
         address = json.loads(where.read_text())["address"]
         solver = NearRows(**FEW, engine="dask", address=address)
-        points = solver.points(_form(GeneratedSource(**DRAWN)))
+        points = solver.points(_risk(Blocks.checked(GeneratedSource(**DRAWN))))
         next(points)
         scheduler.kill()
         begun = time.monotonic()
@@ -147,8 +146,8 @@ def test_a_block_that_goes_between_two_rounds_is_named(fault, tmp_path):
     for k in range(2):
         np.save(tmp_path / f"X_{k}.npy", X[k * 150 : k * 150 + 150])
         np.save(tmp_path / f"y_{k}.npy", Y[k * 150 : k * 150 + 150])
-    form = Sharded(open_blocks(tmp_path, rows=150), Hinge(), intercept=True)
-    points = NearRows(**FEW).points(form)
+    risk = _risk(open_blocks(tmp_path, rows=150))
+    points = NearRows(**FEW).points(risk)
     next(points)
     path = tmp_path / "X_1.npy"
     if fault == "missing":
@@ -163,7 +162,7 @@ def test_a_block_that_goes_between_two_rounds_is_named(fault, tmp_path):
 
 def test_a_value_that_changes_between_two_rounds_leaves_nothing_solved(tmp_path):
     problem = SoftMarginPrimal(in_blocks(tmp_path, X, Y, (100, 200)), None, C=1.0)
-    points = NearRows(**FEW).points(Sharded(problem.X, Hinge(), intercept=True))
+    points = NearRows(**FEW).points(problem.risk)
     next(points)
     other = X.copy()
     other[150, 2] += 1e-9

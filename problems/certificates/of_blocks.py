@@ -22,7 +22,6 @@ from dualgap.problems.certificates.bounds import linear_term, total_loss
 from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
-from dualgap.problems.losses.base import check_pieces
 from dualgap.problems.problem.certificate import (
     Bounds,
     Certificate,
@@ -92,7 +91,7 @@ class _Sums:
             If a loss or its conjugate does not allow such a sum.
         """
         X, y, A = part.samples.X, part.y, Float64(part, targets(part, Intervals))
-        check_pieces(part.pieces or [])
+        part.check()
         if np.any(part.loss.conjugate(y, 0.0 * beta)):
             raise ValueError(
                 f"no bound for samples in blocks: the minimum of the loss {part.loss.name} is not 0"

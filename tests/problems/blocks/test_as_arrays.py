@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.small_problems import two_classes
 
-from dualgap.problems import RegularizedERM, SoftMarginPrimal, SVRPrimal
+from dualgap.problems import Point, RegularizedERM, SoftMarginPrimal, SVRPrimal, certify
 from dualgap.problems.blocks import ArraySource, Blocks
 from dualgap.problems.datasets import open_blocks
 from dualgap.problems.formulations.erm import WeightedERM
@@ -102,6 +102,16 @@ def test_extreme_scales_are_refused_or_have_a_reason():
     for C in (1e-140, 1e100, 1e140):
         answer = solve(SoftMarginPrimal(in_blocks(X, Y), None, C=C), NearRows(near=20))
         assert answer.verdict == "solved" or answer.reason
+
+
+def test_weights_whose_product_with_C_is_refused_in_arrays_have_no_bound_in_blocks():
+    weight = np.full(90, 1e100)
+    with pytest.raises(ValueError, match="C: every weight must be a number"):
+        SoftMarginPrimal(X, Y, 1e100 * weight)
+    blocks = Blocks.checked(ArraySource(X, Y, weight, 40))
+    found = certify(SoftMarginPrimal(blocks, None, 1e100), Point(w=np.zeros(3)))
+    assert np.isnan(found.dual_objective)
+    assert found.reason.startswith("C: every entry must be a number")
 
 
 def test_boolean_labels_of_dask_arrays_are_numbers():

@@ -22,9 +22,6 @@ import scipy
 from dualgap.problems.blocks.sources import Block
 from dualgap.problems.dataset import Indices, Vector
 
-# lower bound of |u| in a denominator, relative to that of the stored shares
-_MIN_RESIDUAL_RATIO = 1e-3
-
 
 @dataclass(frozen=True, eq=False)
 class DualRule:
@@ -174,6 +171,6 @@ def scores(X: Any, w: Vector) -> Vector:
 def curvature(u: Vector, C: Vector, reach: float) -> Vector:
     """Return C/(2|u|), of the quadratic majoriser of C·max(0, −u) (Groenen et al. 2008).
 
-    `reach` is the largest |u| of variables that are not majorised; it bounds the others from below.
+    `reach` is the largest |u| of variables that are not majorised; a thousandth bounds the others below.
     """
-    return C / (2.0 * np.maximum(np.abs(u), _MIN_RESIDUAL_RATIO * reach or 1.0))
+    return C / (2.0 * np.maximum(np.abs(u), 1e-3 * reach or 1.0))

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from dualgap.problems.dataset import Matrix, Vector
 
-_CHUNK_ROWS = 2**15  # rows of a block processed at a time, which bounds temporary arrays
-
 
 class Block(NamedTuple):
     """Samples `X` (m, d), labels or targets `y` (m,), and the weights `C` (m,) of their losses."""
@@ -20,8 +18,8 @@ class Block(NamedTuple):
 
     def pieces(self) -> list[slice]:
         """Return consecutive ranges of rows, small enough for temporary arrays."""
-        m = self.y.size
-        return [slice(i, min(i + _CHUNK_ROWS, m)) for i in range(0, m, _CHUNK_ROWS)]
+        m, size = self.y.size, 2**15
+        return [slice(i, min(i + size, m)) for i in range(0, m, size)]
 
     def part(self, rows: slice) -> Block:
         """Return a view of a range of rows."""

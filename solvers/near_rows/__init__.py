@@ -41,6 +41,7 @@ from dualgap.problems.risk.risk import Risk, one_offset
 from dualgap.problems.risk.samples import KernelSamples
 from dualgap.problems.validation import check_choice, check_integer
 from dualgap.solvers.base import GAP_FRACTION, Solver, import_optional
+from dualgap.solvers.finite_newton import MAX_FEATURES
 from dualgap.solvers.near_rows import rounds
 from dualgap.solvers.near_rows.engines import open_engine
 from dualgap.solvers.near_rows.piecewise import piecewise_rounds
@@ -49,10 +50,6 @@ from dualgap.solvers.near_rows.smooth import newton_rounds
 from dualgap.solvers.near_rows.state import RoundState
 from dualgap.solvers.needs import Need
 
-MAX_FEATURES = 2000  # H then takes 32 MB of each answer
-NEAR_PER_FEATURE = 200  # near variables at first; with 40 a9a (d = 123) took twice the time
-MIN_NEAR = 5000  # the same for few features; with 20,000 a set of 100,000 × 30 took twice the time
-MAX_NEAR_ENTRIES = 2**25  # entries of the near variables' matrix, 256 MB
 _log = logging.getLogger("dualgap")
 
 
@@ -154,8 +151,9 @@ class NearRows(Solver):
     def _rounds(self, state: RoundState) -> Iterator[None]:
         """Run all rounds; stop if the curvature is so large that float64 absorbs the 1 next to it."""
         d, is_smooth = state.risk.samples.d, state.risk.loss.dual_pieces(np.ones(1)) is None
-        max_near = MAX_NEAR_ENTRIES // d
-        near = self.near or min(max(NEAR_PER_FEATURE * d, MIN_NEAR), max_near)
+        max_near = 2**25 // d  # their matrix takes 256 MB
+        # with 40 per feature a9a (d = 123), with 20,000 a set of 100,000 × 30 took twice the time
+        near = self.near or min(max(200 * d, 5000), max_near)
         try:
             if is_smooth:
                 yield from newton_rounds(state, self._newton_start(state, near))

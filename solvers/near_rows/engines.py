@@ -24,7 +24,6 @@ from dualgap.solvers.base import import_optional
 _log = logging.getLogger("dualgap")
 BlockFunction = Callable[..., Any]
 _LOST_AFTER_S = 20.0  # without a scheduler or any worker, before giving up
-_MIN_MEMORY_BLOCKS = 2.0  # memory of a worker, in blocks: one, and results for its parts
 
 
 class EngineError(Exception):
@@ -90,10 +89,10 @@ class DaskEngine(Engine):
         self._client, self._size = client, len(pickle.dumps(risk))
         largest = max(risk.blocks.nbytes)
         limits = {w["memory_limit"] for w in self._workers().values() if w["memory_limit"]}
-        if limits and min(limits) < _MIN_MEMORY_BLOCKS * largest:
+        if limits and min(limits) < 2 * largest:  # a block, and results for its parts
             raise EngineError(
                 f"a Dask worker may use {min(limits) / 2**20:.0f} MiB, and the largest block has "
-                f"{largest / 2**20:.0f} MiB, but a worker needs {_MIN_MEMORY_BLOCKS:g} times as much: "
+                f"{largest / 2**20:.0f} MiB, but a worker needs twice as much: "
                 "give workers more memory, or blocks fewer rows"
             )
 

@@ -19,16 +19,15 @@ from dualgap.problems.blocks import Block, DualRule
 from dualgap.problems.blocks.rule import curvature, scores, variable_keys
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.threads import Threads
+from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.problems.losses import Piece
 from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock, normal_matrix
-from dualgap.solvers.numerics.rows import FASTMATH, as_rows, read_only
+from dualgap.solvers.numerics.rows import as_rows, read_only
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 # where the objective is evaluated from w (0) to w' (1), and beyond
 STEP_LENGTHS = np.concatenate([[0.0, 1 / 64, 1 / 32], np.linspace(1 / 16, 1, 16), [1.25, 1.5, 2.0]])
-_KINK_RTOL = 1e-6  # |u| relative to the cost p below which rows count as being on the kink
-_DISTANCE_RTOL = 1e-9  # rounding in the distances of equal rows
 
 
 class NearVariables(NamedTuple):
@@ -72,7 +71,7 @@ def total(parts: list[FarSums]) -> FarSums:
     return FarSums(sum(p.v for p in parts), sum(p.linear for p in parts))  # type: ignore[arg-type]
 
 
-def map_parts(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
+def map_parts(f: Callable[[slice], Result], block: Block, threads: int) -> list[Result]:
     """Return f of each part of a block, on the given number of threads."""
     with Threads().limited(1):
         if threads == 1:
@@ -112,6 +111,7 @@ def find_nearest(
     block = risk.blocks.read(k)
     count, m, d = len(_pieces(risk, block)), block.y.size, risk.samples.d
     u, distance = np.empty((count, m)), np.empty((count, m))
+    kink_rtol = 1e-6  # rows with a smaller |u|, relative to the cost p, count as being on the kink
 
     def evaluate(rows: slice) -> float:
         part, loss = block.part(rows), 0.0
@@ -119,7 +119,7 @@ def find_nearest(
         squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(1)
         for number, piece in enumerate(_pieces(risk, part)):
             u[number, rows] = piece.residual(f)
-            size = np.abs(u[number, rows]) + _KINK_RTOL * np.abs(piece.cost)
+            size = np.abs(u[number, rows]) + kink_rtol * np.abs(piece.cost)
             distance[number, rows] = size / np.sqrt(np.maximum(squares, 1e-300))
             loss += float(C @ np.maximum(-u[number, rows], 0.0))
         return loss
@@ -133,7 +133,7 @@ def find_nearest(
     sign, cost = (
         np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
     )
-    reach = np.abs(u.ravel()[first]).max(initial=0.0) + _KINK_RTOL * np.abs(cost).max(initial=0.0)
+    reach = np.abs(u.ravel()[first]).max(initial=0.0) + kink_rtol * np.abs(cost).max(initial=0.0)
 
     def add(rows: slice) -> tuple[FarSums, Any]:
         part, h = block.part(rows), np.zeros(rows.stop - rows.start)
@@ -168,16 +168,16 @@ def _distinct(
     """
     count, candidates, first, kind = count_needed, np.arange(0), np.arange(0), np.arange(0)
     keys = np.zeros(0)
-    reach = np.inf
+    reach, rtol = np.inf, 1e-9  # rounding in the distances of equal rows
     while candidates.size < distance.size and 2 * first.size <= count_needed:
         all_included = count >= distance.size
         reach = np.inf if all_included else float(np.partition(distance, count, axis=None)[count])
-        candidates = np.flatnonzero(distance <= reach * (1.0 + 2 * _DISTANCE_RTOL))
+        candidates = np.flatnonzero(distance <= reach * (1.0 + 2 * rtol))
         keys = _keys(block, k, candidates)
         keys, first, kind = np.unique(keys, return_index=True, return_inverse=True)
         count *= 16  # as long as half of the candidates equal others
     distances = distance.ravel()[candidates[first]]
-    complete = int(np.count_nonzero(distances <= reach * (1.0 + _DISTANCE_RTOL)))
+    complete = int(np.count_nonzero(distances <= reach * (1.0 + rtol)))
     order = np.argsort(distances, kind="stable")[: min(count_needed, complete)]
     rank = np.full(first.size, -1)
     rank[order] = np.arange(order.size)

@@ -3,8 +3,8 @@
 A round consists of the runs of a task in one repetition: a single run, or those of a search. Its
 generator yields one run at a time and is sent the record. It first yields the runs of other rounds that
 it depends on: a later repetition needs the records of the search, a warm start that of the previous run.
-If a run is recorded already, its record is sent at once. So the next run follows from the records alone,
-and an experiment that was killed is resumed from its folder.
+The record of a recorded run is sent at once. So the next run follows from the records alone, and an
+experiment that was killed is resumed from its folder.
 """
 
 from collections import deque
@@ -17,22 +17,25 @@ from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.search import Record, case_at_step, repeat_search, search
 
 
-def runs_of_round(key: RunKey, after: str = "") -> Generator[RunKey, Record, None]:
+def runs_of_round(
+    key: RunKey, records: Mapping[str, Record], after: str = ""
+) -> Generator[RunKey, Record, None]:
     """Yield the runs that a round depends on, then its own, each to be answered with its record.
 
     Parameters
     ----------
-    key : of any run of the round. after : id of the run from whose answer it starts, "" for none.
+    key : of any run of the round. records : of the recorded runs, by run id.
+    after : id of the run from whose answer it starts, "" for none.
     """
-    if after:
+    if after and str(key) not in records:
         yield RunKey.parse(after)
     if key.step is None:
         yield key
         return
     first = RunKey(key.task, step=0)
-    records = yield from search(first)
+    steps = yield from search(first, records)
     if key.round != first.round:
-        yield from repeat_search(key, records)
+        yield from repeat_search(key, steps)
 
 
 class Round:
@@ -43,13 +46,14 @@ class Round:
     key : of the round, see `RunKey.round`.
     """
 
-    def __init__(self, key: RunKey, after: str = "") -> None:
-        self.key, self._runs = key.round, runs_of_round(key, after)
-        self._next: RunKey | None = next(self._runs)
+    def __init__(self, key: RunKey, records: Mapping[str, Record], after: str = "") -> None:
+        self.key, self._records = key.round, records
+        self._runs = runs_of_round(key, records, after)
+        self._next = next(self._runs, None)
 
-    def next_run(self, records: Mapping[str, Record]) -> RunKey | None:
-        """Return the first run that `records`, by run id, do not contain; None if all are recorded."""
-        while self._next is not None and (record := records.get(str(self._next))) is not None:
+    def next_run(self) -> RunKey | None:
+        """Return the first run that `records` do not contain; None if all are recorded."""
+        while self._next is not None and (record := self._records.get(str(self._next))) is not None:
             try:
                 self._next = self._runs.send(record)
             except StopIteration:
@@ -74,16 +78,18 @@ class Schedule(Iterator[Case]):
     ) -> None:
         self._answer, self._records = answer, dict(records)
         self._cases = {case.key.round: case for case in cases}
-        self._rounds = {key: Round(case.key, case.after or "") for key, case in self._cases.items()}
-        rounds = self._rounds.values()
-        self._waiting = deque(each for each in rounds if each.next_run(records) is not None)
+        self._rounds = {
+            key: Round(case.key, self._records, case.after or "")
+            for key, case in self._cases.items()
+        }
+        self._waiting = deque(each for each in self._rounds.values() if each.next_run() is not None)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def __next__(self) -> Case:
         for each in [*self._waiting]:
-            key = each.next_run(self._records)
+            key = each.next_run()
             if key is not None and key.round != each.key:
                 continue  # a run of another round comes first
             self._waiting.remove(each)
@@ -102,7 +108,7 @@ class Schedule(Iterator[Case]):
         run_id = record["run_id"]
         self._records[run_id] = record
         current = self._rounds.get(RunKey.parse(run_id).round)
-        if current is None or current.next_run(self._records) is None:
+        if current is None or current.next_run() is None:
             return False  # it is over, or of an earlier plan, from a job that was not collected yet
         if current not in self._waiting:
             self._waiting.appendleft(current)
@@ -112,7 +118,7 @@ class Schedule(Iterator[Case]):
         """Remove all rounds; return their cases in groups, of which none depends on another."""
         groups, names = dict[str, list[Case]](), dict[str, str]()
         for each in self._waiting:
-            if each.next_run(self._records) is not None:
+            if each.next_run() is not None:
                 case = self._cases[each.key]
                 names[case.run_id] = names.get(case.after or "", case.key.task)
                 groups.setdefault(names[case.run_id], []).append(case)

@@ -57,16 +57,17 @@ def case_at_step(case: Case, number: int) -> Case:
     return replace(case, solver=solver, key=case.key.at(number))
 
 
-def search(key: RunKey) -> Generator[RunKey, Record, dict[int, Record]]:
-    """Yield the runs of a search, each to be answered with its record; return the records by step."""
-    records = {0: (yield key.at(0))}
-    for target in targets_above(records[0]["target_gap"]):
-        while _have_gaps(records) and (step := _towards(target, records)) is not None:
-            records[step] = yield key.at(step)
-    while not _have_gaps(records) and (last := max(records)) < _MAX_RUNS - 1:
-        if is_over([records[step] for step in sorted(records)]):
-            break
-        records[last + 1] = yield key.at(last + 1)
+def search(
+    key: RunKey, recorded: Mapping[str, Record]
+) -> Generator[RunKey, Record, dict[int, Record]]:
+    """Yield the runs of a search, each to be answered with its record; return the records by step.
+
+    It continues from the steps that are `recorded`, by run id, however they were chosen.
+    """
+    ids = {step: str(key.at(step)) for step in range(_MAX_RUNS)}
+    records = {step: recorded[run_id] for step, run_id in ids.items() if run_id in recorded}
+    while (step := _next_step(records)) is not None:
+        records[step] = yield key.at(step)
     return dict(sorted(records.items()))
 
 
@@ -97,6 +98,18 @@ def is_over(records: Sequence[Record]) -> bool:
     primals = [_number(record["primal_objective"]) for record in records]
     before, now = min(primals[:-_STALL_STEPS]), min(primals[-_STALL_STEPS:])
     return not (gap_fell or before - now > _MIN_PRIMAL_DECREASE * target * abs(now))
+
+
+def _next_step(records: Mapping[int, Record]) -> int | None:
+    """Return the next step of a search; None if it is over."""
+    if 0 not in records:
+        return 0
+    if not _have_gaps(records):
+        last, sequence = max(records), [records[step] for step in sorted(records)]
+        return None if last == _MAX_RUNS - 1 or is_over(sequence) else last + 1
+    targets = targets_above(records[0]["target_gap"])
+    steps = (_towards(target, records) for target in targets)
+    return next((step for step in steps if step is not None), None)
 
 
 def _towards(target: float, records: Mapping[int, Record]) -> int | None:

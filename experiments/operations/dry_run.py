@@ -63,7 +63,7 @@ def preview(
     refusals = impossible(cases)
     if not resume:
         valid = dict[str, Record]()
-    pending = [case for case in cases if Round(case.key).next_run(valid) is not None]
+    pending = [case for case in cases if Round(case.key, valid).next_run() is not None]
     possible = [case for case in pending if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
     reasons = Counter((solver, why) for (_, solver, _), why in refusals.items())

@@ -126,8 +126,8 @@ class RunFolder:
         if self._published("runs.csv") is not None:
             return 0
         records = self.records()
-        rounds = [Round(RunKey.parse(run_id)) for run_id in self.manifest["run_ids"]]
-        return sum(each.next_run(records) is not None for each in rounds)
+        rounds = [Round(RunKey.parse(run_id), records) for run_id in self.manifest["run_ids"]]
+        return sum(each.next_run() is not None for each in rounds)
 
     @cached_property
     def planned(self) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ def record(gap, time=1.0, source="alpha", **params):
 
 def next_run(run_id, records):
     """Return the id of the run that a round asks for after these records; None if it is over."""
-    key = Round(RunKey.parse(run_id)).next_run(records)
+    key = Round(RunKey.parse(run_id), records).next_run()
     return None if key is None else str(key)
 
 
@@ -72,9 +72,10 @@ def test_a_search_ends_at_the_target_when_it_stalls_or_when_a_run_does_not_finis
 
 def searched(gap_of, least=1e-9, time_of=lambda number: 1.0):
     """Return the numbers that a search takes, in its order, where `gap_of` tells the gap of each."""
-    known, order, current = {}, [], Round(RunKey("a", step=0))
-    while (key := current.next_run(known)) is not None:
-        assert Round(key).next_run(known) == key, "it follows from the records alone"
+    known, order = {}, []
+    current = Round(RunKey("a", step=0), known)
+    while (key := current.next_run()) is not None:
+        assert Round(key, known).next_run() == key, "it follows from the records alone"
         gap = gap_of(key.step)
         status = "finished" if gap is not None else "time_limit"
         known[str(key)] = record(gap or NAN, time_of(key.step)) | {
@@ -158,14 +159,12 @@ def test_a_search_without_its_first_run_begins_with_it():
     assert next_run("a-00", in_order((4, record(1e-2)))) == "a-00"
 
 
-@given(st.data())
-def test_a_run_that_is_to_be_repeated_is_asked_for_whatever_came_after_it(data):
-    """As of a crashed run, or of a line that is damaged."""
-    order = searched(lambda number: 0.02 * 10 ** (-number / 2))
-    known = in_order(*((step, record(0.02 * 10 ** (-step / 2))) for step in order))
-    known = {run_id: row | {"target_gap": 1e-9} for run_id, row in known.items()}
-    lost = data.draw(st.sampled_from(list(known)))
-    assert next_run("a-00", {k: row for k, row in known.items() if k != lost}) == lost
+def test_a_search_goes_on_from_steps_that_another_rule_has_chosen():
+    known = in_order((0, record(1e-1)), (4, record(1e-3)), (3, record(2e-3)))
+    assert next_run("a-00", known) == "a-08"
+    known |= in_order((9, record(1e-7)))
+    assert next_run("a-00", known) == "a-07"
+    assert next_run("a-00", known | in_order((8, record(2e-6)))) is None
 
 
 @pytest.mark.parametrize(

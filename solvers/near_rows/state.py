@@ -23,7 +23,8 @@ class RoundState:
     ----------
     risk, engine : the problem, and what runs the rounds.
     w, rule : best weights with the intercept (d + 1,), and best dual variables.
-    primal, dual : their objectives. idle : rounds since either improved.
+    primal, dual : their objectives.
+    idle : rounds since either improved, the primal one only if there is a dual bound above 0.
     note : a sentence for the record.
     """
 
@@ -55,7 +56,9 @@ class RoundState:
         """Record the objective at the weights."""
         self.idle += 1
         if value < self.primal:
-            self.w, self.primal, self.idle = w, value, 0
+            self.w, self.primal = w, value
+            # without a dual bound above 0 the optimum may be 0, towards which float64 falls forever
+            self.idle = 0 if self.dual > 0 else self.idle
 
     def record_bound(self, rule: DualRule, near: NearVariables | None, far: FarSums) -> None:
         """Record a rule's dual point: near variables, balanced if necessary, and sums of the others."""

@@ -51,6 +51,7 @@ def test_blocks_and_arrays_have_the_same_verdict_and_bounds_that_agree(kind, y, 
     joined = solve(POSED[kind](X, y, own))
     found = solve(POSED[kind](in_blocks(X, y), None, own))
     assert found.verdict == joined.verdict == "solved"
+    assert found.iterations <= 25
     ours, theirs = found.certificate, joined.certificate
     assert ours.dual_objective <= theirs.primal_objective
     assert theirs.dual_objective <= ours.primal_objective

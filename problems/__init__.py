@@ -3,7 +3,7 @@
 from dualgap.problems.answers.geometry import Geometry, describe
 from dualgap.problems.compilation import announce_compilation, recompile_unreadable_caches
 from dualgap.problems.dataset import Dataset, Matrix, Vector
-from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported
+from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, KernelQP, Point, Unsupported
 from dualgap.problems.formulations.erm import HingeERM, RegularizedERM
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
@@ -93,6 +93,7 @@ __all__ = [
     "Hinge",
     "HingeERM",
     "Kernel",
+    "KernelQP",
     "Linear",
     "Matrix",
     "Multiclass",

@@ -1,8 +1,9 @@
 """The canonical forms that solvers take.
 
-`QP`      min ½xᵀPx + qᵀx   s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
-`BoxQP`   min ½xᵀQx + pᵀx   s.t. Σ_{i∈g} aᵢxᵢ = delta_g for disjoint groups g, lb ≤ x ≤ ub
-`ERM`     min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b)   (b = 0 without intercept)
+`QP`       min ½xᵀPx + qᵀx   s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
+`KernelQP` min ½βᵀKβ + qᵀβ + Σ epsᵢ|βᵢ|   s.t. Σ_{i∈g} βᵢ = sums_g for disjoint groups g, lo ≤ β ≤ hi
+`BoxQP`    min ½xᵀQx + pᵀx   s.t. Σ_{i∈g} aᵢxᵢ = delta_g for disjoint groups g, lb ≤ x ≤ ub
+`ERM`      min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b)   (b = 0 without intercept)
 
 A solver receives a form, which is immutable. `start` is an optional initial point, which a solver may
 ignore. A problem states in `Problem.forms` to which of them it reduces; others than these are the
@@ -29,7 +30,8 @@ from dualgap.problems.box_gap import (
 )
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.gram import Gram, SignedGram
-from dualgap.problems.losses import Loss
+from dualgap.problems.losses import Loss, Terms
+from dualgap.problems.losses.base import Side
 from dualgap.problems.projection import members_of, project
 
 # "unbounded": for problems without samples; a feasible point does not refute it
@@ -91,6 +93,10 @@ class BoxQP:
         entries = self.a[inside], (self.groups[inside], inside)
         return scipy.sparse.csc_array(entries, shape=(self.delta.size, self.n)), self.delta
 
+    def gradient(self, scores: Vector) -> Vector:
+        """Return Qx + p from the scores f = K Σ signⱼxⱼ of the samples."""
+        return self.Q.sign * scores[self.Q.index] + self.p
+
     def project(self, z: Vector) -> Vector:
         """Return the feasible point nearest to `z` (n,)."""
         return project(z, self.lb, self.ub, self.a, self.delta, self.groups)
@@ -125,6 +131,98 @@ class BoxQP:
     def kkt_violation(self, g: Vector, x: Vector) -> float:
         """Return the natural residual, see `box_gap.kkt_violation`."""
         return kkt_violation(g, self.a, x - self.lb, self.ub - x, self.groups)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelQP:
+    """min ½βᵀKβ + qᵀβ + Σ epsᵢ|βᵢ| s.t. Σ_{i∈g} βᵢ = sums_g for every group g, lo ≤ β ≤ hi.
+
+    The dual of a piecewise linear loss, in the coefficients of w = Σ βᵢφ(xᵢ). K[i, j] is the kernel
+    value of the samples of variables i and j.
+
+    Attributes
+    ----------
+    gram : the Gram matrix of the samples.
+    q, eps, lo, hi : (n,), with eps ≥ 0; bounds may be infinite.
+    sums : (number of groups,), empty without equalities.
+    groups : (n,) index of each variable's equality, −1 for none; None for at most one, over all.
+    sample : (n,) index of each variable's sample; None for one variable per sample.
+    start : (n,) a feasible initial point, or None.
+    """
+
+    gram: Gram
+    q: Vector
+    eps: Vector
+    lo: Vector
+    hi: Vector
+    sums: Vector
+    groups: Indices | None = None
+    sample: Indices | None = None
+    start: Vector | None = None
+
+    title: ClassVar[str] = "a kernel QP"
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self.q.size
+
+    @cached_property
+    def sides(self) -> list[Side]:
+        """The variables of each sign, see `Terms.sides`."""
+        return Terms(self.q, self.eps, self.lo, self.hi).sides()
+
+    @cached_property
+    def members(self) -> list[Indices]:
+        """The variables of each equality."""
+        if self.groups is None:
+            return [np.arange(self.n)] * self.sums.size
+        return members_of(self.groups, self.sums.size)
+
+    def first_point(self) -> Vector:
+        """Return a copy of `start`, by default a feasible point near 0.
+
+        Nearly all of its nonzero variables are at a bound, the first ones of each group. LIBSVM starts
+        there too. The feasible point nearest to 0 moves all variables by the same amount, and nearly all
+        of them have to move again.
+        """
+        if self.start is not None:
+            return self.start.copy()
+        beta = np.clip(0.0, self.lo, self.hi)
+        for i, total in zip(self.members, self.sums.tolist(), strict=True):
+            shortfall = total - float(beta[i].sum())
+            slack = self.hi[i] - beta[i] if shortfall > 0 else beta[i] - self.lo[i]
+            before = np.concatenate([[0.0], np.cumsum(slack)[:-1]])
+            beta[i] += np.sign(shortfall) * np.clip(abs(shortfall) - before, 0.0, slack)
+        a = np.ones(self.n) if self.sums.size else None
+        return project(
+            beta, self.lo, self.hi, a, self.sums, self.groups
+        )  # ValueError if infeasible
+
+    def split(self) -> BoxQP:
+        """Return the box QP in x, with β = Σ sign·x over the `sides`; one after the other."""
+        count = len(self.sides)
+        sign, cost, low, high = (np.concatenate(parts) for parts in zip(*self.sides, strict=True))
+        index = self.sample
+        if count > 1:
+            index = np.tile(np.arange(self.n) if index is None else index, count)
+        groups = None if self.groups is None else np.tile(self.groups, count)
+        start = None if self.start is None else self.split_point(self.start)
+        a = sign if self.sums.size else None
+        return BoxQP(
+            SignedGram(self.gram, sign, index), cost, a, groups, self.sums, low, high, start
+        )
+
+    def split_point(self, beta: Vector) -> Vector:
+        """Return the variables x of `split` for `beta` (n,)."""
+        parts = [side.sign * beta for side in self.sides]
+        return parts[0] if len(parts) == 1 else np.maximum(np.concatenate(parts), 0.0)
+
+    def joined_point(self, x: Vector) -> Vector:
+        """Return β for the variables `x` of `split`."""
+        parts = x.reshape(len(self.sides), self.n)
+        beta = [side.sign * part for side, part in zip(self.sides, parts, strict=True)]
+        return beta[0] if len(beta) == 1 else np.sum(beta, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +280,7 @@ class ERM:
         return self.y.size
 
 
-Form = BoxQP | QP | ERM
+Form = KernelQP | BoxQP | QP | ERM
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +289,8 @@ class FormPoint:
 
     Attributes
     ----------
-    x : the form's variables: BoxQP and QP (n,); ERM: w (d,), or None if only beta is known; for a
-        formulation solved directly, alpha (n,).
+    x : the form's variables: KernelQP, BoxQP and QP (n,); ERM: w (d,), or None if only beta is known;
+        for a formulation solved directly, alpha (n,).
     beta : ERM: coefficients of w = Σ βᵢφ(xᵢ), shape (n,), if the method has them.
     b : the intercept, if the method has one; next to dual variables it is only diagnosed.
     inequality : QP: multipliers of Gx ≤ h, if the method has them.

@@ -48,8 +48,8 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
     drawn = [order[start : start + _BLOCK_SAMPLES] for start in starts]
     drawn = [order] if problem.n <= _MAX_FULL_SAMPLES else drawn
     columns |= spectrum([gram.block(rows, rows) for rows in drawn], problem.n)
-    if risk.pieces is not None and risk.is_bounded:
-        columns |= at_optimum(risk.box.on(gram), risk.box.variables(alpha))
+    if risk.terms is not None and risk.is_bounded:
+        columns |= at_optimum(risk.kernel_qp(gram).split(), risk.box_point(alpha))
     return columns
 
 

@@ -43,7 +43,7 @@ FAMILIES = (
     ),
     Family(
         "hard margins",
-        lambda risk: risk is not None and not risk.is_bounded and risk.pieces is not None,
+        lambda risk: risk is not None and not risk.is_bounded and risk.terms is not None,
         {"BoxQP": "not np.isfinite(form.ub).all()", "ERM": "not np.isfinite(form.C).all()"},
     ),
     Family(
@@ -53,7 +53,7 @@ FAMILIES = (
     ),
     Family(
         "smooth losses",
-        lambda risk: risk is None or risk.pieces is None,
+        lambda risk: risk is None or risk.terms is None,
         {"ERM": "form.loss.name != 'hinge'"},
     ),
 )

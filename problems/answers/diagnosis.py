@@ -101,7 +101,7 @@ def diagnose(
     is_one_risk = problem.parts[0].problem is problem
     if not is_one_risk or certificate.infeasible:
         return None
-    if problem.risk.pieces is None:
+    if problem.risk.terms is None:
         return None
     solver_b = float(point.b) if isinstance(point.b, (int, float)) else None
     return next(_faults(_Answer(problem.risk, alpha, solver_b, certificate), claimed), None)
@@ -178,7 +178,7 @@ def _faults(answer: _Answer, claimed: Claim) -> Iterator[Diagnosis]:
 def _opposite_signs(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if −α is feasible and its dual objective is above that of α = 0."""
     risk, alpha, certificate = answer.risk, answer.alpha, answer.certificate
-    linear = float(risk.box.form.p @ risk.box.variables(-alpha))
+    linear = float(risk.box.p @ risk.box_point(-alpha))
     dual = -linear - 0.5 * float(risk.beta(alpha) @ answer.scores)
     if dual <= 0 or infeasibility(risk, -alpha) > answer.tolerance:
         return
@@ -227,8 +227,8 @@ def _equality_step(answer: _Answer) -> str:
     largest = [float(alpha[risk.y == label].max(initial=0.0)) for label in (-1.0, 1.0)]
     if min(largest) <= _MULTIPLIER_RTOL * answer.tolerance / _FAULT_RTOL < max(largest):
         return "the labels: they must be −1 and +1; one class has α = 0, as if its label were 0"
-    x, box = risk.box.variables(alpha), risk.box.form
-    violation = violating_pair(risk.box.gradient(answer.scores), None, x - box.lb, box.ub - x)
+    x, box = risk.box_point(alpha), risk.box
+    violation = violating_pair(box.gradient(answer.scores), None, x - box.lb, box.ub - x)
     if violation <= _FAULT_RTOL and not answer.solver_b:
         return "the intercept: these α solve the problem without one, which has no equality"
     return "the second multiplier: when αⱼ changes, αᵢ must change by −yᵢyⱼ times as much"
@@ -327,7 +327,7 @@ def _not_stationary(answer: _Answer) -> Iterator[Diagnosis]:
     left by interior point methods, count only if there is no other violation.
     """
     risk, alpha = answer.risk, answer.alpha
-    box, x, g = risk.box.form, risk.box.variables(alpha), risk.box.gradient(answer.scores)
+    box, x, g = risk.box, risk.box_point(alpha), risk.box.gradient(answer.scores)
     worst, rounding = np.empty(0, np.int64), _MULTIPLIER_RTOL * float(np.abs(alpha).max())
     for tolerance in (rounding, 0.0):
         below, above = (np.where(d > tolerance, d, 0.0) for d in (x - box.lb, box.ub - x))

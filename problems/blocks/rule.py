@@ -1,8 +1,8 @@
 """Dual variables of samples in blocks, computed from the few numbers that a solver returns.
 
 No process holds one number per sample: βᵢ follows from sample i and from the numbers of the solver's
-last round, so that a certificate computes β block by block. For a loss with pieces (hinge, tube), whose
-variables are 0 ≤ x ≤ C with the residuals u at the weights w,
+last round, so that a certificate computes β block by block. For a piecewise linear loss (hinge, tube),
+whose variables are 0 ≤ x ≤ C with the residuals u at the weights w,
     x = clip(C·[u < 0] − γ·C/(2|u|)·Δu, 0, C),   Δu from the change of the weights,
 except for some rows near u = 0, whose share x/C is stored under a key that equal samples of a block have
 in common: if only some of several equal rows had a stored share, the others would get a wrong x.
@@ -101,18 +101,18 @@ class DualRule:
     def beta(self, loss: Any, k: int, block: Block) -> Vector:
         """Return β (m,) for the samples of block `k`."""
         f, C = scores(block.X, self.w), block.C
-        pieces = loss.dual_pieces(block.y)
-        if pieces is None:
+        terms = loss.terms(block.y)
+        if terms is None:
             beta = -C * loss.subgradient(block.y, f)
             return beta * np.where(beta > 0, *self.scales)
         df = scores(block.X, self.change) if self.gamma else 0.0 * f
         beta = np.zeros(f.size)
-        for piece_index, loss_piece in enumerate(pieces):
-            u = loss_piece.residual(f)
-            x = self.update_duals(u, loss_piece.sign * df, C)
-            rows, at = self.rows_with_share(u, piece_index, k, block)
+        for number, side in enumerate(terms.sides()):
+            u = side.residual(f)
+            x = self.update_duals(u, side.sign * df, C)
+            rows, at = self.rows_with_share(u, number, k, block)
             x[rows] = np.clip(self.shares[at], 0.0, 1.0) * C[rows]
-            beta += np.where(loss_piece.sign > 0, *self.scales) * loss_piece.sign * x
+            beta += np.where(side.sign > 0, *self.scales) * side.sign * x
         return beta
 
     def update_duals(self, u: Vector, du: Vector, C: Vector) -> Vector:
@@ -123,13 +123,13 @@ class DualRule:
         return np.clip(x, 0.0, C)
 
     def rows_with_share(
-        self, u: Vector, piece_index: int, k: int, block: Block
+        self, u: Vector, side: int, k: int, block: Block
     ) -> tuple[Indices, Indices]:
         """Return which samples of block `k`, with residuals `u`, have a stored share, and its index."""
         candidates = (
             np.flatnonzero(np.abs(u) <= self.reach) if self.keys.size else np.zeros(0, np.intp)
         )
-        keys = variable_keys(block, candidates, piece_index, k)
+        keys = variable_keys(block, candidates, side, k)
         at = np.minimum(np.searchsorted(self.keys, keys), max(0, self.keys.size - 1))
         matched = self.keys[at] == keys
         return candidates[matched], at[matched]
@@ -139,7 +139,7 @@ def _no_rule(size: int, d: int) -> ValueError:
     return ValueError(f"rule: {size} numbers do not form a dual rule for {d} features")
 
 
-def variable_keys(block: Block, rows: Indices, piece_index: int, k: int) -> Vector:
+def variable_keys(block: Block, rows: Indices, side: int, k: int) -> Vector:
     """Return integers below 2^53, as floats, that equal samples of block `k` have in common.
 
     They are hashes of the entries, so different samples share a key only by chance: with 1e9 samples and
@@ -158,7 +158,7 @@ def variable_keys(block: Block, rows: Indices, piece_index: int, k: int) -> Vect
         total = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     else:
         total = (hash_array((X + 0.0).ravel()).reshape(X.shape) * factors[:-1]).sum(axis=1)
-    salt = hash_array(np.array([2 * k + piece_index], np.uint64))
+    salt = hash_array(np.array([2 * k + side], np.uint64))
     hashes = hash_array(total + hash_array(block.y[rows] + 0.0) * factors[-1]) + salt
     return (hashes >> np.uint64(11)).astype(np.float64)
 

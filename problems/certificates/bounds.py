@@ -11,7 +11,7 @@ with slack absorbs the remainder: the lower bound belongs to an exactly feasible
 
 from collections.abc import Iterable
 from math import inf, nextafter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -193,7 +193,7 @@ def corrections(
     """
     if not risk.costs.size:
         return []
-    if risk.pieces is None:
+    if risk.terms is None:
         predictions = scores if offsets is None else scores + shifts(risk, offsets)
         if risk.loss.depends_on_residual:
             differences = -(predictions - A.y).mid
@@ -203,16 +203,17 @@ def corrections(
         else:
             roots = root_offsets(risk, predictions.mid)
         return [(b, b) for b in roots]
-    loss: Any = risk.loss  # of targets as enclosures, too
-    pieces, groups = loss.dual_pieces(A.y), risk.box.form.groups
+    terms, groups = risk.loss.terms(A.y), risk.box.groups
+    assert terms is not None
+    sides = terms.sides()
     if offsets is None:
         offsets = np.zeros(risk.costs.size)
     if groups is None:
-        added = [offsets[0]] * len(pieces)
+        added = [offsets[0]] * len(sides)
     else:
-        added = np.concatenate([offsets, [0.0]])[groups].reshape(len(pieces), -1)
-    residuals = [p.residual(scores + u).mid for p, u in zip(pieces, added, strict=True)]
-    return risk.box.form.multipliers(np.concatenate(residuals))
+        added = np.concatenate([offsets, [0.0]])[groups].reshape(len(sides), -1)
+    residuals = [side.residual(scores + u).mid for side, u in zip(sides, added, strict=True)]
+    return risk.box.multipliers(np.concatenate(residuals))
 
 
 def middles(intervals: list[Interval]) -> Vector:

@@ -125,9 +125,9 @@ def _optimality_measures(risk: Risk, dual: DualPoint, offsets: Vector) -> dict[s
     natural residual is |β − step(β)|, where step(β) maximises the dual plus −½(β' − β)² in each
     coefficient; with several outputs it is |β + Cℓ'(f)|.
     """
-    if risk.pieces is not None:
-        box, x = risk.box.form, risk.box.variables(dual.alpha)
-        g = risk.box.gradient(dual.scores)
+    if risk.terms is not None:
+        box, x = risk.box, risk.box_point(dual.alpha)
+        g = box.gradient(dual.scores)
         terms = gap_terms(box.lagrangian_gradient(g, offsets.tolist()), x - box.lb, box.ub - x)
         pair, residual = box.violating_pair(g, x), box.kkt_violation(g, x)
     else:
@@ -196,7 +196,7 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
     size, rtol = np.abs(risk.y) + original.tube, 0.0
     for offsets in (best, 0.0 * best):
         decision = zero + shifts(risk, offsets)
-        if risk.pieces is None:
+        if risk.terms is None:
             if not np.any(risk.loss.value(risk.y, decision)):
                 break
             continue
@@ -213,7 +213,7 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
     in_tube = _absorbs_shifts(original) and original.tube
     at_zero = 0.0 if in_tube else float(original.C @ original.loss.value(original.y, zero))
     scale = at_zero or float(original.C.sum()) * (original.tube or 1.0)
-    return scale, "" if risk.pieces else "w = 0 is optimal: no sample has a loss there"
+    return scale, "" if risk.terms else "w = 0 is optimal: no sample has a loss there"
 
 
 def _gap_scale_with_costs(risk: Risk) -> float:

@@ -82,7 +82,8 @@ def hard_bounds(risk: Risk, point: Point) -> Certificate:
         reason = (
             missing_bound(risk.samples.is_psd, bounds) if computable else describe_margin_limit(low)
         )
-    g, box, alpha = risk.box.gradient(size * dual.scores), risk.box.form, size * dual.alpha
+    box, alpha = risk.box, size * dual.alpha
+    g = box.gradient(size * dual.scores)
     offset = [size * widest_margin(risk, dual.scores)[0]] if risk.costs.size else []
     r, w = box.lagrangian_gradient(g, offset), weights.w
     if margin > 0:

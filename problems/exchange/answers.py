@@ -34,7 +34,6 @@ from dualgap.problems.exchange.words import parse_finite, quote
 from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import as_dense
-from dualgap.problems.losses import Piece
 from dualgap.problems.problem import Problem
 from dualgap.problems.problem.task import CLASSES
 from dualgap.problems.quadratic.point import QPPoint
@@ -84,10 +83,10 @@ def significant_digits(path: Path) -> int:
     return max((len(digits.replace(".", "").lstrip("0")) for digits in numbers), default=0)
 
 
-def _loss_pieces(problem: Formulation) -> list[Piece]:
-    """Return the pieces of the loss if the dual is a QP, which it never is for samples in blocks."""
+def _box_variables(problem: Formulation) -> int:
+    """Return the number of variables of the dual's box QP; 0 without one, as for samples in blocks."""
     has_qp = not problem.in_blocks and problem.task is not CLASSES
-    return problem.risk.pieces or [] if has_qp else []
+    return problem.risk.box.n if has_qp and problem.risk.terms else 0
 
 
 def _max_entries(problem: Problem) -> dict[str, int]:
@@ -96,7 +95,7 @@ def _max_entries(problem: Problem) -> dict[str, int]:
         return _qp_sizes(problem) | {"index": problem.n}
     n = problem.n * problem.outputs
     limits = {"alpha": n, "coefs": n, "w": prod(problem.weights_shape), "b": n, "rho": n}
-    limits |= {"x": n * len(_loss_pieces(problem))}
+    limits |= {"x": _box_variables(problem)}
     return limits | {"index": max(n, limits["w"], limits["x"])}
 
 
@@ -300,9 +299,9 @@ def _from_columns(
         entries = _scatter(columns, sizes, ("x",))
         _check_sizes(entries, sizes)
         return QPPoint(**entries)
-    n, pieces = problem.n * problem.outputs, _loss_pieces(problem)
+    n, variables = problem.n * problem.outputs, _box_variables(problem)
     sizes = {"alpha": n, "coefs": n, "w": prod(problem.weights_shape)}
-    sizes |= {"x": n * len(pieces)} if pieces else {}
+    sizes |= {"x": variables} if variables else {}
     numbered = [name for name in ("alpha", "coefs", "x") if name in columns]
     entries = _scatter(columns, sizes, numbered or ("w",))
     _check_sizes(entries, sizes)
@@ -347,7 +346,7 @@ def _sample_point(columns: Mapping[str, Vector], problem: Formulation) -> Point:
     """Return the answer to a problem that has samples."""
     alpha, w = columns.get("alpha"), columns.get("w")
     if alpha is None and "x" in columns:
-        alpha = problem.risk.box.alpha(columns["x"])
+        alpha = problem.risk.from_box_point(columns["x"])
     if alpha is None and "coefs" in columns:
         alpha = problem.beta(columns["coefs"])  # which is its own inverse
     if alpha is None and not problem.is_linear:

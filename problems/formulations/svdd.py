@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgap.problems.dataset import Matrix, Vector
+from dualgap.problems.dataset import Matrix
 from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.nu.one_class import OneClassFormulation, fraction_of_sum
 from dualgap.problems.kernels import Kernel, Linear
-from dualgap.problems.losses import Piece, PiecewiseLinear
+from dualgap.problems.losses import PiecewiseLinear, Terms
 from dualgap.problems.risk.risk import Risk
 
 
@@ -28,9 +28,9 @@ class Shortfall(PiecewiseLinear):
     is_regression: ClassVar[bool] = True
     degree: ClassVar[int | None] = 1
 
-    def dual_pieces(self, y: Vector) -> list[Piece]:
-        """Return the single piece, with r = f − y."""
-        return [Piece(np.ones(y.size), y, 0.0, 0.0, 1.0)]
+    def terms(self, y: Any) -> Terms:
+        """Return the terms, in which t is at least 0."""
+        return Terms(-y, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Losses ℓ(y, f), registered by their class names in snake case."""
 
-from dualgap.problems.losses.base import Loss, Piece, PiecewiseLinear, ScalarLoss, VectorLoss
+from dualgap.problems.losses.base import Loss, PiecewiseLinear, ScalarLoss, Terms, VectorLoss
 from dualgap.problems.losses.interval import (
     EpsilonInsensitive,
     Hinge,
@@ -23,11 +23,11 @@ __all__ = [
     "Logistic",
     "Loss",
     "Perceptron",
-    "Piece",
     "PiecewiseLinear",
     "ScalarLoss",
     "Squared",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
+    "Terms",
     "VectorLoss",
 ]

@@ -18,53 +18,59 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.registry import snake_case
 
 
-class Piece(NamedTuple):
-    """One linear piece of a loss, and its dual variables.
-
-    A piecewise linear loss is ℓ(y, f) = Σ over pieces of max over low ≤ x ≤ high of −x·r, where
-    r = sign·(f − target) + offset. In the dual each piece has a variable Cᵢxᵢ per sample, which costs
-    −Cᵢxᵢ·(sign·target − offset) and adds sign·Cᵢxᵢ to βᵢ.
-
-    Attributes
-    ----------
-    sign, target : (n,), with signs −1 and +1.
-    offset, low, high : numbers, with low ≤ 0 ≤ high. If there are two pieces, their signs are opposite,
-        both `low` are 0, and at every prediction at least one of them is 0.
-    """
+class Side(NamedTuple):
+    """One sign of each t: x = sign·t, from `low` to `high`, with the gradient r = sign·f + cost."""
 
     sign: Vector
-    target: Vector
-    offset: float
-    low: float
-    high: float
+    cost: Any
+    low: Vector
+    high: Vector
 
-    @property
-    def cost(self) -> Vector:
-        """r at f = 0: the linear cost of the dual variables, shape (n,)."""
-        return self.offset - self.sign * self.target
-
-    def residual(self, f: Vector) -> Vector:
+    def residual(self, f: Any) -> Any:
         """Return r at the predictions `f` (n,)."""
         return self.sign * f + self.cost
 
 
-def times(C: Vector, limit: float) -> Vector:
+class Terms(NamedTuple):
+    """A piecewise linear loss, ℓ(y, f) = max over lo ≤ t ≤ hi of −t·(f + q) − eps·|t|.
+
+    It is 0 where |f + q| ≤ eps; its slope is −hi below and −lo above. In the dual, t = βᵢ/Cᵢ costs
+    q·t + eps·|t|.
+
+    Attributes
+    ----------
+    q : (n,). eps, lo, hi : numbers, or (n,), with eps ≥ 0 and lo ≤ 0 ≤ hi.
+    """
+
+    q: Any
+    eps: Any
+    lo: Any
+    hi: Any
+
+    def sides(self) -> list[Side]:
+        """Return one side of each t if none has both signs, else the sides t > 0 and t < 0 of all."""
+        two_signs = bool(np.any((np.asarray(self.lo) < 0) & (np.asarray(self.hi) > 0)))
+        lo, hi = (np.broadcast_to(end, self.q.shape).astype(np.float64) for end in self[2:])
+        ones = np.ones(lo.shape)
+        signs = [ones, -ones] if two_signs else [np.where(lo < 0, -ones, ones)]
+        sides = list[Side]()
+        for sign in signs:
+            low = np.where(sign > 0, np.maximum(lo, 0.0), 0.0 - np.minimum(hi, 0.0))
+            high = np.where(sign > 0, np.maximum(hi, 0.0), 0.0 - np.minimum(lo, 0.0))
+            sides.append(Side(sign, sign * self.q + self.eps, low, high))
+        return sides
+
+    def check(self) -> None:
+        """Raise ValueError unless the conjugate is q·t + eps·|t| for lo ≤ t ≤ hi."""
+        if not (np.all(self.eps >= 0) and np.all(self.lo <= 0) and np.all(self.hi >= 0)):
+            raise ValueError(
+                "loss: its terms must have eps ≥ 0 and lo ≤ 0 ≤ hi; the conjugate of others is unknown"
+            )
+
+
+def times(C: Vector, limit: Any) -> Vector:
     """Return limit·C, which is 0 for a limit of 0 even if C is infinite."""
-    return limit * C if limit else np.zeros(C.size)
-
-
-def check_pieces(pieces: list[Piece]) -> None:
-    """Raise ValueError unless the pieces satisfy the assumptions of `Piece`."""
-    valid = len(pieces) <= 2 and all(p.low <= 0 <= p.high for p in pieces)
-    if valid and len(pieces) == 2:
-        one, other = pieces
-        are_opposite = bool((one.sign == -other.sign).all() and (one.cost >= -other.cost).all())
-        valid = one.low == other.low == 0 and are_opposite
-    if not valid:
-        raise ValueError(
-            "loss: must have one piece with low ≤ 0 ≤ high, or two of opposite signs with low = 0, at "
-            "most one of which is positive at any prediction; the conjugate of others is unknown"
-        )
+    return np.multiply(limit, C, out=np.zeros(C.size), where=np.not_equal(limit, 0.0))
 
 
 class Loss(ABC):
@@ -153,8 +159,8 @@ class Loss(ABC):
         low, high = self.dual_range
         return times(C, low), times(C, high)
 
-    def dual_pieces(self, y: Vector) -> list[Piece] | None:
-        """Return the pieces of the loss if it is piecewise linear, else None."""
+    def terms(self, y: Any) -> Terms | None:
+        """Return the terms of the loss if it is piecewise linear, else None."""
         return None
 
     def kinks(self, y: Vector) -> tuple[Vector, Vector]:
@@ -201,17 +207,17 @@ class VectorLoss(Loss):
 
 
 class PiecewiseLinear(ScalarLoss):
-    """A loss defined by its pieces alone, from which all methods follow."""
+    """A loss defined by its terms alone, from which all methods follow."""
 
     @abstractmethod
-    def dual_pieces(self, y: Vector) -> list[Piece]:
-        """Return the pieces."""
+    def terms(self, y: Any) -> Terms:
+        """Return the terms."""
 
     @property
     def dual_range(self) -> tuple[float, float]:
         """The smallest and the largest α/C."""
-        ends = [(p.sign[0] * p.low, p.sign[0] * p.high) for p in self.dual_pieces(np.ones(1))]
-        return float(sum(min(pair) for pair in ends)), float(sum(max(pair) for pair in ends))
+        _, _, lo, hi = self.terms(np.ones(1))
+        return float(np.min(lo)), float(np.max(hi))
 
     @property
     def lipschitz(self) -> float:
@@ -224,39 +230,32 @@ class PiecewiseLinear(ScalarLoss):
         return inf
 
     def value(self, y: Any, f: Any) -> Any:
-        """Return the sum of the pieces."""
-        residuals = [(p, p.residual(f)) for p in self.dual_pieces(y)]
-        return sum(np.maximum(-p.high * r, 0.0) + np.maximum(-p.low * r, 0.0) for p, r in residuals)
+        """Return the sum of both slopes, each beyond its kink."""
+        q, eps, lo, hi = self.terms(y)
+        e = f + q
+        return np.maximum(-hi * (e + eps), 0.0) + np.maximum(-lo * (e - eps), 0.0)
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return the slope, and at a kink the subgradient closest to 0."""
-        pieces = [(p, np.sign(p.residual(f))) for p in self.dual_pieces(y)]
-        return -np.sum(
-            [p.sign * np.select([s < 0, s > 0], [p.high, p.low]) for p, s in pieces], axis=0
-        )
+        q, eps, lo, hi = self.terms(y)
+        return -np.select([f + q < -eps, f + q > eps], [hi + 0.0 * q, lo + 0.0 * q])
 
     def curvature(self, y: Vector, f: Vector) -> Vector:
         """Return 0: the loss is linear between its kinks."""
         return np.zeros(np.shape(f))
 
     def conjugate(self, y: Any, s: Any) -> Any:
-        """Return Σ cost·x for the variables x that make up −s."""
-        pieces = self.dual_pieces(y)
-        if len(pieces) == 1:
-            return -pieces[0].cost * pieces[0].sign * s
-        return sum(p.cost * np.maximum(-p.sign * s, 0.0) for p in pieces)
+        """Return q·t + eps·|t| for t = −s."""
+        q, eps, _, _ = self.terms(y)
+        return -q * s + eps * abs(s) if np.any(eps) else -q * s
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
-        """Return Σ sign·x with x = −r(m)/t within its limits."""
-        denominator = np.maximum(t, MIN_NORMAL)
-        pieces = self.dual_pieces(y)
-        return np.sum(
-            [p.sign * np.clip(-p.residual(m) / denominator, p.low, p.high) for p in pieces], axis=0
-        )
+        """Return −(m + q)/t, moved towards 0 by eps/t, within its limits."""
+        q, eps, lo, hi = self.terms(y)
+        e = m + q
+        return np.clip(-(e - np.clip(e, -eps, eps)) / np.maximum(t, MIN_NORMAL), lo, hi)
 
     def kinks(self, y: Vector) -> tuple[Vector, Vector]:
-        """Return f with r = 0 in the piece of β > 0, and in that of β < 0."""
-        pieces = self.dual_pieces(y)
-        first, last = (p.target - p.sign * p.offset for p in (pieces[0], pieces[-1]))
-        rises = pieces[0].sign > 0
-        return np.where(rises, first, last), np.where(rises, last, first)
+        """Return the f at which β may be above 0, −q − eps, and below 0, −q + eps."""
+        q, eps, _, _ = self.terms(y)
+        return -q - eps, -q + eps

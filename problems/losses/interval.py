@@ -17,7 +17,7 @@ import numpy as np
 
 from dualgap.problems.arithmetic.rounding import MIN_NORMAL
 from dualgap.problems.dataset import Vector
-from dualgap.problems.losses.base import Piece, ScalarLoss
+from dualgap.problems.losses.base import ScalarLoss, Terms
 from dualgap.problems.validation import check_positive
 
 
@@ -108,10 +108,10 @@ class _Margin(IntervalLoss):
         """Return the finite end, y·margin, twice."""
         return self.margin * y, self.margin * y
 
-    def dual_pieces(self, y: Vector) -> list[Piece] | None:
-        """Return one piece, with the signs of the labels; None for a squared loss."""
-        linear = not self.smoothing
-        return [Piece(y, np.zeros(y.size), -self.margin, 0.0, 1.0)] if linear else None
+    def terms(self, y: Vector) -> Terms | None:
+        """Return the terms, in which t has the sign of the label; None for a squared loss."""
+        ends = np.minimum(y, 0.0), np.maximum(y, 0.0)
+        return None if self.smoothing else Terms(-self.margin * y, 0.0, *ends)
 
 
 @dataclass(frozen=True)
@@ -186,10 +186,9 @@ class _Tube(IntervalLoss):
         """Return y·s + epsilon·|s|."""
         return y * s + self.epsilon * abs(s)
 
-    def dual_pieces(self, y: Vector) -> list[Piece] | None:
-        """Return one piece per side of the tube; None for a squared loss."""
-        sides = [] if self.smoothing else [np.ones(y.size), -np.ones(y.size)]
-        return [Piece(side, y, self.epsilon, 0.0, 1.0) for side in sides] or None
+    def terms(self, y: Any) -> Terms | None:
+        """Return the terms, in which t has either sign; None for a squared loss."""
+        return None if self.smoothing else Terms(-y, self.epsilon, -1.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def best_offsets(risk: Risk, scores: Vector) -> list[Interval]:
 
     The loss, and with it the objective in u_g, is piecewise linear; `scores` f is (n,).
     """
-    return risk.box.form.multipliers(risk.box.gradient(scores))
+    return risk.box.multipliers(risk.box.gradient(scores))
 
 
 def best_intercept(risk: Risk, scores: Vector) -> Interval:

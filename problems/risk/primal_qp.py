@@ -3,38 +3,35 @@
 import numpy as np
 import scipy
 
-from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.forms import QP
-from dualgap.problems.losses import Piece
+from dualgap.problems.dataset import Matrix
+from dualgap.problems.forms import QP, KernelQP
 
 
-def primal_qp(
-    X: Matrix, C: Vector, costs: Vector, groups: Indices | None, pieces: list[Piece]
-) -> QP:
-    """Return the QP in w, the offsets u, and one slack per sample and piece if weights are finite.
+def primal_qp(X: Matrix, dual: KernelQP) -> QP:
+    """Return the QP in w, the offsets u, and one slack per variable x of the split dual if bounded.
 
-    min ½‖w‖² + cᵀu + Σ highᵢCᵢξᵢ   s.t.  −sign·(Xw + u) − ξ ≤ offset − sign·target,  ξ ≥ 0
+    min ½‖w‖² + cᵀu + Σ ubⱼξⱼ   s.t.  −sign·(Xw + u) − ξ ≤ p,  ξ ≥ 0
     """
-    d, rows, count = X.shape[1], scipy.sparse.csr_array(X), costs.size
+    box, d, count = dual.split(), X.shape[1], dual.sums.size
+    rows = scipy.sparse.csr_array(X)[box.Q.index]
     if count:  # one column per offset: 1 for its samples
-        group = np.zeros(X.shape[0], np.intp) if groups is None else groups
+        group = np.zeros(box.n, np.intp) if box.groups is None else box.groups
         has = np.eye(count + 1)[group][:, :count]
         rows = scipy.sparse.csr_array(scipy.sparse.hstack([rows, has]))
-    weights = np.concatenate([p.high * C for p in pieces])
-    slacks = weights.size if np.isfinite(weights).all() else 0
+    slacks = box.n if np.isfinite(box.ub).all() else 0
     size = rows.shape[1] + slacks
-    plane = scipy.sparse.vstack([-scipy.sparse.diags_array(p.sign) @ rows for p in pieces])
+    plane = -scipy.sparse.diags_array(box.Q.sign) @ rows
     G = scipy.sparse.hstack([plane, -scipy.sparse.eye_array(slacks)]) if slacks else plane
     P = scipy.sparse.diags_array(np.concatenate([np.ones(d), np.zeros(size - d)]))
     q, lb = np.zeros(size), np.full(size, -np.inf)
-    q[d : rows.shape[1]] = costs
+    q[d : rows.shape[1]] = dual.sums
     if slacks:
-        q[-slacks:], lb[-slacks:] = weights, 0.0
+        q[-slacks:], lb[-slacks:] = box.ub, 0.0
     return QP(
         scipy.sparse.csc_array(P),
         q,
         scipy.sparse.csc_array(G),
-        np.concatenate([p.cost for p in pieces]),
+        box.p,
         None,
         None,
         lb,

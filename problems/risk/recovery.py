@@ -117,7 +117,7 @@ def _candidates(risk: Risk, w: Vector) -> Iterator[Vector]:
     of |rᵢ| ≤ δ fitted to w.
     """
     scores = risk.samples.X @ w
-    if risk.pieces is None:
+    if risk.terms is None:
         b = shifts(risk, np.array(root_offsets(risk, scores)))
         C = risk.C.reshape(-1, *(1 for _ in scores.shape[1:]))
         yield risk.alpha(-C * risk.loss.subgradient(risk.y, scores + b))
@@ -128,29 +128,29 @@ def _candidates(risk: Risk, w: Vector) -> Iterator[Vector]:
         b, margin = widest_margin(risk, scores)
         scores, b = (scores / margin, b / margin) if margin > 0 else (scores, b)
         offsets = [b] if risk.costs.size else []
-    box = risk.box.form
-    r = box.lagrangian_gradient(risk.box.gradient(scores), offsets)
+    box = risk.box
+    r = box.lagrangian_gradient(box.gradient(scores), offsets)
     smoothings = np.array([1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5])
     for smoothing in 2.0 ** decision_exponent(risk) * smoothings:
         if not risk.is_bounded:
-            yield risk.box.alpha(np.maximum(0.0, smoothing - r))
+            yield risk.from_box_point(np.maximum(0.0, smoothing - r))
             continue
         x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / smoothing, 0.0, 1.0)
-        yield risk.box.alpha(x)
+        yield risk.from_box_point(x)
         free = np.flatnonzero(np.abs(r) <= smoothing)
         if free.size:
-            yield risk.box.alpha(_fit(risk, w, r, x, free))
+            yield risk.from_box_point(_fit(risk, w, r, x, free))
 
 
 def _best_multiple(risk: Risk, dual: DualPoint) -> tuple[float, float]:
     """Return the s of the best feasible multiple sα, and its dual objective."""
     quadratic = float(dual.exact.norm2.mid)
-    if risk.pieces is None:
+    if risk.terms is None:
         beta = risk.beta(dual.alpha)
         C = risk.C.reshape(-1, *(1 for _ in beta.shape[1:]))
         conjugates = risk.C * risk.loss.conjugate(risk.y, -beta / C)
         return 1.0, -float(conjugates.sum()) - 0.5 * quadratic
-    linear = -float(risk.box.form.p @ risk.box.variables(dual.alpha))
+    linear = -float(risk.box.p @ risk.box_point(dual.alpha))
     longest = 1.0 if risk.is_bounded else inf
     s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
     s = 1.0 if risk.costs.any() else s  # no other multiple is feasible
@@ -162,7 +162,7 @@ def _fit(risk: Risk, w: Vector, r: Vector, start: Vector, free: Indices) -> Vect
 
     SciPy's tolerances are absolute, so samples are divided by 2ᵐ, r by 2ᵏ and β by 2ᵏ⁻²ᵐ.
     """
-    box, x = risk.box.form, start.copy()
+    box, x = risk.box, start.copy()
     x[free] = 0.0
     samples, sign = risk.samples.X[box.Q.index[free]], box.Q.sign[free, None]
     rows = scipy.sparse.csr_array(samples).multiply(sign).tocsr()
@@ -170,7 +170,7 @@ def _fit(risk: Risk, w: Vector, r: Vector, start: Vector, free: Indices) -> Vect
     if max(abs(k), abs(m)) > 200:  # scaled numbers could under- or overflow
         k = m = 0
     unit, rows = float(np.ldexp(1.0, k - 2 * m)), rows * np.ldexp(1.0, -m)
-    target = np.ldexp(w - risk.samples.X.T @ risk.beta(risk.box.alpha(x)), m - k)
+    target = np.ldexp(w - risk.samples.X.T @ risk.beta(risk.from_box_point(x)), m - k)
     for i, a, delta in box.equalities:
         column = np.zeros(box.n)
         column[i] = a

@@ -1,26 +1,47 @@
 """Reductions of a risk to the forms that solvers take, each with the map of its points back."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Unsupported
+from dualgap.problems.forms import (
+    ERM,
+    QP,
+    BoxQP,
+    FormPoint,
+    KernelQP,
+    Point,
+    Reduction,
+    Unsupported,
+)
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.risk.dual_set import project_dual
 from dualgap.problems.risk.offsets import mean_offset
 from dualgap.problems.risk.primal_qp import primal_qp
-from dualgap.problems.risk.risk import Risk, linear_pieces
+from dualgap.problems.risk.risk import Risk
+
+
+def to_kernel_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[KernelQP]:
+    """Return the dual in the coefficients β."""
+    form = risk.kernel_qp(gram, _start(risk, start, risk.coefficients))
+
+    def recover(point: FormPoint) -> Point:
+        return Point(None if point.x is None else risk.from_coefficients(point.x), b=point.b)
+
+    return Reduction(form, recover)
 
 
 def to_box(risk: Risk, start: Point | None, gram: Gram) -> Reduction[BoxQP]:
-    """Return the dual as a box QP: one variable Cᵢxᵢ per sample and piece of the loss."""
-    box = risk.box
+    """Return the dual as a box QP: one variable per sign that a coefficient may have."""
+    dual = to_kernel_qp(risk, start, gram)
 
     def recover(point: FormPoint) -> Point:
-        return Point(None if point.x is None else box.alpha(point.x), b=point.b)
+        x = None if point.x is None else dual.form.joined_point(point.x)
+        return dual.recover(replace(point, x=x))
 
-    return Reduction(box.on(gram, _start(risk, start, box.variables)), recover)
+    return Reduction(dual.form.split(), recover)
 
 
 def to_dual_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
@@ -33,14 +54,14 @@ def to_dual_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
 
 def to_primal_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
     """Return the primal with slacks if w has coordinates and slacks suffice, else the dual."""
-    pieces, samples = linear_pieces(risk), risk.samples
-    if not samples.is_linear or any(p.low for p in pieces):
+    samples = risk.samples
+    if not samples.is_linear:
         return to_dual_qp(risk, start, gram)
-    form = primal_qp(samples.X, risk.C, risk.costs, risk.groups, pieces)
+    form = primal_qp(samples.X, risk.form)
 
     def recover(point: FormPoint) -> Point:
         z, x, end = point.inequality, point.x, samples.d + risk.costs.size
-        alpha = None if z is None else risk.box.alpha(z)
+        alpha = None if z is None else risk.from_box_point(z)
         if x is None:
             return Point(alpha)
         b = mean_offset(x[samples.d : end]) if risk.costs.size else None
@@ -90,6 +111,7 @@ def as_posed(problem: Problem, _start: Point | None, _gram: Gram | None) -> Redu
 
 FORMS: dict[type, Reducer] = {
     Problem: as_posed,
+    KernelQP: lambda problem, start, gram: to_kernel_qp(problem.risk, start, gram),
     BoxQP: lambda problem, start, gram: to_box(problem.risk, start, gram),
     QP: lambda problem, start, gram: (to_dual_qp if problem.view == "dual" else to_primal_qp)(
         problem.risk, start, gram

@@ -15,10 +15,10 @@ import scipy
 
 from dualgap.problems.blocks import Block, Blocks
 from dualgap.problems.dataset import Indices, Vector, check_weight_range
-from dualgap.problems.forms import BoxQP, Unsupported
-from dualgap.problems.gram.gram import Gram, SignedGram
-from dualgap.problems.losses import Loss, Perceptron, Piece
-from dualgap.problems.losses.base import check_pieces, times
+from dualgap.problems.forms import BoxQP, KernelQP, Unsupported
+from dualgap.problems.gram.gram import Gram
+from dualgap.problems.losses import Loss, Perceptron, Terms
+from dualgap.problems.losses.base import times
 from dualgap.problems.risk.samples import KernelSamples
 from dualgap.problems.validation import short_repr
 
@@ -137,21 +137,76 @@ class Risk:
         """Return the dual variables for the coefficients `beta`: the inverse of `beta`."""
         return self.beta(beta)
 
-    @property
-    def pieces(self) -> list[Piece] | None:
-        """The pieces of the loss if it is piecewise linear and w = 0 is not optimal, else None."""
+    @cached_property
+    def terms(self) -> Terms | None:
+        """The terms of the loss if it is piecewise linear and w = 0 is not optimal, else None."""
         is_trivial = isinstance(self.loss, Perceptron) and not self.costs.any()
-        return None if is_trivial else self.loss.dual_pieces(self.y)
+        return None if is_trivial else self.loss.terms(self.y)
 
     @cached_property
-    def box(self) -> BoxDual:
-        """The dual as a box QP; Unsupported if the loss is not piecewise linear."""
-        return BoxDual(self)
+    def form(self) -> KernelQP:
+        """The dual in coefficients, for certificates; Unsupported if it is no quadratic program."""
+        return self.kernel_qp(self.samples.gram(memory=0))
+
+    @cached_property
+    def box(self) -> BoxQP:
+        """The same as a box QP."""
+        return self.form.split()
+
+    def kernel_qp(self, gram: Gram, start: Vector | None = None) -> KernelQP:
+        """Return the dual in coefficients, on a Gram matrix of the samples and from `start` on.
+
+        A tube that is a variable gives two coefficients a sample, β⁺ ≥ 0 and β⁻ ≤ 0, with a sum each.
+
+        Raises
+        ------
+        Unsupported
+            If the loss is not piecewise linear.
+        """
+        if self.terms is None:
+            raise Unsupported(
+                f"the {self.loss.name} loss has no form as a quadratic program: only hinge and "
+                "epsilon-insensitive losses have; use a solver of ERM forms"
+            )
+        q, lo, hi = self.terms.q, times(self.C, self.terms.lo), times(self.C, self.terms.hi)
+        eps, groups, sample = np.full(self.n, self.terms.eps), self.groups, None
+        if self.tube_cost:
+            groups, sample = np.repeat([0, 1], self.n), np.tile(np.arange(self.n), 2)
+            q, eps, nothing = q[sample], eps[sample], np.zeros(self.n)
+            lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
+        return KernelQP(gram, q, eps, lo, hi, self.costs, groups, sample, start)
+
+    def coefficients(self, alpha: Vector) -> Vector:
+        """Return the variables of `kernel_qp` for dual variables `alpha` (n,).
+
+        With a tube that is a variable, β⁺ and −β⁻ are increased equally until they use up its cost.
+        """
+        beta = self.beta(alpha)
+        if not self.tube_cost:
+            return beta
+        capacity, budget = self.C - np.abs(alpha), self.tube_cost
+        remaining = 0.5 * (budget - float(np.abs(alpha).sum()))
+        is_unused = remaining > 1e-12 * budget  # and not the rounding error of the sum
+        increase = capacity * (remaining / capacity.sum()) if is_unused else 0.0 * capacity
+        parts = np.maximum(beta, 0.0) + increase, np.minimum(beta, 0.0) - increase
+        return np.concatenate(parts)
+
+    def from_coefficients(self, beta: Vector) -> Vector:
+        """Return the dual variables (n,) for the variables of `kernel_qp`."""
+        return self.alpha(beta if beta.size == self.n else beta.reshape(-1, self.n).sum(axis=0))
+
+    def box_point(self, alpha: Vector) -> Vector:
+        """Return the variables of `box` for dual variables `alpha` (n,)."""
+        return self.form.split_point(self.coefficients(alpha))
+
+    def from_box_point(self, x: Vector) -> Vector:
+        """Return the dual variables (n,) for the variables `x` of `box`."""
+        return self.from_coefficients(self.form.joined_point(x))
 
     def check(self) -> None:
         """Raise ValueError if the bounds would not hold."""
         if self.in_blocks:
-            check_pieces(self.loss.dual_pieces(np.array([-1.0, 1.0])) or [])  # y by the certificate
+            _check_terms(self.loss.terms(np.array([-1.0, 1.0])))  # y by the certificate
             return
         self._check_groups()
         valid = self.C.shape == (self.n,) and bool((self.C > 0).all())
@@ -162,7 +217,7 @@ class Risk:
             )
         if not self.is_hard:
             check_weight_range(self.C, "C: every entry")
-        check_pieces(self.pieces or [])
+        _check_terms(self.terms)
 
     def _check_groups(self) -> None:
         if self.groups is None:
@@ -176,79 +231,6 @@ class Risk:
             )
 
 
-class BoxDual:
-    """The dual of a risk as a box QP with one variable Cᵢxᵢ per sample and piece of the loss.
-
-    Raises
-    ------
-    Unsupported
-        If the loss is not piecewise linear.
-    """
-
-    def __init__(self, risk: Risk) -> None:
-        self.risk = risk
-        self.pieces = linear_pieces(risk)
-
-    @cached_property
-    def form(self) -> BoxQP:
-        """The box QP, for certificates."""
-        return self.on(self.risk.samples.gram(memory=0))
-
-    def on(self, gram: Gram, start: Vector | None = None) -> BoxQP:
-        """Return the box QP on a Gram matrix of the samples, which starts at its variables `start`."""
-        risk, pieces = self.risk, self.pieces
-        groups = None if risk.groups is None else np.tile(risk.groups, len(pieces))
-        if risk.tube_cost:  # α and α* have a sum each
-            groups = np.repeat([0, 1], risk.n)
-        sign = np.concatenate([p.sign for p in pieces])
-        index = np.tile(np.arange(risk.n), len(pieces)) if len(pieces) > 1 else None
-        return BoxQP(
-            SignedGram(gram, sign, index),
-            np.concatenate([p.cost for p in pieces]),
-            sign if risk.costs.size else None,
-            groups,
-            risk.costs,
-            np.concatenate([times(risk.C, p.low) for p in pieces]),
-            np.concatenate([times(risk.C, p.high) for p in pieces]),
-            start,
-        )
-
-    def gradient(self, scores: Vector) -> Vector:
-        """Return Qx + p from the scores f = Kβ (n,)."""
-        return np.concatenate([p.residual(scores) for p in self.pieces])
-
-    def variables(self, alpha: Vector) -> Vector:
-        """Return x for `alpha`: itself, or its positive and negative parts.
-
-        With a tube that is a variable, both parts are increased equally until they use up its cost.
-        """
-        beta = self.risk.beta(alpha)
-        signed = [p.sign * beta for p in self.pieces]
-        if len(signed) == 1:
-            return signed[0]
-        parts = np.maximum(np.concatenate(signed), 0.0)
-        if not self.risk.tube_cost:
-            return parts
-        capacity, budget = self.risk.C - np.abs(alpha), self.risk.tube_cost
-        remaining = 0.5 * (budget - float(np.abs(alpha).sum()))
-        is_unused = remaining > 1e-12 * budget  # and not the rounding error of the sum
-        increase = capacity * (remaining / capacity.sum()) if is_unused else 0.0 * capacity
-        return parts + np.tile(increase, 2)
-
-    def alpha(self, x: Vector) -> Vector:
-        """Return `alpha` for the variables `x`: the inverse of `variables`."""
-        count, n = len(self.pieces), self.risk.n
-        if x.size != count * n:
-            raise ValueError(f"alpha has {x.size} variables, expected {count * n}")
-        beta = [p.sign * part for p, part in zip(self.pieces, x.reshape(count, n), strict=True)]
-        return self.risk.alpha(beta[0] if count == 1 else np.sum(beta, axis=0))
-
-
-def linear_pieces(risk: Risk) -> list[Piece]:
-    """Return the pieces of the loss, or raise Unsupported if it is not piecewise linear."""
-    if risk.pieces is None:
-        raise Unsupported(
-            f"the {risk.loss.name} loss has no form as a quadratic program: only hinge and "
-            "epsilon-insensitive losses have; use a solver of ERM forms"
-        )
-    return risk.pieces
+def _check_terms(terms: Terms | None) -> None:
+    if terms is not None:
+        terms.check()

@@ -1,6 +1,6 @@
 """Coordinate descent and Newton steps in one compiled call, for dense samples with few features.
 
-    min ½‖Xᵀz‖² + qᵀz + Σ tubeᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date
+    min ½‖Xᵀz‖² + qᵀz + Σ epsᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date
 Twenty epochs find which variables are free; a Newton step then moves all of these to the minimum on
 their face (`dualgap.solvers.numerics.subspace`). They alternate until the violation is at most `fine`,
 or as small as float64 permits, so that 20 turns do not halve it. The method for large samples
@@ -15,18 +15,18 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import free_variables, on_one_side, slopes
-from dualgap.solvers.smo.problem import Terms
+from dualgap.solvers.smo.problem import GroupedTerms
 
 
 @numba.njit(cache=True, nogil=True)
 def minimise_linear(
-    X: Block, z: Vector, terms: Terms, tol: float, fine: float, max_epochs: int
+    X: Block, z: Vector, terms: GroupedTerms, tol: float, fine: float, max_epochs: int
 ) -> tuple[Vector, int, float]:
     """Minimise from a feasible `z` (n,), which is overwritten, without an equality.
 
     `X` has shape (n, d). Returns w, the number of epochs and the violation.
     """
-    q, tube, lo, hi, _ = terms
+    q, eps, lo, hi, _ = terms
     w, diagonal = z @ X, np.sum(X * X, axis=1)
     state = np.uint64(1)
     epochs, best, stalled = 0, np.inf, 0
@@ -45,7 +45,7 @@ def minimise_linear(
                 state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
                 s = int(state >> np.uint64(33)) % (t + 1)
                 active[t], active[s] = active[s], active[t]
-            size, reach = _epoch(X, w, z, q, tube, lo, hi, diagonal, active, size, reach)
+            size, reach = _epoch(X, w, z, q, eps, lo, hi, diagonal, active, size, reach)
         epochs += count
         # the time of the epochs, 0.4 ns per entry of X, but always 0.1 ms
         _newton(X, w, z, terms, max(1e-4, 4e-10 * count * X.size))
@@ -53,7 +53,7 @@ def minimise_linear(
 
 @numba.njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _epoch(
-    X: Block, w: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector,
+    X: Block, w: Vector, z: Vector, q: Vector, eps: Vector, lo: Vector, hi: Vector,
     diagonal: Vector, active: Indices, size: int, reach: float,
 ) -> tuple[int, float]:  # fmt: skip
     """Minimise over each of the first `size` active variables in turn.
@@ -67,8 +67,8 @@ def _epoch(
         row, slope = X[t], q[t]
         for j in range(w.size):
             slope += row[j] * w[j]
-        up = -slope - (tube[t] if z[t] >= 0.0 else -tube[t])
-        down = -slope - (tube[t] if z[t] > 0.0 else -tube[t])
+        up = -slope - (eps[t] if z[t] >= 0.0 else -eps[t])
+        down = -slope - (eps[t] if z[t] > 0.0 else -eps[t])
         if (z[t] == hi[t] and down > reach) or (z[t] == lo[t] and up < -reach):
             size -= 1
             active[at], active[size] = active[size], active[at]
@@ -80,7 +80,7 @@ def _epoch(
         largest = max(largest, gain)
         curvature = max(diagonal[t], 1e-100)  # of a sample of zeros, which goes to a bound
         goal = curvature * z[t] - slope  # soft thresholding
-        end = max(goal - tube[t], 0.0) + min(goal + tube[t], 0.0)
+        end = max(goal - eps[t], 0.0) + min(goal + eps[t], 0.0)
         end = min(max(end / curvature, lo[t]), hi[t])
         change = end - z[t]
         z[t] = end
@@ -90,7 +90,7 @@ def _epoch(
 
 
 @numba.njit(cache=True, nogil=True)
-def _newton(X: Block, w: Vector, z: Vector, terms: Terms, seconds: float) -> None:
+def _newton(X: Block, w: Vector, z: Vector, terms: GroupedTerms, seconds: float) -> None:
     """Move the free variables to the minimum on their face."""
     free = free_variables(z, terms)
     if not 0 < free.size <= MAX_FREE:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualgap.problems import Formulation, Point, Risk, Vector
+from dualgap.problems import Formulation, Point, Vector
 from dualgap.problems.kernels import Block
 from dualgap.problems.risk.offsets import losses_at
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
-from dualgap.solvers.smo.problem import Terms
-from dualgap.solvers.smo.small import SmallProblem, first_point
+from dualgap.solvers.smo.problem import terms_of
+from dualgap.solvers.smo.small import SmallProblem
 
 BOUND_RTOL = 1e-8  # distance to a bound, relative to Cᵢ: interior points never reach it
 
@@ -44,44 +44,29 @@ def fit_small(
 
     `K` (n, n) is the Gram matrix; without it, X is dense, its kernel linear, and there is no offset.
     """
-    risk, n = problem.risk, problem.n
-    terms = coefficient_terms(risk)
+    risk = problem.risk
+    form = risk.form
+    terms = terms_of(form)
     tol, fine, max_steps, limit = accuracy
-    z = first_point(terms, risk.costs) if start.alpha is None else risk.beta(start.alpha)
+    z = form.first_point() if start.alpha is None else risk.coefficients(start.alpha)
     if K is None:
         w, steps, violation = minimise_linear(problem.X, z, terms, tol, fine, max_steps)
         if violation > tol and steps < limit:
             return None
-        return Fit(Point(risk.alpha(z), w), max(1, steps), violation <= tol)
-    matrix = np.tile(K, (2, 2)) if z.size > n else K
+        return Fit(Point(risk.from_coefficients(z), w), max(1, steps), violation <= tol)
+    matrix = K if form.sample is None else K[np.ix_(form.sample, form.sample)]
     fit = SmallProblem(matrix, terms).minimise(z, matrix @ z, tol, fine, max_steps)
     if fit.violation > tol and fit.steps < limit:
         return None
-    beta, margin = z if z.size == n else z[:n] + z[n:], 1.0
+    alpha, margin = risk.from_coefficients(z), 1.0
+    beta = risk.beta(alpha)
     if risk.groups is not None:
         margin = _margin(problem, K, beta, fit.b)
     if margin is None:
         return None
     w = problem.X.T @ beta if problem.is_linear else None
-    point = Point(risk.alpha(beta), w, float(fit.b.mean()))
+    point = Point(alpha, w, float(fit.b.mean()))
     return Fit(point, fit.steps, fit.violation <= tol, margin)
-
-
-def coefficient_terms(risk: Risk) -> Terms:
-    """Return the terms of min ½βᵀKβ + qᵀβ + tube·Σ|βᵢ|, the dual in coefficients β.
-
-    Those of regression with nu, where both α and α* have a sum, are twice as many: β⁺ ≥ 0 and β⁻ ≤ 0.
-    """
-    lower, upper = risk.loss.kinks(risk.y)
-    ends = [risk.beta(limit) for limit in risk.limits]
-    q, lo, hi = -0.5 * (lower + upper), np.minimum(*ends), np.maximum(*ends)
-    groups, n, count = risk.groups, risk.n, risk.costs.size
-    if groups is None:
-        groups = np.full(n, count - 1)
-        if count > 1:
-            groups, q, nothing = np.repeat([0, 1], n), np.tile(q, 2), np.zeros(n)
-            lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
-    return Terms(q, np.full(q.size, risk.tube), lo, hi, groups)
 
 
 def _margin(problem: Formulation, K: Block, beta: Vector, b: Vector) -> float | None:

@@ -58,7 +58,7 @@ def dual_of(problem: Formulation) -> EstimatorDual:
     risk, costs = problem.risk, problem.risk.costs
     # ratio of costs to weights, reduced so that rounding does not make it infeasible
     nu = {"nu": np.abs(costs).sum() / risk.C.sum() * (1 - 2 * UNIT)}
-    match None if risk.pieces is None else risk.loss, costs.tolist():
+    match None if risk.terms is None else risk.loss, costs.tolist():
         case Hinge(), [] | [0.0]:
             chosen = "SVC", {"C": 1.0}
         case EpsilonInsensitive(epsilon), [] | [0.0]:

@@ -58,7 +58,8 @@ def _has_unit_box(risk: Risk) -> bool:
     loss = risk.loss
     if not isinstance(loss, ScalarLoss) or isinstance(loss, Perceptron) or risk.is_hard:
         return False
-    return all((p.low, p.high) == (0.0, 1.0) for p in loss.dual_pieces(np.ones(1)) or ())
+    terms = loss.terms(np.ones(1))
+    return terms is None or all((side.low, side.high) == (0.0, 1.0) for side in terms.sides())
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class NearRows(Solver):
 
     def _rounds(self, state: RoundState) -> Iterator[None]:
         """Run all rounds; stop if the curvature is so large that float64 absorbs the 1 next to it."""
-        d, is_smooth = state.risk.samples.d, state.risk.loss.dual_pieces(np.ones(1)) is None
+        d, is_smooth = state.risk.samples.d, state.risk.loss.terms(np.ones(1)) is None
         max_near = 2**25 // d  # their matrix takes 256 MB
         # with 40 per feature a9a (d = 123), with 20,000 a set of 100,000 × 30 took twice the time
         near = self.near or min(max(200 * d, 5000), max_near)

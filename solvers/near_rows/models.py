@@ -70,10 +70,10 @@ def minimise_model(
 
 def solve_sample(risk: Risk, X: Any, y: Vector, C: Vector) -> Vector:
     """Return weights and intercept (d + 1,) that are optimal to 1e-3 for a sample with weights `C`."""
-    pieces = risk.loss.dual_pieces(y)
-    assert pieces is not None
-    sign, cost = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("sign", "cost"))
-    row_of = np.tile(np.arange(y.size), len(pieces))
+    terms = risk.loss.terms(y)
+    assert terms is not None
+    sign, cost, _, _ = (np.concatenate(parts) for parts in zip(*terms.sides(), strict=True))
+    row_of = np.tile(np.arange(y.size), sign.size // y.size)
     block = _variable_block(X, row_of, sign, cost, C[row_of])
     _, z, b = _solve_box(block, np.zeros(sign.size), risk.has_offsets, _unit_of(cost), 1e-3)
     unused = np.zeros(risk.samples.d - z.size)  # trailing features that no drawn row has

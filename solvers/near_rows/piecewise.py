@@ -30,7 +30,9 @@ def piecewise_rounds(
     seed : for drawing the rows of the starting point.
     """
     risk, engine, gamma, last_gap = state.risk, state.engine, 0.1, np.inf
-    variables = risk.n * len(risk.loss.dual_pieces(np.ones(1)) or ())
+    terms = risk.loss.terms(np.ones(1))
+    assert terms is not None
+    variables = risk.n * len(terms.sides())
     fraction = min(1.0, near_count / variables)
     X, y, C = stack(engine.map(rounds.draw_samples, fraction, seed))
     state.w = w = solve_sample(risk, X, y, C / fraction)

@@ -20,7 +20,7 @@ from dualgap.problems.blocks.rule import curvature, scores, variable_keys
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels.compiled import FASTMATH
-from dualgap.problems.losses import Piece
+from dualgap.problems.losses.base import Side
 from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock, normal_matrix
 from dualgap.solvers.numerics.rows import as_rows, read_only
@@ -109,7 +109,7 @@ def find_nearest(
     loss of all.
     """
     block = risk.blocks.read(k)
-    count, m, d = len(_pieces(risk, block)), block.y.size, risk.samples.d
+    count, m, d = len(_sides(risk, block)), block.y.size, risk.samples.d
     u, distance = np.empty((count, m)), np.empty((count, m))
     kink_rtol = 1e-6  # rows with a smaller |u|, relative to the cost p, count as being on the kink
 
@@ -117,9 +117,9 @@ def find_nearest(
         part, loss = block.part(rows), 0.0
         X, C, f = part.X, part.C, scores(part.X, w)
         squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(1)
-        for number, piece in enumerate(_pieces(risk, part)):
-            u[number, rows] = piece.residual(f)
-            size = np.abs(u[number, rows]) + kink_rtol * np.abs(piece.cost)
+        for number, side in enumerate(_sides(risk, part)):
+            u[number, rows] = side.residual(f)
+            size = np.abs(u[number, rows]) + kink_rtol * np.abs(side.cost)
             distance[number, rows] = size / np.sqrt(np.maximum(squares, 1e-300))
             loss += float(C @ np.maximum(-u[number, rows], 0.0))
         return loss
@@ -129,20 +129,20 @@ def find_nearest(
     key, first, chosen, kind = _distinct(block, k, distance, count_needed)
     far = np.ones((count, m), bool)
     far.ravel()[chosen] = False
-    pieces, (piece_of, row_of) = _pieces(risk, block), np.divmod(first, max(1, m))
+    sides, (side_of, row_of) = _sides(risk, block), np.divmod(first, max(1, m))
     sign, cost = (
-        np.array([getattr(p, name) for p in pieces])[piece_of, row_of] for name in ("sign", "cost")
+        np.array([getattr(p, name) for p in sides])[side_of, row_of] for name in ("sign", "cost")
     )
     reach = np.abs(u.ravel()[first]).max(initial=0.0) + kink_rtol * np.abs(cost).max(initial=0.0)
 
     def add(rows: slice) -> tuple[FarSums, Any]:
         part, h = block.part(rows), np.zeros(rows.stop - rows.start)
-        C, sides = part.C, SideSums(1, h.size)
-        for number, piece in enumerate(_pieces(risk, part)):
+        C, sums = part.C, SideSums(1, h.size)
+        for number, side in enumerate(_sides(risk, part)):
             residuals, is_far = u[number, rows], far[number, rows]
-            sides.add(0, piece, np.where(is_far & (residuals < 0), C, 0.0))
+            sums.add(0, side, np.where(is_far & (residuals < 0), C, 0.0))
             h += np.where(is_far, curvature(residuals, C, reach), 0.0)
-        return sides.sums(part.X)[0], (hessian(part.X, h) if h.any() else None)
+        return sums.sums(part.X)[0], (hessian(part.X, h) if h.any() else None)
 
     sums, H = FarSums.zero(d), np.zeros((d + 1, d + 1))
     for part_sums, part_H in map_parts(add, block, threads):
@@ -186,12 +186,12 @@ def _distinct(
 
 
 def _keys(block: Block, k: int, variables: Indices) -> Vector:
-    """Return the keys of variables of block k; index p·m + i means piece p of sample i."""
-    piece_of, row_of = np.divmod(variables, max(1, block.y.size))
+    """Return the keys of variables of block k; index s·m + i means side s of sample i."""
+    side_of, row_of = np.divmod(variables, max(1, block.y.size))
     keys = np.empty(variables.size)
-    for piece in np.unique(piece_of):
-        is_piece = piece_of == piece
-        keys[is_piece] = variable_keys(block, row_of[is_piece], int(piece), k)
+    for side in np.unique(side_of):
+        is_on_side = side_of == side
+        keys[is_on_side] = variable_keys(block, row_of[is_on_side], int(side), k)
     return keys
 
 
@@ -205,17 +205,17 @@ def compare_models(
     def evaluate(rows: slice) -> tuple[Any, list[FarSums]]:
         part = block.part(rows)
         C, F = part.C, scores(part.X, columns).T
-        values, sides = np.zeros((len(ends), STEP_LENGTHS.size)), SideSums(len(ends), C.size)
-        for number, piece in enumerate(_pieces(risk, part)):
-            u = piece.residual(F[0])
+        values, sums = np.zeros((len(ends), STEP_LENGTHS.size)), SideSums(len(ends), C.size)
+        for number, side in enumerate(_sides(risk, part)):
+            u = side.residual(F[0])
             near, _ = rules[0].rows_with_share(u, number, k, part)  # all rules have the same keys
             for c, rule in enumerate(rules):
-                du = piece.sign * (F[c + 1] - F[0])
+                du = side.sign * (F[c + 1] - F[0])
                 values[c] += hinge_sums(u, du, C, STEP_LENGTHS)
                 x = rule.update_duals(u, du, C)
                 x[near] = 0.0
-                sides.add(c, piece, x)
-        return values, sides.sums(part.X)
+                sums.add(c, side, x)
+        return values, sums.sums(part.X)
 
     values = np.zeros((len(ends), STEP_LENGTHS.size))
     sums = [FarSums.zero(risk.samples.d)] * len(ends)
@@ -230,12 +230,12 @@ class SideSums:
     def __init__(self, count: int, m: int) -> None:
         self.beta, self.linear = np.zeros((2 * count, m)), np.zeros(2 * count)
 
-    def add(self, c: int, piece: Piece | NearVariables, x: Vector) -> None:
-        """Add the variables x (m,) of a piece of the loss, or near ones, to the c-th point."""
-        beta, costs = piece.sign * x, piece.cost * x
-        for side, on_side in enumerate((piece.sign > 0, piece.sign < 0), 2 * c):
-            self.beta[side] += np.where(on_side, beta, 0.0)
-            self.linear[side] -= np.where(on_side, costs, 0.0).sum()
+    def add(self, c: int, side: Side | NearVariables, x: Vector) -> None:
+        """Add the variables x (m,) of a side of the loss, or near ones, to the c-th point."""
+        beta, costs = side.sign * x, side.cost * x
+        for row, on_side in enumerate((side.sign > 0, side.sign < 0), 2 * c):
+            self.beta[row] += np.where(on_side, beta, 0.0)
+            self.linear[row] -= np.where(on_side, costs, 0.0).sum()
 
     def sums(self, X: Any) -> list[FarSums]:
         """Return the sums of each point over the samples `X` (m, d)."""
@@ -243,11 +243,11 @@ class SideSums:
         return [FarSums(v[i : i + 2], self.linear[i : i + 2]) for i in range(0, len(v), 2)]
 
 
-def _pieces(risk: Risk, block: Block) -> list[Piece]:
-    """Return the pieces of a piecewise linear loss."""
-    pieces = risk.loss.dual_pieces(block.y)
-    assert pieces is not None
-    return pieces
+def _sides(risk: Risk, block: Block) -> list[Side]:
+    """Return the sides of a piecewise linear loss."""
+    terms = risk.loss.terms(block.y)
+    assert terms is not None
+    return terms.sides()
 
 
 def hessian(X: Any, h: Any) -> Any:

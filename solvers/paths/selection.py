@@ -112,7 +112,7 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
 
 def check_enclosed(problem: Formulation) -> None:
     """Raise ValueError if the optimal intercept has no bounds."""
-    if problem.risk.groups is not None or (problem.intercept and problem.risk.pieces is None):
+    if problem.risk.groups is not None or (problem.intercept and problem.risk.terms is None):
         raise ValueError(
             f"path: the optimal intercept of the {problem.risk.loss.name} loss is not enclosed"
         )

@@ -144,7 +144,7 @@ def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
 
         yield CuttingPlane()
         return
-    if problem.risk.pieces is None:
+    if problem.risk.terms is None:
         from dualgap.solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415
         from dualgap.solvers.sdca import SDCA  # noqa: PLC0415
         from dualgap.solvers.smooth_primal import LBFGS  # noqa: PLC0415

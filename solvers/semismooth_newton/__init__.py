@@ -1,6 +1,6 @@
 """Semismooth Newton on a sparse K, for narrow kernels whose support vectors are nearly all free.
 
-    min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
 One pass over half of K stores the entries that are not negligible (`storage`); the proximal point
 method with semismooth Newton steps (`method`) then needs a few dozen products with them, whose time is

@@ -1,12 +1,12 @@
 """The proximal point method, whose subproblems are solved by semismooth Newton steps.
 
-    min F(z) = ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min F(z) = ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
 The next centre minimises F(z) + ½λ(z − c)ᵀD(z − c) over the same set, with c the last one (Rockafellar
 1976) and D the diagonal of K. Its dual has no constraints: with scores f = Ku and a multiplier b,
 
     φ(u, b) = ½uᵀKu + λΣDᵢᵢHᵢ(tᵢ) + b·delta,     t = c − D⁻¹(f + q + b)/λ,
-    Hᵢ' = pᵢ = soft(tᵢ, tubeᵢ/(λDᵢᵢ)), clipped to the box,
+    Hᵢ' = pᵢ = soft(tᵢ, epsᵢ/(λDᵢᵢ)), clipped to the box,
 
 is convex and differentiable, ∇φ = (K(u − p), delta − Σp), and if it is 0, u = p is the minimum. ∇φ is
 semismooth. With F the variables whose pᵢ varies with tᵢ, and A the others, at a bound or 0, Newton's
@@ -99,20 +99,20 @@ class Method:
 
     def _proximal(self, f: Vector, b: float) -> tuple[Vector, Any]:
         """Return p, and a mask of the entries that vary with t."""
-        q, tube, lo, hi, _ = self.terms
+        q, eps, lo, hi, _ = self.terms
         weights = self.weight * self.D
         t = self.z - (f + q + b) / weights
-        width = tube / weights
+        width = eps / weights
         soft = t - np.clip(t, -width, width)
         p = np.clip(soft, lo, hi)
         return p, (p == soft) & ((width == 0) | (soft != 0))
 
     def _balance(self, f: Vector) -> float:
         """Return the b with Σp = delta; Σp decreases with b from Σhi to Σlo."""
-        q, tube, lo, hi, _ = self.terms
+        q, eps, lo, hi, _ = self.terms
         weights = self.weight * self.D
-        low = float((weights * (self.z - hi) - f - q - tube).min())
-        high = float((weights * (self.z - lo) - f - q + tube).max())
+        low = float((weights * (self.z - hi) - f - q - eps).min())
+        high = float((weights * (self.z - lo) - f - q + eps).max())
         for _ in range(_MAX_BISECTIONS):
             b = 0.5 * (low + high)
             low, high = (b, high) if self._proximal(f, b)[0].sum() > self.total else (low, b)

@@ -1,6 +1,6 @@
 """Sequential minimal optimisation, in three nested levels.
 
-    min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
 Up to 500 variables, all of K is computed and compiled code solves the problem (`small`). Above, there
 are three levels. All variables: their scores f = Kz show which may still have to move. Active

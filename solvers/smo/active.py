@@ -138,7 +138,7 @@ class Active:
         Yields before each round.
         """
         accuracy = 0.1  # fraction of the violation at which a round ends
-        if self.complete and not self.terms.tube.any():  # a round moves no variable across its tube
+        if self.complete and not self.terms.eps.any():  # a round moves no variable across its tube
             accuracy = 1e4 * float(np.finfo(self.rows.values.dtype).eps)
         state, search, target = self.state, self.search, -np.inf
         search.init()

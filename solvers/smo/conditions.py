@@ -1,7 +1,7 @@
 """Optimality conditions and the duality gap, computed from the scores f = Kz.
 
-Raising variable i gains upᵢ = −(f + q)ᵢ − tubeᵢ per unit and lowering it loses downᵢ = upᵢ if zᵢ > 0;
-both have +tubeᵢ if zᵢ < 0, and at 0 they differ. z is optimal if no variable gains more than another of
+Raising variable i gains upᵢ = −(f + q)ᵢ − epsᵢ per unit and lowering it loses downᵢ = upᵢ if zᵢ > 0;
+both have +epsᵢ if zᵢ < 0, and at 0 they differ. z is optimal if no variable gains more than another of
 its equality loses, max up ≤ min down; the multiplier b is halfway between, or 0 without an equality.
 """
 
@@ -13,26 +13,28 @@ import numba
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.solvers.smo.problem import Terms, Variables
+from dualgap.solvers.smo.problem import GroupedTerms, Variables
 
 
 @numba.njit(cache=True, nogil=True)
-def slopes(f: Vector, z: Vector, terms: Terms, count: int) -> tuple[Vector, Vector, Vector, float]:
+def slopes(
+    f: Vector, z: Vector, terms: GroupedTerms, count: int
+) -> tuple[Vector, Vector, Vector, float]:
     """Return the slopes up and down, the multipliers b and the violation of the maximal violating pair.
 
     A variable at its bound gains −∞ from rising, or loses +∞ from falling. `count` is the number of
     equalities, some of which may contain none of these variables. Without an equality the violation is
     at least PGmax − PGmin, however the form counts its variables.
     """
-    q, tube, lo, hi, groups = terms
+    q, eps, lo, hi, groups = terms
     up, down = np.empty(z.size), np.empty(z.size)
     b, highest, lowest = np.empty(count + 1), np.empty(count + 1), np.empty(count + 1)
     for group in range(count + 1):  # the last entry, at −1, serves problems without an equality
         b[group], highest[group], lowest[group] = 0.0, -np.inf, np.inf
     for t in range(z.size):
         u, group = -(f[t] + q[t]), groups[t]
-        rising = u - (tube[t] if z[t] >= 0.0 else -tube[t])
-        falling = u - (tube[t] if z[t] > 0.0 else -tube[t])
+        rising = u - (eps[t] if z[t] >= 0.0 else -eps[t])
+        falling = u - (eps[t] if z[t] > 0.0 else -eps[t])
         up[t] = rising if z[t] < hi[t] else -np.inf
         down[t] = falling if z[t] > lo[t] else np.inf
         highest[group] = up[t] if up[t] > highest[group] else highest[group]
@@ -50,29 +52,31 @@ def slopes(f: Vector, z: Vector, terms: Terms, count: int) -> tuple[Vector, Vect
 
 
 @numba.njit(cache=True, nogil=True)
-def on_one_side(f: Vector, z: Vector, terms: Terms, b: Vector) -> tuple[Vector, Vector, Vector]:
+def on_one_side(
+    f: Vector, z: Vector, terms: GroupedTerms, b: Vector
+) -> tuple[Vector, Vector, Vector]:
     """Return scores relative to b, and bounds, restricted to each variable's side of its tube.
 
     At 0 that is the side toward which the score pulls.
     """
-    q, tube, lo, hi, groups = terms
+    q, eps, lo, hi, groups = terms
     score, low, high = np.empty(z.size), np.empty(z.size), np.empty(z.size)
     for t in range(z.size):
         u = -(f[t] + q[t]) - b[groups[t]]
         above = z[t] > 0.0 or (z[t] == 0.0 and u > 0.0)
-        score[t] = u - (tube[t] if above else -tube[t])
-        low[t] = 0.0 if above and tube[t] > 0.0 else lo[t]
-        high[t] = hi[t] if above or tube[t] <= 0.0 else 0.0
+        score[t] = u - (eps[t] if above else -eps[t])
+        low[t] = 0.0 if above and eps[t] > 0.0 else lo[t]
+        high[t] = hi[t] if above or eps[t] <= 0.0 else 0.0
     return score, low, high
 
 
 @numba.njit(cache=True, nogil=True)
-def free_variables(z: Vector, terms: Terms) -> Indices:
+def free_variables(z: Vector, terms: GroupedTerms) -> Indices:
     """Return the variables strictly between their bounds, and off 0 if they have a tube."""
-    _, tube, lo, hi, _ = terms
+    _, eps, lo, hi, _ = terms
     free, count = np.empty(z.size, np.int64), 0
     for t in range(z.size):
-        if lo[t] < z[t] < hi[t] and (tube[t] == 0.0 or z[t] != 0.0):
+        if lo[t] < z[t] < hi[t] and (eps[t] == 0.0 or z[t] != 0.0):
             free[count] = t
             count += 1
     return free[:count]
@@ -97,12 +101,12 @@ def largest(values: Vector, count: int) -> Indices:
 
 
 @numba.njit(cache=True, nogil=True)
-def _gap_at(f: Vector, z: Vector, terms: Terms, b: Vector, slope: Vector) -> float:
+def _gap_at(f: Vector, z: Vector, terms: GroupedTerms, b: Vector, slope: Vector) -> float:
     """Return the gap at multipliers `b`, and write its derivatives with respect to them to `slope`.
 
-    Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
+    Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − epsᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
     """
-    q, tube, lo, hi, groups = terms
+    q, eps, lo, hi, groups = terms
     gap = 0.0
     for group in range(slope.size):
         slope[group] = 0.0
@@ -111,15 +115,15 @@ def _gap_at(f: Vector, z: Vector, terms: Terms, b: Vector, slope: Vector) -> flo
             return np.inf
         u = -(f[t] + q[t]) - b[groups[t]]
         end = hi[t] if u > 0.0 else lo[t]
-        if tube[t] > 0.0 and abs(u) <= tube[t]:  # the point of the box nearest to 0
+        if eps[t] > 0.0 and abs(u) <= eps[t]:  # the point of the box nearest to 0
             end = lo[t] if lo[t] > 0.0 else (hi[t] if hi[t] < 0.0 else 0.0)
-        gap += u * (end - z[t]) - tube[t] * (abs(end) - abs(z[t]))
+        gap += u * (end - z[t]) - eps[t] * (abs(end) - abs(z[t]))
         slope[groups[t]] += z[t] - end
     return gap
 
 
 def _minimal_gap(
-    f: Vector, z: Vector, terms: Terms, b: Vector, width: float, threshold: float
+    f: Vector, z: Vector, terms: GroupedTerms, b: Vector, width: float, threshold: float
 ) -> float:
     """Return the smallest gap at multipliers within `width`/2 of b, found by bisection.
 
@@ -150,7 +154,7 @@ class Gap(NamedTuple):
 
 
 def duality_gap(
-    v: Variables, z: Vector, f: Vector, constant: float = 0.0, terms: Terms | None = None,
+    v: Variables, z: Vector, f: Vector, constant: float = 0.0, terms: GroupedTerms | None = None,
     threshold: float = np.inf,
 ) -> Gap:  # fmt: skip
     """Return the gap at the best multipliers between those of the maximal violating pair.
@@ -164,5 +168,5 @@ def duality_gap(
     # If Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets. With
     # centres, which leave a constant, the sum is not 0.
     costs = terms.q if constant or v.form.delta.any() else terms.q + b[terms.groups]
-    dual = abs(float((0.5 * f * z + costs * z + terms.tube * np.abs(z)).sum()) + constant)
+    dual = abs(float((0.5 * f * z + costs * z + terms.eps * np.abs(z)).sum()) + constant)
     return Gap(_minimal_gap(f, z, terms, b, violation if count else 0.0, threshold * dual), dual)

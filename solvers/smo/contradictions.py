@@ -19,7 +19,7 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP
-from dualgap.solvers.smo.problem import Terms, Variables, kinds, variables_of
+from dualgap.solvers.smo.problem import GroupedTerms, Variables, kinds, variables_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +78,20 @@ def joined_variables(form: BoxQP) -> JoinedVariables:
     pair, terms = np.searchsorted(remaining, low), v.terms.of(remaining)
     terms.lo[pair], terms.hi[pair] = lo1 - hi1, hi2 - lo2
     terms.q[pair] = 0.5 * (v.terms.q[low] + v.terms.q[high])
-    terms.tube[pair] = 0.5 * (v.terms.q[high] - v.terms.q[low])
+    terms.eps[pair] = 0.5 * (v.terms.q[high] - v.terms.q[low])
     start, centre = v.start[remaining], np.zeros(remaining.size)
     start[pair] = (v.start[low] - hi1) + (v.start[high] - lo2)
     centre[pair] = hi1 + lo2
     joined = replace(v, sample=v.sample[remaining], terms=terms, start=start)
-    constant = float(terms.q[pair] @ centre[pair] - terms.tube[pair] @ (hi1 - lo2))
+    constant = float(terms.q[pair] @ centre[pair] - terms.eps[pair] @ (hi1 - lo2))
     return JoinedVariables(v, joined, remaining, low, high, centre, constant)
 
 
-def opposite_pairs(kind: Indices, terms: Terms) -> tuple[Indices, Indices]:
+def opposite_pairs(kind: Indices, terms: GroupedTerms) -> tuple[Indices, Indices]:
     """Return disjoint pairs of variables of the same `kind` (n,), the lower cost first."""
     q, order = terms.q, np.argsort(kind)
     before, after = order[:-1], order[1:]
-    bounded = np.isfinite(terms.lo) & np.isfinite(terms.hi) & (terms.tube == 0)
+    bounded = np.isfinite(terms.lo) & np.isfinite(terms.hi) & (terms.eps == 0)
     equal = (kind[before] == kind[after]) & (q[before] != q[after])
     at = np.flatnonzero(equal & bounded[before] & bounded[after])
     at = at[np.diff(at, prepend=-2) > 1]  # the others may be in a pair already

@@ -1,6 +1,6 @@
 """The problem SMO works on: one variable per distinct sample, with the equality Σz = delta.
 
-    min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
 With z = ax (z = sign·x where there is no equality) the coefficients of the equality become 1, and for
 classification Q becomes K itself. Regression's two variables of a sample are the two sides of one:
@@ -21,14 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.forms import BoxQP
+from dualgap.problems.forms import BoxQP, KernelQP
 from dualgap.problems.kernels import Precomputed
 from dualgap.problems.kernels.samples import distinct
 
 ONE_SET = 1024  # variables up to which one working set holds all, so that its block of K is kept
 
 
-class Terms(NamedTuple):
+class GroupedTerms(NamedTuple):
     """Everything but K: costs, bounds and equalities of variables, shape (n,) each.
 
     `groups` is the index of each variable's equality, Σ_{i∈g} zᵢ = delta_g; 0 throughout if there is one
@@ -36,15 +36,15 @@ class Terms(NamedTuple):
     """
 
     q: Vector
-    tube: Vector
+    eps: Vector
     lo: Vector
     hi: Vector
     groups: Indices
 
-    def of(self, chosen: Indices) -> Terms:
+    def of(self, chosen: Indices) -> GroupedTerms:
         """Return the terms of the chosen variables."""
-        q, tube, lo, hi, groups = self
-        return Terms(q[chosen], tube[chosen], lo[chosen], hi[chosen], groups[chosen])
+        q, eps, lo, hi, groups = self
+        return GroupedTerms(q[chosen], eps[chosen], lo[chosen], hi[chosen], groups[chosen])
 
     @property
     def several(self) -> bool:
@@ -54,7 +54,7 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """Terms and start of z (n,); z = `multiplier`·x before equal samples are merged.
+    """GroupedTerms and start of z (n,); z = `multiplier`·x before equal samples are merged.
 
     Variable k is the coefficient of `scale[k]`·φ(x_sample[k]); a `scale` of None means 1. If `doubled`,
     z = x[:n] − x[n:]. If equal samples are merged, `group` is the index of the variable that each of the
@@ -64,12 +64,12 @@ class Variables:
     form: BoxQP
     sample: Indices
     scale: Vector | None
-    terms: Terms
+    terms: GroupedTerms
     start: Vector
     multiplier: Vector
     doubled: bool
     group: Indices | None = None
-    unmerged: Terms | None = None
+    unmerged: GroupedTerms | None = None
 
     @property
     def n(self) -> int:
@@ -137,8 +137,8 @@ def variables_of(form: BoxQP) -> Variables:
     rng = np.random.default_rng(0)
     kind = kinds(v)
     # duplicates are adjacent in this order; each group of them is given a random number
-    order = np.lexsort((terms.tube, terms.q, kind))
-    keys = np.column_stack([kind, terms.q, terms.tube])[order]
+    order = np.lexsort((terms.eps, terms.q, kind))
+    keys = np.column_stack([kind, terms.q, terms.eps])[order]
     number = np.cumsum((keys[1:] != keys[:-1]).any(axis=1))
     number = np.concatenate([[0], number])
     group = np.empty(v.n, np.int64)
@@ -158,6 +158,14 @@ def kinds(v: Variables) -> Indices:
     return gram.get_or_compute("kinds", lambda: distinct(gram.X)[1])[v.sample]
 
 
+def terms_of(form: KernelQP) -> GroupedTerms:
+    """Return the terms of a form."""
+    groups = form.groups
+    if groups is None:
+        groups = np.full(form.n, form.sums.size - 1)
+    return GroupedTerms(form.q, form.eps, form.lo, form.hi, groups.astype(np.int64))
+
+
 def from_form(form: BoxQP) -> Variables:
     """Return the variables of a box QP, starting at its start or at a feasible point near 0."""
     x = _at_bounds(form) if form.start is None and form.delta.any() else form.first_point()
@@ -169,11 +177,11 @@ def from_form(form: BoxQP) -> Variables:
         groups = form.groups.astype(np.int64)
     if _is_doubled(form):
         n = form.n // 2
-        tube, q, z = (q[:n] - q[n:]) / 2, (q[:n] + q[n:]) / 2, z[:n] + z[n:]
-        terms = Terms(q, tube, lo[n:], hi[:n], groups[:n])
+        eps, q, z = (q[:n] - q[n:]) / 2, (q[:n] + q[n:]) / 2, z[:n] + z[n:]
+        terms = GroupedTerms(q, eps, lo[n:], hi[:n], groups[:n])
         return Variables(form, form.Q.index[:n], None, terms, z, a[:n], True)
     scale = form.Q.sign / a
-    terms = Terms(q, np.zeros(form.n), lo, hi, groups)
+    terms = GroupedTerms(q, np.zeros(form.n), lo, hi, groups)
     scaled = None if (scale == 1).all() else scale
     return Variables(form, form.Q.index, scaled, terms, z, a, False)
 

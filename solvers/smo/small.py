@@ -1,6 +1,6 @@
 """Alternate pair steps and Newton steps, for problems whose whole matrix K is computed.
 
-    min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta in each group (or none), lo ≤ z ≤ hi
+    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta in each group (or none), lo ≤ z ≤ hi
 
 Pair steps (`pairs`) find which variables are free; a Newton step then moves all of these to their
 minimum (`dualgap.solvers.numerics.subspace`). They alternate, at first while each pays off, and once
@@ -23,7 +23,7 @@ from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, NO_MARGIN, may_clai
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import duality_gap, free_variables, on_one_side, slopes
 from dualgap.solvers.smo.pairs import pair_steps
-from dualgap.solvers.smo.problem import Terms, from_form
+from dualgap.solvers.smo.problem import GroupedTerms, from_form
 
 MAX_SMALL = 500  # variables; above, rows in float32 take less time than all of K in float64
 _COARSE = 1e-3  # violation below which Newton steps may take longer than pair steps
@@ -90,17 +90,6 @@ def minimise_by_matrix(
     yield FormPoint(x, iterations=steps, claim=claim, counters=counters, note=note)
 
 
-def first_point(terms: Terms, sums: Vector) -> Vector:
-    """Return a point with these `sums` of the groups: first variables are at the bound away from 0."""
-    z = np.zeros(terms.q.size)
-    for group in np.flatnonzero(sums):
-        total, members = sums[group], np.flatnonzero(terms.groups == group)
-        slack = terms.hi[members] if total > 0 else -terms.lo[members]
-        before = np.cumsum(slack) - slack
-        z[members] = np.sign(total) * np.clip(abs(total) - before, 0.0, slack)
-    return z
-
-
 class SmallFit(NamedTuple):
     """Multipliers of the equalities, steps, violation, and whether a pair can move without limit."""
 
@@ -116,7 +105,7 @@ class SmallProblem:
     Without an equality K gets a zero row and column: a free partner for every variable.
     """
 
-    def __init__(self, K: Block, terms: Terms) -> None:
+    def __init__(self, K: Block, terms: GroupedTerms) -> None:
         self.terms, self.count = terms, int(terms.groups.max()) + 1
         self.K = K if self.count else np.pad(K, (0, 1))
 
@@ -182,5 +171,5 @@ class SmallProblem:
 def compile_newton() -> None:
     """Compile or load a Newton step, which only some problems of any kind need."""
     middle, zero, ones = np.full(2, 0.5), np.zeros(2), np.ones(2)
-    terms = Terms(zero, zero, zero, ones, np.zeros(2, np.int64))
+    terms = GroupedTerms(zero, zero, zero, ones, np.zeros(2, np.int64))
     SmallProblem(np.eye(2), terms).newton_step(middle, zero.copy(), np.zeros(1), np.inf)

@@ -96,7 +96,7 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
     if problem.may_be_infeasible and isinstance(instance, Spectrum) and instance.normalize:
         return None  # that roots cancel is not seen in balls
     may_be_zero = problem.may_be_infeasible or isinstance(problem, NuSVC | OneClassSVM | SVDD)
-    if instance.is_psd is None and (risk is None or risk.pieces is None or may_be_zero):
+    if instance.is_psd is None and (risk is None or risk.terms is None or may_be_zero):
         K, error = exact_gram(problem.X, instance, 53)
         if error != 0 or not is_psd(K):
             return None  # its dual may have no largest value, or one that is 0 but for K's digits

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from dualgap.problems import Formulation, Kernel, Linear, Matrix, Risk, Vector
-from dualgap.problems.losses import Hinge, Loss, Piece, PiecewiseLinear
+from dualgap.problems.losses import Hinge, Loss, PiecewiseLinear, Terms
 from dualgap.problems.problem.task import Task, task_of
 
 
@@ -17,9 +17,9 @@ class Pinball(PiecewiseLinear):
     tau: float
     is_regression: ClassVar[bool] = True
 
-    def dual_pieces(self, y: Vector) -> list[Piece]:
-        """Return the one piece, whose r is f − y."""
-        return [Piece(np.ones(y.size), y, 0.0, self.tau - 1.0, self.tau)]
+    def terms(self, y: Vector) -> Terms:
+        """Return the terms: in the dual β is from (tau − 1)C to tau·C."""
+        return Terms(-y, 0.0, self.tau - 1.0, self.tau)
 
 
 @dataclass(frozen=True, eq=False)

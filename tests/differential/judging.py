@@ -207,7 +207,7 @@ def _of_a_solver(problem: Formulation, rng: np.random.Generator) -> Iterator[Ans
     solver: Solver = SMO(tol=1e-6)
     if isinstance(problem, ChainMargin):
         solver = CuttingPlane()
-    elif not isinstance(problem, Multiclass) and problem.risk.pieces is None:
+    elif not isinstance(problem, Multiclass) and problem.risk.terms is None:
         solver = LBFGS()
     elif rng.random() < 0.3:
         solver = CvxoptQP()

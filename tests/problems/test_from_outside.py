@@ -30,10 +30,10 @@ from dualgap.problems.arithmetic import entropy
 from dualgap.problems.blocks import ArraySource, Blocks
 from dualgap.problems.losses import (
     EpsilonInsensitive,
-    Piece,
     PiecewiseLinear,
     ScalarLoss,
     SquaredHinge,
+    Terms,
 )
 from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows
@@ -126,16 +126,16 @@ def test_a_conjugate_is_not_taken_outside_its_domain(rigorous):
     assert "its dual_range" in found.reason
 
 
-class DoubleHinge(PiecewiseLinear):
-    """max(0, 1 − yf) + max(0, −yf)."""
+class Positive(PiecewiseLinear):
+    """Terms without 0 within [lo, hi]."""
 
-    def dual_pieces(self, y):
-        return [Piece(y, 0.0 * y, offset, 0.0, 1.0) for offset in (-1.0, 0.0)]
+    def terms(self, y):
+        return Terms(-y, 0.0, 0.5, 1.0)
 
 
-def test_pieces_that_no_conjugate_follows_from_are_refused():
-    with pytest.raises(ValueError, match="two of opposite signs"):
-        RegularizedERM([[0.1]], [1.0], 1.0, DoubleHinge())
+def test_terms_that_no_conjugate_follows_from_are_refused():
+    with pytest.raises(ValueError, match=r"eps ≥ 0 and lo ≤ 0 ≤ hi"):
+        RegularizedERM([[0.1]], [1.0], 1.0, Positive())
 
 
 @dataclass(frozen=True)

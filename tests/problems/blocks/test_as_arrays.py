@@ -11,7 +11,7 @@ from dualgap.problems import Point, RegularizedERM, SoftMarginPrimal, SVRPrimal,
 from dualgap.problems.blocks import ArraySource, Blocks
 from dualgap.problems.datasets import open_blocks
 from dualgap.problems.formulations.erm import WeightedERM
-from dualgap.problems.losses.base import Piece, PiecewiseLinear
+from dualgap.problems.losses.base import PiecewiseLinear, Terms
 from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows
 
@@ -78,20 +78,20 @@ def test_what_is_no_number_is_refused_in_both(change):
 
 
 @dataclass(frozen=True)
-class Doubled(PiecewiseLinear):
-    """Two pieces that cost something in common, whose conjugate is another than their sum's."""
+class Overlapping(PiecewiseLinear):
+    """Two slopes whose kinks overlap, so that its conjugate is another than that of its terms."""
 
     is_regression: ClassVar[bool] = True
 
-    def dual_pieces(self, y):
-        """Return two overlapping pieces."""
-        return [Piece(sign * np.ones(y.size), y, -1.0, 0.0, 1.0) for sign in (1.0, -1.0)]
+    def terms(self, y):
+        """Return terms with a negative eps."""
+        return Terms(-y, -1.0, -1.0, 1.0)
 
 
-def test_a_loss_of_whose_pieces_no_conjugate_follows_is_refused_in_both():
+def test_a_loss_of_whose_terms_no_conjugate_follows_is_refused_in_both():
     for samples in ((X, Y), (in_blocks(X, Y), None)):
         with pytest.raises(ValueError, match="the conjugate of others is unknown"):
-            RegularizedERM(*samples, 1.0, Doubled())
+            RegularizedERM(*samples, 1.0, Overlapping())
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")

@@ -224,14 +224,14 @@ def test_equal_problems_have_one_name_whatever_the_numbers_types():
     ],
 )
 def test_a_changed_problem_is_the_one_built_anew(problem, change):
-    known = problem.samples.is_psd, problem.samples.psd_shift, problem.risk.box.form.ub.max()
+    known = problem.samples.is_psd, problem.samples.psd_shift, problem.risk.box.ub.max()
     changed, built = problem.changed(**change), replace(problem, **change)
     assert (
         (changed.hash, changed.family_hash)
         == (built.hash, built.family_hash)
         != (problem.hash,) * 2
     )
-    np.testing.assert_array_equal(changed.risk.box.form.ub, built.risk.box.form.ub)
+    np.testing.assert_array_equal(changed.risk.box.ub, built.risk.box.ub)
     assert (changed.samples.is_psd, changed.samples.psd_shift) == known[:2]
     assert changed.X is problem.X
 

@@ -151,20 +151,20 @@ def test_a_point_at_the_budget_keeps_the_bounds_of_its_variables():
     assert np.abs(solution.alpha).sum() == pytest.approx(problem.risk.tube_cost)
     assert solution.certificate.violating_pair <= 1e-9
     assert {"zero", "free", "bounded"} == set(solution.geometry.kinds)
-    x = problem.risk.box.variables(solution.alpha)
+    x = problem.risk.box_point(solution.alpha)
     form = reduce(problem, BoxQP).form
     np.testing.assert_allclose(np.bincount(form.groups, form.a * x), form.delta)
-    np.testing.assert_array_equal(problem.risk.box.alpha(x), solution.alpha)
+    np.testing.assert_array_equal(problem.risk.from_box_point(x), solution.alpha)
 
 
 def test_less_than_the_budget_is_filled_with_equal_parts():
     problem = NuSVR(X, TARGETS, 1.0, 2.0)
     alpha = np.where(np.arange(80) % 2 == 0, 0.1, -0.1)
     assert infeasibility(problem.risk, alpha) <= 1e-12
-    x = problem.risk.box.variables(alpha)
+    x = problem.risk.box_point(alpha)
     form = reduce(problem, BoxQP).form
     np.testing.assert_allclose(form.project(x), x)
-    np.testing.assert_allclose(problem.risk.box.alpha(x), alpha)
+    np.testing.assert_allclose(problem.risk.from_box_point(x), alpha)
     assert infeasibility(problem.risk, 20.0 * alpha) == pytest.approx(0.0)
     assert infeasibility(problem.risk, 30.0 * alpha) == pytest.approx(80.0)
 

@@ -22,6 +22,7 @@ from dualgap.problems import (
     BoxQP,
     Formulation,
     Kernel,
+    KernelQP,
     Linear,
     NuSVC,
     NuSVR,
@@ -158,11 +159,16 @@ def test_a_tau_of_the_targets_lies_below_the_quantile():
     assert set(solution.geometry.kinds) == {"free", "bounded"}
 
 
-def test_forms_are_those_of_the_pieces():
-    form = reduce(problems(Linear())["quantile"], BoxQP).form
+def test_forms_are_those_of_the_terms():
+    form = reduce(problems(Linear())["quantile"], KernelQP).form
     assert form.n == 40
-    np.testing.assert_allclose(form.lb, -0.7 * 2.0)
-    np.testing.assert_allclose(form.ub, 0.3 * 2.0)
+    np.testing.assert_allclose(form.lo, -0.7 * 2.0)
+    np.testing.assert_allclose(form.hi, 0.3 * 2.0)
+    split = form.split()
+    assert not split.lb.any()
+    np.testing.assert_allclose(split.ub, np.repeat([0.3 * 2.0, 0.7 * 2.0], 40))
+    beta = np.linspace(-1.0, 1.0, 40)
+    np.testing.assert_array_equal(form.joined_point(form.split_point(beta)), beta)
     grouped = reduce(problems(Linear())["nu-SVC"], BoxQP).form
     np.testing.assert_array_equal(grouped.delta, [8.0, -8.0])
     np.testing.assert_array_equal(grouped.a, LABELS)
@@ -172,7 +178,7 @@ def test_forms_are_those_of_the_pieces():
 
 
 @pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
-def test_what_follows_from_pieces_is_the_loss(tau):
+def test_what_follows_from_terms_is_the_loss(tau):
     loss, f = Pinball(tau), np.linspace(-3, 3, 13)
     y, e = np.full(13, 0.5), 0.5 - f
     value = np.maximum(tau * e, (tau - 1) * e)

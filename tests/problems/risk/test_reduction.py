@@ -46,7 +46,7 @@ def minus_dual(problem, alpha):
 @each
 def test_the_box_qps_objective_is_minus_the_dual(problem):
     reduction, alpha = reduce(problem, BoxQP), some_alpha(problem)
-    form, x = reduction.form, problem.risk.box.variables(alpha)
+    form, x = reduction.form, problem.risk.box_point(alpha)
     assert 0.5 * x @ form.Q.matvec(x) + form.p @ x == pytest.approx(minus_dual(problem, alpha))
     assert ((form.lb <= x) & (x <= form.ub)).all()
     if problem.intercept:
@@ -54,14 +54,14 @@ def test_the_box_qps_objective_is_minus_the_dual(problem):
     else:
         assert form.a is None
     np.testing.assert_array_equal(reduction.recover(FormPoint(x)).alpha, alpha)
-    np.testing.assert_array_equal(problem.risk.box.alpha(x), alpha)
+    np.testing.assert_array_equal(problem.risk.from_box_point(x), alpha)
 
 
 @pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.view == "dual"])
 def test_the_qp_of_a_dual_view_is_its_box_qp(name):
     problem = EVERY[name]
     reduction, alpha = reduce(problem, QP), some_alpha(problem)
-    form, x = reduction.form, problem.risk.box.variables(alpha)
+    form, x = reduction.form, problem.risk.box_point(alpha)
     value = 0.5 * x @ form.P.dense() @ x + form.q @ x
     assert value == pytest.approx(minus_dual(problem, alpha))
     assert form.G is None
@@ -94,13 +94,13 @@ def test_a_primal_qps_multipliers_are_the_dual_variables(name):
     problem, alpha = EVERY[name], some_alpha(EVERY[name])
     reduction = reduce(problem, QP)
     x = np.arange(1.0, 1.0 + reduction.form.n)
-    point = reduction.recover(FormPoint(x, inequality=problem.risk.box.variables(alpha)))
+    point = reduction.recover(FormPoint(x, inequality=problem.risk.box_point(alpha)))
     np.testing.assert_array_equal(point.alpha, alpha)
     np.testing.assert_array_equal(point.w, x[: problem.d])
     assert point.b == (x[problem.d] if problem.intercept else None)
     # stationarity in w: the multipliers' rows of G must add up to -w(alpha)
     form = reduction.form
-    rows = (form.G.T @ problem.risk.box.variables(alpha))[: problem.d]
+    rows = (form.G.T @ problem.risk.box_point(alpha))[: problem.d]
     np.testing.assert_allclose(-rows, problem.X.T @ problem.beta(alpha), atol=1e-12)
 
 
@@ -149,7 +149,7 @@ def test_a_start_is_made_feasible(problem, form):
     if form is ERM:
         np.testing.assert_allclose(made, problem.beta(expected))
     else:
-        np.testing.assert_allclose(made, problem.risk.box.variables(expected))
+        np.testing.assert_allclose(made, problem.risk.box_point(expected))
 
 
 @each

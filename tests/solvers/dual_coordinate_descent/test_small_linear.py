@@ -5,7 +5,7 @@ import pytest
 
 from dualgap.problems import Point, SoftMarginDual, SVRDual, certify
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
-from dualgap.solvers.smo.problem import Terms
+from dualgap.solvers.smo.problem import GroupedTerms
 
 RNG = np.random.default_rng(5)
 X = np.vstack(
@@ -16,7 +16,7 @@ TARGETS = X @ [1.0, -2.0, 0.0, 0.5] + 0.3 * RNG.standard_normal(67)
 
 
 def terms(q, tube, lo, hi):
-    return Terms(q, np.full(67, tube), lo, hi, np.full(67, -1))
+    return GroupedTerms(q, np.full(67, tube), lo, hi, np.full(67, -1))
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])

@@ -40,7 +40,7 @@ def test_unlike_weights_are_merged_and_unlike_labels_get_a_tube() -> None:
     variables = joined_variables(form).joined
     assert variables.n == 600
     terms = variables.terms
-    assert np.count_nonzero(terms.tube) == 50
+    assert np.count_nonzero(terms.eps) == 50
     assert terms.hi.sum() - terms.lo.sum() == pytest.approx(form.ub.sum())
 
 

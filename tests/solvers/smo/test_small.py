@@ -16,7 +16,7 @@ from dualgap.problems import (
     reduce,
 )
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo.problem import Terms
+from dualgap.solvers.smo.problem import GroupedTerms
 from dualgap.solvers.smo.small import SmallProblem, is_small
 
 X, Y = two_classes(80, 5)
@@ -25,7 +25,7 @@ X, Y = two_classes(80, 5)
 def solved(kernel, C=1.0, intercept=True, most=10**6):
     """Return z and the fit of a soft margin: to 1e-3, from there to 1e-9."""
     limits, groups = (np.minimum(C * Y, 0.0), np.maximum(C * Y, 0.0)), np.full(80, intercept - 1)
-    z, f, terms = np.zeros(80), np.zeros(80), Terms(-Y, np.zeros(80), *limits, groups)
+    z, f, terms = np.zeros(80), np.zeros(80), GroupedTerms(-Y, np.zeros(80), *limits, groups)
     return z, SmallProblem(kernel(X, X), terms).minimise(z, f, 1e-3, 1e-9, most)
 
 

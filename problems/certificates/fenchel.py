@@ -61,10 +61,8 @@ def fenchel_bounds(original: Risk, point: Point) -> Certificate:
     shift_slack = 0.505 * delta * float(np.sum(risk.upper**2)) if delta else 0.0
     rounding = _primal_rounding(risk, A, dual, weights, primal, delta)
     rounding += shift_slack + (0.0 if failure else 2 * float(lower.mid - lower.low))
-    low, high = float(lower.low), float(primal.value.high) + shift_slack
-    # the optimum grows at most in proportion to C
-    low, high = low - WEIGHT_RTOL * abs(low), high + WEIGHT_RTOL * abs(high)
-    bounds = Bounds(low, high if original.samples.is_psd else nan, rounding)
+    high = float(primal.value.high) + shift_slack if original.samples.is_psd else nan
+    bounds = for_rounded_weights(float(lower.low), high, rounding)
     scale_of_gap, reason = gap_scale(original, risk, A)
     scale = primal.scale
     squares = norm2, stretched(weights, scale).norm2
@@ -88,6 +86,11 @@ def fenchel_bounds(original: Risk, point: Point) -> Certificate:
         scale=scale,
         reason=failure or missing_bound(original.samples.is_psd, bounds) or reason,
     )
+
+
+def for_rounded_weights(low: float, high: float, rounding: float) -> Bounds:
+    """Return bounds for all C within their rounding: the optimum grows at most in proportion to C."""
+    return Bounds(low - WEIGHT_RTOL * abs(low), high + WEIGHT_RTOL * abs(high), rounding)
 
 
 def _primal_rounding(

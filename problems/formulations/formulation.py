@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from dualgap.problems.blocks import Blocks
+from dualgap.problems.certificates.blocks import bounds_of_blocks
 from dualgap.problems.certificates.certify import certify_samples
 from dualgap.problems.certificates.fenchel import fenchel_bounds
 from dualgap.problems.certificates.hard_margin import certificate_without_point, hard_bounds
-from dualgap.problems.certificates.of_blocks import bounds_of_blocks
 from dualgap.problems.dataset import (
     HasSamples,
     Matrix,

@@ -15,19 +15,14 @@ from math import inf
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL, products, transposed_products
+from dualgap.problems.arithmetic.rounding import products, transposed_products
 from dualgap.problems.blocks import Block, ChangedBlock, DualRule
 from dualgap.problems.certificates.arithmetic import Float64, targets
 from dualgap.problems.certificates.bounds import linear_term, total_loss
-from dualgap.problems.certificates.fenchel import gap_scale, shift_targets
+from dualgap.problems.certificates.fenchel import for_rounded_weights, gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
-from dualgap.problems.problem.certificate import (
-    Bounds,
-    Certificate,
-    make_certificate,
-    missing_bound,
-)
+from dualgap.problems.problem.certificate import Certificate, make_certificate, missing_bound
 from dualgap.problems.risk.risk import Risk
 
 
@@ -52,12 +47,8 @@ def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
     except (ChangedBlock, ValueError, ArithmeticError) as error:
         return Certificate(reason=str(error))
     low, high = sums.lower(risk.has_offsets), sums.upper(point.w)
-    ends = float(low.low), float(high.high)
-    bounds = Bounds(
-        ends[0] - WEIGHT_RTOL * abs(ends[0]),
-        ends[1] + WEIGHT_RTOL * abs(ends[1]),
-        2 * float(low.mid - low.low) + 2 * float(high.high - high.mid),
-    )
+    rounding = 2 * float(low.mid - low.low) + 2 * float(high.high - high.mid)
+    bounds = for_rounded_weights(float(low.low), float(high.high), rounding)
     return make_certificate(
         bounds,
         sums.gap_scale(risk),

@@ -6,15 +6,14 @@ import sys
 from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
+from tests.sources import FILES, PACKAGES, nodes_of
 
-ROOT = Path(__file__).parents[1]
 # the order of the packages, and of the rooms in them: each imports only from those before it;
 # "*" is all the rooms that are not named
 ORDER = {
-    "dualgap": ["problems", "solvers", "experiments"],
+    "dualgap": [*PACKAGES],
     "dualgap.problems": [
         *(
             "compilation",
@@ -53,24 +52,9 @@ MOST = 12  # modules on one level
 CROWDED = {"dualgap.solvers", "dualgap.experiments.commands"}  # one file a kind
 
 
-def name_of(file):
-    parts = file.relative_to(ROOT).with_suffix("").parts
-    return ".".join(["dualgap", *(parts[:-1] if parts[-1] == "__init__" else parts)])
-
-
-FILES = {
-    name_of(file): file
-    for package in ORDER["dualgap"]
-    for file in sorted((ROOT / package).rglob("*.py"))
-}
-
-
 def imports_of(name):
     """Yield the modules that a module imports, those inside functions and for types alone too."""
-    pending = [ast.parse(FILES[name].read_text(encoding="utf-8"))]
-    while pending:
-        node = pending.pop()
-        pending += ast.iter_child_nodes(node)
+    for node in nodes_of(name):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -127,17 +111,45 @@ def test_a_room_has_few_modules_on_one_level():
     assert many <= CROWDED
 
 
-def test_a_worker_imports_nothing_numerical_before_its_environment_is_set():
-    modules = "dualgap.experiments.workers.supervision, dualgap.experiments.cases.case"
-    assert not {"numpy", "scipy", "numba", "pandas"} & loaded_with(modules)
+NUMERICAL = {"numpy", "scipy", "numba", "pandas", "cvxpy", "sklearn", "matplotlib"}
+BASELINES = {
+    "sklearn",
+    "sklearnex",
+    "snapml",
+    "libsvm",
+    "liblinear",
+    "qpsolvers",
+    "clarabel",
+    "osqp",
+}
+# what one process does, step by step, and what must not be loaded after each step
+STEPS = {
+    "import dualgap": NUMERICAL,
+    "from dualgap.experiments.cli import main; main(['--help'], standalone_mode=False)": NUMERICAL
+    | {"rich", "pydantic"},
+    # in a worker, before its environment is set
+    "import dualgap.experiments.workers.supervision, dualgap.experiments.cases.case": NUMERICAL,
+    "import dualgap.solvers": {
+        "scipy.sparse",
+        "scipy.linalg",
+        "sklearn",
+        "cvxpy",
+        "cvxopt",
+        "flint",
+    }
+    | {"pandas"},
+    "import dualgap.problems.datasets": {"sklearn", "pooch", "requests"},
+    "dualgap.all_solvers()": BASELINES,
+}
 
 
-def test_solvers_import_little():
-    heavy = {"scipy.sparse", "scipy.linalg", "sklearn", "cvxpy", "cvxopt", "pandas", "flint"}
-    assert not heavy & loaded_with("dualgap.solvers")
-
-
-def loaded_with(modules):
-    code = f"import sys, {modules}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+def test_each_import_loads_little_and_a_star_brings_all_names(tmp_path):
+    report = "print('LOADED', *sys.modules)"
+    code = "\n".join(["import sys", *(f"{step}\n{report}" for step in STEPS)])
+    code += "\nfrom dualgap import *\ncertify, SMO, datasets"
+    command = [sys.executable, "-W", "error", "-c", code]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert printed.returncode == 0, printed.stderr
+    loaded = [line.split() for line in printed.stdout.splitlines() if line.startswith("LOADED")]
+    for (step, heavy), modules in zip(STEPS.items(), loaded, strict=True):
+        assert not heavy & {*modules}, step

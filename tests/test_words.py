@@ -3,11 +3,10 @@
 import ast
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from tests.sources import FILES, ROOT, nodes_of
 
-ROOT = Path(__file__).parents[1]
 VAGUE_NAME = re.compile(
     r"_*(own|found|known|given|told|few|some|others|least|most|begun|made|kept|whole|place|share|room"
     r"|what|how|looked|asked|wanted|needed|taken|judged|posed|answered|traced|shown|said|heard"
@@ -31,10 +30,9 @@ MAX_OWN_MEMBERS = 43  # Formulation's, without those it inherits
 
 @pytest.fixture(scope="module")
 def nodes():
-    """Parse the packages, in the process that runs these tests only; return their nodes by file."""
-    files = [f for package in MAX_CONSTANTS for f in sorted((ROOT / package).rglob("*.py"))]
-    trees = {f.relative_to(ROOT): ast.parse(f.read_text()) for f in files if "docs" not in f.parts}
-    return [(file, node) for file, tree in trees.items() for node in ast.walk(tree)]
+    """Return the nodes of the packages' modules, each with its file."""
+    files = {name: file.relative_to(ROOT) for name, file in FILES.items()}
+    return [(f, n) for name, f in files.items() if "docs" not in f.parts for n in nodes_of(name)]
 
 
 def bound_names(node):

@@ -107,7 +107,7 @@ def command(tmp_path, monkeypatch):
     return _command
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def describer():
     worker = KeptWorker(threads=1)
     yield worker

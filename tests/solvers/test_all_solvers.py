@@ -2,8 +2,6 @@
 
 import ast
 import inspect
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -248,23 +246,6 @@ def test_a_setting_that_cannot_be_used_is_refused_by_its_name(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         cls(**settings)
-
-
-def test_baselines_are_not_imported_before_they_are_prepared() -> None:
-    code = "import sys, dualgap; dualgap.all_solvers(); print(*sys.modules)"
-    command = [sys.executable, "-c", code]
-    given = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    baselines = {
-        "sklearn",
-        "sklearnex",
-        "snapml",
-        "libsvm",
-        "liblinear",
-        "qpsolvers",
-        "clarabel",
-        "osqp",
-    }
-    assert not baselines & set(given)
 
 
 @pytest.mark.parametrize("kind", [InteriorPoint, SDCA, CoordinateDescent, SCG, SimplifiedSMO])

@@ -11,6 +11,7 @@ RNG = np.random.default_rng(5)
 X = np.vstack(
     [RNG.standard_normal((60, 4)), np.zeros((2, 4)), np.ones((5, 4))]
 )  # copies, and zeros
+X.flags.writeable = False  # as the samples of a problem, for which it is compiled
 Y = np.where(X[:, 0] + RNG.standard_normal(67) > 0, 1.0, -1.0)
 TARGETS = X @ [1.0, -2.0, 0.0, 0.5] + 0.3 * RNG.standard_normal(67)
 

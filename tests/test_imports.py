@@ -15,30 +15,10 @@ from tests.sources import FILES, PACKAGES, nodes_of
 ORDER = {
     "dualgap": [*PACKAGES],
     "dualgap.problems": [
-        *(
-            "compilation",
-            "registry",
-            "texts",
-            "validation",
-            "html_table",
-            "dataset",
-            "labels",
-            "arithmetic",
-            "kernels",
-            "losses",
-            "blocks",
-        ),
-        *(
-            "gram",
-            "projection",
-            "box_gap",
-            "chains",
-            "forms",
-            "problem",
-            "quadratic",
-            "risk",
-        ),
-        *("certificates", "formulations", "answers", "exchange", "datasets"),
+        *("compilation", "registry", "texts", "validation", "html_table", "dataset", "labels"),
+        *("arithmetic", "kernels", "losses", "blocks", "gram", "projection", "box_gap"),
+        *("chains", "forms", "problem", "quadratic", "risk", "certificates", "formulations"),
+        *("answers", "exchange", "datasets"),
     ],
     "dualgap.solvers": ["needs", "base", "numerics", "*", "running", "paths", "estimators"],
     "dualgap.experiments": [
@@ -94,6 +74,14 @@ def test_imports_point_one_way(package):
 def test_nothing_imports_the_tests():
     assert not [
         name for name in FILES if any(m.partition(".")[0] == "tests" for m in imports()[name])
+    ]
+
+
+def test_commands_hold_no_arithmetic():
+    commands = [name for name in FILES if name.startswith("dualgap.experiments.commands")]
+    numerical = {"numpy", "pandas", "scipy"}
+    assert not [
+        name for name in commands if numerical & {m.partition(".")[0] for m in imports()[name]}
     ]
 
 

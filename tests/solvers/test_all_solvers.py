@@ -1,7 +1,6 @@
 """Every solver on every small problem, judged by the certificate alone."""
 
 import ast
-import inspect
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 from tests.halves import quick
 from tests.small_problems import BINARY, KINDS, PROBLEMS, X
 from tests.solvers.conftest import BLACK_BOXES
+from tests.sources import nodes_of
 
 from dualgap.problems import RBF, Formulation, HardMarginDual, HingeERM, SoftMarginDual
 from dualgap.problems.risk.units import decision_exponent
@@ -155,29 +155,20 @@ def test_tol_bounds_the_maximal_violating_pair(
     assert 1e-2 * tol <= certificate.violating_pair <= tol * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("name", list(all_solvers()))
-def test_every_setting_is_used(name: str) -> None:
-    cls = all_solvers()[name]
-    module = inspect.getmodule(cls)
-    assert module is not None
-    bases = [base for base in cls.__mro__[1:] if issubclass(base, Solver) and base is not Solver]
-    used = {
-        node.attr
-        for code in (module, *bases)
-        for node in ast.walk(ast.parse(inspect.getsource(code)))
-        if isinstance(node, ast.Attribute)
-    }
-    used |= {"tol"} if "tolerance" in used else set()  # which is its number
-    unused = {f.name for f in fields(cls)} - used
-    assert not unused, f"{name} never reads {unused}"
-
-
-@pytest.mark.parametrize("name", list(all_solvers()))
-def test_every_solver_names_its_source_and_documents_itself(name: str) -> None:
-    cls = all_solvers()[name]
-    assert cls.source
-    assert cls.__doc__
-    assert not cls.__doc__.startswith(cls.__name__ + "(")
+def test_every_solver_uses_its_settings_names_its_source_and_documents_itself() -> None:
+    for name, cls in all_solvers().items():
+        bases = [base for base in cls.__mro__[1:] if issubclass(base, Solver)]
+        used = {
+            node.attr
+            for module in {base.__module__ for base in (cls, *bases) if base is not Solver}
+            for node in nodes_of(module)
+            if isinstance(node, ast.Attribute)
+        }
+        used |= {"tol"} if "tolerance" in used else set()  # which is its number
+        unused = {f.name for f in fields(cls)} - used
+        assert not unused, f"{name} never reads {unused}"
+        assert cls.source, name
+        assert not (cls.__doc__ or f"{cls.__name__}(").startswith(f"{cls.__name__}("), name
 
 
 @pytest.mark.parametrize("name", NAMES)

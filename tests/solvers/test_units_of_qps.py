@@ -30,7 +30,7 @@ def in_other_units(arrays, seed):
     return arrays | {name: np.ldexp(arrays[name], k) for name, k in exponents.items()}
 
 
-@pytest.mark.parametrize("seeds", quick([range(5), range(5, 150)], [range(5)]), ids=str)
+@pytest.mark.parametrize("seeds", quick([range(2), range(2, 150)], [range(2)]), ids=str)
 @pytest.mark.parametrize("solver", list(back_ends()), ids=repr)
 def test_the_verdict_and_the_gap_do_not_depend_on_units(solver, seeds):
     for seed in seeds:

@@ -60,11 +60,9 @@ def test_unknown_and_missing_words_are_named(name, options, message):
         datasets.make(name, **options)
 
 
-@pytest.mark.parametrize("name", datasets.names())
-def test_every_name_is_described_in_one_line(name):
-    line = datasets.describe(name)
-    assert line.startswith(f"{name}: ")
-    assert "\n" not in line
+def test_every_name_is_described_in_one_line():
+    lines = {name: datasets.describe(name) for name in datasets.names()}
+    assert all(line.startswith(f"{name}: ") and "\n" not in line for name, line in lines.items())
 
 
 def test_sources_are_frozen_and_equal_by_value():

@@ -28,12 +28,11 @@ from dualgap.solvers.smo.newton.triangle import PackedTriangle
 from dualgap.solvers.smo.pairs import WorkingSet
 from dualgap.solvers.smo.problem import ONE_SET
 from dualgap.solvers.smo.state import SMOState
+from dualgap.solvers.smo.tuning import TUNING
 
 # A function (problem, target violation, max_steps) -> (z, number of steps, whether the objective is
 # unbounded below) that minimises over a working set.
 Inner = Callable[[WorkingSet, float, int], tuple[Vector, int, bool]]
-
-_WORKING_SET = 512  # variables: their block of K in float32, 1 MiB, stays in the second-level cache
 
 
 class Active:
@@ -168,21 +167,22 @@ class Active:
 
         The worst violators alone are often similar: once a few have moved, the others no longer violate.
         """
-        if self.single_set or self.z.size <= _WORKING_SET:
+        size = TUNING.working_set
+        if self.single_set or self.z.size <= size:
             return np.arange(self.z.size)
         b = self.b[self.terms.groups]
         up, down = up - b, down - b
         margin = 0.02 * (float(up.max()) - float(down.min()))  # smaller violations can wait
         violators = np.flatnonzero((up > margin) | (down < -margin))
-        max_violators = 7 * _WORKING_SET // 8
+        max_violators = 7 * size // 8
         if violators.size > max_violators:
             violators = self.state.rng.choice(violators, max_violators, replace=False)
         moving = self.last_set
         free = (self.z > self.terms.lo) & (self.z < self.terms.hi)
         moving = moving[free[moving]]
         chosen = np.zeros(self.z.size, np.bool_)
-        worst = largest(up, _WORKING_SET // 32), largest(-down, _WORKING_SET // 32)
-        for indices in (*worst, violators, moving[: _WORKING_SET // 16]):
+        worst = largest(up, size // 32), largest(-down, size // 32)
+        for indices in (*worst, violators, moving[: size // 16]):
             chosen[indices] = True
         return np.flatnonzero(chosen)
 

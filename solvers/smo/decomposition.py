@@ -18,8 +18,7 @@ from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 from dualgap.solvers.smo.active import Active, Inner
 from dualgap.solvers.smo.conditions import free_variables
 from dualgap.solvers.smo.state import SMOState
-
-_FUTILE = 5  # refreshes without halving the violation, after which to continue in float64
+from dualgap.solvers.smo.tuning import TUNING
 
 
 def minimise(
@@ -112,7 +111,7 @@ class Decomposition:
                     state.solved = True
                     return
                 yield from self._refresh(doubtful)
-            elif self.scores.matrix.in_single and (state.stuck or self.futile > _FUTILE):
+            elif self.scores.matrix.in_single and (state.stuck or self.futile > TUNING.max_futile):
                 state.leave_rows(active.rows)
                 state.switch_to_float64()
                 active.start_with(active.members[:0])

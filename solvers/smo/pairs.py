@@ -13,6 +13,7 @@ which compilers vectorise.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numba
@@ -20,13 +21,19 @@ import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
+from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.solvers.smo.problem import ONE_SET
 
 _PENALTY = np.float32(1e30)  # excludes a variable at its bound: larger than any score
 _MIN_CURVATURE = 1e-12  # LIBSVM's: replaces a curvature that is zero or negative
-_GAIN = 0  # row of `memory`: gains of the pairs with i
-_BELOW = 1  # row of `memory`: how far scores are below that of i
-_KEYS = 2  # first of the rows of `memory` with scores, one row per group
+
+
+class Row(IntEnum):
+    """Rows of `memory`."""
+
+    GAIN = 0  # of the pairs with i
+    BELOW = 1  # how far scores are below that of i
+    KEYS = 2  # the first with scores, one row per group
 
 
 class WorkingSet(NamedTuple):
@@ -78,7 +85,7 @@ def pair_steps(
     """
     count = int(groups.max()) + 1
     rise, fall = np.empty((2, count, z.size), np.float32)
-    memory = np.empty((_KEYS + count, z.size), np.float32)
+    memory = np.empty((Row.KEYS + count, z.size), np.float32)
     target_bits = int(np.float32(target).view(np.int32))
     return _steps(
         K, K.diagonal().copy(), z, u, lo, hi, target_bits, max_steps, groups,
@@ -86,7 +93,7 @@ def pair_steps(
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
 def _steps(
     K: Tile, diagonal: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target_bits: int,
     max_steps: int, groups: Indices, rise: Tile, fall: Tile, memory: Tile, bits: Tile,
@@ -102,14 +109,14 @@ def _steps(
             member = groups[t] == group
             rise[group, t] = 0.0 if member and z[t] < hi[t] else -_PENALTY
             fall[group, t] = 0.0 if member and z[t] > lo[t] else _PENALTY
-            memory[_KEYS + group, t] = u[t] + rise[group, t]
+            memory[Row.KEYS + group, t] = u[t] + rise[group, t]
     for step in range(max_steps):
         i = j = -1
         best = np.float32(0.0)
         for group in range(count):
-            first = _highest(bits[_KEYS + group])
+            first = _highest(bits[Row.KEYS + group])
             second = _partner(K[first], first, u, fall[group], diagonal, memory, bits, target_bits)
-            gain = memory[_GAIN, second]
+            gain = memory[Row.GAIN, second]
             if second >= 0 and rise[group, first] == 0.0 and gain > best:
                 i, j, best = first, second, gain
         if j < 0:
@@ -135,10 +142,10 @@ def _steps(
         change = K.dtype.type(step_size)
         for t in range(n):
             u[t] -= change * (Ki[t] - Kj[t])
-            memory[_KEYS, t] = u[t] + rise[0, t]
+            memory[Row.KEYS, t] = u[t] + rise[0, t]
         for group in range(1, count):
             for t in range(n):
-                memory[_KEYS + group, t] = u[t] + rise[group, t]
+                memory[Row.KEYS + group, t] = u[t] + rise[group, t]
     return max_steps, False
 
 
@@ -164,13 +171,13 @@ def _partner(
         distance = distance if distance > zero else zero
         curvature = Kii + diagonal[t] - two * Ki[t]
         curvature = curvature if curvature > minimum else minimum
-        memory[_GAIN, t] = distance * distance / curvature
-        memory[_BELOW, t] = distance
+        memory[Row.GAIN, t] = distance * distance / curvature
+        memory[Row.BELOW, t] = distance
     best, largest = np.int32(0), np.int32(0)
     for t in range(u.size):
-        gain, below = bits[_GAIN, t], bits[_BELOW, t]
+        gain, below = bits[Row.GAIN, t], bits[Row.BELOW, t]
         best, largest = gain if gain > best else best, below if below > largest else largest
-    return _first(bits[_GAIN], best) if best > 0 and largest >= target_bits else -1
+    return _first(bits[Row.GAIN], best) if best > 0 and largest >= target_bits else -1
 
 
 @numba.njit(inline="always")

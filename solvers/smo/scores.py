@@ -19,8 +19,7 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.smo.conditions import Gap, duality_gap, slopes
 from dualgap.solvers.smo.contradictions import JoinedVariables
 from dualgap.solvers.smo.matrix import Matrix, RowCache
-
-_ERROR_SIGMAS = 5.0  # standard deviations that no error is assumed to exceed
+from dualgap.solvers.smo.tuning import TUNING
 
 
 class Scores:
@@ -77,7 +76,7 @@ class Scores:
     def noise(self) -> float:
         """The largest error of a score that rounding may have put on the wrong side of the margin."""
         errors = self.errors
-        return float(errors[self.nearness() >= -_ERROR_SIGMAS * errors].max(initial=0.0))
+        return float(errors[self.nearness() >= -TUNING.error_sigmas * errors].max(initial=0.0))
 
     def note_change(self, members: Indices, change: Vector) -> None:
         """Record the rounding error of a change of z that was added to f through float32 rows.
@@ -126,7 +125,7 @@ class Scores:
     def doubtful(self, violation: float) -> Indices:
         """Return the variables for which rounding may hide whether they violate by `violation`."""
         errors = self.errors
-        candidates = self.nearness() >= -(2 * _ERROR_SIGMAS * errors + violation)
+        candidates = self.nearness() >= -(2 * TUNING.error_sigmas * errors + violation)
         return np.flatnonzero(candidates & (errors > 0.05 * violation))
 
     def doubtful_for_gap(self, gap: float) -> Indices:
@@ -135,7 +134,7 @@ class Scores:
         In the gap, the error of a score is multiplied by the width of the variable's box.
         """
         errors, terms = self.errors, self.variables.terms
-        candidates = self.nearness() >= -_ERROR_SIGMAS * errors
+        candidates = self.nearness() >= -TUNING.error_sigmas * errors
         rounding = float(errors[candidates] @ (terms.hi - terms.lo)[candidates])
         certain = self.relative_gap(rounding) <= 1.1 * gap
         return np.flatnonzero(candidates & (errors > 0) & (not certain))

@@ -13,10 +13,7 @@ from dualgap.solvers.numerics.memory import available
 from dualgap.solvers.smo.contradictions import joined_variables
 from dualgap.solvers.smo.matrix import RowCache
 from dualgap.solvers.smo.scores import Scores
-
-_MOST_ACTIVE = 4096  # variables that are active at first, if not all are
-_ALLOCATE_UNCHECKED_BYTES = 2**26  # bytes allocated without checking the available memory
-_ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the start
+from dualgap.solvers.smo.tuning import TUNING
 
 
 class SMOState:
@@ -62,12 +59,13 @@ class SMOState:
         max_values, each = n**2, matrix.dtype.itemsize
         if self.cache_size is not None:
             max_values = int(self.cache_size * 1e6 / each)
-        elif each * max_values > _ALLOCATE_UNCHECKED_BYTES:
+        elif each * max_values > TUNING.max_unchecked_bytes:
             max_values = available() // 2 // each
         self.capacity = capacity = max(1, min(n**2, max_values))
         # more become active only when that turns out to be necessary
-        initial_size = max(2, min(n, _MOST_ACTIVE, int(capacity**0.5)))
-        self.size = n if n**2 <= min(_ALL_ACTIVE // each, capacity) else initial_size
+        self.size = max(2, min(n, TUNING.max_first_active, int(capacity**0.5)))
+        if n**2 <= min(TUNING.max_all_active_bytes // each, capacity):
+            self.size = n
         store = self.scores.variables.form.gram.solver_cache if matrix.scale is None else None
         self.row_store: dict[Any, RowCache] = {} if store is None else store
         self.key = matrix.dtype.name, matrix.sample.tobytes()

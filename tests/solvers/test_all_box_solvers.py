@@ -36,6 +36,7 @@ from dualgap.solvers import (
 )
 from dualgap.solvers.smo import active, state
 from dualgap.solvers.smo.newton import search
+from dualgap.solvers.smo.tuning import TUNING
 
 
 def nu_svc(n: int, kernel: Kernel) -> BoxQP:
@@ -64,9 +65,10 @@ def test_smo_reaches_the_optimum_of_many_variables(
     monkeypatch: pytest.MonkeyPatch, many: bool
 ) -> None:
     if many:  # than can be active, with a Newton step whenever rounds are slow
-        monkeypatch.setattr(state, "_MOST_ACTIVE", 600)
-        monkeypatch.setattr(search, "_PATIENCE", 1)
-        monkeypatch.setattr(active, "_WORKING_SET", 64)  # with small ones some rounds are slow
+        monkeypatch.setattr(state, "TUNING", replace(TUNING, max_first_active=600))
+        monkeypatch.setattr(search, "TUNING", replace(TUNING, patience=1))
+        # with small ones some rounds are slow
+        monkeypatch.setattr(active, "TUNING", replace(TUNING, working_set=64))
     form = nu_svc(2000, RBF(0.03))
     point = last(SMO(tol=1e-9, cache_size=2.0 if many else 1000.0), form)
     lower, upper = bounds(form, point)

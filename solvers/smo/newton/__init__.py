@@ -25,9 +25,7 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.projection import project
 from dualgap.solvers.numerics.projected_cg import Apply, conjugate_gradients, on_plane
 from dualgap.solvers.smo.matrix import Matrix
-
-MAX_FACTORED = 3000  # variables; above, rounds take less time than K and its factor
-MOST_PRODUCTS = 60  # products with K per step
+from dualgap.solvers.smo.tuning import TUNING
 
 
 def newton_step(
@@ -59,14 +57,14 @@ def newton_step(
     def masked_inverse(v: Vector) -> Vector:
         return np.where(inside, invert(np.where(inside, v, 0.0)), 0.0)
 
-    while products < MOST_PRODUCTS:
+    while products < TUNING.max_products:
         precondition, onto = on_plane(masked_inverse, groups)
         d = onto(d)  # the inner variables compensate for the fixed ones
         r = np.where(inside, g, 0.0) + (masked_product(d) if d.any() else 0.0)
         size = float(np.sqrt(max(0.0, r @ precondition(r))))
         first = first or size
         if size > target_residual * first:
-            limit, reduction = MOST_PRODUCTS - products, target_residual * first / size
+            limit, reduction = TUNING.max_products - products, target_residual * first / size
             d = conjugate_gradients(masked_product, precondition, d, r, limit, reduction)
         end = z + d
         if not np.isfinite(end).all():

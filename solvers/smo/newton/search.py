@@ -15,13 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dualgap.problems.dataset import Indices
-from dualgap.solvers.smo.newton import MAX_FACTORED
-
-_PATIENCE = 20  # rounds without halving the violation, before an exact step is considered
-_LEAST_FREE = 600  # free variables; with fewer, rounds take almost no time
-_MIN_ROUNDS = 6  # between approximate steps: in them variables become free
-_MAX_START_GAP = 0.1  # relative gap; above, the free variables are not those of the optimum
-_MIN_GAP = 1e-16  # relative gap; below, nothing can be gained
+from dualgap.solvers.smo.tuning import TUNING
 
 
 class Situation(NamedTuple):
@@ -75,7 +69,7 @@ class NewtonSearch:
     @property
     def is_exhausted(self) -> bool:
         """Whether hundreds of rounds and steps did not halve the violation."""
-        return self._fruitless > 10 * _PATIENCE
+        return self._fruitless > 10 * TUNING.patience
 
     def step(self, now: Situation) -> NewtonStep | None:
         """Return the Newton step to take now; None calls for a round."""
@@ -84,9 +78,9 @@ class NewtonSearch:
             self._fruitless = 0
         self._stalled, self._fruitless = self._stalled + 1, self._fruitless + 1
         # computing K takes as long as the rounds added for many free variables
-        if self._stalled > _PATIENCE + int(12 * (now.free.size / 1000) ** 2):
+        if self._stalled > TUNING.patience + int(12 * (now.free.size / 1000) ** 2):
             self._stalled = 0
-            if now.free.size <= MAX_FACTORED:
+            if now.free.size <= TUNING.max_factored:
                 return self.exact.without_progress()
             if step := self.approximate.without_progress(now):
                 return step
@@ -126,7 +120,9 @@ class _ExactSteps:
             is_settled = np.array_equal(now.free, self._free)
             self.rounds_left, self._free = 4, now.free
             # for a factor below five, a few rounds suffice
-            self._is_refining = is_settled and now.factor >= 5.0 and now.free.size <= MAX_FACTORED
+            self._is_refining = (
+                is_settled and now.factor >= 5.0 and now.free.size <= TUNING.max_factored
+            )
             if self._is_refining:
                 return self._STEP
         self.rounds_left -= 1
@@ -154,7 +150,7 @@ class _ApproximateSteps:
         self.backoff = 0.0 if free_known else 1.0
         self._count_from(np.inf)
         if free_known:
-            self.rounds = _MIN_ROUNDS
+            self.rounds = TUNING.min_rounds
 
     def _count_from(self, gap: float) -> None:
         self.rounds, self.rounds_cost, self.wait, self.gap = 0, 0.0, 0.0, gap
@@ -176,9 +172,9 @@ class _ApproximateSteps:
     def _step_if_faster(self, now: Situation, gap: Callable[[], float]) -> NewtonStep | None:
         """Return a step if rounds have cost as much, and would cost more until the end."""
         early = self.rounds_cost < max(self.wait, self.backoff * self._cost_of(now))
-        if early or self.rounds < _MIN_ROUNDS or now.free.size < _LEAST_FREE:
+        if early or self.rounds < TUNING.min_rounds or now.free.size < TUNING.min_free:
             return None
-        size, self.wait = max(gap(), _MIN_GAP), 1.2 * self.rounds_cost
+        size, self.wait = max(gap(), 1e-16), 1.2 * self.rounds_cost  # below, nothing can be gained
         if not self._is_free_set_known(size):
             self._count_from(size)
             return None
@@ -202,14 +198,14 @@ class _ApproximateSteps:
 
     def _is_free_set_known(self, gap: float) -> bool:
         """Whether the current free variables are roughly those of the optimum."""
-        return np.isfinite(gap) if self.free_known else gap <= _MAX_START_GAP
+        return np.isfinite(gap) if self.free_known else gap <= TUNING.max_start_gap
 
     def accept(self, gap: float) -> None:
         """If rounds were faster, wait longer for the next step."""
-        speed = np.log(max(1.0, self.gap / max(gap, _MIN_GAP))) / self.cost
+        speed = np.log(max(1.0, self.gap / max(gap, 1e-16))) / self.cost
         if speed < 0.7 * self.speed or gap >= self.gap:
             self.backoff = max(1.0, (4.0 if gap >= self.gap else 2.0) * self.backoff)
         else:
             self.backoff = 0.0 if speed > self.speed else max(0.5, 0.5 * self.backoff)
-        self.free_known |= gap <= _MAX_START_GAP
+        self.free_known |= gap <= TUNING.max_start_gap
         self._count_from(gap)

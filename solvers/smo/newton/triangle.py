@@ -15,11 +15,11 @@ from scipy.linalg import get_blas_funcs
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
+from dualgap.problems.gram.tuning import TUNING
+from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.solvers.numerics.projected_cg import Apply
 from dualgap.solvers.smo.matrix import Matrix
 
-_WIDTH = 512  # columns per strip: their parts of two vectors stay in the first-level cache
-_HEIGHT = 1024  # rows of a strip computed at a time: 2 MiB, still in the cache when quantised
 _ROW_GROUP = 4  # rows that a product reads together
 
 
@@ -37,19 +37,20 @@ class PackedTriangle:
         inverse = np.divide(1.0, self.sizes, out=np.zeros(k), where=self.sizes > 0)
         inverse = inverse.astype(matrix.dtype)
         self.padded = k + -k % _ROW_GROUP
-        starts = range(0, k, _WIDTH)
-        sizes = [(self.padded - at) * min(_WIDTH, k - at) for at in starts]
+        width, height = TUNING.tile_columns, TUNING.tile_rows
+        starts = range(0, k, width)
+        sizes = [(self.padded - at) * min(width, k - at) for at in starts]
         total = sum(sizes)
         if memory is None or memory.size < total:
             memory = np.empty(total, np.int16)
         self.memory, self.strips, offset = memory, list[Tile](), 0
-        buffer = np.empty(_HEIGHT * _WIDTH, matrix.dtype)
+        buffer = np.empty(height * width, matrix.dtype)
         for at, size in zip(starts, sizes, strict=True):
-            cols = members[at : at + _WIDTH]
+            cols = members[at : at + width]
             columns = matrix.columns(cols)
             strip = memory[offset : offset + size].reshape(-1, cols.size)
-            for low in range(at, k, _HEIGHT):
-                rows = members[low : low + _HEIGHT]
+            for low in range(at, k, height):
+                rows = members[low : low + height]
                 tile = buffer[: rows.size * cols.size].reshape(rows.size, cols.size)
                 matrix.block(rows, cols, columns, tile)
                 quantise(tile, inverse[low:], inverse[at:], strip[low - at :])
@@ -71,7 +72,7 @@ class PackedTriangle:
             for s, strip in enumerate(self.strips):
                 rows = len(strip) // _ROW_GROUP
                 ends = (_ROW_GROUP * (rows * part // groups) for part in (first, last))
-                multiply_triangle(strip, x, sums, s * _WIDTH, *ends)
+                multiply_triangle(strip, x, sums, s * TUNING.tile_columns, *ends)
             parts[first] = sums
 
         # half of the values, each as costly as four multiplications, as it serves two rows
@@ -112,7 +113,7 @@ class PackedTriangle:
         return invert
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@numba.njit(cache=True, nogil=True, fastmath=FASTMATH)
 def multiply_triangle(strip: Tile, x: Tile, y: Tile, at: int, first: int, last: int) -> None:
     """Add to y the contribution to Kx of rows `first` to `last` of a strip, and of their transpose.
 

@@ -1,5 +1,7 @@
 """SMO's outermost level: precision, and more variables than can be active."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,7 @@ from dualgap.solvers.smo.active import Active
 from dualgap.solvers.smo.conditions import free_variables, slopes
 from dualgap.solvers.smo.newton.search import NewtonStep
 from dualgap.solvers.smo.pairs import minimise_by_pairs
+from dualgap.solvers.smo.tuning import TUNING
 
 
 def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -34,7 +37,7 @@ def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_refinement_reaches_a_tight_gap_with_rows_in_single_precision(
     monkeypatch: pytest.MonkeyPatch, futile: int, bits: int
 ) -> None:
-    monkeypatch.setattr(decomposition, "_FUTILE", futile)
+    monkeypatch.setattr(decomposition, "TUNING", replace(TUNING, max_futile=futile))
     X, y = classes(1500)
     solution = solve(SoftMarginDual(X, y, 10.0, RBF(1.0)), SMO(tol=1e-9))
     assert solution.claimed == "optimal"
@@ -81,7 +84,7 @@ def test_kernel_values_beyond_float32_are_computed_in_float64() -> None:
 def test_few_active_variables_and_little_memory_reach_the_same_optimum(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(state, "_MOST_ACTIVE", 600)
+    monkeypatch.setattr(state, "TUNING", replace(TUNING, max_first_active=600))
     X, y = classes(2500)
     problem = (
         SoftMarginDual(X, y, 5.0, RBF(1.0))
@@ -96,12 +99,8 @@ def test_few_active_variables_and_little_memory_reach_the_same_optimum(
 def test_by_default_more_become_active_where_needed_and_the_room_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, value in (
-        ("_MOST_ACTIVE", 300),
-        ("_ALL_ACTIVE", 10**6),
-        ("_ALLOCATE_UNCHECKED_BYTES", 10**6),
-    ):
-        monkeypatch.setattr(state, name, value)
+    few = {"max_first_active": 300, "max_all_active_bytes": 10**6, "max_unchecked_bytes": 10**6}
+    monkeypatch.setattr(state, "TUNING", replace(TUNING, **few))
     X, y = classes(1500)
     problem = SoftMarginDual(X, y, 5.0, RBF(1.0))
     solution = solve(problem, SMO(tol=1e-6))

@@ -1,5 +1,7 @@
 """Newton steps on the free variables: by a factor of K, and with an inverse that is not exact."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from dualgap.solvers.numerics.shifted import inverse_in_place
 from dualgap.solvers.smo import newton
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.problem import from_form
+from dualgap.solvers.smo.tuning import TUNING
 
 N = 60
 X = np.random.default_rng(4).standard_normal((N, 4))
@@ -23,7 +26,7 @@ GROUPS = {  # numbered with gaps
 
 @pytest.fixture(autouse=True)
 def accurate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(newton, "MOST_PRODUCTS", 500)
+    monkeypatch.setattr(newton, "TUNING", replace(TUNING, max_products=500))
 
 
 @pytest.mark.parametrize("equalities", GROUPS)

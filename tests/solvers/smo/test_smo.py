@@ -1,5 +1,7 @@
 """SMO: shifted problems, caches, limits, and what it guarantees along the way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.small_problems import two_classes
@@ -7,6 +9,7 @@ from tests.small_problems import two_classes
 from dualgap.problems import RBF, BoxQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
 from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo.newton import search
+from dualgap.solvers.smo.tuning import TUNING
 
 _LARGE = 1100  # variables, from which rows are in float32
 
@@ -69,8 +72,7 @@ def test_newton_steps_on_half_of_K_do_not_change_the_optimum(
     else:
         problem = SVRDual(X, np.sin(X[:, 0]) + 0.1 * y, 30.0, 0.02, RBF(0.2), intercept)
     plain = solve(problem, SMO(tol=1e-9, gap=1e-7))
-    monkeypatch.setattr(search, "_LEAST_FREE", 10)
-    monkeypatch.setattr(search, "_PATIENCE", 3)
+    monkeypatch.setattr(search, "TUNING", replace(TUNING, min_free=10, patience=3))
     newton = solve(problem, SMO(tol=1e-9, gap=1e-7))
     assert newton.counters["newton_steps"] > plain.counters["newton_steps"]
     assert newton.verdict == plain.verdict == "solved"

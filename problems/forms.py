@@ -50,6 +50,7 @@ class BoxQP:
     groups : (n,) index of each variable's equality, −1 for none; None for one equality over all.
     delta : (number of groups,), empty without equalities.
     start : (n,) a feasible initial point, or None.
+    joined : the form that it is the `split` of, or None.
     """
 
     Q: SignedGram
@@ -60,6 +61,7 @@ class BoxQP:
     lb: Vector
     ub: Vector
     start: Vector | None = None
+    joined: KernelQP | None = None
 
     title: ClassVar[str] = "a box QP"
 
@@ -72,6 +74,11 @@ class BoxQP:
     def gram(self) -> Gram:
         """The Gram matrix underlying Q, which counts kernel evaluations."""
         return self.Q.gram
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether all bounds are finite."""
+        return bool(np.isfinite(self.lb).all() and np.isfinite(self.ub).all())
 
     @cached_property
     def equalities(self) -> list[tuple[Indices, Vector, float]]:
@@ -143,7 +150,7 @@ class KernelQP:
     Attributes
     ----------
     gram : the Gram matrix of the samples.
-    q, eps, lo, hi : (n,), with eps ≥ 0; bounds may be infinite.
+    q, eps, lo, hi : (n,), with eps ≥ 0, and eps = 0 unless lo ≤ 0 ≤ hi; bounds may be infinite.
     sums : (number of groups,), empty without equalities.
     groups : (n,) index of each variable's equality, −1 for none; None for at most one, over all.
     sample : (n,) index of each variable's sample; None for one variable per sample.
@@ -166,6 +173,11 @@ class KernelQP:
     def n(self) -> int:
         """Number of variables."""
         return self.q.size
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether all bounds are finite."""
+        return bool(np.isfinite(self.lo).all() and np.isfinite(self.hi).all())
 
     @cached_property
     def sides(self) -> list[Side]:
@@ -209,9 +221,12 @@ class KernelQP:
         groups = None if self.groups is None else np.tile(self.groups, count)
         start = None if self.start is None else self.split_point(self.start)
         a = sign if self.sums.size else None
-        return BoxQP(
-            SignedGram(self.gram, sign, index), cost, a, groups, self.sums, low, high, start
-        )
+        Q = SignedGram(self.gram, sign, index)
+        return BoxQP(Q, cost, a, groups, self.sums, low, high, start, self)
+
+    def split_gradient(self, scores: Vector) -> Vector:
+        """Return the gradient of `split` from the scores Kβ (n,) of the variables."""
+        return np.concatenate([side.residual(scores) for side in self.sides])
 
     def split_point(self, beta: Vector) -> Vector:
         """Return the variables x of `split` for `beta` (n,)."""

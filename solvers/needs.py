@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.semidefinite import is_positive_semidefinite
 from dualgap.problems.kernels import RBF
 from dualgap.problems.losses import Loss
@@ -43,7 +44,12 @@ def one_loss(name: str, *losses: type[Loss]) -> Need:
 
 
 def _covers_all(form: Any) -> bool:
-    return (form.groups is None or (form.groups >= 0).all()) and (form.a != 0).all()
+    covered = form.groups is None or bool((form.groups >= 0).all())
+    return covered and (isinstance(form, KernelQP) or bool((form.a != 0).all()))
+
+
+def _has_equality(form: Any) -> bool:
+    return bool(form.sums.size) if isinstance(form, KernelQP) else form.a is not None
 
 
 def _is_convex(form: Any) -> bool:
@@ -60,7 +66,7 @@ LINEAR_OR_DENSE = Need(
     "the linear kernel, or a Gram matrix that fits in memory",
     lambda form, _: form.gram.is_linear or form.gram.fits,
 )
-# the equalities and bounds of a box QP
+# the equalities and bounds of a dual
 NO_EQUALITY = Need(
     "a problem without an intercept, whose equality holds every single variable",
     lambda form, _: form.a is None,
@@ -68,11 +74,11 @@ NO_EQUALITY = Need(
 ONE_EQUALITY = Need("at most one equality", lambda form, _: form.groups is None)
 ALL_IN_EQUALITIES = Need(
     "all variables in equalities, with nonzero coefficients, or none",
-    lambda form, _: form.a is None or _covers_all(form),
+    lambda form, _: not _has_equality(form) or _covers_all(form),
 )
 FINITE_BOUNDS = Need(
     "finite bounds, as of a soft margin",
-    lambda form, _: np.isfinite(form.lb).all() and np.isfinite(form.ub).all(),
+    lambda form, _: form.is_bounded,
 )
 TEXTBOOK_PAIRS = (
     Need("an intercept, as pairs move along its equality", lambda form, _: form.a is not None),

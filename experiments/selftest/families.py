@@ -34,22 +34,30 @@ FAMILIES = (
     Family(
         "problems without an intercept",
         lambda risk: risk is None or not risk.costs.size,
-        {"BoxQP": "form.a is None", "ERM": "not form.intercept"},
+        {"BoxQP": "form.a is None", "KernelQP": "not form.sums.size", "ERM": "not form.intercept"},
     ),
     Family(
         "regression",
         lambda risk: risk is not None and risk.loss.is_regression,
-        {"BoxQP": "(form.p != -1).any()", "ERM": "form.loss.is_regression"},
+        {
+            "BoxQP": "(form.p != -1).any()",
+            "KernelQP": "(abs(form.q) != 1).any()",
+            "ERM": "form.loss.is_regression",
+        },
     ),
     Family(
         "hard margins",
         lambda risk: risk is not None and not risk.is_bounded and risk.terms is not None,
-        {"BoxQP": "not np.isfinite(form.ub).all()", "ERM": "not np.isfinite(form.C).all()"},
+        {
+            "BoxQP": "not form.is_bounded",
+            "KernelQP": "not form.is_bounded",
+            "ERM": "not np.isfinite(form.C).all()",
+        },
     ),
     Family(
         "machines with nu",
         lambda risk: risk is not None and (risk.groups is not None or bool(risk.costs.any())),
-        {"BoxQP": "form.delta.any()"},
+        {"BoxQP": "form.delta.any()", "KernelQP": "form.sums.any()"},
     ),
     Family(
         "smooth losses",

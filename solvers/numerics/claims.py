@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import ERM, BoxQP
+from dualgap.problems.forms import ERM, BoxQP, KernelQP
 from dualgap.problems.problem.certificate import Bounds
 
 # Float64 cannot tell a thin margin from none; only a proof in rationals calls a problem infeasible.
@@ -27,7 +27,7 @@ def has_small_gap(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) ->
     return gap <= max(negligible, MAX_CLAIMED_GAP * max(abs(value), abs(value - gap)))
 
 
-def may_claim(form: BoxQP, x: Vector, gap: float, target: float | None = None) -> bool:
+def may_claim(form: BoxQP | KernelQP, x: Vector, gap: float, target: float | None = None) -> bool:
     """Whether the relative gap of x (n,) permits a claim: is at most `target`, 1e-2 by default.
 
     It is infinite if a bound is, which permits the claim, or if the dual objective is 0. Then the gap
@@ -35,8 +35,10 @@ def may_claim(form: BoxQP, x: Vector, gap: float, target: float | None = None) -
     """
     if np.isfinite(gap):
         return gap <= (MAX_CLAIMED_GAP if target is None else target)
-    if not np.isfinite(form.ub).all():
+    if not form.is_bounded:
         return True
+    if isinstance(form, KernelQP):
+        form, x = form.split(), form.split_point(x)
     g = form.Q.matvec(x) + form.p
     terms = float(np.abs(form.p) @ (form.ub - form.lb)) + float(form.Q.diagonal() @ x**2)
     # up to rounding, relative to the terms of the gap

@@ -22,7 +22,7 @@ import numpy as np
 import scipy
 
 from dualgap.problems.dataset import Indices
-from dualgap.problems.forms import ERM, QP, BoxQP, Point
+from dualgap.problems.forms import ERM, QP, BoxQP, KernelQP, Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.problem import reduce
@@ -49,7 +49,7 @@ def warm_up(
     """
     if not isinstance(problem, Formulation) or problem.in_blocks:
         return
-    is_risk = solver.form in (BoxQP, QP, ERM)
+    is_risk = solver.form in (KernelQP, BoxQP, QP, ERM)
     if (is_risk or problem.may_be_infeasible) and problem.risk.costs.size:
         project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
     ours = [c for c in type(solver).__mro__ if c.__module__.startswith("dualgap.solvers.")]

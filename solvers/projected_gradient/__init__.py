@@ -19,7 +19,7 @@ variants differ in λ and in their extensions:
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -115,16 +115,19 @@ class ProjectedGradient(Solver):
         return bounds.get(self.variant)
 
     def _in_subsets(self, form: BoxQP) -> bool:
-        """Whether caching rows of K is worthwhile, and every variable is in the equality."""
+        """Whether caching rows of K is worthwhile, and subsets can be moved along the equality."""
         worthwhile = form.n >= _MIN_SUBSET_VARIABLES and not form.gram.is_linear
-        in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
-        return self.variant == "barzilai_borwein" and worthwhile and in_equality
+        can_move = form.joined is not None and form.groups is None
+        return self.variant == "barzilai_borwein" and worthwhile and can_move
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after every step, or after all steps on a subset of the variables."""
         if self._in_subsets(form):
+            assert form.joined is not None
             limits = self.tolerance, None, int(self.max_iter), self.cache_size
-            yield from minimise(form, minimise_by_gradients, *limits)
+            for point in minimise(form.joined, minimise_by_gradients, *limits):
+                assert point.x is not None
+                yield replace(point, x=form.joined.split_point(point.x))
             return
         # the Gram matrix is computed once
         if not form.gram.is_linear and form.gram.fits and form.gram.n <= 8000:

@@ -1,6 +1,6 @@
 """Semismooth Newton on a sparse K, for narrow kernels whose support vectors are nearly all free.
 
-    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = total (or none), lo ≤ z ≤ hi
 
 One pass over half of K stores the entries that are not negligible (`storage`); the proximal point
 method with semismooth Newton steps (`method`) then needs a few dozen products with them, whose time is
@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.problems.forms import Claim, FormPoint, KernelQP
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.base import Solver
@@ -54,7 +54,7 @@ _STORAGE = Need(
 
 @dataclass(frozen=True)
 class SemismoothNewton(Solver):
-    """Semismooth Newton for box QPs with at most one equality, whose K has few non-negligible entries.
+    """Semismooth Newton for duals with at most one equality, whose K has few non-negligible entries.
 
     Attributes
     ----------
@@ -70,14 +70,14 @@ class SemismoothNewton(Solver):
     max_iter: int = 1000
     cache_size: float = 1000.0
 
-    form: ClassVar = BoxQP
+    form: ClassVar = KernelQP
     needs: ClassVar = (ONE_EQUALITY, ALL_IN_EQUALITIES, FINITE_BOUNDS, _STORAGE, CONVEX)
     finest_tol: ClassVar = 0.0  # the gap stops it
     warm_up_size: ClassVar = 32
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
 
-    def state_if_default(self, form: BoxQP) -> JoinedVariables | None:
+    def state_if_default(self, form: KernelQP) -> JoinedVariables | None:
         """Return the form's variables if the solver is supported and worthwhile, else None.
 
         This takes a small fraction of the time to solve.
@@ -88,12 +88,12 @@ class SemismoothNewton(Solver):
         conditions = [need for need in self.needs if need is not _STORAGE]
         return sparsity.variables if refusal(form, self, conditions) is None else None
 
-    def prepare(self, form: BoxQP | JoinedVariables) -> BoxQP | JoinedVariables:
+    def prepare(self, form: KernelQP | JoinedVariables) -> KernelQP | JoinedVariables:
         """Compile the pass for both precisions; small problems use only one."""
         compile_pass()
         return form
 
-    def iterates(self, form: BoxQP | JoinedVariables) -> Iterator[FormPoint]:
+    def iterates(self, form: KernelQP | JoinedVariables) -> Iterator[FormPoint]:
         """Yield after every centre; accepts a form, or its joined variables if already available."""
         threads = Threads()
         variables = form if isinstance(form, JoinedVariables) else joined_variables(form)
@@ -102,21 +102,20 @@ class SemismoothNewton(Solver):
 
     def _points(self, variables: JoinedVariables, tiles: Tiles) -> Iterator[FormPoint]:
         v = variables.joined
-        form = v.form
+        form, box = v.form, v.form.split()
         largest = float(form.gram.diagonal().max())
         threshold = negligible(variables, largest, self.tolerance)
         single = (
             self.tolerance >= 1e-4 and v.n >= _MIN_FLOAT32_VARIABLES and tiles.precise(np.float32)
         )
-        K = LargeEntries(tiles, v.sample, v.scale, threshold, np.float32 if single else np.float64)
+        K = LargeEntries(tiles, v.sample, threshold, np.float32 if single else np.float64)
         method = Method(variables, K)
         best, stalled = np.inf, 0
         while True:
-            x, f = variables.to_form(method.z), method.scores
-            Qx = np.concatenate([f, -f]) if v.doubled else v.multiplier * f
-            g = Qx + form.p
-            value = 0.5 * abs(float(x @ (g + form.p)))
-            relative = float(form.gap_terms(g, x).sum()) / value if value else np.inf
+            beta = variables.to_form(method.z)
+            x, g = form.split_point(beta), form.split_gradient(method.scores)
+            value = 0.5 * abs(float(x @ (g + box.p)))
+            relative = float(box.gap_terms(g, x).sum()) / value if value else np.inf
             solved = method.violation <= self.tolerance or (
                 self.gap is not None and relative <= self.gap
             )
@@ -126,14 +125,15 @@ class SemismoothNewton(Solver):
                 solved and method.error > 0.5 * self.tolerance
             )
             if coarse and K.dtype == np.float32:
-                K = LargeEntries(tiles, v.sample, v.scale, threshold, np.float64)
+                K = LargeEntries(tiles, v.sample, threshold, np.float64)
                 method.take(K)
                 stalled = 0
                 continue
             if solved or stalled > _MAX_STALLED_CENTRES or method.steps >= self.max_iter:
                 break
-            yield FormPoint(x, iterations=method.steps)
+            yield FormPoint(beta, iterations=method.steps)
             method.advance(int(self.max_iter) - method.steps)
-        claim: Claim = "optimal" if solved and may_claim(form, x, relative, self.gap) else "stopped"
+        solved = solved and may_claim(form, beta, relative, self.gap)
+        claim: Claim = "optimal" if solved else "stopped"
         counters = {"products": K.products, "entries": K.matrix.nnz, "bits": 8 * K.dtype.itemsize}
-        yield FormPoint(x, iterations=method.steps, claim=claim, counters=counters)
+        yield FormPoint(beta, iterations=method.steps, claim=claim, counters=counters)

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualgap.problems.forms import BoxQP
+from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.smo.contradictions import JoinedVariables, joined_variables
-from dualgap.solvers.smo.problem import from_form
 
 MIN_VARIABLES = 3000  # below, SMO takes almost no time
 _SAMPLED_ROWS = 32  # rows of K
@@ -21,7 +20,7 @@ _MAX_NEGLIGIBLE = 1e-6  # relative to the largest diagonal entry: neglecting mor
 
 
 class SparsityDiagnosis(NamedTuple):
-    """Sparsity of a box QP's K, estimated from a few rows.
+    """Sparsity of a form's K, estimated from a few rows.
 
     Attributes
     ----------
@@ -55,12 +54,13 @@ class SparsityDiagnosis(NamedTuple):
         )
 
 
-def diagnose_at_a_glance(form: BoxQP, tol: float) -> SparsityDiagnosis | None:
+def diagnose_at_a_glance(form: KernelQP, tol: float) -> SparsityDiagnosis | None:
     """Return the diagnosis, or None: usually a millisecond rules out Newton steps."""
-    v, gram = from_form(form), form.gram
-    if v.n < MIN_VARIABLES:
+    n, gram = form.n, form.gram
+    if n < MIN_VARIABLES:
         return None
-    sampled = v.sample[np.random.default_rng(0).permutation(v.n)[: _SAMPLED_ROWS + 512]]
+    sampled = np.random.default_rng(0).permutation(n)[: _SAMPLED_ROWS + 512]
+    sampled = sampled if form.sample is None else form.sample[sampled]
     with Threads().limited(1):  # small products
         K = np.abs(gram.bound.block(sampled[:_SAMPLED_ROWS], sampled[_SAMPLED_ROWS:]))
     largest = float(gram.diagonal()[sampled].max())
@@ -69,7 +69,7 @@ def diagnose_at_a_glance(form: BoxQP, tol: float) -> SparsityDiagnosis | None:
     return diagnose(form, tol)
 
 
-def diagnose(form: BoxQP, tol: float) -> SparsityDiagnosis:
+def diagnose(form: KernelQP, tol: float) -> SparsityDiagnosis:
     """Return the diagnosis from a few rows of K, with equal samples merged; takes about 0.03 s.
 
     A separate Gram matrix is used, so that these evaluations are not counted as the solver's.

@@ -1,19 +1,19 @@
 """The proximal point method, whose subproblems are solved by semismooth Newton steps.
 
-    min F(z) = ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min F(z) = ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = total (or none), lo ≤ z ≤ hi
 
 The next centre minimises F(z) + ½λ(z − c)ᵀD(z − c) over the same set, with c the last one (Rockafellar
 1976) and D the diagonal of K. Its dual has no constraints: with scores f = Ku and a multiplier b,
 
-    φ(u, b) = ½uᵀKu + λΣDᵢᵢHᵢ(tᵢ) + b·delta,     t = c − D⁻¹(f + q + b)/λ,
+    φ(u, b) = ½uᵀKu + λΣDᵢᵢHᵢ(tᵢ) + b·total,     t = c − D⁻¹(f + q + b)/λ,
     Hᵢ' = pᵢ = soft(tᵢ, epsᵢ/(λDᵢᵢ)), clipped to the box,
 
-is convex and differentiable, ∇φ = (K(u − p), delta − Σp), and if it is 0, u = p is the minimum. ∇φ is
+is convex and differentiable, ∇φ = (K(u − p), total − Σp), and if it is 0, u = p is the minimum. ∇φ is
 semismooth. With F the variables whose pᵢ varies with tᵢ, and A the others, at a bound or 0, Newton's
 step ends at u_A = p_A and
 
     [K_FF + λD_FF  1] [du_F]   [λD(p − u)_F − K_FA du_A]
-    [1ᵀ            0] [db  ] = [delta − Σu − Σdu_A      ]
+    [1ᵀ            0] [db  ] = [total − Σu − Σdu_A      ]
 
 (the primal-dual active set method: Hintermüller, Ito & Kunisch 2002; within the proximal point method,
 for support vector machines: Niu et al. 2019). As φ is convex, a line search along each step decreases it
@@ -108,7 +108,7 @@ class Method:
         return p, (p == soft) & ((width == 0) | (soft != 0))
 
     def _balance(self, f: Vector) -> float:
-        """Return the b with Σp = delta; Σp decreases with b from Σhi to Σlo."""
+        """Return the b with Σp = total; Σp decreases with b from Σhi to Σlo."""
         q, eps, lo, hi, _ = self.terms
         weights = self.weight * self.D
         low = float((weights * (self.z - hi) - f - q - eps).min())

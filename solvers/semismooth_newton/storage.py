@@ -33,9 +33,7 @@ class LargeEntries:
     diagonal : of K. products : their number so far.
     """
 
-    def __init__(
-        self, tiles: Tiles, sample: Indices, scale: Vector | None, threshold: float, dtype: Any
-    ) -> None:
+    def __init__(self, tiles: Tiles, sample: Indices, threshold: float, dtype: Any) -> None:
         self.threshold, self.dtype, self.products = threshold, np.dtype(dtype), 0
         n, parts = sample.size, list[tuple[EntryIndices, EntryIndices, Tile]]()
         buffer = np.empty(min(_ROWS, n) * min(_COLUMNS, n), dtype)
@@ -50,8 +48,6 @@ class LargeEntries:
                     )
                 )
         i, j, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        if scale is not None:
-            values = values * (scale[i] * scale[j])
         below = scipy.sparse.csr_array((values.astype(np.float64), (i, j)), shape=(n, n))
         self.diagonal = below.diagonal()
         self.matrix = below + below.T - scipy.sparse.diags_array(self.diagonal)

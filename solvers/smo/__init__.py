@@ -1,6 +1,6 @@
 """Sequential minimal optimisation, in three nested levels.
 
-    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = sums in each group (or none), lo ≤ z ≤ hi
 
 Up to 500 variables, all of K is computed and compiled code solves the problem (`small`). Above, there
 are three levels. All variables: their scores f = Kz show which may still have to move. Active
@@ -16,7 +16,7 @@ free variables are few and no longer change, Newton steps in float64 finish; onc
 helping, all rows are recomputed in float64. The documentation says what each optimisation gains, and on
 which data.
 
-Reading order: `problem` and `contradictions` (definition of z), `conditions` (optimality), `matrix` (K),
+Reading order: `problem` and `contradictions` (the variables z), `conditions` (optimality), `matrix` (K),
 `scores` (f and its errors), `pairs` (the innermost loop), `newton` (steps on all free variables),
 `active` (rounds), `state` and `decomposition` (the outermost loop).
 """
@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.forms import FormPoint, KernelQP
 from dualgap.problems.gram.threads import Threads
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import ALL_IN_EQUALITIES
@@ -39,7 +39,7 @@ from dualgap.solvers.smo.small import compile_newton, is_small, minimise_by_matr
 
 @dataclass(frozen=True)
 class SMO(Solver):
-    """Second-order SMO for any box QP, with or without the equality.
+    """Second-order SMO for the dual of any piecewise linear loss, with or without equalities.
 
     Attributes
     ----------
@@ -57,20 +57,20 @@ class SMO(Solver):
     max_iter: int = 10_000_000
     cache_size: float | None = None
 
-    form: ClassVar = BoxQP
+    form: ClassVar = KernelQP
     needs: ClassVar = (ALL_IN_EQUALITIES,)
     finest_tol: ClassVar = 0.0  # the gap stops it
     warm_up_size: ClassVar = ONE_SET + 1
     warm_up_settings: ClassVar = {"tol": 0.1, "gap": 0.1}  # a smaller gap, or None, takes too long
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"
 
-    def prepare(self, form: BoxQP) -> BoxQP:
+    def prepare(self, form: KernelQP) -> KernelQP:
         """Compile the functions that only some problems of a kind need."""
         if is_small(form, self.cache_size):
             compile_newton()
         return form
 
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+    def iterates(self, form: KernelQP) -> Iterator[FormPoint]:
         """Yield a point every few rounds."""
         limits = self.tolerance, self.gap, int(self.max_iter)
         if is_small(form, self.cache_size):

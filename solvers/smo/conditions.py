@@ -167,6 +167,6 @@ def duality_gap(
     _, _, b, violation = slopes(f, z, terms, count)
     # If Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets. With
     # centres, which leave a constant, the sum is not 0.
-    costs = terms.q if constant or v.form.delta.any() else terms.q + b[terms.groups]
+    costs = terms.q if constant or v.form.sums.any() else terms.q + b[terms.groups]
     dual = abs(float((0.5 * f * z + costs * z + terms.eps * np.abs(z)).sum()) + constant)
     return Gap(_minimal_gap(f, z, terms, b, violation if count else 0.0, threshold * dual), dual)

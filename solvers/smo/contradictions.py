@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.forms import BoxQP
-from dualgap.solvers.smo.problem import GroupedTerms, Variables, kinds, variables_of
+from dualgap.problems.forms import KernelQP
+from dualgap.solvers.smo.problem import GroupedTerms, Variables, kinds, merged_variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class JoinedVariables:
     constant: float
 
     def to_form(self, z: Vector) -> Vector:
-        """Return the form's variables x."""
+        """Return the form's variables β."""
         return self.separate.to_form(self._split(z) if self.low.size else z)
 
     def sample_scores(self, f: Vector) -> Vector:
@@ -65,9 +65,9 @@ class JoinedVariables:
         return result
 
 
-def joined_variables(form: BoxQP) -> JoinedVariables:
-    """Return the variables of a box QP, joining opposite labels where equal samples are merged."""
-    v = variables_of(form)
+def joined_variables(form: KernelQP) -> JoinedVariables:
+    """Return the variables of a form, joining opposite labels where equal samples are merged."""
+    v = merged_variables(form)
     low = high = np.empty(0, np.int64)
     if v.group is not None:
         low, high = opposite_pairs(kinds(v), v.terms)

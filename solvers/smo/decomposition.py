@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.forms import BoxQP, Claim, FormPoint
+from dualgap.problems.forms import Claim, FormPoint, KernelQP
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
@@ -22,7 +22,7 @@ from dualgap.solvers.smo.tuning import TUNING
 
 
 def minimise(
-    form: BoxQP,
+    form: KernelQP,
     inner: Inner,
     tol: float,
     gap: float | None,
@@ -49,7 +49,7 @@ class Decomposition:
 
     def __init__(
         self,
-        form: BoxQP,
+        form: KernelQP,
         inner: Inner,
         tiles: Tiles,
         tol: float,

@@ -1,6 +1,6 @@
 """The matrix K of the variables: its columns, blocks and products, and rows that are kept.
 
-A variable is a sample, or several equal samples, perhaps scaled; several variables may share a sample.
+A variable is a sample, or several equal samples; several variables may share a sample.
 Columns are prepared once for several products with them.
 
 Rows of K among the active variables are computed when they are first needed. Each variable that moves
@@ -37,12 +37,12 @@ class Matrix:
 
     Attributes
     ----------
-    sample, scale : those of each variable. repeats : whether variables share samples.
+    sample : that of each variable. repeats : whether variables share samples.
     dtype : that of blocks, and the default of columns.
     """
 
     def __init__(self, tiles: Tiles, variables: Variables, dtype: Any) -> None:
-        self.tiles, self.sample, self.scale = tiles, variables.sample, variables.scale
+        self.tiles, self.sample = tiles, variables.sample
         self.repeats = variables.terms.several and np.unique(self.sample).size < variables.n
         self.dtype = np.dtype(dtype)
 
@@ -62,8 +62,7 @@ class Matrix:
 
     def diagonal(self, members: Indices) -> Vector:
         """Return K[i, i] for each of the members."""
-        diagonal = self.tiles.diagonal[self.sample[members]]
-        return diagonal if self.scale is None else self.scale[members] ** 2 * diagonal
+        return self.tiles.diagonal[self.sample[members]]
 
     def block(
         self,
@@ -78,15 +77,10 @@ class Matrix:
 
         See `Tiles.block`.
         """
-        if prepared.column_of is None and self.scale is None:
-            return self.tiles.block(self.sample[rows], prepared.columns, out, then, work)
         if prepared.column_of is None:
-            K = self.tiles.block(self.sample[rows], prepared.columns, out)
-        else:
-            once = self.tiles.block(self.sample[rows], prepared.columns)
-            K = np.take(once, prepared.column_of, axis=1, out=out, mode="clip")
-        if self.scale is not None:
-            K *= self.scale[rows][:, None] * self.scale[cols]
+            return self.tiles.block(self.sample[rows], prepared.columns, out, then, work)
+        once = self.tiles.block(self.sample[rows], prepared.columns)
+        K = np.take(once, prepared.column_of, axis=1, out=out, mode="clip")
         if then is not None:
             self.tiles.pool.run(then, cols.size, work)
         return K
@@ -96,15 +90,12 @@ class Matrix:
     ) -> Vector:
         """Return K[rows, cols] @ weights; `prepared` are the columns `cols`, if computed before."""
         columns, column_of = self.columns(cols) if prepared is None else prepared
-        weights = weights if self.scale is None else weights * self.scale[cols]
         if column_of is not None:
             weights = np.bincount(column_of, weights, columns.size).astype(np.float64)
         if self.repeats:
             samples, back = np.unique(self.sample[rows], return_inverse=True)
-            result = self.tiles.product(samples, columns, weights)[back]
-        else:
-            result = self.tiles.product(self.sample[rows], columns, weights)
-        return result if self.scale is None else result * self.scale[rows]
+            return self.tiles.product(samples, columns, weights)[back]
+        return self.tiles.product(self.sample[rows], columns, weights)
 
     def exact_scores(self, rows: Indices, z: Vector) -> Vector:
         """Return (Kz)[rows] in float64."""

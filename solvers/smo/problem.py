@@ -1,10 +1,6 @@
-"""The problem SMO works on: one variable per distinct sample, with the equality Σz = delta.
+"""The problem SMO works on: a `KernelQP` with equal variables merged.
 
-    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
-
-With z = ax (z = sign·x where there is no equality) the coefficients of the equality become 1, and for
-classification Q becomes K itself. Regression's two variables of a sample are the two sides of one:
-z = α − α*, and their common cost epsilon·(α + α*) is the tube.
+    min ½zᵀKz + qᵀz + Σ epsᵢ|zᵢ|  s.t. Σz = sums in each group (or none), lo ≤ z ≤ hi
 
 The optimum depends only on the sum of the variables of equal samples with equal costs, whose box is the
 sum of their boxes; separate variables would make K singular, with equal rows. A third of w8a and a fifth
@@ -21,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.forms import BoxQP, KernelQP
+from dualgap.problems.forms import KernelQP
 from dualgap.problems.kernels import Precomputed
 from dualgap.problems.kernels.samples import distinct
 
@@ -31,7 +27,7 @@ ONE_SET = 1024  # variables up to which one working set holds all, so that its b
 class GroupedTerms(NamedTuple):
     """Everything but K: costs, bounds and equalities of variables, shape (n,) each.
 
-    `groups` is the index of each variable's equality, Σ_{i∈g} zᵢ = delta_g; 0 throughout if there is one
+    `groups` is the index of each variable's equality, Σ_{i∈g} zᵢ = sums_g; 0 throughout if there is one
     equality, −1 throughout if there is none.
     """
 
@@ -54,20 +50,16 @@ class GroupedTerms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """GroupedTerms and start of z (n,); z = `multiplier`·x before equal samples are merged.
+    """Terms and start of z (n,); variable k is the coefficient of sample `sample[k]`.
 
-    Variable k is the coefficient of `scale[k]`·φ(x_sample[k]); a `scale` of None means 1. If `doubled`,
-    z = x[:n] − x[n:]. If equal samples are merged, `group` is the index of the variable that each of the
-    `unmerged` ones has become a part of.
+    If equal samples are merged, `group` is the index of the variable that each of the `unmerged` ones,
+    those of the form, has become a part of.
     """
 
-    form: BoxQP
+    form: KernelQP
     sample: Indices
-    scale: Vector | None
     terms: GroupedTerms
     start: Vector
-    multiplier: Vector
-    doubled: bool
     group: Indices | None = None
     unmerged: GroupedTerms | None = None
 
@@ -77,12 +69,9 @@ class Variables:
         return self.sample.size
 
     def to_form(self, z: Vector) -> Vector:
-        """Return the form's variables x."""
+        """Return the form's variables β."""
         z = z if self.group is None else self._divide(z, self.group)
-        if self.doubled:
-            return np.concatenate([np.maximum(z, 0.0), np.maximum(-z, 0.0)])
-        x = z / self.multiplier
-        return np.clip(x, self.form.lb, self.form.ub, out=x)  # rounding may leave the box
+        return np.clip(z, self.form.lo, self.form.hi)  # rounding may leave the box
 
     def _divide(self, z: Vector, group: Indices) -> Vector:
         """Return the unmerged variables: the members of each group leave 0 one after the other.
@@ -126,13 +115,13 @@ class Variables:
         return slacks[0], slacks[1]
 
 
-def variables_of(form: BoxQP) -> Variables:
-    """Return the variables of a box QP, with those of equal samples merged and in a random order."""
-    v = from_form(form)
-    gram, terms = form.gram, v.terms
+def merged_variables(form: KernelQP) -> Variables:
+    """Return the variables of a form, with those of equal samples merged and in a random order."""
+    v = variables_of(form)
+    terms = v.terms
     open_ended = bool((np.isinf(terms.lo) & np.isinf(terms.hi)).any())
-    plain = v.scale is None and not terms.several and not isinstance(gram.kernel, Precomputed)
-    if v.n <= ONE_SET or open_ended or not plain:
+    is_precomputed = isinstance(form.gram.kernel, Precomputed)
+    if v.n <= ONE_SET or open_ended or terms.several or is_precomputed:
         return v
     rng = np.random.default_rng(0)
     kind = kinds(v)
@@ -158,56 +147,13 @@ def kinds(v: Variables) -> Indices:
     return gram.get_or_compute("kinds", lambda: distinct(gram.X)[1])[v.sample]
 
 
+def variables_of(form: KernelQP) -> Variables:
+    """Return the variables of a form as they are."""
+    sample = np.arange(form.n) if form.sample is None else form.sample
+    return Variables(form, sample, terms_of(form), form.first_point())
+
+
 def terms_of(form: KernelQP) -> GroupedTerms:
     """Return the terms of a form."""
-    groups = form.groups
-    if groups is None:
-        groups = np.full(form.n, form.sums.size - 1)
+    groups = np.full(form.n, form.sums.size - 1) if form.groups is None else form.groups
     return GroupedTerms(form.q, form.eps, form.lo, form.hi, groups.astype(np.int64))
-
-
-def from_form(form: BoxQP) -> Variables:
-    """Return the variables of a box QP, starting at its start or at a feasible point near 0."""
-    x = _at_bounds(form) if form.start is None and form.delta.any() else form.first_point()
-    a = form.Q.sign if form.a is None else form.a
-    ends = form.lb * a, form.ub * a
-    lo, hi, q, z = np.minimum(*ends), np.maximum(*ends), form.p / a, x * a
-    groups = np.full(form.n, -1 if form.a is None else 0)
-    if form.groups is not None:
-        groups = form.groups.astype(np.int64)
-    if _is_doubled(form):
-        n = form.n // 2
-        eps, q, z = (q[:n] - q[n:]) / 2, (q[:n] + q[n:]) / 2, z[:n] + z[n:]
-        terms = GroupedTerms(q, eps, lo[n:], hi[:n], groups[:n])
-        return Variables(form, form.Q.index[:n], None, terms, z, a[:n], True)
-    scale = form.Q.sign / a
-    terms = GroupedTerms(q, np.zeros(form.n), lo, hi, groups)
-    scaled = None if (scale == 1).all() else scale
-    return Variables(form, form.Q.index, scaled, terms, z, a, False)
-
-
-def _at_bounds(form: BoxQP) -> Vector:
-    """Return a feasible point with few nonzero variables, nearly all of them at a bound.
-
-    LIBSVM starts there too. The feasible point nearest to 0 moves all variables by the same amount, and
-    nearly all of them have to move again.
-    """
-    x = np.clip(0.0, form.lb, form.ub)
-    for i, a, delta in form.equalities:
-        shortfall = delta - float(a @ x[i])
-        slack = np.abs(a) * np.where(a * shortfall > 0, form.ub[i] - x[i], x[i] - form.lb[i])
-        before = np.concatenate([[0.0], np.cumsum(slack)[:-1]])
-        x[i] += np.sign(shortfall) / a * np.clip(abs(shortfall) - before, 0.0, slack)
-    return form.project(x)  # raises an error if the form is infeasible
-
-
-def _is_doubled(form: BoxQP) -> bool:
-    """Whether every sample has two variables, one per side of its tube, as in regression."""
-    n = form.n // 2
-    twice = form.n == 2 * n and np.array_equal(form.Q.index[:n], form.Q.index[n:])
-    if form.groups is not None or not twice:
-        return False
-    sides = np.repeat([1.0, -1.0], n)
-    has_tube = bool((form.lb == 0).all() and (form.p[:n] + form.p[n:] >= 0).all())
-    one_sign = form.a is None or bool((form.a == sides).all())
-    return has_tube and one_sign and bool((form.Q.sign == sides).all())

@@ -35,7 +35,7 @@ class Scores:
 
     def __init__(self, joined: JoinedVariables, tiles: Tiles) -> None:
         self.tiles, self.variables = tiles, (v := joined.joined)
-        self.equalities = 0 if v.form.a is None else v.form.delta.size
+        self.equalities = v.form.sums.size
         self.z, self.f, self.b = v.start.copy(), np.zeros(v.n), np.zeros(max(1, self.equalities))
         self.refreshes, self.constant = 0, joined.constant
         bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
@@ -57,8 +57,7 @@ class Scores:
             self.f += self.matrix.products(np.arange(n), support, self.z[support])
         self._diagonal = np.abs(self.matrix.diagonal(np.arange(n)))
         if self.tiles.kernel.is_psd is not True:  # values of K may exceed its diagonal
-            scale = 1.0 if self.matrix.scale is None else self.matrix.scale**2
-            self._diagonal = np.maximum(self._diagonal, scale * self.tiles.largest)
+            self._diagonal = np.maximum(self._diagonal, self.tiles.largest)
         self._stale, self._fresh = np.zeros(n), 0.0
         self._gap: Gap | None = None  # of z and f, if computed
         self.note_change(np.arange(n), self.z)

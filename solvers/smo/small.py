@@ -16,43 +16,40 @@ from typing import NamedTuple
 import numpy as np
 
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import BoxQP, FormPoint
+from dualgap.problems.forms import FormPoint, KernelQP
 from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
 from dualgap.problems.kernels import Block
 from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import duality_gap, free_variables, on_one_side, slopes
 from dualgap.solvers.smo.pairs import pair_steps
-from dualgap.solvers.smo.problem import GroupedTerms, from_form
+from dualgap.solvers.smo.problem import GroupedTerms, variables_of
 
 MAX_SMALL = 500  # variables; above, rows in float32 take less time than all of K in float64
 _COARSE = 1e-3  # violation below which Newton steps may take longer than pair steps
 _STEPS_PER_TURN = 100  # pair steps between Newton steps; at first n/2 if that is more
 
 
-def is_small(form: BoxQP, cache_size: float | None) -> bool:
+def is_small(form: KernelQP, cache_size: float | None) -> bool:
     """Whether all of K, in float64, is to be used and fits in `cache_size` megabytes.
 
     The size limit is larger if K has already been computed.
     """
-    # SMO merges regression's two variables of a sample into one
-    n = form.n if form.groups is not None else max(form.gram.n, form.n // 2)
+    n = form.n
     max_n = MAX_DENSE_SAMPLES if form.gram.is_stored else MAX_SMALL
     fits_memory = form.gram.is_stored or form.gram.fits
     return n <= max_n and fits_memory and (cache_size is None or 8e-6 * n**2 <= cache_size)
 
 
 def minimise_by_matrix(
-    form: BoxQP, tol: float, gap: float | None, max_iter: int
+    form: KernelQP, tol: float, gap: float | None, max_iter: int
 ) -> Iterator[FormPoint]:
     """Yield every few thousand steps, and once the violation or the gap is small enough."""
-    v = from_form(form)
+    v = variables_of(form)
     q, _, lo, hi, _ = terms = v.terms
     K = v.form.gram.dense()
-    if not np.array_equal(v.sample, np.arange(len(K))):
-        K = K[np.ix_(v.sample, v.sample)]
-    if v.scale is not None:
-        K = K * (v.scale[:, None] * v.scale)
+    if form.sample is not None:
+        K = K[np.ix_(form.sample, form.sample)]
     K = np.require(K, requirements=["C", "W"])  # compiled code needs this layout
     problem = SmallProblem(K, terms)
     z, steps, fine = v.start.copy(), 0, tol if gap is None else max(tol, _COARSE)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems.forms import BoxQP
+from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.memory import available
 from dualgap.solvers.smo.contradictions import joined_variables
@@ -17,7 +17,7 @@ from dualgap.solvers.smo.tuning import TUNING
 
 
 class SMOState:
-    """A run on a box QP, and the scores of all its variables.
+    """A run on a kernel QP, and the scores of all its variables.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class SMOState:
 
     def __init__(
         self,
-        form: BoxQP,
+        form: KernelQP,
         tiles: Tiles,
         cache_size: float | None,
         max_steps: int,
@@ -66,7 +66,7 @@ class SMOState:
         self.size = max(2, min(n, TUNING.max_first_active, int(capacity**0.5)))
         if n**2 <= min(TUNING.max_all_active_bytes // each, capacity):
             self.size = n
-        store = self.scores.variables.form.gram.solver_cache if matrix.scale is None else None
+        store = self.scores.variables.form.gram.solver_cache
         self.row_store: dict[Any, RowCache] = {} if store is None else store
         self.key = matrix.dtype.name, matrix.sample.tobytes()
         # rows are added during the solve, so no other problem may use them meanwhile

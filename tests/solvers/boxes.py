@@ -1,8 +1,8 @@
-"""Box QPs with shifted boxes, and an equality of every shape, for the solvers that take them."""
+"""Box and kernel QPs with shifted boxes, and equalities of every shape, for solvers that take them."""
 
 import numpy as np
 
-from dualgap.problems import BoxQP, Linear
+from dualgap.problems import BoxQP, KernelQP, Linear
 from dualgap.problems.gram.gram import Gram, SignedGram
 
 SHAPES = (
@@ -14,6 +14,25 @@ SHAPES = (
     "two equalities",
     "two equalities and some in none",
 )
+
+
+KERNEL_SHAPES = ("no equality", "one equality", *SHAPES[-2:])
+
+
+def shifted_kernel_qp(shape: str, d: int, seed: int, n: int = 30) -> KernelQP:
+    """Return a kernel QP with sums ≠ 0, some lo > 0, eps > 0 where lo ≤ 0 ≤ hi, and K of rank d."""
+    rng = np.random.default_rng(seed)
+    lo = rng.uniform(-3, 1, n)
+    hi = lo + rng.uniform(0.0, 4, n)
+    eps = np.where((lo <= 0) & (hi >= 0), rng.choice([0.0, 0.3], n), 0.0)
+    groups = np.arange(n) % 2 if shape.startswith("two") else np.zeros(n, np.intp)
+    groups[5:8] = -1 if "none" in shape else groups[5:8]
+    sums = np.bincount(groups + 1, rng.uniform(lo, hi))[1:]
+    X = rng.standard_normal((n, d))
+    X[:2] = 0.0
+    several = groups if sums.size > 1 else None
+    sums = np.zeros(0) if shape == "no equality" else sums
+    return KernelQP(Gram(X, Linear()), rng.standard_normal(n), eps, lo, hi, sums, several)
 
 
 def shifted_box(shape: str, d: int, seed: int, n: int = 30) -> BoxQP:

@@ -1,12 +1,12 @@
-"""Every solver of box QPs: shifted boxes, several equalities, starts, limits, and what it refuses."""
+"""Every solver of box and kernel QPs: shifted boxes, several equalities, starts, limits, refusals."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from tests.halves import quick
 from tests.small_problems import two_classes
-from tests.solvers.boxes import SHAPES, shifted_box
+from tests.solvers.boxes import KERNEL_SHAPES, SHAPES, shifted_box, shifted_kernel_qp
 
 from dualgap.problems import (
     RBF,
@@ -14,6 +14,7 @@ from dualgap.problems import (
     FormPoint,
     HardMarginDual,
     Kernel,
+    KernelQP,
     Linear,
     NuSVC,
     SoftMarginDual,
@@ -39,22 +40,25 @@ from dualgap.solvers.smo.newton import search
 from dualgap.solvers.smo.tuning import TUNING
 
 
-def nu_svc(n: int, kernel: Kernel) -> BoxQP:
-    """Return min ½xᵀQx over 0 ≤ x ≤ 1, where the x of each class sum to νn/2."""
+def nu_svc(n: int, kernel: Kernel) -> KernelQP:
+    """Return min ½βᵀKβ over 0 ≤ yβ ≤ 1, where the yβ of each class sum to νn/2."""
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     X = np.random.default_rng(0).standard_normal((n, 4)) + 0.6 * y[:, None]
-    return reduce(NuSVC(X, y, 0.4, kernel), BoxQP).form
+    return reduce(NuSVC(X, y, 0.4, kernel), KernelQP).form
 
 
-def last(solver: Solver, form: BoxQP) -> FormPoint:
+def last(solver: Solver, form: BoxQP | KernelQP) -> FormPoint:
     return list(solver.iterates(solver.prepare(form)))[-1]
 
 
-def bounds(form: BoxQP, point: FormPoint) -> tuple[float, float]:
+def bounds(form: BoxQP | KernelQP, point: FormPoint) -> tuple[float, float]:
     """Return what the box gap proves: a lower and an upper bound of the optimum."""
-    assert point.x is not None
-    x = form.project(point.x)
-    assert np.abs(x - point.x).max() <= 1e-9
+    found = point.x
+    assert found is not None
+    if isinstance(form, KernelQP):
+        found, form = form.split_point(found), form.split()
+    x = form.project(found)
+    assert np.abs(x - found).max() <= 1e-9
     g = form.Q.matvec(x) + form.p
     value = 0.5 * float(x @ (g + form.p))
     return value - float(form.gap_terms(g, x).sum()), value
@@ -73,7 +77,8 @@ def test_smo_reaches_the_optimum_of_many_variables(
     point = last(SMO(tol=1e-9, cache_size=2.0 if many else 1000.0), form)
     lower, upper = bounds(form, point)
     assert point.claim == "optimal"
-    assert form.violating_pair(form.Q.matvec(point.x), point.x) <= 1.01e-9
+    box, x = form.split(), form.split_point(point.x)
+    assert box.violating_pair(box.Q.matvec(x), x) <= 1.01e-9
     assert upper - lower <= 1e-8 * upper
     assert not many or point.counters["newton_steps"] > 0
 
@@ -97,18 +102,28 @@ REFUSED = {
     "dual_coordinate_descent": {"a coefficient of 0", *SEVERAL},
     "platt_smo": {*SHAPES} - {"signs, from 0"},
     "simplified_smo": {*SHAPES} - {"signs, from 0"},
-    "semismooth_newton": {"a coefficient of 0", *SEVERAL},
-    "smo": {"a coefficient of 0", "two equalities and some in none"},
+    "semismooth_newton": {*SEVERAL},
+    "smo": {"two equalities and some in none"},
 }
+SHAPES_OF = [
+    (name, shape)
+    for name, solver in SOLVERS.items()
+    for shape in (KERNEL_SHAPES if solver.form is KernelQP else SHAPES)
+]
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("shape", SHAPES)
+def shifted(name: str, shape: str, d: int, seed: int) -> BoxQP | KernelQP:
+    """Return a shifted problem in the form that a solver takes."""
+    takes_coefficients = SOLVERS[name].form is KernelQP
+    return (shifted_kernel_qp if takes_coefficients else shifted_box)(shape, d, seed)
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES_OF)
 @pytest.mark.parametrize(("d", "seed"), quick([(4, 0), (4, 1), (60, 2)], [(4, 0)]))
 def test_shifted_boxes_are_solved_or_refused_in_a_sentence(
     name: str, shape: str, d: int, seed: int
 ) -> None:
-    solver, form = SOLVERS[name], shifted_box(shape, d, seed)
+    solver, form = SOLVERS[name], shifted(name, shape, d, seed)
     if shape in REFUSED.get(name, ()):
         assert (solver.refuses(form) or "").startswith("requires ")
         return
@@ -121,10 +136,10 @@ def test_shifted_boxes_are_solved_or_refused_in_a_sentence(
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_nothing_given_is_changed(name: str) -> None:
-    form = shifted_box("no equality" if name == "coordinate_descent" else "signs, from 0", 4, 3)
+    form = shifted(name, "no equality" if name == "coordinate_descent" else "signs, from 0", 4, 3)
     form = replace(form, start=form.first_point())
-    given = (form.gram.X, form.p, form.a, form.lb, form.ub, form.start, form.Q.sign)
-    arrays = [array for array in given if array is not None]
+    given = [form.gram.X, *(getattr(form, field.name) for field in fields(form))]
+    arrays = [array for array in given if isinstance(array, np.ndarray)]
     before = [array.copy() for array in arrays]
     last(SOLVERS[name], form)
     assert all(np.array_equal(u, v) for u, v in zip(arrays, before, strict=True))

@@ -8,9 +8,9 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from tests.zoo.boxed import BoxSMO as SMO
 
 from dualgap.problems import FormPoint
-from dualgap.solvers import SMO
 
 
 class _Faulty(SMO):

@@ -8,11 +8,11 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from tests.zoo.boxed import BoxSMO as SMO
 
 import dualgap.solvers.running.solution
 from dualgap import problems
 from dualgap.problems import Certificate, FormPoint
-from dualgap.solvers import SMO
 
 
 class _Cheat(SMO):

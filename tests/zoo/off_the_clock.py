@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from tests.zoo.boxed import BoxSMO as SMO
 
 import dualgap.solvers.running.loop
 from dualgap.problems import FormPoint
-from dualgap.solvers import SMO
 
 WORK = 0.5  # seconds
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-from dualgap.solvers import SMO
+from tests.zoo.boxed import BoxSMO as SMO
 
 
 class _Deadly(SMO):

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from tests.zoo.boxed import BoxSMO as SMO
 from threadpoolctl import threadpool_limits
 
 from dualgap.problems import FormPoint
-from dualgap.solvers import SMO
 
 
 class _Careless(SMO):

@@ -6,10 +6,11 @@
 from dataclasses import replace
 
 import numpy as np
+from tests.zoo.boxed import BoxSMO as SMO
 
 from dualgap.problems import Linear, Polynomial
 from dualgap.problems.gram.gram import Gram, SignedGram
-from dualgap.solvers import SMO, Pegasos
+from dualgap.solvers import Pegasos
 
 
 class _Other(SMO):

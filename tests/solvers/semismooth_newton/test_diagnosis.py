@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from dualgap.problems import RBF, BoxQP, SoftMarginDual, reduce
+from dualgap.problems import RBF, KernelQP, SoftMarginDual, reduce
 from dualgap.solvers.semismooth_newton import diagnose
 
 
-def form_of(gamma: float, C: float = 1.0, copies: int = 1) -> BoxQP:
+def form_of(gamma: float, C: float = 1.0, copies: int = 1) -> KernelQP:
     X = np.vstack([np.random.default_rng(0).standard_normal((3000 // copies, 15))] * copies)
     y = np.tile(np.where(X[: 3000 // copies, 0] > 0, 1.0, -1.0), copies)
-    return reduce(SoftMarginDual(X, y, C, RBF(gamma)), BoxQP).form
+    return reduce(SoftMarginDual(X, y, C, RBF(gamma)), KernelQP).form
 
 
 def test_narrow_kernels_pay_and_wide_ones_do_not() -> None:

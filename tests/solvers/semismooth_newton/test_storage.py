@@ -19,12 +19,11 @@ def test_products_are_off_by_no_more_than_they_say(
     monkeypatch.setattr(storage, "_ROWS", 32)
     monkeypatch.setattr(storage, "_COLUMNS", 48)
     rng = np.random.default_rng(0)
-    X, sample, scale = rng.standard_normal((90, 3)), rng.permutation(90)[:80], rng.normal(size=80)
+    X, sample = rng.standard_normal((90, 3)), rng.permutation(90)[:80]
     with Tiles(Gram(sp.csr_array(X) if sparse else X, RBF(2.0)), 2) as tiles:
-        K = LargeEntries(tiles, sample, scale, 1e-3, dtype)
+        K = LargeEntries(tiles, sample, 1e-3, dtype)
     whole = RBF(2.0)(X[sample], X[sample])
     assert K.matrix.nnz == np.count_nonzero(whole > 1e-3) < 80**2 / 2
-    whole *= scale[:, None] * scale
     assert np.allclose(K.diagonal, whole.diagonal())
     v = rng.normal(size=80)
     off = np.abs(K.product(v) - whole @ v).max()
@@ -40,7 +39,7 @@ def test_the_inverse_is_that_of_the_variables_inside(
     rng = np.random.default_rng(1)
     X, weights, inside = rng.standard_normal((40, 3)), rng.uniform(1, 2, 40), np.arange(40) % 3 > 0
     with Tiles(Gram(X, RBF(2.0)), 1) as tiles:
-        K = LargeEntries(tiles, np.arange(40), None, 0.0, np.float64)
+        K = LargeEntries(tiles, np.arange(40), 0.0, np.float64)
     M = RBF(2.0)(X, X)[np.ix_(inside, inside)]
     M = M * (np.eye(len(M)) if factored == 0 else 1.0) + np.diag(weights[inside])
     solution = K.inverse(inside, weights)(v := rng.normal(size=40))

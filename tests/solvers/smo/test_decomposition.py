@@ -16,7 +16,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
-from dualgap.problems.forms import BoxQP
+from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo import decomposition, state
@@ -47,7 +47,7 @@ def test_refinement_reaches_a_tight_gap_with_rows_in_single_precision(
 
 def test_a_score_that_was_far_from_the_margin_is_refreshed_once_it_is_near() -> None:
     X, y = classes(1500)
-    form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.05)), BoxQP).form
+    form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.05)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
         at = state.SMOState(form, tiles, None, 1)
         at.scores.violation()
@@ -65,7 +65,7 @@ def test_rounding_in_scores_is_relative_to_the_values_of_the_kernel() -> None:
     X, y = classes(1500)
     errors = []
     for kernel in (RBF(0.05), 1e4 * RBF(0.05)):
-        form = reduce(SoftMarginDual(X, y, 1.0, kernel), BoxQP).form
+        form = reduce(SoftMarginDual(X, y, 1.0, kernel), KernelQP).form
         with Tiles(form.gram, 1) as tiles:
             at = state.SMOState(form, tiles, None, 1)
             at.scores.note_change(np.array([0]), np.array([1.0]))
@@ -172,7 +172,7 @@ def test_rows_that_a_newton_step_has_computed_are_kept() -> None:
     alpha = np.zeros(600)
     for sign in (1, -1):
         alpha[np.flatnonzero(y == sign)[:150]] = 0.5
-    form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.2)), BoxQP, Point(alpha)).form
+    form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.2)), KernelQP, Point(alpha)).form
     with Tiles(form.gram, 1) as tiles:
         at = state.SMOState(form, tiles, None, 10**7)
         at.scores.violation()

@@ -8,9 +8,9 @@ import pytest
 
 from dualgap.problems import (
     RBF,
-    BoxQP,
     FormPoint,
     Gram,
+    KernelQP,
     NuSVR,
     Point,
     SoftMarginDual,
@@ -24,7 +24,7 @@ from dualgap.solvers.smo.state import SMOState
 
 N = 1500
 X = np.random.default_rng(0).standard_normal((N, 5))
-FORM = reduce(SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.3)), BoxQP).form
+FORM = reduce(SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.3)), KernelQP).form
 
 
 @pytest.mark.parametrize("chosen", [1, 8, 45, 700])
@@ -45,7 +45,7 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
 
 
 def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
-    form = reduce(NuSVR(X, X[:, 0], 0.3, 1.0, RBF(0.3)), BoxQP).form
+    form = reduce(NuSVR(X, X[:, 0], 0.3, 1.0, RBF(0.3)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
         state = SMOState(form, tiles, 1000.0, 10)
         members = np.r_[100:N, N : 2 * N]
@@ -116,7 +116,7 @@ def test_problems_that_are_solved_in_turns_on_one_gram_matrix_share_no_rows(n: i
     problem = SoftMarginDual(MANY[:n], LABELS[:n], 1.0, RBF(0.3))
     problems = problem, replace(problem, y=-problem.y, C=10.0), replace(problem, C=0.1)
     runs = [
-        SMO(tol=tol).iterates(reduce(posed, BoxQP, gram=gram).form)
+        SMO(tol=tol).iterates(reduce(posed, KernelQP, gram=gram).form)
         for posed, tol in zip(problems, (1e-6, 1e-6, 1e-1), strict=True)
     ]  # the last one ends first
     last: dict[int, FormPoint] = {}
@@ -124,4 +124,5 @@ def test_problems_that_are_solved_in_turns_on_one_gram_matrix_share_no_rows(n: i
         last |= {k: point for k, point in enumerate(points) if point is not None}
     for k, gap in enumerate((1e-6, 1e-6, 1e-2)):
         assert last[k].claim == "optimal"
-        assert certify(problems[k], Point(last[k].x)).relative_gap <= gap
+        alpha = problems[k].risk.alpha(last[k].x)
+        assert certify(problems[k], Point(alpha)).relative_gap <= gap

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dualgap.problems import RBF, BoxQP, NuSVC, reduce
+from dualgap.problems import RBF, KernelQP, NuSVC, reduce
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.smo.active import Active
 from dualgap.solvers.smo.newton.search import NewtonSearch, Situation
@@ -49,7 +49,7 @@ def test_a_start_that_is_no_answer_of_another_problem() -> None:
     """That of a ν-machine is at bounds, and does not tell which variables will be free."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
-    form = reduce(NuSVC(X, np.sign(X[:, 0]), 0.3, RBF(0.5)), BoxQP).form
+    form = reduce(NuSVC(X, np.sign(X[:, 0]), 0.3, RBF(0.5)), KernelQP).form
     answer = replace(form, start=form.first_point())
     for given, free_known in ((form, False), (answer, True)):
         with Tiles(given.gram, 1) as tiles:

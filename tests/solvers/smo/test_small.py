@@ -6,9 +6,9 @@ from tests.small_problems import two_classes
 
 from dualgap.problems import (
     RBF,
-    BoxQP,
     Gram,
     HardMarginDual,
+    KernelQP,
     Linear,
     Point,
     SoftMarginDual,
@@ -54,10 +54,10 @@ def test_few_steps_are_a_feasible_beginning():
 
 def test_smo_takes_all_of_K_where_it_fits_and_stops_at_the_gap():
     problem, many = SoftMarginDual(X, Y, 10.0, RBF(0.2)), np.tile(X, (7, 1))
-    form = reduce(problem, BoxQP).form
+    form = reduce(problem, KernelQP).form
     assert is_small(form, None)
     assert not is_small(form, 0.04)
-    assert not is_small(reduce(SoftMarginDual(many, np.tile(Y, 7)), BoxQP).form, None)
+    assert not is_small(reduce(SoftMarginDual(many, np.tile(Y, 7)), KernelQP).form, None)
     exact, rough = (solve(problem, SMO(tol=1e-9, gap=gap)) for gap in (None, 1e-1))
     rows = solve(problem, SMO(tol=1e-9, cache_size=0.04))
     assert exact.counters["bits"] == 64

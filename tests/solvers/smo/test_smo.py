@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.small_problems import two_classes
 
-from dualgap.problems import RBF, BoxQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
+from dualgap.problems import RBF, KernelQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
 from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo.newton import search
 from dualgap.solvers.smo.tuning import TUNING
@@ -47,10 +47,11 @@ def test_a_run_ends_soon_after_the_gap_is_there(kind: str) -> None:
 
 def test_the_dual_never_falls_and_weak_duality_holds_at_every_evaluation() -> None:
     X, y = two_classes(_LARGE + 200, 5)
-    reduction = reduce(SoftMarginDual(X, y, 10.0, RBF(0.5)), BoxQP)
+    reduction = reduce(SoftMarginDual(X, y, 10.0, RBF(0.5)), KernelQP)
     solver, form = SMO(tol=1e-6), reduction.form
     values = [
-        0.5 * p.x @ (form.Q.matvec(p.x) + 2 * form.p) for p in solver.iterates(solver.prepare(form))
+        0.5 * p.x @ (form.gram.matvec(p.x) + 2 * form.q)
+        for p in solver.iterates(solver.prepare(form))
     ]
     assert len(values) > 3
     assert (np.diff(values) <= 1e-9 * abs(values[-1])).all()

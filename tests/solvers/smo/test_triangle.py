@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from dualgap.problems import RBF, BoxQP, Kernel, Linear, Polynomial, SoftMarginDual, reduce
+from dualgap.problems import RBF, Kernel, KernelQP, Linear, Polynomial, SoftMarginDual, reduce
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.newton.triangle import PackedTriangle
-from dualgap.solvers.smo.problem import from_form
+from dualgap.solvers.smo.problem import variables_of
 
 N = 1500
 X = np.random.default_rng(0).standard_normal((N, 5))
@@ -21,10 +21,10 @@ LABELS = np.where(X[:, 0] >= 0, 1.0, -1.0)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_product_with_half_of_K_is_one_with_K(kernel: Kernel, k: int, threads: int) -> None:
     rng = np.random.default_rng(k)
-    form = reduce(SoftMarginDual(X, LABELS, 1.0, kernel), BoxQP).form
+    form = reduce(SoftMarginDual(X, LABELS, 1.0, kernel), KernelQP).form
     with Tiles(form.gram, threads) as tiles:
         some = np.sort(rng.choice(N, k, replace=False))
-        half = PackedTriangle(Matrix(tiles, from_form(form), np.float32), some, None)
+        half = PackedTriangle(Matrix(tiles, variables_of(form), np.float32), some, None)
         v = rng.standard_normal(k)
         result = half.product(v)
     K = kernel(X[some], X[some])
@@ -33,9 +33,9 @@ def test_a_product_with_half_of_K_is_one_with_K(kernel: Kernel, k: int, threads:
 
 
 def test_a_smaller_half_takes_the_memory_of_a_larger_one() -> None:
-    form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.3)), BoxQP).form
+    form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.3)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
-        matrix = Matrix(tiles, from_form(form), np.float32)
+        matrix = Matrix(tiles, variables_of(form), np.float32)
         large = PackedTriangle(matrix, np.arange(900), None)
         small = PackedTriangle(matrix, np.arange(0, 900, 2), large.memory)
         assert small.memory is large.memory
@@ -44,10 +44,10 @@ def test_a_smaller_half_takes_the_memory_of_a_larger_one() -> None:
 
 
 def test_the_approximate_inverse_saves_most_products() -> None:
-    form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.02)), BoxQP).form
+    form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.02)), KernelQP).form
     K, g = RBF(0.02)(X, X) + 0.01 * np.eye(N), np.sin(X[:, 0])
     with Tiles(form.gram, 1) as tiles:
-        half = PackedTriangle(Matrix(tiles, from_form(form), np.float32), np.arange(N), None)
+        half = PackedTriangle(Matrix(tiles, variables_of(form), np.float32), np.arange(N), None)
         invert = half.approximate_inverse()
     u, v = np.random.default_rng(1).standard_normal((2, N))
     assert np.isclose(u @ invert(v), v @ invert(u), rtol=1e-3)

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -112,6 +113,35 @@ def describer():
     worker = KeptWorker(threads=1)
     yield worker
     worker.end()
+
+
+@pytest.fixture(scope="session")
+def runs_of(describer, tmp_path_factory):
+    """Run an experiment file in this process, once in a session; return its folder of runs."""
+    from dualgap.experiments.cli import main
+
+    @cache
+    def _runs_of(text):
+        folder = tmp_path_factory.mktemp("runs")
+        (folder / "small.yaml").write_text(text)
+        arguments = ["run", str(folder / "small.yaml"), "--out", str(folder / "runs")]
+        with in_this_process(describer=describer):
+            result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+        return folder / "runs"
+
+    return _runs_of
+
+
+@pytest.fixture
+def finished(write, runs_of, tmp_path):
+    """Write an experiment file, and its runs into a folder beside it; return the file's path."""
+
+    def _finished(text=GOOD, out="x"):
+        shutil.copytree(runs_of(text), tmp_path / out)
+        return write(text)
+
+    return _finished
 
 
 @pytest.fixture

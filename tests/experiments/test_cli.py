@@ -39,9 +39,8 @@ def test_a_run_writes_its_tables_and_tells_where(command, write):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_resume_runs_only_what_is_missing(command, write, tmp_path):
-    path = write(GRID)
-    command("run", path, "--out", "x")
+def test_resume_runs_only_what_is_missing(command, finished, tmp_path):
+    path = finished(GRID)
     lines = (tmp_path / "x/runs.jsonl").read_bytes().splitlines(keepends=True)
     before = load_results("x")
     (tmp_path / "x/runs.jsonl").write_bytes(lines[0] + lines[1] + lines[2][:50])
@@ -63,8 +62,8 @@ def test_what_ended_so_is_run_again(command, write, tmp_path):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_folder_of_runs_is_gone_on_with_where_it_is(command, write, tmp_path):
-    command("run", write(GRID), "--out", "x")
+def test_a_folder_of_runs_is_gone_on_with_where_it_is(command, finished, tmp_path):
+    finished(GRID)
     runs = tmp_path / "x/runs.jsonl"
     runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:2]))
     assert "1/1" in command("run", "x", "--resume").output
@@ -105,8 +104,8 @@ def test_rerun_names_what_it_accepts(command, write):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_another_plan_replaces_that_of_the_folder_when_forced(command, write):
-    command("run", write(GRID), "--out", "x")
+def test_another_plan_replaces_that_of_the_folder_when_forced(command, finished, write):
+    finished(GRID)
     other = write(GRID.replace("4]", "8]"))
     result = command("run", other, "--out", "x", "--resume", "--force")
     assert "1/1" in result.output
@@ -177,12 +176,11 @@ def test_an_output_that_is_no_regular_file_is_written_to_and_stays(command, writ
 
 
 @pytest.mark.usefixtures("in_process")
-def test_tables_that_cannot_be_written_fail_the_run(command, write, tmp_path):
-    (tmp_path / "x").mkdir()
-    command("run", write(), "--out", "x")
+def test_tables_that_cannot_be_written_fail_the_run(command, finished, tmp_path):
+    path = finished()
     (tmp_path / "x/runs.csv").unlink()
     (tmp_path / "x/runs.csv").mkdir()
-    result = command("run", tmp_path / "small.yaml", "--resume", "--out", "x", code=1)
+    result = command("run", path, "--resume", "--out", "x", code=1)
     assert "Cannot write the tables of x: Is a directory" in result.output
 
 
@@ -307,9 +305,8 @@ def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
         pytest.param(":", {"PYTHONIOENCODING": "ascii"}, id="an output of ASCII"),
     ],
 )
-def test_a_run_needs_nobody_who_reads_what_it_prints(command, tmp_path, write, how, variables):
-    with in_this_process():
-        command("run", write(), "--out", "x")
+def test_a_run_needs_nobody_who_reads_what_it_prints(command, tmp_path, finished, how, variables):
+    finished()
     (tmp_path / "x/summary.md").unlink()
     line = f'{how}; "{sys.executable}" -m dualgap.experiments.cli run small.yaml --out x --resume'
     done = subprocess.run(

@@ -12,7 +12,6 @@ from dualgap.problems import (
     ERM,
     Point,
     RegularizedERM,
-    Sigmoid,
     SoftmaxERM,
     certify,
     datasets,
@@ -129,29 +128,6 @@ def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
     assert solution.verdict == "solved"
     assert np.linalg.norm(solution.w) <= 1e-3
     assert "w = 0 is optimal" in solution.reason
-
-
-@pytest.mark.parametrize(
-    ("solver", "problem", "sentence"),
-    [
-        (LBFGS(), RISKS["hinge"], "requires a smooth loss"),
-        (NewtonCG(), RISKS["tube"], "requires a smooth loss"),
-        (
-            LBFGS(),
-            RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)),
-            "a positive semidefinite kernel",
-        ),
-        (SDCA(), RISKS["logistic, intercept"], "an unregularised intercept"),
-        (SDCA(), RISKS["softmax"], "or the logistic"),
-        (StochasticSubgradient(), RISKS["softmax"], "or the logistic"),
-        (Pegasos(), RISKS["logistic"], "the hinge or the epsilon-insensitive loss"),
-        (Pegasos(), RISKS["tube, intercept"], "without an unregularised intercept"),
-    ],
-)
-def test_an_unsupported_problem_has_the_unmet_need_as_its_reason(solver, problem, sentence):
-    solution = solve(problem, solver)
-    assert solution.status is Status.UNSUPPORTED
-    assert sentence in solution.reason
 
 
 def test_the_prediction_of_softmax_is_its_largest_score():

@@ -11,7 +11,6 @@ from dualgap.solvers import Status, solve
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 from dualgap.solvers.cvxpy_qp import CvxpyQP
 from dualgap.solvers.external.qpsolvers_qp import QPSolversQP
-from dualgap.solvers.interior_point import InteriorPoint
 from dualgap.solvers.running.modelled import certify_cvxpy
 
 PROBLEM = ConvexQP(
@@ -68,12 +67,6 @@ def test_a_back_end_is_told_the_time_limit(monkeypatch):
     for backend in ("clarabel", "piqp"):
         solve(PROBLEM, QPSolversQP(backend=backend), time_limit=60)
     assert told == [60, None]  # PIQP has none
-
-
-def test_a_method_for_samples_is_unsupported():
-    answer = solve(PROBLEM, InteriorPoint())
-    assert answer.status is Status.UNSUPPORTED
-    assert "cannot be stated as a box QP, only as a quadratic program" in answer.reason
 
 
 def test_a_cvxpy_problem_is_certified_from_the_values_of_its_variables():

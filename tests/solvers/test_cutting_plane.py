@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dualgap.problems import ChainMargin, HingeERM, datasets
-from dualgap.solvers import SMO, CuttingPlane, Status, solve
+from dualgap.problems import ChainMargin, datasets
+from dualgap.solvers import CuttingPlane, solve
 
 
 def small(C: float = 1.0) -> ChainMargin:
@@ -47,11 +47,3 @@ def test_context_helps_where_single_samples_do_not_tell():
         assert solution.verdict == "solved"
         accuracy.append((solution.decision_function(data.X).argmax(axis=1) == data.y).mean())
     assert accuracy[0] > accuracy[1] + 0.05
-
-
-def test_other_pairs_are_refused_in_a_sentence():
-    data = datasets.load("two_gaussians", n=20)
-    wrong = solve(HingeERM(data.X, data.y, 0.1), CuttingPlane())
-    assert wrong.status is Status.UNSUPPORTED
-    assert "structured" in wrong.reason
-    assert solve(small(), SMO()).status is Status.UNSUPPORTED

@@ -8,7 +8,6 @@ from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 from dualgap.problems import (
     RBF,
     Gram,
-    HardMarginDual,
     Linear,
     Polynomial,
     Precomputed,
@@ -19,10 +18,8 @@ from dualgap.problems import (
     datasets,
 )
 from dualgap.solvers import (
-    DualCoordinateDescent,
     Nystroem,
     RandomFourier,
-    Status,
     solve,
 )
 
@@ -141,20 +138,6 @@ def test_regression_and_unequal_weights_are_taken(make):
     problem = SVRDual(data.X, data.y, C, 0.5, RBF(0.3))
     coarse, fine = (solve(problem, make(components=m)).certificate for m in (4, 400))
     assert fine.relative_gap < 0.05 < coarse.relative_gap
-
-
-@pytest.mark.parametrize(
-    ("solver", "problem", "words"),
-    [
-        (RandomFourier(), SoftMarginDual(MOONS.X, MOONS.y, 1.0, Polynomial(2)), "RBF kernel"),
-        (Nystroem(), HardMarginDual(MOONS.X, MOONS.y, RBF(1.0)), "finite bounds"),
-        (DualCoordinateDescent(), EXACT, "the linear kernel"),
-    ],
-)
-def test_what_a_map_cannot_do_is_said(solver, problem, words):
-    solution = solve(problem, solver)
-    assert solution.status is Status.UNSUPPORTED
-    assert words in solution.note
 
 
 def test_an_indefinite_kernel_is_approximated_but_never_certified():

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from dualgap.problems import RBF, Point, RegularizedERM, certify
+from dualgap.problems import Point, RegularizedERM, certify
 from dualgap.problems.formulations.erm import WeightedERM
 from dualgap.problems.losses import Hinge, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from dualgap.solvers import solve
@@ -33,21 +33,6 @@ def test_it_solves_squared_regression_sparse_as_dense(loss):
     sparse = solve(WeightedERM(sp.csr_array(X), y, 1.0, loss), FiniteNewton())
     assert dense.certificate.relative_gap < 1e-12
     np.testing.assert_allclose(sparse.w, dense.w, rtol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("problem", "words"),
-    [
-        (lambda X, y: RegularizedERM(X, y, 0.1, "hinge"), "squared loss"),
-        (lambda X, y: RegularizedERM(X, y, 0.1, "squared_hinge", RBF(1.0)), "linear kernel"),
-        (lambda X, y: RegularizedERM(X, y, 0.1, "squared_hinge", intercept=True), "intercept"),
-        (lambda X, y: RegularizedERM(np.tile(X, 100), y, 0.1, "squared_hinge"), "2000 features"),
-    ],
-)
-def test_it_refuses_what_it_cannot_factorise(problem, words):
-    solution = solve(problem(*cancer()), FiniteNewton())
-    assert solution.status == "unsupported"
-    assert words in solution.reason
 
 
 def test_equal_weights_make_the_same_problem_as_lam():

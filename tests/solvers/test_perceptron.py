@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dualgap.problems import RBF, HardMarginDual, HardMarginPrimal, Linear, SoftMarginDual
+from dualgap.problems import RBF, HardMarginDual, HardMarginPrimal, Linear
 from dualgap.solvers import CvxoptQP, Perceptron, Status, solve
 from dualgap.solvers.perceptron import mistake_bound
 
@@ -68,10 +68,3 @@ def test_a_bound_needs_a_separating_hyperplane():
     problem = HardMarginDual(X, np.array([1.0, -1.0, 1.0]))
     with pytest.raises(ValueError, match="maximal"):
         mistake_bound(problem, solve(problem, Perceptron(max_passes=5)).certificate)
-
-
-def test_slack_is_refused_in_a_sentence():
-    X, y = separable(4)
-    solution = solve(SoftMarginDual(X, y, 1.0), Perceptron())
-    assert solution.status is Status.UNSUPPORTED
-    assert "slack" in solution.reason

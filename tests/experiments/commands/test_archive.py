@@ -5,11 +5,14 @@ import hashlib
 import json
 import shutil
 from importlib.metadata import metadata
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from tests.experiments.functions import Failing, posing
+from click.testing import CliRunner
+from tests.experiments.functions import Failing, in_this_process, posing
 
+from dualgap.experiments.cli import main
 from dualgap.experiments.operations import archive
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.reading import RunFolder
@@ -23,19 +26,30 @@ def no_figures(monkeypatch):
     monkeypatch.setattr(archive, "plot_all", lambda *_: [])
 
 
+@pytest.fixture(scope="module")
+def kept(describer, tmp_path_factory):
+    """An archive of a folder that has grown and reads a file."""
+    folder = tmp_path_factory.mktemp("kept")
+    (folder / "mine.csv").write_text(TABLE)
+    dataset = "{name: table_file, path: ./mine.csv, target: label}"
+    (folder / "small.yaml").write_text(posing(dataset=dataset, C=[1, 2]))
+    slot = folder / "x" / "slots" / "0"  # of jobs of SLURM
+    run = ["run", "small.yaml", "--out", "x"]
+    with pytest.MonkeyPatch.context() as patch, in_this_process(describer=describer):
+        patch.chdir(folder)
+        patch.setattr(archive, "plot_all", lambda *_: [])
+        for arguments in (run, [*run, "--set", "C=4", "--resume"], ["archive", "x"]):
+            result = CliRunner().invoke(main, arguments)
+            assert result.exit_code == 0, result.output
+            slot.mkdir(parents=True, exist_ok=True)
+            (slot / "runs.jsonl").write_text("{}")
+    return folder / "x.zip"
+
+
 @pytest.fixture
-def archived(command, write, in_process, tmp_path, no_figures):
-    """An archive of a folder that has grown and reads a file, which are both gone afterwards."""
-    (tmp_path / "mine.csv").write_text(TABLE)
-    text = posing(dataset="{name: table_file, path: ./mine.csv, target: label}", C=[1, 2])
-    command("run", write(text), "--out", "x")
-    command("run", write(text), "--out", "x", "--set", "C=4", "--resume")
-    (tmp_path / "x" / "slots" / "0").mkdir(parents=True)  # of jobs of SLURM
-    (tmp_path / "x" / "slots" / "0" / "runs.jsonl").write_text("{}")
-    command("archive", "x", "--out", "x.zip")
-    for path in (tmp_path / "x", tmp_path / "mine.csv", tmp_path / "small.yaml"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return tmp_path / "x.zip"
+def archived(kept, in_process, no_figures, tmp_path):
+    """That archive, where neither its folder nor the file is."""
+    return Path(shutil.copy(kept, tmp_path))
 
 
 def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
@@ -153,14 +167,14 @@ def test_files_that_changed_after_the_runs_are_not_archived(
 
 
 def test_an_archive_has_whole_figures_where_a_kill_left_half_of_them(
-    command, write, in_process, monkeypatch, tmp_path
+    command, finished, in_process, monkeypatch, tmp_path
 ):
     def draw(folder, names, out):
         (out / "gap.svg").write_text("whole")
         return [out / "gap.svg"]
 
     monkeypatch.setattr(archive, "plot_all", draw)
-    command("run", write(), "--out", "x")
+    finished()
     (tmp_path / "x/figures").mkdir()
     (tmp_path / "x/figures/gap.svg").write_text("ha")
     command("archive", "x")

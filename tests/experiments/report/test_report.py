@@ -13,13 +13,6 @@ from dualgap.experiments.tables.chosen import paper_table
 from dualgap.experiments.tables.formats import SETUP
 
 
-def test_missing_runs_are_told(tmp_path):
-    folder = stored(tmp_path / "x", [run(), run("q")])
-    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "runs.jsonl").write_bytes(lines[0])
-    assert "<strong>1 run is missing</strong>" in report(folder)
-
-
 def section(text, name, following):
     return text.partition(f'id="{name}"')[2].partition(following)[0]
 
@@ -38,16 +31,20 @@ def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(tm
     assert 'data-chart="data"' in alone
 
 
-@pytest.mark.parametrize(("repetitions", "bold"), [(2, False), (3, True)])
-def test_the_fastest_is_bold_where_the_noise_is_known_as_in_a_table_for_papers(
-    repetitions, bold, tmp_path
-):
-    times = {"smo": 0.1, "libsvm": 3.0}
-    rows = [row for name, time in times.items() for row in repeated(name, [time] * repetitions)]
+def test_the_fastest_is_bold_where_the_noise_is_known_as_in_a_table_for_papers(tmp_path):
+    rows = [
+        row
+        for problem, time, repetitions in (("two", 0.1, 2), ("three", 0.2, 3))
+        for solver, seconds in (("smo", time), ("libsvm", 3.0))
+        for row in repeated(solver, [seconds] * repetitions, problem)
+    ]
     folder = stored(tmp_path / "x", rows)
     text = section(report(folder), "times", "<section")
-    assert ("<b>100 ms</b>" in text) == bold
-    assert any(cell.bold for row in paper_table(folder).rows for cell in row) == bold
+    assert "<b>200 ms</b>" in text
+    assert "100 ms" in text
+    assert "<b>100 ms</b>" not in text
+    bold = {row[0].text: any(cell.bold for cell in row) for row in paper_table(folder).rows}
+    assert bold == {"two": False, "three": True}
 
 
 def test_a_solver_is_not_charged_for_problems_that_it_was_not_asked_for(tmp_path):
@@ -73,14 +70,6 @@ def test_times_are_in_one_reading_that_is_stated_beside_them(tmp_path):
     assert TIME_DEFINITIONS["first_within"] in traced
     assert TIME_DEFINITIONS["cheapest_setting"] not in traced
     assert escape(SETUP) in section(traced, "runs", "</section>")
-
-
-def test_a_solver_with_two_limits_of_passes_has_one_curve(tmp_path):
-    rows = [
-        run(params=json.dumps({"max_iter": most}), time_solve=most / 100) for most in (100, 900)
-    ]
-    folder = stored(tmp_path / "x", [*rows, run(solver="libsvm")])
-    assert 'data-chart="performance"' in report(folder)
 
 
 @pytest.mark.exhaustive
@@ -109,12 +98,22 @@ def test_the_report_command_writes_beside_the_results_or_where_it_is_told(comman
     assert "Cannot write" in refused.output
 
 
-def test_a_solver_whose_seeds_ran_on_several_hosts_is_one_in_all_charts(tmp_path):
-    rows = [
-        run(params=json.dumps({"tol": 1e-6, "seed": seed}), host=host)
-        for seed, host in ((1, "ape"), (2, "bee"))
+def test_seeds_on_several_hosts_and_limits_of_passes_are_one_solver_and_missing_runs_are_told(
+    tmp_path,
+):
+    hosts = {1: "ape", 2: "bee"}
+    rows = [run(params=json.dumps({"tol": 1e-6, "seed": k}), host=hosts[k]) for k in hosts]
+    limits = {100: 1.0, 900: 9.0}
+    rows += [
+        run("q", "sgd", params=json.dumps({"max_iter": k}), time_solve=limits[k]) for k in limits
     ]
-    assert "smo (2 seeds)" in report(stored(tmp_path / "x", rows))
+    folder = stored(tmp_path / "x", [*rows, run("q", "libsvm"), run("r")])
+    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "runs.jsonl").write_bytes(b"".join(lines[:-1]))
+    text = report(folder)
+    assert "smo (2 seeds)" in text
+    assert 'data-chart="performance"' in text
+    assert "<strong>1 run is missing</strong>" in text
 
 
 def test_answers_whose_times_are_not_known_are_no_failures(tmp_path):

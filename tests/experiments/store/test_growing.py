@@ -30,9 +30,8 @@ def ids(folder):
     return set(run_ids)
 
 
-def test_what_is_new_is_run_and_the_rest_stays(command, write):
-    file = write(TEXT)
-    command("run", file, "--out", "x")
+def test_what_is_new_is_run_and_the_rest_stays(command, finished):
+    file = finished(TEXT)
     before = load_results("x")
     result = command("run", file, "--out", "x", "--set", "C=2,4", "--resume")
     assert "2/2" in result.output
@@ -46,8 +45,8 @@ def test_what_is_new_is_run_and_the_rest_stays(command, write):
 
 
 @pytest.mark.exhaustive
-def test_problems_keep_their_names_in_a_folder_that_grows(command, write):
-    command("run", write(TEXT), "--out", "x")
+def test_problems_keep_their_names_in_a_folder_that_grows(command, finished, write):
+    finished(TEXT)
     command("run", write(TEXT), "--out", "x", "--set", "n=24,30", "--resume", code=2)
     sizes = ("--set", "problems.0.dataset.n=24,30", "--set", "solvers.0.tol=1e-4")
     command("run", write(TEXT), "--out", "x", *sizes, "--resume")
@@ -86,18 +85,18 @@ def test_paths_of_what_is_new_begin_where_those_of_the_folder_do(command, tmp_pa
     command("run", "a/4.yaml", "--out", "x", "--resume")
 
 
-def test_other_code_is_not_extended(command, write, tmp_path):
-    command("run", write(TEXT), "--out", "x")
+def test_other_code_is_not_extended(command, finished, write, tmp_path):
+    finished(TEXT)
     with_other_code(tmp_path / "x")
     refused = command("run", write(TEXT), "--out", "x", "--set", "C=8", "--resume", code=2)
     assert "other code (solvers); new runs would not be comparable" in refused.output
 
 
 def test_a_solver_of_a_new_file_extends_a_folder_and_one_of_a_changed_file_does_not(
-    command, write, strange
+    command, finished, write, strange
 ):
     name = strange("yield FormPoint(x)")
-    command("run", write(TEXT), "--out", "x")
+    finished(TEXT)
     command("run", write(posing(C=[1, 2], solvers=[f'"{name}"'])), "--out", "x", "--resume")
     assert len(ids("x")) == 6
     strange("yield FormPoint(x + 0.0)")
@@ -106,9 +105,10 @@ def test_a_solver_of_a_new_file_extends_a_folder_and_one_of_a_changed_file_does_
     assert "other code (strange.py); new runs would not be comparable" in refused.output
 
 
-def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(command, write, tmp_path):
-    file = write(TEXT)
-    command("run", file, "--out", "x")
+def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(
+    command, finished, tmp_path
+):
+    file = finished(TEXT)
     before = load_results("x").set_index("run_id")
     result = command("run", file, "--out", "x", "--rerun", "solver:smo")
     assert "2/2" in result.output
@@ -155,10 +155,9 @@ def test_a_program_whose_files_have_changed_is_run_again(command, write, tmp_pat
 
 
 def test_an_extended_folder_is_resumed_with_the_same_file_and_with_runs_in_any_order(
-    command, write
+    command, finished
 ):
-    file = write(TEXT)
-    command("run", file, "--out", "x")
+    file = finished(TEXT)
     command("run", file, "--out", "x", "--set", "C=4,1,2", "--resume")
     for values in ("4,1,2", "1,2,4"):
         command("run", file, "--out", "x", "--set", f"C={values}", "--resume")
@@ -166,9 +165,8 @@ def test_an_extended_folder_is_resumed_with_the_same_file_and_with_runs_in_any_o
     assert "runs 6" in " ".join(command("run", "x", "--dry-run").output.split())
 
 
-def test_a_solver_is_run_again_on_some_problems_and_the_folder_keeps_its_plan(command, write):
-    file = write(TEXT)
-    command("run", file, "--out", "x")
+def test_a_solver_is_run_again_on_some_problems_and_the_folder_keeps_its_plan(command, finished):
+    file = finished(TEXT)
     before = load_results("x").set_index("run_id")
     for experiment in (file, "x"):
         result = command(
@@ -201,9 +199,11 @@ def test_merged_folders_have_each_run_once_with_its_host(command, write, tmp_pat
     assert (tmp_path / "all/models").is_dir() == (tmp_path / "a/models").is_dir()
 
 
-def test_a_run_of_which_two_folders_say_different_things_is_refused_by_name(command, write):
-    for out in "ab":
-        command("run", write(TEXT), "--out", out)
+def test_a_run_of_which_two_folders_say_different_things_is_refused_by_name(
+    command, finished, write
+):
+    finished(TEXT, "a")
+    command("run", write(TEXT), "--out", "b")
     refused = command("merge", "a", "b", "--out", "all", code=2)
     assert "b: the run of " in refused.output
     assert "four_gaussians soft_margin_dual" in refused.output
@@ -226,9 +226,9 @@ def test_folders_with_other_code_are_merged_when_forced(command, write, tmp_path
 
 
 @pytest.mark.parametrize("place", ["manifest", "record"])
-def test_a_run_id_that_is_a_path_is_not_followed(command, write, tmp_path, place):
-    command("run", write(TEXT), "--out", "mine")
-    command("run", write(posing(C=8)), "--out", "strange")
+def test_a_run_id_that_is_a_path_is_not_followed(command, finished, tmp_path, place):
+    finished(TEXT, "mine")
+    finished(posing(C=8), "strange")
     victim = tmp_path / "victim.npz"
     victim.write_bytes(b"mine")
     manifest = json.loads((tmp_path / "strange/manifest.json").read_text())

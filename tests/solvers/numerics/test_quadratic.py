@@ -11,7 +11,6 @@ from dualgap.problems import (
     RBF,
     HardMarginDual,
     HardMarginPrimal,
-    Sigmoid,
     SoftMarginDual,
     SoftMarginPrimal,
     SVRPrimal,
@@ -79,14 +78,6 @@ def test_a_looser_tol_takes_fewer_iterations(solver: CvxoptQP | InteriorPoint | 
     problem = SoftMarginDual(*two_classes(), 10.0, RBF(0.5))
     loose = solve(problem, type(solver)(tol=1e-2))
     assert loose.iterations < solve(problem, solver).iterations
-
-
-@pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
-def test_an_indefinite_kernel_is_refused(solver: Solver) -> None:
-    X, y = two_classes()
-    solution = solve(SoftMarginDual(X, y, 1.0, Sigmoid(1.0, -1.0)), solver)
-    assert solution.status is Status.UNSUPPORTED
-    assert "positive semidefinite" in solution.note
 
 
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)

@@ -157,14 +157,6 @@ def test_the_notebook_solves_the_problem_without_intercept_of_a_kernel_with_a_co
     assert solve(problem, solver).certificate.relative_gap >= 1e-3
 
 
-def test_the_notebook_refuses_other_problems() -> None:
-    X, y = two_classes(40, 3)
-    for problem in (SoftMarginDual(X, y), HardMarginDual(X, y, intercept=False)):
-        solution = solve(problem, ProjectedGradient("notebook"))
-        assert solution.status is Status.UNSUPPORTED
-        assert "a hard margin with an intercept" in solution.note
-
-
 def test_too_large_a_rate_in_the_notebook_diverges() -> None:
     X, y = two_classes(40, 3)
     # far from each other, or an evaluation may prove the problem infeasible first

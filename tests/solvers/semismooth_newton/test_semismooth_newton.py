@@ -6,10 +6,6 @@ import scipy.sparse as sp
 
 from dualgap.problems import (
     RBF,
-    Formulation,
-    HardMarginDual,
-    NuSVC,
-    Sigmoid,
     SoftMarginDual,
     SVRDual,
 )
@@ -47,21 +43,6 @@ def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
     problem = SVRDual(X, y, 1e2, 1e-4, RBF(3.0))
     large = solve(problem, SemismoothNewton(tol=1e-7), target_gap=1e-2)
     assert (large.verdict, large.counters["bits"]) == ("solved", 64)
-
-
-@pytest.mark.parametrize(
-    ("problem", "reason"),
-    [
-        (HardMarginDual(*samples(40), RBF(1.0)), "finite bounds"),
-        (NuSVC(*samples(40), 0.3, RBF(1.0)), "one equality"),
-        (SoftMarginDual(*samples(40), 1.0, Sigmoid(1.0, -1.0)), "positive semidefinite"),
-    ],
-    ids=["hard margin", "two equalities", "indefinite"],
-)
-def test_what_it_cannot_take_it_refuses(problem: Formulation, reason: str) -> None:
-    answer = solve(problem, SemismoothNewton())
-    assert answer.status is Status.UNSUPPORTED
-    assert reason in answer.note
 
 
 def test_too_many_entries_are_refused() -> None:

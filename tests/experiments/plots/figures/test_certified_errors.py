@@ -6,6 +6,8 @@ import pytest
 from tests.experiments.functions import posing, run_case
 from tests.experiments.plots.conftest import drawn
 
+from dualgap.experiments.cases.plan import plan
+from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.plots.figures.certified_errors import (
     CertifiedErrors,
     certified_errors,
@@ -14,17 +16,15 @@ from dualgap.experiments.plots.figures.certified_errors import (
 from dualgap.problems import RBF, SoftMarginDual, datasets
 from dualgap.solvers import cross_validate
 
-FOLDS = [{"name": "two_moons", "n": 40, "noise": 0.3, "folds": 2, "fold": k} for k in (0, 1)]
+DATASET = {"name": "two_moons", "n": 40, "noise": 0.3, "folds": 2, "fold": [0, 1]}
 
 
-@pytest.fixture
-def outcomes(case_of):
-    how = {"formulation": "soft_margin_dual", "kernel": "{name: rbf, gamma: 1}"}
-    texts = [
-        posing(dataset=str(fold).replace("'", ""), path="{C: [0.1, 10], gap: 1e-2}", **how)
-        for fold in FOLDS
-    ]
-    return [run_case(case_of(text=text)) for text in texts]
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    file = tmp_path_factory.mktemp("folds") / "folds.yaml"
+    path = {"kernel": "{name: rbf, gamma: 1}", "path": "{C: [0.1, 10], gap: 1e-2}"}
+    file.write_text(posing(dataset=DATASET, **path))
+    return list(map(run_case, plan(read_experiment(file))))
 
 
 def test_the_mean_over_folds_is_drawn_once(outcomes):

@@ -2,31 +2,27 @@
 
 An experiment is a list of problems and a list of solvers; every solver runs on every problem. A list
 anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for a commented example.
+
+`yaml` reads plain values, `overrides` applies the command line, `models` checks the keys, `grid` expands
+the entries, and `build` makes each of them a description of `specs`.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from itertools import chain
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dualgap.experiments.files.entries import Describer
+from dualgap.experiments.files.build import Describer
+from dualgap.experiments.files.document import ConfigError, Document, Fault, Loc, Span, relocated
 from dualgap.experiments.files.grid import expand, grid_size, protect_list_settings
-from dualgap.experiments.files.keys import ExperimentFile, check_labels, checked_keys
+from dualgap.experiments.files.models import ExperimentFile, label_faults, validate
 from dualgap.experiments.files.overrides import override, text_of
 from dualgap.experiments.files.selection import select_problems, select_solvers
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
-from dualgap.experiments.files.yamlfile import (
-    MAX_FILE_BYTES,
-    ConfigError,
-    Fault,
-    Node,
-    parse,
-    with_paths,
-    yaml_text,
-)
+from dualgap.experiments.files.yaml import MAX_FILE_BYTES, load, parse, yaml_text
 from dualgap.problems.registry import unknown
 
 COPY = "experiment.yaml"  # the name of the file in a results folder
@@ -86,8 +82,8 @@ def find_experiments(name: str) -> list[Path]:
             if path.is_file():
                 return [path]
     if Path(name).suffix in (".yaml", ".yml") or "/" in name:
-        raise ConfigError(name, [Fault(0, "there is no such file")])
-    raise ConfigError(name, [Fault(0, unknown("experiment", name, experiment_names()))])
+        raise ConfigError(name, [Fault("there is no such file")])
+    raise ConfigError(name, [Fault(unknown("experiment", name, experiment_names()))])
 
 
 def read_experiment(path: Path, options: Sequence[tuple[str, str]] = ()) -> Experiment:
@@ -103,22 +99,20 @@ def read_experiment(path: Path, options: Sequence[tuple[str, str]] = ()) -> Expe
     ConfigError
         With all faults, by line and by option.
     """
-    content, root = read_tree(path)
-    return checked_experiment(path, content.decode(), root, options)
+    return checked_experiment(path, read_document(path), options)
 
 
 def checked_experiment(
-    path: Path, text: str, root: Node, options: Sequence[tuple[str, str]] = ()
+    path: Path, document: Document, options: Sequence[tuple[str, str]] = ()
 ) -> Experiment:
-    """Return the experiment of a tree, as `read_experiment` does; its faults refer to `path`."""
-    option_texts = tuple(f"{option} {value}" for option, value in options)
-    try:
-        if options:
-            root = override(root, options, list(ExperimentFile.model_fields))
-            text = text_of(root, text, option_texts)
-        return _experiment(path, text, root, option_texts)
-    except Fault as fault:
-        raise ConfigError(path, [fault], option_texts) from None
+    """Return the experiment of a document, as `read_experiment` does; `path` is its file."""
+    if not options:
+        return _experiment(document, _folder_of(path))
+    texts = tuple(f"{option} {value}" for option, value in options)
+    changed = override(document, options)
+    text = text_of(changed.value, document.text, texts)
+    experiment = _experiment(changed, _folder_of(path))
+    return experiment.model_copy(update={"text": text, "options": texts})
 
 
 def experiment_from_dict(content: Mapping[str, Any]) -> Experiment:
@@ -127,17 +121,14 @@ def experiment_from_dict(content: Mapping[str, Any]) -> Experiment:
     Raises
     ------
     ConfigError
-        With all faults, by paths such as problems.0.kernel.gamma.
+        With all faults, by keys such as problems.0.kernel.gamma.
     """
-    path, key_paths = Path("experiment"), list[str]()
     try:
         text = yaml_text(dict(content))
-        root = with_paths(parse(text.encode()), "", key_paths)
+        value, spans = load(text.encode())
     except Fault as fault:
-        raise ConfigError(path, [Fault(0, fault.text)]) from None
-    key_paths[0] = path.name
-    experiment = _experiment(path, text, root, tuple(key_paths))
-    return experiment.model_copy(update={"options": ()})
+        raise ConfigError("experiment", [Fault(fault.text)]) from None
+    return _experiment(Document("experiment", text, value, spans, has_lines=False), str(Path.cwd()))
 
 
 def read_problem(path: Path) -> tuple[ProblemSpec, str, float]:
@@ -153,78 +144,64 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str, float]:
     ConfigError
         With all faults, or if it has several problems.
     """
-    content, root = read_tree(path)
-    if isinstance(root.value, dict) and "formulation" in root.value:
-        wrapped = {"name": "problem", "problems": [root], "solvers": [Node("smo", 1)]}
-        root = Node({key: Node(value, 1) for key, value in wrapped.items()}, 1)
-    experiment = _experiment(path, content.decode(), root)
+    document = read_document(path)
+    if isinstance(document.value, dict) and "formulation" in document.value:
+        wrapped = {"name": "problem", "problems": [document.value], "solvers": ["smo"]}
+        spans: dict[Loc, Span] = {("problems", 0, *loc): at for loc, at in document.spans.items()}
+        document = replace(document, value=wrapped, spans={(): Span(1)} | spans)
+    experiment = _experiment(document, _folder_of(path))
     if len(experiment.problems) != 1:
         text = f"has {len(experiment.problems)} problems; leave one value in each list"
     elif experiment.problems[0].path:
         text = "has a path; give one C, lam or epsilon instead"
     else:
         return experiment.problems[0], experiment.folder, experiment.target_gap
-    raise ConfigError(path, [Fault(1, text)])
+    raise ConfigError(document, [Fault(text)])
 
 
-def read_tree(path: Path) -> tuple[bytes, Node]:
-    """Return the content of a file and its tree; raise ConfigError if it cannot be read."""
+def read_document(path: Path) -> Document:
+    """Return the content of a file; raise ConfigError if it cannot be read."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
-        if len(content) > MAX_FILE_BYTES:
-            raise Fault(0, f"is larger than {MAX_FILE_BYTES // 1024} KiB; shorten it")
-        return content, parse(content)
     except OSError as error:
-        raise ConfigError(path, [Fault(0, f"cannot be read: {error.strerror}")]) from None
-    except Fault as fault:
-        raise ConfigError(path, [fault]) from None
+        raise ConfigError(path, [Fault(f"cannot be read: {error.strerror}")]) from None
+    if len(content) > MAX_FILE_BYTES:
+        text = f"is larger than {MAX_FILE_BYTES // 1024} KiB; shorten it"
+        raise ConfigError(path, [Fault(text)])
+    return parse(content, path)
 
 
-def _experiment(path: Path, text: str, root: Node, options: tuple[str, ...] = ()) -> Experiment:
-    """Return the experiment of a tree; raise ConfigError with all of its faults."""
-    if not isinstance(root.value, dict):
+def _experiment(document: Document, folder: str) -> Experiment:
+    """Return the experiment of a document; raise ConfigError with all of its faults."""
+    if not isinstance(document.value, dict):
         text = "must be a mapping with the keys name, problems and solvers"
-        raise ConfigError(path, [Fault(1, text)])
-    faults: list[Fault] = []
-    shape = checked_keys(root, faults, ExperimentFile)
-    folder = _folder_of(path)
-    entries = {key: _entries(root.listed(key), faults) for key in ("problems", "solvers")}
-    check_labels(entries["solvers"], faults)
-    n_problems, n_solvers = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
-    repetitions = shape.repetitions if shape else 1
-    n_cases = max(n_problems, 1) * max(n_solvers, 1) * repetitions
-    if n_cases > _MAX_CASES:
-        counts = (n_cases, n_problems, n_solvers, repetitions)
-        texts = [f"{count:,}" if count < 10**18 else "more than 10^18" for count in counts]
-        fault = (
-            f"the grid has {texts[0]} cases ({texts[1]} problems, {texts[2]} solvers, {texts[3]} "
-            f"repetitions); at most {_MAX_CASES:,} are accepted: shorten its lists"
-        )
-        longest = root.value.get("problems" if n_problems >= n_solvers else "solvers", root)
-        raise ConfigError(path, [Fault(longest.line, fault)], options)
+        raise ConfigError(document, [Fault(text)])
+    shape, faults = validate(ExperimentFile, document.value)
+    entries = {key: _entries(document, key, faults) for key in ("problems", "solvers")}
+    faults += label_faults(document)
+    if fault := _size_fault(entries, shape.repetitions if shape else 1):
+        raise ConfigError(document, [fault])
     with closing(Describer(folder)) as describer:
-        problems = _checked(entries["problems"], describer.problem, faults)
-        solvers = _checked(entries["solvers"], describer.solver, faults)
+        problems = _checked(document, entries["problems"], describer.problem, faults)
+        solvers = _checked(document, entries["solvers"], describer.solver, faults)
     if shape and shape.target == "proven" and any(problem.path for problem in problems):
-        line = root.value["target"].line
-        faults.append(Fault(line, "target: the bounds of a path are certified, not proven"))
+        text = "target: the bounds of a path are certified, not proven"
+        faults.append(Fault(text, "target"))
     if shape and shape.warm_start and any(solver.searched for solver in solvers):
-        fault = "warm_start: needs solvers with a fixed tolerance, not auto"
-        faults.append(Fault(root.value["warm_start"].line, fault))
+        text = "warm_start: needs solvers with a fixed tolerance, not auto"
+        faults.append(Fault(text, "warm_start"))
+    if not faults:
+        problems = select_problems(document, problems, faults)
+        solvers = select_solvers(document, solvers, faults)
     if faults or shape is None:
-        raise ConfigError(path, faults, options)
-    problems = select_problems(root, problems, faults)
-    solvers = select_solvers(root, solvers, faults)
-    if faults:
-        raise ConfigError(path, faults, options)
+        raise ConfigError(document, faults)
     return Experiment(
         **shape.model_dump(exclude={"problems", "solvers"}),
         problems=problems,
         solvers=solvers,
         folder=folder,
-        text=text,
-        options=options,
+        text=document.text,
     )
 
 
@@ -238,32 +215,53 @@ def _folder_of(path: Path) -> str:
     return str(path.absolute().parent)
 
 
-def _entries(listed: list[Node], faults: list[Fault]) -> list[Node]:
+def _entries(document: Document, key: str, faults: list[Fault]) -> dict[Loc, Any]:
     """Return those entries of `problems` or `solvers` whose grids are not empty."""
-    entries: list[Node] = []
-    for entry in map(protect_list_settings, listed):
+    entries = dict[Loc, Any]()
+    for k, entry in enumerate(map(protect_list_settings, document.listed(key))):
         try:
-            grid_size(entry)
-            entries.append(entry)
+            grid_size(entry, (key, k))
+            entries[key, k] = entry
         except Fault as fault:
             faults.append(fault)
     return entries
 
 
-def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault]) -> list[S]:
+def _size_fault(entries: Mapping[str, Mapping[Loc, Any]], repetitions: int) -> Fault | None:
+    """Return the fault of a grid that is too large, or None."""
+    sizes = {key: sum(grid_size(e, ()) for e in each.values()) for key, each in entries.items()}
+    n_problems, n_solvers = sizes.values()
+    n_cases = max(n_problems, 1) * max(n_solvers, 1) * repetitions
+    if n_cases <= _MAX_CASES:
+        return None
+    counts = (n_cases, n_problems, n_solvers, repetitions)
+    texts = [f"{count:,}" if count < 10**18 else "more than 10^18" for count in counts]
+    text = (
+        f"the grid has {texts[0]} cases ({texts[1]} problems, {texts[2]} solvers, {texts[3]} "
+        f"repetitions); at most {_MAX_CASES:,} are accepted: shorten its lists"
+    )
+    return Fault(text, "problems" if n_problems >= n_solvers else "solvers")
+
+
+def _checked(
+    document: Document,
+    entries: Mapping[Loc, Any],
+    check: Callable[[Any], S],
+    faults: list[Fault],
+) -> list[S]:
     """Return the results of `check` for all cases of the entries' grids; a repeated case is a fault."""
-    lines: dict[str, int] = {}
-    specs: list[S] = []
-    for node in chain.from_iterable(map(expand, entries)):
-        try:
-            spec = check(node)
-        except Fault as fault:
-            faults.append(fault)
-            continue
-        if str(spec) in lines:
-            line = lines[str(spec)]
-            text = f"repeats the case of line {line}" if line > 0 else "repeats another case"
-            faults.append(Fault(node.line, text))
-        lines.setdefault(str(spec), node.line)
-        specs.append(spec)
+    specs, locs = list[S](), dict[str, Loc]()
+    for loc, entry in entries.items():
+        for case, origins in expand(entry, loc):
+            try:
+                with relocated({(): loc} | origins):
+                    spec = check(case)
+            except Fault as fault:
+                faults.append(fault)
+                continue
+            specs.append(spec)
+            if first := locs.get(str(spec)):
+                text = f"repeats the case of {document.location(first)}"
+                faults.append(Fault(text, *origins.get((), loc)))
+            locs.setdefault(str(spec), origins.get((), loc))
     return specs

@@ -7,6 +7,7 @@ values. The schema has names and types; `dualgap run` also checks ranges and con
 Source: JSON Schema, draft 2020-12 (json-schema.org).
 """
 
+import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,12 +16,22 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 
-from dualgap.experiments.files.catalogue import about, classes
-from dualgap.experiments.files.grid import COLUMN_KEYS, FOLLOWED, PATH_KEY
-from dualgap.experiments.files.keys import DURATION, LABEL, SIZE, ExperimentFile, Slurm
+from dualgap.experiments.files.models import (
+    COLUMN_KEYS,
+    DURATION,
+    FOLLOWED,
+    LABEL,
+    SIZE,
+    ExperimentFile,
+    Slurm,
+)
 from dualgap.experiments.files.settings import Option, options_of
 from dualgap.experiments.files.specs import SEARCHED, plain
-from dualgap.problems import Kernel
+from dualgap.problems import FORMULATIONS, Kernel, datasets
+from dualgap.problems.datasets import SOURCES, Published
+from dualgap.problems.kernels import KERNELS
+from dualgap.problems.losses import LOSSES
+from dualgap.solvers import SOLVERS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _OUTSIDE = {"type": "string", "pattern": r"\.py:[^:]+$"}  # a class from a file
@@ -32,6 +43,21 @@ _LABEL = {
     "description": "unique name of this entry in tables and figures",
 }
 Schema = dict[str, Any]
+
+
+def classes(kind: str) -> Mapping[str, Any]:
+    """Return the classes of a kind (solvers, problems, losses, kernels, datasets) by name, in order."""
+    if kind == "datasets":
+        return {name: SOURCES.get(name, Published) for name in datasets.names()}
+    registries = {"solvers": SOLVERS, "problems": FORMULATIONS, "losses": LOSSES}
+    return (registries | {"kernels": KERNELS})[kind]
+
+
+def about(name: str, cls: Any) -> str:
+    """Return the description of a data set, or the first paragraph of another class's docstring."""
+    if issubclass(cls, datasets.Loadable):
+        return datasets.describe(name).removeprefix(f"{name}: ")
+    return inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
 
 
 def experiment_schema() -> Schema:
@@ -46,7 +72,7 @@ def experiment_schema() -> Schema:
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
     keys["time_limit"]["anyOf"].append({"type": "string", "pattern": DURATION})
     problems = classes("problems")
-    extra: Schema = {"dataset": _axis(_ref("dataset")), PATH_KEY: _path()}
+    extra: Schema = {"dataset": _axis(_ref("dataset")), "path": _path()}
     definitions = {"problem": _mapping("formulation", "formulation", problems, extra)}
     definitions["problem"]["required"].append("dataset")
     definitions |= _settings("formulation", problems, ["formulation", *extra])
@@ -116,11 +142,11 @@ def _settings(kind: str, by_name: Mapping[str, Any], extra: Sequence[str]) -> di
         settings = {key: _setting(kind, key, option) for key, option in options.items()}
         keys = [key for key, option in options.items() if option.required]
         required: Schema = {"required": keys}
-        if PATH_KEY in extra and (followed := [key for key in keys if key in FOLLOWED]):
+        if "path" in extra and (followed := [key for key in keys if key in FOLLOWED]):
             # a path replaces the parameter that it follows
             reduced = [{"required": [k for k in keys if k != key]} for key in followed]
             required = {
-                "if": {"required": [PATH_KEY]},
+                "if": {"required": ["path"]},
                 "then": {"anyOf": reduced},
                 "else": required,
             }

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from dualgap.experiments.files.document import Document, Fault
 from dualgap.experiments.files.specs import SEARCHED, ProblemSpec, SolverSpec
-from dualgap.experiments.files.yamlfile import Fault, Node
 from dualgap.experiments.records.labels import SolverEntry, labels_of
 from dualgap.experiments.records.names import (
     choices_text,
@@ -24,7 +24,9 @@ S = TypeVar("S")
 _ACCURACY_SETTINGS = frozenset({*SEARCHED, "max_iter"})
 
 
-def select_problems(root: Node, specs: list[ProblemSpec], faults: list[Fault]) -> list[ProblemSpec]:
+def select_problems(
+    document: Document, specs: list[ProblemSpec], faults: list[Fault]
+) -> list[ProblemSpec]:
     """Return the problems selected by `only_problems`, or all if it is missing.
 
     A text that is not the printed name of a problem is a regular expression for names.
@@ -33,12 +35,14 @@ def select_problems(root: Node, specs: list[ProblemSpec], faults: list[Fault]) -
     full = list(map(" ".join, words))
     short = distinct_names(words) if words else []
     names = [list(dict.fromkeys(pair)) for pair in zip(full, short, strict=True)]
-    return _select(root, "only_problems", specs, names, faults, _matching)
+    return _select(document, "only_problems", specs, names, faults, _matching)
 
 
-def select_solvers(root: Node, specs: list[SolverSpec], faults: list[Fault]) -> list[SolverSpec]:
+def select_solvers(
+    document: Document, specs: list[SolverSpec], faults: list[Fault]
+) -> list[SolverSpec]:
     """Return the solvers selected by `only_solvers`, or all if it is missing."""
-    return _select(root, "only_solvers", specs, solver_names(specs), faults, _no_match)
+    return _select(document, "only_solvers", specs, solver_names(specs), faults, _no_match)
 
 
 def solver_names(specs: Sequence[SolverSpec]) -> list[list[str]]:
@@ -57,7 +61,7 @@ def name_matches(text: str, names: Sequence[Sequence[str]]) -> list[bool]:
 
 
 def _select(
-    root: Node,
+    document: Document,
     key: str,
     specs: list[S],
     names: list[list[str]],
@@ -65,11 +69,10 @@ def _select(
     fallback: Callable[[str, list[list[str]]], list[bool]],
 ) -> list[S]:
     """Return the cases that a key of the file selects by one of their names, or by `fallback`."""
-    if key not in root.value or not root.value[key].value:
+    if not (texts := document.listed(key)):
         return specs
     selection = [False] * len(specs)
-    for node in root.value[key].value:
-        text = node.value
+    for k, text in enumerate(texts):
         matches = name_matches(text, names)
         try:
             matches = matches if any(matches) else fallback(text, names)
@@ -79,7 +82,7 @@ def _select(
         if not any(matches):
             # only the full names of problems, as the short ones add nothing
             choices = names if key == "only_solvers" else [each[:1] for each in names]
-            faults.append(Fault(node.line, f"{key}: {fault}; {choices_text(text, choices)}"))
+            faults.append(Fault(f"{key}: {fault}; {choices_text(text, choices)}", key, k))
         selection = [a or b for a, b in zip(selection, matches, strict=True)]
     return [spec for spec, is_selected in zip(specs, selection, strict=True) if is_selected]
 

@@ -1,7 +1,7 @@
 """Build checked instances of frozen dataclasses from mappings in an experiment file.
 
 One mechanism serves kernels, data sets, solvers and formulations: names and types come from the
-fields of the class, ranges from its `__post_init__`, and every error names its line.
+fields of the class, ranges from its `__post_init__`, and every fault leads to its setting.
 """
 
 import dataclasses
@@ -18,6 +18,7 @@ from typing import (
     NamedTuple,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -26,7 +27,8 @@ from typing import (
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
-from dualgap.experiments.files.yamlfile import Fault, Node, short_text
+from dualgap.experiments.files.document import Fault, relocated
+from dualgap.experiments.files.yaml import short_text
 from dualgap.problems import Kernel
 from dualgap.problems.registry import unknown
 
@@ -60,28 +62,26 @@ def options_of(cls: Any) -> Mapping[str, Option]:
     return options
 
 
-def name_and_settings(node: Node, subject: str) -> tuple[Node, Node]:
-    """Split {name: x, setting: ...}, or the bare string x, into the name and the settings."""
-    if isinstance(node.value, str):
-        return node, Node({}, node.line)
-    if not isinstance(node.value, dict):
-        raise Fault(
-            node.line, f"{subject}: must be a name or a mapping, got {short_text(node.plain)}"
-        )
-    if "name" not in node.value:
-        raise Fault(node.line, f"{subject}: needs the key 'name'")
-    name = node.value["name"]
-    if not isinstance(name.value, str):
-        raise Fault(name.line, f"{subject}: name must be text, got {short_text(name.plain)}")
-    return name, Node({k: v for k, v in node.value.items() if k != "name"}, node.line)
+def name_and_settings(value: Any, subject: str) -> tuple[str, dict[str, Any]]:
+    """Split {name: x, setting: ...}, or the bare text x, into the name and the settings."""
+    if isinstance(value, str):
+        return value, {}
+    if not isinstance(value, dict):
+        raise Fault(f"{subject}: must be a name or a mapping, got {short_text(value)}")
+    settings = cast("dict[str, Any]", value)
+    if "name" not in settings:
+        raise Fault(f"{subject}: needs the key 'name'")
+    if not isinstance(name := settings["name"], str):
+        raise Fault(f"{subject}: name must be text, got {short_text(name)}", "name")
+    return name, {key: setting for key, setting in settings.items() if key != "name"}
 
 
 def build(
     make: Callable[..., T],
     options: Mapping[str, Option],
-    settings: Node,
+    settings: Mapping[str, Any],
     subject: str,
-    convert: Mapping[str, Callable[[Node], Any]] | None = None,
+    convert: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> T:
     """Return make(**settings), with every name, type and range checked.
 
@@ -89,47 +89,46 @@ def build(
     ----------
     make : a dataclass, or a function that returns one.
     options : the accepted keys.
-    settings : a node with a mapping.
+    settings : plain values.
     subject : the subject of messages.
     convert : functions for options that are not plain values.
 
     Raises
     ------
     Fault
-        At the line of the first setting that is not accepted.
+        At the first setting that is not accepted.
     """
-    children: dict[str, Node] = settings.value
-    for key, child in children.items():
+    for key in settings:
         if key not in options:
-            raise Fault(child.line, f"{subject}: {unknown('setting', key, options)}")
+            raise Fault(f"{subject}: {unknown('setting', key, options)}", key)
     for key, option in options.items():
-        if option.required and key not in children:
-            raise Fault(settings.line, f"{subject}: needs the setting {key!r}")
-    convert = convert or {}
-    values = {
-        key: convert[key](child)
-        if key in convert
-        else _typed(subject, key, options[key].type, child)
-        for key, child in children.items()
-    }
+        if option.required and key not in settings:
+            raise Fault(f"{subject}: needs the setting {key!r}")
+    values, convert = dict[str, Any](), convert or {}
+    for key, value in settings.items():
+        if key in convert:
+            with relocated({(): (key,)}):
+                values[key] = convert[key](value)
+        else:
+            values[key] = _typed(subject, key, options[key].type, value)
     try:
         return make(**values)
     except (ValueError, TypeError, ArithmeticError) as error:
         setting = re.match(r"\w+", str(error))
-        node = children.get(setting.group(), settings) if setting else settings
-        raise Fault(node.line, f"{subject}: {error}") from None
+        loc = [setting.group()] if setting and setting.group() in settings else []
+        raise Fault(f"{subject}: {error}", *loc) from None
 
 
-def _typed(subject: str, key: str, hint: Any, node: Node) -> Any:
+def _typed(subject: str, key: str, hint: Any, value: Any) -> Any:
     """Return the value as the type `hint`: 3 is a float; true and '1' are not numbers."""
     try:
         # as JSON, a list is accepted for a tuple
-        return _adapter(hint).validate_json(json.dumps(node.plain), strict=True)
+        return _adapter(hint).validate_json(json.dumps(value), strict=True)
     except PydanticSchemaGenerationError:
-        return node.plain
+        return value
     except ValidationError:
-        text = f"{subject}: {key}: must be {type_text(hint)}, got {short_text(node.plain)}"
-        raise Fault(node.line, text) from None
+        text = f"{subject}: {key}: must be {type_text(hint)}, got {short_text(value)}"
+        raise Fault(text, key) from None
 
 
 def type_text(hint: Any) -> str:

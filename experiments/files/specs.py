@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
+from dualgap.experiments.files.document import Loc
 from dualgap.problems import FORMULATIONS, Dataset, Kernel, Problem, datasets
 from dualgap.problems.datasets import DataInBlocks, WholeProblem
 from dualgap.problems.kernels import KERNELS
@@ -48,7 +49,7 @@ class SolverSpec:
     searched : the setting that is `auto` in the file, empty if none is; see `cases.search`.
     label : its name in tables and figures, empty for the name itself; not part of the comparison of
         descriptions.
-    slurm : resources that its jobs request, see `files.keys`; not part of the comparison either.
+    slurm : resources that its jobs request, see `files.models.Slurm`; not part of the comparison either.
     """
 
     name: str
@@ -120,16 +121,16 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     return SOLVERS.find(spec.name, folder)(**settings)
 
 
-def iter_texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (key, text) for each text in a plain value, at any depth."""
+def iter_texts(value: Any, loc: Loc = ()) -> Iterator[tuple[Loc, str]]:
+    """Yield each text in a plain value, at any depth, after the keys and indices that lead to it."""
     if isinstance(value, str):
-        yield key, value
+        yield loc, value
     elif isinstance(value, dict):
-        for child_key, child in cast("dict[str, Any]", value).items():
-            yield from iter_texts(child, child_key)
+        for key, child in cast("dict[str, Any]", value).items():
+            yield from iter_texts(child, (*loc, key))
     elif isinstance(value, list):
-        for child in cast("list[Any]", value):
-            yield from iter_texts(child, key)
+        for k, child in enumerate(cast("list[Any]", value)):
+            yield from iter_texts(child, (*loc, k))
 
 
 def user_class_names(value: Any) -> set[str]:

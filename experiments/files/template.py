@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from string import Template
 
-from dualgap.experiments.files.keys import SAFE_NAME
+from dualgap.experiments.files.models import SAFE_NAME
 from dualgap.experiments.files.schema import schema_text
 
 SCHEMA_FILE = "dualgap.schema.json"

@@ -10,9 +10,9 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dualgap.experiments.files.experiment import read_tree
-from dualgap.experiments.files.keys import checked_keys
-from dualgap.experiments.files.yamlfile import ConfigError, Fault
+from dualgap.experiments.files.document import ConfigError, Fault
+from dualgap.experiments.files.experiment import read_document
+from dualgap.experiments.files.models import validate
 from dualgap.experiments.operations.options import (
     ExecutorName,
     RunOptions,
@@ -62,15 +62,13 @@ def load_defaults() -> Defaults:
     path = defaults_file()
     if not path.is_file():
         return Defaults.model_validate({})
-    _, root = read_tree(path)
-    faults: list[Fault] = []
-    if not isinstance(root.value, dict):
-        raise ConfigError(
-            path, [Fault(1, f"must have keys such as {', '.join(Defaults.model_fields)}")]
-        )
-    defaults = checked_keys(root, faults, Defaults)
+    document = read_document(path)
+    if not isinstance(document.value, dict):
+        keys = ", ".join(Defaults.model_fields)
+        raise ConfigError(document, [Fault(f"must have keys such as {keys}")])
+    defaults, faults = validate(Defaults, document.value)
     if defaults is None:
-        raise ConfigError(path, faults)
+        raise ConfigError(document, faults)
     folders_by_key = {"out": defaults.out, "data": defaults.data}
     folders = {key: str(Path(value).expanduser()) for key, value in folders_by_key.items() if value}
     if "data" in folders:

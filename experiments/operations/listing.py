@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from inspect import getdoc
 from typing import Any
 
-from dualgap.experiments.files.catalogue import about, classes
 from dualgap.experiments.files.experiment import experiment_names, find_experiments, purpose
-from dualgap.experiments.files.keys import ExperimentFile
+from dualgap.experiments.files.models import ExperimentFile
+from dualgap.experiments.files.schema import about, classes
 from dualgap.experiments.files.settings import Option, options_of
 from dualgap.experiments.files.specs import plain
-from dualgap.experiments.files.yamlfile import short_text
+from dualgap.experiments.files.yaml import short_text
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, PATHS, RESULTS, TRACES
 from dualgap.experiments.records.outcomes import OUTCOMES
 from dualgap.experiments.tables.table import Column, Table

@@ -19,10 +19,11 @@ from dualgap.experiments.cases.plan import Case, digest, plan
 from dualgap.experiments.cases.records import blank_record
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.solving import load_problem
+from dualgap.experiments.files.document import Fault
 from dualgap.experiments.files.experiment import find_experiments, read_experiment
-from dualgap.experiments.files.keys import ExperimentFile, checked_keys
+from dualgap.experiments.files.models import ExperimentFile, validate
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
-from dualgap.experiments.files.yamlfile import Fault, parse
+from dualgap.experiments.files.yaml import load
 from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.run import conclude, default_output_folder
 from dualgap.experiments.operations.terminal import refusing
@@ -133,7 +134,8 @@ def certify_all(
         names = {entry.name: vars(entry.specification) for entry in index.problems.values()}
         if len(names) < len(index.problems):
             raise ValueError("two problems have the same name")
-        if checked_keys(parse(index.experiment.encode()), faults := [], ExperimentFile) is None:
+        _, faults = validate(ExperimentFile, load(index.experiment.encode())[0])
+        if faults:
             raise faults[0]
         for case, *_ in cases:
             if not isinstance(blank_record(case)["dataset"], str):

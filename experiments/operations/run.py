@@ -21,7 +21,7 @@ from dualgap.experiments.files.experiment import (
     read_experiment,
 )
 from dualgap.experiments.files.selection import name_matches, solver_names
-from dualgap.experiments.files.yamlfile import ConfigError, Fault, parse
+from dualgap.experiments.files.yaml import parse
 from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import CommandOptions, RunOptions
 from dualgap.experiments.operations.progress import progress
@@ -141,11 +141,8 @@ def replan_from_folder(folder: Path) -> list[Case]:
     manifest = read_manifest(folder)
     run_ids, cases = dict.fromkeys(manifest["run_ids"]), dict[str, Case]()
     for text in [manifest["experiment"], *manifest.get("plans", [])]:
-        try:
-            root = parse(text.encode())
-        except Fault as fault:
-            raise ConfigError(folder / COPY, [fault]) from None
-        replanned = plan(checked_experiment(folder / COPY, text, root))
+        document = parse(text.encode(), folder / COPY)
+        replanned = plan(checked_experiment(folder / COPY, document))
         cases = {case.run_id: case for case in replanned if case.run_id in run_ids} | cases
     if missing := len(run_ids) - len(cases):
         raise Refusal(

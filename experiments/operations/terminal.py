@@ -63,7 +63,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except Refusal as error:
-            lines, code = str(error).split("\n") if error.has_lines else [str(error)], 2
+            lines, code = error.lines, 2
         except KeyboardInterrupt:
             lines, code = [INTERRUPTED], 130
         except OSError as error:

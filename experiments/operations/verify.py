@@ -6,10 +6,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dualgap.experiments.analysis.verify import compare
-from dualgap.experiments.files.entries import Describer
-from dualgap.experiments.files.experiment import ConfigError, Experiment
+from dualgap.experiments.files.build import Describer
+from dualgap.experiments.files.document import ConfigError, Fault
+from dualgap.experiments.files.experiment import Experiment
 from dualgap.experiments.files.overrides import text_of
-from dualgap.experiments.files.yamlfile import Fault, Node, parse
+from dualgap.experiments.files.yaml import parse
 from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.run import load_experiment, run_missing, write_all
 from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
@@ -66,16 +67,15 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
     if any(problem.path for problem in experiment.problems):
         fault = "path: `verify` compares single answers with the QP optimum, not whole paths. "
         remedy = "List values instead, as C: [0.1, 1], or use `dualgap run`."
-        raise ConfigError(experiment.name, [Fault(0, fault + remedy)])
+        raise ConfigError(experiment.name, [Fault(fault + remedy)])
     try:
         with closing(Describer(experiment.folder)) as describer:
-            more = [describer.solver(Node(name, 0)) for name in names]
+            more = [describer.solver(name) for name in names]
     except Fault as fault:
-        raise ConfigError("--solver", [fault]) from None
+        raise ConfigError("--solver", [Fault(fault.text)]) from None
     if not names:
         return experiment
-    root = parse(experiment.text.encode())
-    listed = Node([*root.listed("solvers"), *(Node(name, 0) for name in names)], 0)
-    options = [f"--solver {name}" for name in names]
-    text = text_of(Node(root.value | {"solvers": listed}, 0), experiment.text, options)
+    document = parse(experiment.text.encode())
+    value = document.value | {"solvers": [*document.listed("solvers"), *names]}
+    text = text_of(value, experiment.text, [f"--solver {name}" for name in names])
     return experiment.model_copy(update={"solvers": experiment.solvers + more, "text": text})

@@ -110,7 +110,7 @@ def _block_files(source: BlockFiles, folder: str) -> dict[str, Path]:
 def _setting_texts(part: ProblemSpec | SolverSpec) -> set[str]:
     """Return the texts in the settings of a problem or solver, and the scripts of a command."""
     settings = part.settings if isinstance(part, SolverSpec) else [part.dataset, part.parameters]
-    texts = {text for key, text in iter_texts(settings) if key != "name"}
+    texts = {text for loc, text in iter_texts(settings) if loc[-1] != "name"}
     if isinstance(part, SolverSpec) and part.name == "program":
         words = str(part.settings["command"]).split()
         folder = str(part.settings["folder"])

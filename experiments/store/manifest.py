@@ -24,7 +24,7 @@ from ruamel.yaml import YAML
 from dualgap.experiments.cases.records import versions
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.files.experiment import COPY
-from dualgap.experiments.files.keys import as_seconds
+from dualgap.experiments.files.models import as_seconds
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile

@@ -12,7 +12,7 @@ import pytest
 from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.records import read_outcome
 from dualgap.experiments.executors.local import LocalExecutor
-from dualgap.experiments.files import entries
+from dualgap.experiments.files import build
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.machine import cores
 from dualgap.experiments.workers.supervision import Worker
@@ -67,7 +67,7 @@ def in_this_process(run=run_case, describer=None):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalExecutor, "run", lambda self, cases: (run(case) for case in cases))
         if describer is not None:
-            patch.setattr(entries, "Worker", lambda threads: describer)
+            patch.setattr(build, "Worker", lambda threads: describer)
         yield
 
 

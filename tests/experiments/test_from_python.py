@@ -70,7 +70,7 @@ def test_a_notebook_shows_a_folder(command):
         ({"solver": 1}, "solver: unknown key 'solver'; did you mean 'solvers'?"),
         ({"solvers": ["smo", "smoo"]}, "solvers.1: unknown solver 'smoo'; did you mean 'smo'?"),
         ({"solvers": [{"name": "smo", "tol": [1, -1]}]}, "solvers.0.tol.1: smo: tol: must be"),
-        ({"solvers": ["smo", "smo"]}, "solvers.1: repeats another case"),
+        ({"solvers": ["smo", "smo"]}, "solvers.1: repeats the case of solvers.0"),
         ({1: 2}, "experiment: the key 1 is a int"),
         ({"seed": range(3)}, "experiment: cannot represent an object: range"),
     ],

@@ -25,7 +25,7 @@ def submit(folder: Path, commands: Sequence[list[str]], resources: Mapping[str, 
 
     Parameters
     ----------
-    folder : of scripts, pickles and logs, shared by all nodes. resources : see `files.keys.Slurm`.
+    folder : of scripts, pickles and logs, shared by all nodes. resources : see `files.models.Slurm`.
 
     Raises
     ------

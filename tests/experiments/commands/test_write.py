@@ -9,7 +9,7 @@ from tests.experiments.rows import run, stored
 from dualgap.experiments import load_results
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.files.template import SCHEMA_FILE
-from dualgap.experiments.files.yamlfile import parse
+from dualgap.experiments.files.yaml import parse
 from dualgap.experiments.tables.chosen import VALUES
 
 
@@ -38,7 +38,7 @@ def test_init_tells_editors_of_the_schema_that_it_wrote(command, tmp_path):
     text = (tmp_path / "a.yaml").read_text()
     assert text.splitlines()[0] == f"# yaml-language-server: $schema={SCHEMA_FILE}"
     schema = json.loads((tmp_path / SCHEMA_FILE).read_text())
-    jsonschema.validate(parse(text.encode()).plain, schema)
+    jsonschema.validate(parse(text.encode()).value, schema)
 
 
 @pytest.fixture

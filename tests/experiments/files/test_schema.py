@@ -11,7 +11,7 @@ from tests.halves import quick
 from dualgap.experiments.analysis.labels import kind_of
 from dualgap.experiments.files.experiment import CONFIGS, ConfigError, read_experiment
 from dualgap.experiments.files.schema import experiment_schema
-from dualgap.experiments.files.yamlfile import parse
+from dualgap.experiments.files.yaml import parse
 from dualgap.solvers import all_solvers
 from dualgap.solvers.base import Precision
 
@@ -103,12 +103,12 @@ def _cases(samples: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("file", quick(FILES, FILES[::4]), ids=lambda file: file.stem)
 def test_every_experiment_that_comes_along_fits_the_schema(file, validator):
-    assert list(validator.iter_errors(parse(file.read_bytes()).plain)) == []
+    assert list(validator.iter_errors(parse(file.read_bytes()).value)) == []
 
 
 @pytest.mark.parametrize("file", BENCHMARKS, ids=lambda file: file.stem)
 def test_benchmarks_are_repeated_with_equal_caches_both_precisions_and_searched_tolerances(file):
-    content = parse(file.read_bytes()).plain
+    content = parse(file.read_bytes()).value
     assert content["repetitions"] >= 3
     assert content["noise"] is True
     solvers = [own for own in content["solvers"] if ":" not in own["name"]]
@@ -132,7 +132,7 @@ def test_what_is_read_fits_the_schema(part, text, validator, tmp_path):
     path = tmp_path / "file.yaml"
     path.write_text(_file(part, text))
     read_experiment(path)
-    assert list(validator.iter_errors(parse(path.read_bytes()).plain)) == []
+    assert list(validator.iter_errors(parse(path.read_bytes()).value)) == []
 
 
 @pytest.mark.parametrize(("part", "text"), _cases(BAD))
@@ -141,16 +141,16 @@ def test_what_is_refused_does_not_fit_the_schema(part, text, validator, tmp_path
     path.write_text(_file(part, text))
     with pytest.raises(ConfigError):
         read_experiment(path)
-    assert not validator.is_valid(parse(path.read_bytes()).plain)
+    assert not validator.is_valid(parse(path.read_bytes()).value)
 
 
 def test_a_solver_from_a_file_may_have_any_settings(validator):
     text = _file("solver", "{name: my/solver.py:Mine, anything: [1, two]}")
-    assert validator.is_valid(parse(dedent(text).encode()).plain)
+    assert validator.is_valid(parse(dedent(text).encode()).value)
 
 
 def test_an_error_names_the_place_and_the_key(validator):
     text = _file("problem", "{formulation: soft_margin_dual, dataset: {name: wine, size: 7}}")
-    (error,) = validator.iter_errors(parse(text.encode()).plain)
+    (error,) = validator.iter_errors(parse(text.encode()).value)
     assert list(error.absolute_path) == ["problems", 0, "dataset"]
     assert "'size' was unexpected" in error.message

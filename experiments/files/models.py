@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import (
@@ -14,10 +15,12 @@ from pydantic import (
     ValidationError,
 )
 
+from dualgap.experiments.files.document import Document, Fault, Loc
 from dualgap.experiments.files.settings import type_text
-from dualgap.experiments.files.yamlfile import Fault, Node, short_text
+from dualgap.experiments.files.yaml import short_text
 from dualgap.problems.registry import unknown
 from dualgap.solvers import SOLVERS
+from dualgap.solvers.paths.interval import Ends
 
 # regular expressions with the same meaning in JSON schemas and in Python
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"
@@ -64,33 +67,6 @@ def as_seconds(value: Any) -> Any:
 
 
 _Memory = Annotated[int, Field(ge=_MIN_MEMORY_BYTES), BeforeValidator(_as_bytes)] | None
-
-
-def check_labels(solvers: list[Node], faults: list[Fault]) -> None:
-    """Add the faults in the labels of the entries of `solvers` to `faults`."""
-    lines: dict[str, int] = {}
-    for entry in solvers:
-        node = entry.value.get("label") if isinstance(entry.value, dict) else None
-        if node is None:
-            continue
-        label = node.value
-        if not (isinstance(label, str) and re.fullmatch(LABEL, label) and label.isprintable()):
-            text = (
-                "must be text of at most 60 characters without '/', '\\', ':' and control characters, "
-                f"and without spaces at its ends, got {short_text(node.plain)}"
-            )
-        elif isinstance(entry.value.get("name", node).value, list):
-            text = f"{label!r} would label several solvers; give each solver its own entry"
-        elif label in SOLVERS:
-            text = f"{label!r} is the name of a solver; choose another label"
-        elif label in lines:
-            text = (
-                f"{label!r} is also the label in line {lines[label]}; give each entry its own label"
-            )
-        else:
-            lines[label] = node.line
-            continue
-        faults.append(Fault(node.line, f"label: {text}"))
 
 
 class ExperimentFile(BaseModel, frozen=True):
@@ -158,40 +134,74 @@ class Slurm(BaseModel, frozen=True):
     partition: str | None = Field(None, description="partition of the jobs")
 
 
-def resources(node: Node) -> dict[str, Any]:
+@dataclass(frozen=True)
+class PathSettings:
+    """The settings of a `path`: one interval (low, high), and the largest relative gap in it."""
+
+    C: Ends | None = None
+    lam: Ends | None = None
+    epsilon: Ends | None = None
+    gap: float = 1e-3
+
+
+FOLLOWED = [each.name for each in fields(PathSettings) if each.name != "gap"]
+COLUMN_KEYS = ("columns", "drop")  # of a table
+
+
+def validate(shape: type[M], value: Any) -> tuple[M | None, list[Fault]]:
+    """Return the checked keys of a mapping, None if any is wrong, and all faults."""
+    try:
+        return shape.model_validate(value), []
+    except ValidationError as error:
+        return None, [Fault(_fault_text(each, shape), *each["loc"]) for each in error.errors()]
+
+
+def resources(value: Any) -> dict[str, Any]:
     """Return the SLURM resources in the entry of a solver, as plain values.
 
     Raises
     ------
     Fault
-        At the line that is not accepted.
+        At the first key that is not accepted.
     """
-    if not isinstance(node.value, dict):
+    if not isinstance(value, dict):
         example = "{cpus: 4, mem: 8GiB, time: 1h, partition: long}"
-        raise Fault(
-            node.line, f"slurm: must be a mapping such as {example}, got {short_text(node.plain)}"
-        )
-    try:
-        return Slurm.model_validate(node.plain).model_dump(exclude_none=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0])
-        raise Fault(node.value[key].line, f"slurm: {_fault_text(key, first, Slurm)}") from None
+        raise Fault(f"slurm: must be a mapping such as {example}, got {short_text(value)}")
+    checked, faults = validate(Slurm, value)
+    if checked is None:
+        raise Fault(f"slurm: {faults[0].text}", *faults[0].loc)
+    return checked.model_dump(exclude_none=True)
 
 
-def checked_keys(root: Node, faults: list[Fault], shape: type[M]) -> M | None:
-    """Validate the keys of a file; return None after adding to `faults` if any is wrong."""
-    try:
-        return shape.model_validate(root.plain)
-    except ValidationError as error:
-        for item in error.errors():
-            key = str(item["loc"][0])
-            line = root.value.get(key, root).line
-            faults.append(Fault(line, _fault_text(key, item, shape)))
-    return None
+def label_faults(document: Document) -> list[Fault]:
+    """Return the faults in the labels of the entries of `solvers`."""
+    faults, locs = list[Fault](), dict[str, Loc]()
+    for k, entry in enumerate(document.listed("solvers")):
+        if not isinstance(entry, dict) or "label" not in entry:
+            continue
+        label, loc = entry["label"], ("solvers", k, "label")
+        if not (isinstance(label, str) and re.fullmatch(LABEL, label) and label.isprintable()):
+            text = (
+                "must be text of at most 60 characters without '/', '\\', ':' and control characters, "
+                f"and without spaces at its ends, got {short_text(label)}"
+            )
+        elif isinstance(entry.get("name"), list):
+            text = f"{label!r} would label several solvers; give each solver its own entry"
+        elif label in SOLVERS:
+            text = f"{label!r} is the name of a solver; choose another label"
+        elif label in locs:
+            other = document.location(locs[label])
+            text = f"{label!r} is also the label in {other}; give each entry its own label"
+        else:
+            locs[label] = loc
+            continue
+        faults.append(Fault(f"label: {text}", *loc))
+    return faults
 
 
-def _fault_text(key: str, error: Any, shape: type[BaseModel]) -> str:
+def _fault_text(error: Any, shape: type[BaseModel]) -> str:
+    """Return the text of an error of pydantic, in the words of this project."""
+    key = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
         return unknown("key", key, shape.model_fields)
     if error["type"] == "missing":

@@ -5,8 +5,6 @@ from functools import cache
 
 import pandas as pd
 
-_UNKNOWN_HOST = "an unknown host"  # of a run that was lost with its host
-
 
 def split_by_host(results: pd.DataFrame) -> pd.DataFrame:
     """Return the runs; if there are several hosts, those of each host become separate problems.
@@ -17,7 +15,8 @@ def split_by_host(results: pd.DataFrame) -> pd.DataFrame:
     """
     if results["host"].nunique() < 2:
         return results
-    host = results["host"].astype(object).fillna(_UNKNOWN_HOST).astype(str)
+    # a run that was lost with its host has none
+    host = results["host"].astype(object).fillna("an unknown host").astype(str)
     names = {key: results[key].str.cat(host, sep=" on ") for key in ("problem_id", "family_hash")}
     if "problem" in results:
         names["problem"] = pd.Series(list(map(_on_host, results["problem"], host)), results.index)

@@ -26,7 +26,6 @@ from dualgap.problems import Vector
 
 MIN_REPETITIONS = 3  # repetitions that an interval needs
 MARK = "~"
-_CONFIDENCE = 0.95  # the tables say 95 %
 _NAN = float("nan")
 
 
@@ -97,7 +96,7 @@ def compare(
 
 
 def _margin(samples: Sequence[Vector], count: int) -> float:
-    """Return the factor between a mean of `count` ratios of medians and its interval's ends."""
+    """Return the factor from a mean of `count` ratios of medians to the ends of its 95 % interval."""
     sizes = np.array([len(times) for times in samples])
     scatter = np.array([np.log(times).var(ddof=1) for times in samples])
     variances = np.pi / (2 * sizes + 1) * scatter / count**2
@@ -105,7 +104,7 @@ def _margin(samples: Sequence[Vector], count: int) -> float:
     if total == 0:
         return 1.0
     freedom = total**2 / float((variances**2 / (sizes - 1)).sum())
-    return float(np.exp(stdtrit(freedom, (1 + _CONFIDENCE) / 2) * np.sqrt(total)))
+    return float(np.exp(stdtrit(freedom, 0.975) * np.sqrt(total)))
 
 
 def _factor(ratio: float) -> float:

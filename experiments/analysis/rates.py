@@ -24,10 +24,6 @@ from dualgap.solvers import SOLVERS, Solver
 
 _RESOLUTION_FACTOR = 10.0  # the optimum is known to half the difference: an error of 5 %
 _MIN_EVALUATIONS = 5  # evaluations: two parameters are fitted
-_MAX_JACKKNIFE_BLOCKS = 10  # blocks of evaluations that are left out in turn
-# convergence is finite if the distance drops by this factor to below the resolution, in few more steps
-_FINITE_DROP = 1e3
-_FINITE_STEP_RATIO = 1.5
 
 
 class Rate(NamedTuple):
@@ -124,7 +120,8 @@ def fit_rate(steps: Vector, distances: Vector, resolution: float) -> Rate:
     steps, nearest = steps[resolved], nearest[resolved]
     if not nearest.size:
         return Rate(reached=reached)
-    if reached <= _FINITE_STEP_RATIO * steps[-1] and nearest[-1] > _FINITE_DROP * resolution:
+    # the distance drops by a factor of 1000 to below the resolution, in few more steps
+    if reached <= 1.5 * steps[-1] and nearest[-1] > 1e3 * resolution:
         return Rate("finite", reached)
     improved = np.diff(nearest, prepend=np.inf) < 0
     steps, nearest = steps[improved], nearest[improved]
@@ -141,7 +138,8 @@ def fit_rate(steps: Vector, distances: Vector, resolution: float) -> Rate:
 
 def _slope(x: Vector, y: Vector) -> Vector:
     """Return the slope of the least-squares line, and the ends of its 95 % interval."""
-    blocks = np.array_split(np.arange(x.size), min(_MAX_JACKKNIFE_BLOCKS, x.size))
+    # left out in turn (jackknife)
+    blocks = np.array_split(np.arange(x.size), min(10, x.size))
     without = [np.polyfit(np.delete(x, block), np.delete(y, block), 1)[0] for block in blocks]
     freedom = len(blocks) - 1
     slope, error = np.polyfit(x, y, 1)[0], np.sqrt(freedom * np.var(without))

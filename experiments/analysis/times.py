@@ -33,7 +33,6 @@ NOT_ASKED = "short"  # outcome at a target: the gap still fell at the smallest t
 PASSES = "epochs"  # accuracy setting of solvers that make a number of passes over the data
 CLOCK_RESOLUTION_S = 1e-7  # shorter times are not resolved
 _ITERATION_LIMIT = "max_iter"  # limits that were not reached do not distinguish solvers
-_STALL_RATIO = 0.5  # best gap over second best, from which on a smaller tolerance gained little
 _AT_TARGET = ("target", "problem", "solver", "kind", "setting", "passes", "gap", "memory", "n")
 _AT_TARGET += ("single", "time", "times", "setup", "outcome")
 Row = dict[str, Any]
@@ -139,7 +138,7 @@ def _cheapest(target: float, runs: list[Row]) -> Row:
     # to have met, gained little; otherwise a smaller tolerance might reach the target
     best_two = [run for run in best if not isnan(run["gap"])][:2]
     claimed = len(best_two) == 2 and all(run["claimed"] == "optimal" for run in best_two)
-    stalled = claimed and best_two[0]["gap"] >= _STALL_RATIO * best_two[1]["gap"]
+    stalled = claimed and best_two[0]["gap"] >= 0.5 * best_two[1]["gap"]
     stalled = stalled or any(run["searched"] for run in runs)
     outcome = failures[0] if failures else "stalled" if stalled else NOT_ASKED
     return best[0] | {"target": target, "time": float("nan"), "times": (), "outcome": outcome}

@@ -15,7 +15,6 @@ from dualgap.problems.kernels import Block
 Answer = tuple[pd.Series, Geometry]
 _GRID = 160  # points per side
 CLASSES = ((-1.0, ORANGE, "o"), (1.0, BLUE, "^"))
-_TINTS = ("#FBE8C8", "#CFE4F3")  # lighter versions of the classes' colours
 _RINGS: dict[str, dict[str, Any]] = {
     "free": {"marker": "o", "facecolors": "none", "edgecolors": "black"},
     "bounded": {"marker": "s", "facecolors": "none", "edgecolors": "black"},
@@ -54,7 +53,8 @@ def draw_regions(ax: Axes, answer: Geometry) -> None:
     f = decision(answer, points).reshape(_GRID, _GRID)
     if np.isfinite(f).all():
         levels = [min(float(f.min()), 0.0) - 1, 0.0, max(float(f.max()), 0.0) + 1]
-        ax.contourf(x1, x2, f, levels, colors=_TINTS)
+        tints = "#FBE8C8", "#CFE4F3"  # of the classes' colours
+        ax.contourf(x1, x2, f, levels, colors=tints)
         for level, width in ((-1, 0.8), (0, 1.3), (1, 0.8)):
             contour(ax, x1, x2, f, level, "black", width)
     draw_samples(ax, X, y)

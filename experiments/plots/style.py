@@ -46,11 +46,6 @@ _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, ORANGE, SKY, GREY)
 MARKERS = "osD^PX*<>hp"
 N_DISTINCT_STYLES = len(_COLOURS) * len(MARKERS)  # combinations of colour and marker
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2.2, 0.9)), (0, (6, 1.2, 1.2, 1.2)))
-_COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}
-_LEGEND_LINE_INCHES = 0.5  # line of a legend entry, with spacing
-_LETTER_INCHES = 0.056
-_PNG_ONLY_DPI = 150  # the number of points makes these files large
-_PNG_ONLY_COLOURS = 64
 
 
 def style() -> AbstractContextManager[None]:
@@ -113,7 +108,8 @@ def panels(
 
     `named` leaves space for names to the right of each panel; titles have at least `lines` lines.
     """
-    columns = min(_COLUMNS[len(titles)], 2 if named else 3)
+    full_columns = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}  # that leave no empty panel but the sixth
+    columns = min(full_columns[len(titles)], 2 if named else 3)
     rows = -(-len(titles) // columns)
     width = TEXT_WIDTH if columns > 1 else 0.7 * TEXT_WIDTH
     new = figure(width, (height if columns > 2 else 1.25 * height) * rows + 0.9)
@@ -199,7 +195,8 @@ def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4)
     columns = min(columns, len(labels))
     while columns > 1:
         longest = [max(map(len, part)) for part in np.array_split(labels, columns)]
-        inches = sum(_LEGEND_LINE_INCHES + _LETTER_INCHES * letters for letters in longest)
+        # the line of an entry, with spacing, and its letters
+        inches = sum(0.5 + 0.056 * letters for letters in longest)
         if inches <= new.get_figwidth():
             break
         columns -= 1
@@ -307,8 +304,8 @@ def save(new: Figure | str, folder: Path, name: str, png_only: bool = False) -> 
         return [path]
     if png_only:
         drawn, path = io.BytesIO(), folder / f"{name}.png"
-        new.savefig(drawn, dpi=_PNG_ONLY_DPI)
-        Image.open(drawn).convert("RGB").quantize(_PNG_ONLY_COLOURS).save(path, optimize=True)
+        new.savefig(drawn, dpi=150)  # more would make these files large
+        Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
         return [path]
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     new.draw_without_rendering()

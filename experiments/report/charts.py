@@ -21,10 +21,6 @@ from dualgap.experiments.plots.style import BLACK, LineStyle
 from dualgap.problems import Vector
 from dualgap.problems.texts import printable
 
-_INK = "var(--ink)"  # replaces black, which is invisible on a dark page
-_GREY = "#808080"
-_HEIGHT = 420
-_TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
 # until the page fills the figure
 _PLACEHOLDER: Any = {"x": [1.0, 10.0], "y": [0.1, 1.0], "label": ["", ""]}
 _MARKERS = {  # matplotlib's marker: Bokeh's marker, and a character for the legend
@@ -40,11 +36,7 @@ _MARKERS = {  # matplotlib's marker: Bokeh's marker, and a character for the leg
     "h": ("hex", "⬢"),
     "p": ("circle_cross", "⊕"),
 }
-_HOLLOW = "p"  # the cross inside would be hidden if it were filled
 _Line = tuple[str, str, Vector, Vector]  # solver, label, x, y
-_TOTAL_POINTS = 40_000  # all curves together: a page of a few megabytes
-_MIN_POINTS = 12  # of one curve
-_MAX_POINTS = 120
 _PROFILES = {  # title, meaning of views, axis, tooltip, unit of the axis, description
     "performance": (
         *("Performance profile", "Target gap", "time relative to the fastest"),
@@ -100,7 +92,7 @@ def swatches(styles: Mapping[str, LineStyle]) -> list[dict[str, str]]:
     return [
         {
             "label": label,
-            "colour": _INK if line.colour == BLACK else line.colour,
+            "colour": "var(--ink)" if line.colour == BLACK else line.colour,
             "dash": " ".join(map(str, _dash(line))),
             "marker": _MARKERS[line.marker][1],
         }
@@ -116,14 +108,15 @@ def convergence_chart(runs: Runs) -> Chart:
     """
     plot = _figure("solving time (s)", "certified relative gap", y_axis_type="log")
     target = float(runs.table["target_gap"].min())
-    dotted: Any = {"line_color": _GREY, "line_dash": "dotted", "line_width": 2}
+    dotted: Any = {"line_color": "#808080", "line_dash": "dotted", "line_width": 2}
     plot.add_layout(Span(location=target, dimension="width", **dotted))
     # a span does not extend the range of the axis, but an invisible point does
     range_extender = ColumnDataSource({"x": [1.0], "y": [target]}, name="target")
     plot.scatter("x", "y", source=range_extender, alpha=0)
     hover = [("", "@label"), ("time", "@x{%.3g} s"), ("gap", "@y{%.1e}")]
     _add_lines(plot, runs.styles, "line", hover)
-    limit = int(np.clip(_TOTAL_POINTS // max(len(runs.table), 1), _MIN_POINTS, _MAX_POINTS))
+    # 40,000 points in all curves make a page of a few megabytes
+    limit = int(np.clip(40_000 // max(len(runs.table), 1), 12, 120))
     views: dict[str, list[list[Any]]] = {}
     for problem in runs.problems:
         drawn = [(c, thin_indices(len(c.spent), limit)) for c in runs.curves(problem)]
@@ -165,12 +158,12 @@ def _lines(lines: Iterable[_Line], styles: Mapping[str, LineStyle]) -> list[list
 def _figure(x: str, y: str, **settings: Any) -> Any:
     """Return an empty figure; the page's style sheet colours everything except lines."""
     plot = figure(
-        height=_HEIGHT,
+        height=420,
         sizing_mode="stretch_width",
         x_axis_type="log",
         x_axis_label=x,
         y_axis_label=y,
-        tools=_TOOLS,
+        tools="pan,box_zoom,wheel_zoom,reset,save",
         background_fill_color=None,
         border_fill_color=None,
         outline_line_color=None,
@@ -199,7 +192,8 @@ def _add_lines(
         marks = {
             "name": f"marker{index}",
             "size": 5 if shape == "step" else 7,
-            "fill_color": None if line.marker in _HOLLOW else line.colour,
+            # filled, it would hide the cross inside
+            "fill_color": None if line.marker == "p" else line.colour,
             **shared,
         }
         markers.append(plot.scatter("x", "y", marker=_MARKERS[line.marker][0], **marks))

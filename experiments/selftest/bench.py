@@ -26,8 +26,6 @@ from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, sol
 from dualgap.solvers.running.loop import cpu_seconds
 
 WRONG = 1e-2  # excess above which a claim of optimality is false
-_REFERENCE_GAP = 1e-6  # relative gap of the toolkit's answer
-_ABSOLUTE_GAP = 1e-10  # per unit of C: if the optimum is 0, every relative gap is large
 
 
 class NotJudged(Exception):
@@ -122,7 +120,7 @@ class Bench:
     def reference(self, problem: Formulation) -> Solution:
         """Return the toolkit's answer."""
         if problem.hash not in self._references:
-            self._references[problem.hash] = solve(problem, target_gap=_REFERENCE_GAP)
+            self._references[problem.hash] = solve(problem, target_gap=1e-6)
         return self._references[problem.hash]
 
     def excess(self, solution: Solution) -> float:
@@ -146,7 +144,8 @@ class Bench:
         if not np.isfinite(c.primal_objective):
             return f"claims optimal, but {c.reason or 'its answer has no finite value'}"
         box = upper_limits(solution.problem)
-        negligible = _ABSOLUTE_GAP * float(box[np.isfinite(box)].sum())
+        # if the optimum is 0, every relative gap is large
+        negligible = 1e-10 * float(box[np.isfinite(box)].sum())
         w_only = c.bound_source == "recovered from w"
         distance = self.excess(solution) if w_only else c.relative_gap
         if distance <= WRONG or c.gap <= negligible:

@@ -11,15 +11,6 @@ from dualgap.experiments.selftest.bench import WRONG, Bench, NotJudged, changed
 from dualgap.problems import QP, Formulation, Gram, certify, reduce
 from dualgap.solvers import Solution
 
-# times are CPU seconds
-_NOISE_SCALE = 0.3  # of new samples, in standard deviations of the old ones
-_GROWTH_FACTOR = 4  # between sample sizes
-_MAX_SAMPLES = 1000
-_MAX_SOLVE_S = 0.05  # before the next size: with n³ operations it takes 3 s
-_SETUP_SLACK_S = 0.05  # far more than inspecting the samples takes
-_MAX_SPEEDUP = 20.0  # of a repeated solve: noise does not explain more
-_MIN_SOLVE_S = 5e-3  # far above the noise of a time
-
 
 def no_untimed_work(bench: Bench, problem: Formulation) -> str:
     """Untimed preparation does not use the samples: they are replaced before solving starts."""
@@ -52,30 +43,33 @@ def other_data(bench: Bench, problem: Formulation) -> str:
     """Larger problems of new random samples are solved as honestly as the small ones.
 
     The largest is neither solved during set-up, which is not timed, nor remembered when it is repeated.
+    Times are CPU seconds.
     """
     seed = int(np.random.SeedSequence().generate_state(1)[0])
     rng, n = np.random.default_rng(seed), problem.n
     gc.collect()  # takes 50 ms, and might otherwise happen during a solve
     runs: list[tuple[Formulation, Solution, float]] = []
-    while n <= _MAX_SAMPLES and not (runs and runs[-1][-1] > _MAX_SOLVE_S):
+    # with n³ operations, four times as many samples as take 0.05 s take 3 s
+    while n <= 1000 and not (runs and runs[-1][-1] > 0.05):
         for _ in range(2):  # the second time everything for this size is loaded and compiled
             # scattered around the samples of the small problem
             rows = rng.integers(problem.n, size=n)
-            noise = _NOISE_SCALE * np.std(problem.X, axis=0) * rng.standard_normal((n, problem.d))
+            noise = 0.3 * np.std(problem.X, axis=0) * rng.standard_normal((n, problem.d))
             drawn = changed(problem, X=problem.X[rows] + noise, y=problem.y[rows])
             start = bench.clock()
             runs.append((drawn, bench.solve(drawn), bench.clock() - start))
             if wrong := bench.objection(runs[-1][1]):
                 return f"with {n} samples drawn from the seed {seed} it {wrong}"
-        n *= _GROWTH_FACTOR
+        n *= 4
     drawn, solution, elapsed = runs[-1]
     n = drawn.n
     setup, solving = solution.time_setup, solution.time_solve
     again = bench.solve(drawn).time_solve
-    if setup > max(_SETUP_SLACK_S, solving):
+    slack = 0.05  # s: inspecting the samples takes far less
+    if setup > max(slack, solving):
         return f"with {n} samples its set-up takes {setup:.2g} s, and solving {solving:.2g} s"
-    if elapsed > 2.0 * (setup + solving) + _SETUP_SLACK_S:
+    if elapsed > 2.0 * (setup + solving) + slack:
         return f"with {n} samples it takes {elapsed:.2g} s, but reports {setup + solving:.2g} s"
-    if solving > max(_MIN_SOLVE_S, _MAX_SPEEDUP * again):
+    if solving > max(5e-3, 20.0 * again):  # noise explains neither
         return f"it remembers answers: {n} samples take {solving:.2g} s, and {again:.2g} s when repeated"
     return ""

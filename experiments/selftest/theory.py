@@ -17,12 +17,6 @@ import scipy.sparse as sp
 from dualgap.experiments.selftest.bench import Bench, NotJudged, changed, primal_at
 from dualgap.problems import RBF, Certificate, Formulation, Point, certify
 
-_MAX_EXCESS_RATIO = 10.0  # of a variant to the first problem
-_EXCESS_SLACK = 0.05
-_ROUNDING_RTOL = 1e-9
-_BOUND_RTOL = 1e-4  # of C: interior points never touch a bound
-_SCALE_FACTOR = 8.0  # exact in floating point
-
 
 def slack_weight(bench: Bench, problem: Formulation) -> str:
     """For each C, its answer is better than that for another C."""
@@ -64,7 +58,8 @@ def nu_property(bench: Bench, problem: Formulation) -> str:
     if alpha is None:
         return "it returns no multipliers"
     nu, size = float(problem.nu), np.abs(alpha) / problem.risk.upper  # type: ignore[attr-defined]
-    bounded, support = np.mean(size >= 1 - _BOUND_RTOL), np.mean(size > _BOUND_RTOL)
+    rtol = 1e-4  # interior points never touch a bound
+    bounded, support = np.mean(size >= 1 - rtol), np.mean(size > rtol)
     if bounded > nu + 1 / problem.n:
         return f"a fraction {bounded:.2g} of the samples are at the upper bound, nu is {nu:g}"
     if support < nu - 1 / problem.n:
@@ -106,7 +101,7 @@ def duplication(bench: Bench, problem: Formulation) -> str:
 
 def scaling(bench: Bench, problem: Formulation) -> str:
     """X → sX with C → C/s² divides the optimum by s²; with an RBF kernel gamma → gamma/s² keeps it."""
-    for s in (_SCALE_FACTOR, 1.0 / _SCALE_FACTOR):
+    for s in (8.0, 1.0 / 8.0):  # exact in floating point
         if isinstance(problem.kernel, RBF):
             kernel = RBF(problem.kernel.gamma / s**2)
             variant, ratio = changed(problem, X=s * problem.X, kernel=kernel), 1.0
@@ -159,7 +154,7 @@ def _variants(
         if wrong:
             return f"{name} it {wrong}"
         before, after = bench.excess(first), bench.excess(second)
-        if not after <= _MAX_EXCESS_RATIO * before + _EXCESS_SLACK:
+        if not after <= 10.0 * before + 0.05:
             return f"{name} its answer is {after:.2g} above the optimum, originally {before:.2g}"
     return ""
 
@@ -167,7 +162,7 @@ def _variants(
 def disjoint(first: Certificate, second: Certificate, ratio: float) -> str:
     """Return an objection if `ratio` times the first interval does not overlap the second."""
     lower, upper = ratio * first.dual_objective, ratio * first.primal_objective
-    slack = _ROUNDING_RTOL * max(abs(lower), abs(upper))
+    slack = 1e-9 * max(abs(lower), abs(upper))  # rounding
     if lower - slack <= second.primal_objective and second.dual_objective <= upper + slack:
         return ""
     return (

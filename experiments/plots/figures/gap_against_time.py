@@ -31,9 +31,6 @@ from dualgap.experiments.plots.style import (
 )
 from dualgap.problems import Vector
 
-_MAX_LEGEND_ENTRIES = 8  # solvers; more are named next to each panel
-_SPACING_INCHES = 0.115  # between names next to a panel
-
 _TARGET: dict[str, Any] = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 0.9}
 # 7: caret down
 _CLIPPED: dict[str, Any] = {"color": "#555555", "marker": 7, "linestyle": "none"}
@@ -69,7 +66,7 @@ def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -
     curves = {problem: runs.curves(problem, unit) for problem in problems}
     drawn = [curve for problem_curves in curves.values() for curve in problem_curves]
     series = {curve.series for curve in drawn}
-    crowded = len(series) > _MAX_LEGEND_ENTRIES
+    crowded = len(series) > 8  # too many for a legend: solvers are named next to each panel
     figure, axes = panels(problems, 1.5 if crowded else 2.0, shared_axes="y", named=crowded)
     axes[0].set_yscale("log")
     # include all curves and targets, with space for the marks below
@@ -106,7 +103,8 @@ def _add_names(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
     space = ax.bbox.height / ax.figure.dpi
     low, high = np.log(ax.get_ylim())
     ends_at = [(np.log(c.gaps[-1]) - low) / (high - low) for c in ends.values()]
-    heights = spread_out(np.array(ends_at), _SPACING_INCHES / space)
+    spacing = 0.115 / space  # inches between names
+    heights = spread_out(np.array(ends_at), spacing)
     for curve, y in zip(ends.values(), heights, strict=True):
         line = runs.styles[curve.series]
         mark = line.arguments(linestyle="none", label="_key", clip_on=False, markersize=4)

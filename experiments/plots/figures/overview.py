@@ -17,8 +17,6 @@ from dualgap.experiments.plots.style import chunks, figure, legend, wrap
 from dualgap.experiments.records.outcomes import OUTCOMES, OutcomeKind, outcome_of, worst
 from dualgap.experiments.tables.formats import duration
 
-MAX_ROWS = 40  # per figure
-MAX_COLUMNS = 8
 _NAME_LENGTH = 64  # characters of a problem's name
 
 
@@ -28,7 +26,8 @@ class Overview(Drawing):
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:
         """Yield as many figures as the problems and solvers need, of similar size."""
         solvers = sorted(runs.table["configuration"].unique())
-        pages = list(product(chunks(runs.problems, MAX_ROWS), chunks(solvers, MAX_COLUMNS)))
+        # at most 40 rows and 8 columns per figure
+        pages = list(product(chunks(runs.problems, 40), chunks(solvers, 8)))
         for i, page in enumerate(pages, 1):
             yield numbered(self.name, i, pages), overview(runs, *page)
 

@@ -26,9 +26,7 @@ from dualgap.experiments.plots.style import (
 )
 from dualgap.experiments.records.names import distinct_names, gap_text
 
-_ROW_INCHES = 0.34
 _NAME_LENGTH = 30  # characters of a problem's name per line; names have two lines
-_POINT_SPREAD = 0.4  # fraction of a row that the points of all solvers use
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
 
@@ -46,12 +44,12 @@ def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
     points = table[table["target"].isin(targets) & drawn & comparable]
     problems = [str(problem) for problem in table["problem"].unique()]
     styles = solver_styles(points["solver"].astype(str))
-    new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)
+    new = figure(TEXT_WIDTH, max(1.4, 0.34 * len(problems)) + 1.1)  # inches
     # whole powers of two beyond the ratios
     low = np.log2(min(float(ratios["ratio"].min()), 1.0))
     high = np.log2(max(float(ratios["ratio"].max()), 2.0))
     limits = 2.0 ** (np.floor(low) - 0.3), 2.0 ** (np.ceil(high) + 0.3)
-    half = _POINT_SPREAD / 2 * (len(styles) > 1)  # points of different solvers do not overlap
+    half = 0.2 * (len(styles) > 1)  # of a row: points of different solvers do not overlap
     offsets = np.linspace(-half, half, len(styles))
     first: Axes | None = None
     for i, target in enumerate(targets, 1):

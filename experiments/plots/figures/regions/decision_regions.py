@@ -21,10 +21,6 @@ from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import MAX_PANELS, label_outside, legend, panels, wrap
 from dualgap.experiments.tables.formats import file_name
 
-_POINTS = 40  # per side of the grid on which answers are compared
-_MAX_DIFFERENCE = 0.02  # of decision functions that look the same; margins are at ±1
-_TITLE_LINES = 6
-
 
 class DecisionRegions(Drawing):
     """Decision regions of two-dimensional problems; one panel per different answer."""
@@ -48,7 +44,7 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
         titles.append(
             "; ".join(f"{', '.join(names)}: {verdict}" for verdict, names in solvers.items())
         )
-    new, axes = panels(titles, 2.1, shared_axes="both", lines=_TITLE_LINES)
+    new, axes = panels(titles, 2.1, shared_axes="both", lines=6)
     new.suptitle(wrap(str(answers[0][0]["problem_id"]), 90), fontsize=8.5)
     for ax, group in zip(axes, groups, strict=True):
         draw_regions(ax, group[0][1])
@@ -58,16 +54,17 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
 
 
 def group_by_appearance(answers: Sequence[Answer]) -> list[list[Answer]]:
-    """Return the answers grouped by appearance: regions, margins and support vectors."""
-    _, _, points = grid(np.asarray(answers[0][1].problem.X), _POINTS)
+    """Return the answers grouped by appearance: regions, margins and support vectors.
+
+    Decision functions look the same if they differ by at most 0.02 on a grid, where margins are at ±1.
+    """
+    _, _, points = grid(np.asarray(answers[0][1].problem.X), 40)
     groups: list[list[Answer]] = []
     references: list[tuple[np.ndarray, np.ndarray]] = []  # f and kinds of each group's first answer
     for run, answer in answers:
         f, kinds = decision(answer, points), answer.kinds
         for group, (reference_f, reference_kinds) in zip(groups, references, strict=True):
-            if (np.abs(f - reference_f) <= _MAX_DIFFERENCE).all() and (
-                kinds == reference_kinds
-            ).all():
+            if (np.abs(f - reference_f) <= 0.02).all() and (kinds == reference_kinds).all():
                 group.append((run, answer))
                 break
         else:

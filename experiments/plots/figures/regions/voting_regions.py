@@ -35,7 +35,6 @@ from dualgap.problems.formulations.multiclass import Voting
 from dualgap.problems.kernels import Block
 
 _GRID = 320  # points per side
-_TINT_FRACTION = 0.3  # of a class's colour, mixed with white
 _HATCH = "/////"
 
 
@@ -111,7 +110,8 @@ def _draw_votes(
     winner = problem.combine(f, rule).argmax(axis=1).reshape(_GRID, _GRID)
     extent = (x1[0], x1[-1], x2[0], x2[-1])
     styles = _styles(problem.classes)
-    tints = 1.0 - _TINT_FRACTION * (1.0 - np.array([to_rgb(line.colour) for line in styles]))
+    # 30 % of a class's colour, mixed with white
+    tints = 1.0 - 0.3 * (1.0 - np.array([to_rgb(line.colour) for line in styles]))
     ax.imshow(tints[winner], extent=extent, origin="lower", aspect="auto")
     if ambiguous.any():
         tied, levels = ambiguous.astype(np.float64), [0.5, 1.5]

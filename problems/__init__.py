@@ -5,7 +5,7 @@ from dualgap.problems.compilation import announce_compilation, recompile_unreada
 from dualgap.problems.dataset import Dataset, Matrix, Vector
 from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, KernelQP, Point, Unsupported
 from dualgap.problems.formulations.erm import HingeERM, RegularizedERM
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
 from dualgap.problems.formulations.nu.nu_svc import NuSVC
 from dualgap.problems.formulations.nu.nu_svr import NuSVR
@@ -114,6 +114,7 @@ __all__ = [
     "Risk",
     "SVRDual",
     "SVRPrimal",
+    "SampleProblem",
     "Scaled",
     "SetIntersection",
     "Sigmoid",

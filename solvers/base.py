@@ -69,7 +69,7 @@ class Solver(ABC):
     Attributes
     ----------
     form : the form it solves: KernelQP, BoxQP, QP or ERM; Formulation for the problem as stated,
-        Problem if that need not have samples.
+        Problem if that need not be one risk.
     source : publication of the algorithm.
     name : its name in experiment files; by default the class name in snake case.
     warm_up_size : number of samples that exercises the same code as any larger number; the solver is run

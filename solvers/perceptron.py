@@ -43,7 +43,7 @@ class Perceptron(Solver):
     form: ClassVar = Formulation
     needs: ClassVar = (
         Need("a hard margin, as it has no slack", lambda form, _: form.risk.is_hard),
-        Need("a Gram matrix that fits in memory", lambda form, _: form.gram().fits),
+        Need("a Gram matrix that fits in memory", lambda form, _: form.samples.gram().fits),
     )
     warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Rosenblatt 1958; Novikoff 1962; Gori's notes"
@@ -54,7 +54,7 @@ class Perceptron(Solver):
 
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""
-        gram, y = problem.gram(), problem.y
+        gram, y = problem.samples.gram(), problem.y
         # for x̃, whose last feature is 1
         Q = np.outer(y, y) * (gram.dense() + float(problem.intercept))
         alpha = np.zeros(y.size)
@@ -94,7 +94,7 @@ def mistake_bound(problem: Formulation, maximal: Certificate) -> float:
             f"maximal: must separate the samples with a certified margin, got {maximal!r}"
         )
     constant = 1.0 if problem.intercept else 0.0
-    radius_squared = float(problem.gram().diagonal().max()) + constant
+    radius_squared = float(problem.samples.gram().diagonal().max()) + constant
     return radius_squared * (norm_squared + constant * float(maximal.point.b or 0.0) ** 2)
 
 

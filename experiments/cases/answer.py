@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from dualgap.experiments.workers.errors import error_text
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
-from dualgap.problems import ConvexQP, Formulation, Point, QPPoint
+from dualgap.problems import ConvexQP, Point, QPPoint, SampleProblem
 from dualgap.problems.blocks import DualRule
 from dualgap.problems.forms import Claim
 from dualgap.problems.texts import one_line
@@ -116,7 +116,7 @@ def pack_answer(answer: SolverAnswer, points: Iterable[Any] = ()) -> bytes:
 
 
 def unpack_answer(
-    message: BinaryIO, problem: Formulation | ConvexQP, on_path: bool = False
+    message: BinaryIO, problem: SampleProblem | ConvexQP, on_path: bool = False
 ) -> tuple[SolverAnswer, list[Any]]:
     """Return an answer to a problem and its points, any number of them if `on_path`.
 
@@ -150,7 +150,7 @@ def unpack_answer(
     ]
 
 
-def _unpacked(name: str, value: Any, problem: Formulation | ConvexQP) -> Any:
+def _unpacked(name: str, value: Any, problem: SampleProblem | ConvexQP) -> Any:
     """Return a rule as an object, an array without dimensions as a float, others unchanged."""
     if name == "rule" and value is not None:
         try:
@@ -160,7 +160,7 @@ def _unpacked(name: str, value: Any, problem: Formulation | ConvexQP) -> Any:
     return float(value) if value is not None and value.ndim == 0 else value
 
 
-def _shapes_of_point(problem: Formulation | ConvexQP) -> dict[str, Any]:
+def _shapes_of_point(problem: SampleProblem | ConvexQP) -> dict[str, Any]:
     """Return the accepted shapes of each array of a point; the first is the largest."""
     if isinstance(problem, ConvexQP):
         return {"x": ((problem.n,),), "z": ((problem.h.size,),), "y": ((problem.b_eq.size,),)}

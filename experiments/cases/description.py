@@ -36,7 +36,7 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
         or problem.outputs > 1
     ):
         return {}
-    gram, risk = problem.gram(), problem.risk
+    gram, risk = problem.samples.gram(), problem.risk
     columns = {
         "total_weight": float(risk.C.sum()),
         "loss_at_zero": float(risk.C @ risk.loss.value(risk.y, np.zeros(risk.n))),

@@ -24,7 +24,7 @@ from dualgap.experiments.files.specs import Loaded
 from dualgap.experiments.records.columns import COUNTED
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.wire import Malformed
-from dualgap.problems import Dataset, Formulation, Point, Precomputed, Problem, describe
+from dualgap.problems import Dataset, Point, Precomputed, Problem, SampleProblem, describe
 from dualgap.problems.compilation import separate_compile_cache
 from dualgap.problems.exchange.answers import read_answer
 from dualgap.problems.forms import Claim
@@ -216,7 +216,7 @@ def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any
             continue
         started, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
         support = None
-        if isinstance(problem, Formulation) and c.point.alpha is not None:
+        if isinstance(problem, SampleProblem) and c.point.alpha is not None:
             support = describe(problem, c).support
         row: dict[str, Any] = {
             "run_id": case.run_id,
@@ -258,7 +258,7 @@ def _answer_columns(solution: Solution, importing: float) -> dict[str, Any]:
 
 def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
     """Return support vectors, margin and accuracies of the answer."""
-    if solution.alpha is None or not isinstance(solution.problem, Formulation):
+    if solution.alpha is None or not isinstance(solution.problem, SampleProblem):
         return {}
     geometry, problem = solution.geometry, solution.problem
     kinds = geometry.kinds
@@ -280,7 +280,7 @@ def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
 def _model_arrays(solution: Solution) -> dict[str, Any]:
     """Return the arrays that draw the decision function in the plane; {} if it is not drawn."""
     problem, point = solution.problem, solution.certificate.point
-    if not isinstance(problem, Formulation):
+    if not isinstance(problem, SampleProblem):
         return {}
     drawable = problem.d == 2 and problem.n <= _MAX_DRAWN and problem.outputs == len(problem.parts)
     has_margin = problem.task is not LABELS or solution.geometry.rule.has_margin

@@ -8,7 +8,7 @@ from dualgap.experiments.files.experiment import read_problem
 from dualgap.experiments.files.specs import build_problem, build_source
 from dualgap.experiments.operations.terminal import refusing
 from dualgap.experiments.records import Refusal
-from dualgap.problems import Formulation, Problem, Unsupported
+from dualgap.problems import Problem, SampleProblem, Unsupported
 from dualgap.problems.exchange.samples import QP_FORMATS, write
 from dualgap.solvers import Solution
 
@@ -17,7 +17,7 @@ def write_problem(file: Path, out: Path, qp: bool) -> None:
     """Export the problem in a file; Refusal if that is impossible."""
     problem, _ = read_formulation(file)
     kind = "npz" if out.suffix == ".npz" else "libsvm"
-    if qp or not isinstance(problem, Formulation):
+    if qp or not isinstance(problem, SampleProblem):
         if out.suffix not in QP_FORMATS:
             accepted = ", ".join(QP_FORMATS)
             raise Refusal(f"--out: the file name of a QP must end in {accepted}; got {out}")

@@ -87,7 +87,7 @@ def inputs_unchanged(bench: Bench, problem: Formulation) -> str:
         pass
     modified = [where for where, old in before.items() if not _equal(old, arrays[where])]
     gram = getattr(form, "gram", None)
-    if isinstance(gram, Gram) and not _equal(gram.dense(), problem.gram().dense()):
+    if isinstance(gram, Gram) and not _equal(gram.dense(), problem.samples.gram().dense()):
         modified.append("the Gram matrix")
     if not modified and changed(problem).hash != identity:
         modified.append("the problem's parameters")

@@ -18,8 +18,8 @@ from dualgap.experiments.selftest.problems import PROBLEMS
 from dualgap.experiments.workers.errors import error_text
 from dualgap.problems import BoxQP, Formulation, Unsupported, reduce
 from dualgap.problems.answers.diagnosis import Diagnosis
+from dualgap.problems.answers.geometry import coefficients, upper_limits
 from dualgap.problems.box_gap import middle
-from dualgap.problems.formulations.formulation import upper_limits
 from dualgap.problems.problem.certificate import Bounds
 from dualgap.problems.risk.offsets import best_intercept
 from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
@@ -169,8 +169,8 @@ def primal_at(problem: Formulation, solution: Solution) -> float:
     if w is not None:
         scores, norm2 = problem.X @ w, float(w @ w)
     elif alpha is not None:
-        beta = solution.problem.beta(alpha)
-        scores = problem.gram().matvec(beta)
+        beta = coefficients(solution.problem, alpha)
+        scores = problem.samples.gram().matvec(beta)
         norm2 = float(beta @ scores)
     else:
         raise NotJudged("it returned no point")

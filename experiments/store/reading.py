@@ -30,7 +30,7 @@ from dualgap.experiments.records.outcomes import outcome_of
 from dualgap.experiments.store.log import LOG, Seals
 from dualgap.experiments.store.manifest import StoreError, common_columns, read_manifest
 from dualgap.experiments.store.schema import check_line
-from dualgap.problems import Dataset, Formulation, Geometry, Point, Vector
+from dualgap.problems import Dataset, Geometry, Point, SampleProblem, Vector
 from dualgap.problems.html_table import format_number, html_table
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
@@ -314,7 +314,7 @@ def load_model(folder: Path | str, run_id: str) -> Geometry | None:
         if any(file.is_relative_to(Path(folder).resolve()) for file in files):
             return None
         problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), base)
-        if not isinstance(problem, Formulation):
+        if not isinstance(problem, SampleProblem):
             return None
         b = arrays.get("b", np.zeros(()))
         point = Point(arrays["alpha"], arrays.get("w"), b if b.ndim else float(b))

@@ -28,7 +28,7 @@ import numpy as np
 from dualgap.problems.box_gap import middle, violating_pair, violators
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Claim, Point
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.gram.products import gram_scores
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.risk.dual_set import infeasibility
@@ -83,13 +83,13 @@ class Diagnosis(NamedTuple):
 
 @np.errstate(over="ignore", invalid="ignore")  # as in `certify`: an answer may be of any size
 def diagnose(
-    problem: Formulation, point: Point, certificate: Certificate, claimed: Claim = "optimal"
+    problem: SampleProblem, point: Point, certificate: Certificate, claimed: Claim = "optimal"
 ) -> Diagnosis | None:
     """Return the first fault of a dual point that tolerances do not explain, or None.
 
     Parameters
     ----------
-    problem : any formulation; only those with a piecewise linear loss and one output are diagnosed.
+    problem : any on samples; only those with a piecewise linear loss and one output are diagnosed.
     point : the answer as the solver returned it, with the solver's intercept `b` if it has one.
     certificate : certificate of this point.
     claimed : the solver's claim. An unfinished answer ("none") may be far from optimal, but must not
@@ -98,8 +98,7 @@ def diagnose(
     alpha = point.alpha
     if alpha is None or alpha.shape != (problem.n,) or not np.isfinite(alpha).all():
         return None
-    is_one_risk = problem.parts[0].problem is problem
-    if not is_one_risk or certificate.infeasible:
+    if certificate.infeasible or not isinstance(problem, Formulation):
         return None
     if problem.risk.terms is None:
         return None

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Matrix, Vector, check_samples
-from dualgap.problems.forms import Point
+from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.decision import Decision
-from dualgap.problems.formulations.formulation import Formulation, upper_limits
+from dualgap.problems.formulations.formulation import Formulation, SampleProblem
+from dualgap.problems.formulations.structured import ChainMargin
 from dualgap.problems.gram.products import gram_scores
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.problem.task import TARGETS
@@ -29,7 +30,7 @@ class Geometry:
     scale : factor of w if it has no coordinates: w = scale·Σ βᵢφ(xᵢ).
     """
 
-    problem: Formulation
+    problem: SampleProblem
     point: Point
     offsets: tuple[float, ...] = ()
     scale: float = 1.0
@@ -90,7 +91,7 @@ class Geometry:
         ValueError
             For several binary problems, as a sample has one slack in each.
         """
-        if self.problem.parts[0].problem is not self.problem:
+        if not isinstance(self.problem, Formulation):
             raise ValueError("every binary problem has its own slacks; describe the parts")
         risk = self.problem.risk
         offsets = self.offsets or (self._b,) * risk.costs.size
@@ -104,7 +105,7 @@ class Geometry:
         """
         alpha, C = self._alpha, upper_limits(self.problem)
         size = np.abs(alpha).reshape(self.problem.n, -1).max(axis=1)
-        if alpha.ndim == 1:
+        if alpha.ndim == 1 and isinstance(self.problem, Formulation):
             low, high = self.problem.risk.limits
             C = np.where(alpha < 0, -low, high)
         scale = np.where(np.isinf(C), size.max(initial=0.0), C)
@@ -132,7 +133,7 @@ class Geometry:
         if X.shape[1] != self.problem.d:
             raise ValueError(f"X: has {X.shape[1]} features, the problem has {self.problem.d}")
         if self.point.w is not None:
-            return self.problem.scores(X, self.point.w) + self._b
+            return self.rule.scores(X, self.point.w) + self._b
         alpha = self._alpha
         support = np.flatnonzero(alpha if alpha.ndim == 1 else alpha.any(axis=1))
         values = self.problem.kernel.bind(self.problem.X).cross(X, support)
@@ -160,16 +161,42 @@ class Geometry:
     def _scores(self) -> Vector:
         self._check_in_memory()
         if self.point.w is not None:
-            return self.problem.scores(self.problem.X, self.point.w)
-        return gram_scores(self.problem.gram(memory=0), self._beta)
+            return self.rule.scores(self.problem.X, self.point.w)
+        return gram_scores(self.problem.samples.gram(memory=0), self._beta)
 
     @property
     def _beta(self) -> Vector:
         """The coefficients of w."""
-        return self.scale * self.problem.beta(self._alpha)
+        return self.scale * coefficients(self.problem, self._alpha)
 
 
-def describe(problem: Formulation, certificate: Certificate) -> Geometry:
+def coefficients(problem: SampleProblem, alpha: Vector) -> Vector:
+    """Return the β of w = Σ βᵢφ(xᵢ) for dual variables `alpha`, whose shape they have.
+
+    With labels or targets the function is its own inverse.
+    """
+    if isinstance(problem, Formulation):
+        return problem.risk.beta(alpha)
+    if problem.parts[0].problem is problem:
+        raise Unsupported(f"w of {problem.name} is no combination of the samples")
+    beta = np.zeros((problem.n, len(problem.parts)))
+    for j, part in enumerate(problem.parts):
+        beta[part.rows, j] = part.problem.risk.beta(alpha.reshape(problem.n, -1)[part.rows, j])
+    return beta.reshape(alpha.shape)
+
+
+def upper_limits(problem: SampleProblem) -> Vector:
+    """Return the largest |αᵢ| of each sample, shape (n,), which is the same in all parts."""
+    if isinstance(problem, ChainMargin):
+        return np.full(problem.n, problem.C)  # the sum of a sequence's marginals
+    limits = np.zeros(problem.n)
+    for part in problem.parts:
+        rows = slice(None) if part.rows is None else part.rows
+        limits[rows] = part.problem.risk.upper
+    return limits
+
+
+def describe(problem: SampleProblem, certificate: Certificate) -> Geometry:
     """Return the geometry of the point of a certificate."""
     c = certificate
     return Geometry(problem, c.point, c.offsets, c.scale)

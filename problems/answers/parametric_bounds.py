@@ -22,6 +22,7 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import UNIT
 from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.problem import replace_fields
 from dualgap.problems.problem.certificate import Bounds, Certificate, make_certificate
 from dualgap.problems.risk.recovery import feasible_dual
 from dualgap.problems.validation import check_positive
@@ -33,7 +34,7 @@ def with_value(problem: Formulation, parameter: Parameter, value: float) -> Form
     """Return the problem with another C, lam or epsilon; if C is a vector, `value` is its maximum."""
     value, current = check_positive(value, parameter, zero=True), getattr(problem, parameter)
     new = value if np.ndim(current) == 0 else value * (current / current.max())
-    return problem.changed(**{parameter: new})
+    return replace_fields(problem, **{parameter: new})
 
 
 @dataclass(frozen=True, eq=False)

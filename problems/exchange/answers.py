@@ -27,15 +27,15 @@ from typing import IO, Any
 
 import numpy as np
 
+from dualgap.problems.answers.geometry import coefficients
 from dualgap.problems.dataset import Vector
 from dualgap.problems.exchange import liblinear_model, libsvm_model
 from dualgap.problems.exchange.estimator import read_estimator
 from dualgap.problems.exchange.words import parse_finite, quote
 from dualgap.problems.forms import Point, Unsupported
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.kernels import as_dense
 from dualgap.problems.problem import Problem
-from dualgap.problems.problem.task import CLASSES
 from dualgap.problems.quadratic.point import QPPoint
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
@@ -62,14 +62,14 @@ def read_answer(path: Path, problem: Problem) -> Point | QPPoint:
                 return _from_columns(*_read_archive(file, problem), problem)
             if ending == ".mat":
                 return _from_columns(*_read_mat(file, problem), problem)
-            if ending == ".skops" and isinstance(problem, Formulation):
+            if ending == ".skops" and isinstance(problem, SampleProblem):
                 columns = read_estimator(path, _max_bytes(problem), problem)
                 return _from_columns(columns, columns, problem)
             text = _read_text(file, problem)
             if ending in (".csv", ".tsv"):
                 delimiter = "\t" if ending == ".tsv" else ","
                 return _from_columns(*_parse(text, delimiter, problem), problem)
-            if not isinstance(problem, Formulation):
+            if not isinstance(problem, SampleProblem):
                 raise ValueError("must be a table or archive; an answer to a convex QP is x in one")
             is_linear = text.startswith("solver_type ")
             return (liblinear_model if is_linear else libsvm_model).read_model(text, problem)
@@ -83,15 +83,16 @@ def significant_digits(path: Path) -> int:
     return max((len(digits.replace(".", "").lstrip("0")) for digits in numbers), default=0)
 
 
-def _box_variables(problem: Formulation) -> int:
+def _box_variables(problem: SampleProblem) -> int:
     """Return the number of variables of the dual's box QP; 0 without one, as for samples in blocks."""
-    has_qp = not problem.in_blocks and problem.task is not CLASSES
-    return problem.risk.box.n if has_qp and problem.risk.terms else 0
+    if not isinstance(problem, Formulation) or problem.in_blocks:
+        return 0
+    return problem.risk.box.n if problem.risk.terms else 0
 
 
 def _max_entries(problem: Problem) -> dict[str, int]:
     """Return the maximum number of entries of each named array."""
-    if not isinstance(problem, Formulation):
+    if not isinstance(problem, SampleProblem):
         return _qp_sizes(problem) | {"index": problem.n}
     n = problem.n * problem.outputs
     limits = {"alpha": n, "coefs": n, "w": prod(problem.weights_shape), "b": n, "rho": n}
@@ -190,7 +191,7 @@ def _read_mat(file: IO[bytes], problem: Problem) -> tuple[dict[str, Vector], lis
 
 def _max_bytes(problem: Problem) -> int:
     """Return the maximum size of an answer to a problem in bytes; a model contains samples too."""
-    entries = prod(problem.X.shape) if isinstance(problem, Formulation) else 0
+    entries = prod(problem.X.shape) if isinstance(problem, SampleProblem) else 0
     # ample for headers, and for numbers in text, which have about 25 bytes
     return 2**20 + 100 * (entries + sum(_max_entries(problem).values()))
 
@@ -221,7 +222,7 @@ def _parse(text: str, delimiter: str, problem: Problem) -> tuple[dict[str, Vecto
         header.insert(0, "")
     columns = {name: list[float]() for name in header if name in _max_entries(problem)}
     if not columns and len([*filter(None, header)]) == 1:
-        suggested = "alpha, coefs or w" if isinstance(problem, Formulation) else "x"
+        suggested = "alpha, coefs or w" if isinstance(problem, SampleProblem) else "x"
         raise ValueError(
             f"its column is called {quote(header[-1])}; call it {suggested}, and separate columns by "
             f"{delimiter!r}"
@@ -294,7 +295,7 @@ def _from_columns(
         if not np.isfinite(values).all():
             entry = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(f"{name}: entry {entry + 1} must be finite, got {values[entry]}")
-    if not isinstance(problem, Formulation):
+    if not isinstance(problem, SampleProblem):
         sizes = _qp_sizes(problem)
         entries = _scatter(columns, sizes, ("x",))
         _check_sizes(entries, sizes)
@@ -342,14 +343,16 @@ def _check_sizes(columns: Mapping[str, Vector], sizes: Mapping[str, int]) -> Non
             raise ValueError(f"{name}: has {columns[name].size} entries, expected {size}{hint}")
 
 
-def _sample_point(columns: Mapping[str, Vector], problem: Formulation) -> Point:
+def _sample_point(columns: Mapping[str, Vector], problem: SampleProblem) -> Point:
     """Return the answer to a problem that has samples."""
     alpha, w = columns.get("alpha"), columns.get("w")
     if alpha is None and "x" in columns:
+        if not isinstance(problem, Formulation):
+            raise ValueError(f"x: {problem.name} is no single box QP; give alpha instead")
         alpha = problem.risk.from_box_point(columns["x"])
     if alpha is None and "coefs" in columns:
-        alpha = problem.beta(columns["coefs"])  # which is its own inverse
-    if alpha is None and not problem.is_linear:
+        alpha = coefficients(problem, columns["coefs"])  # which is its own inverse
+    if alpha is None and not problem.samples.is_linear:
         raise ValueError("alpha: is needed with a kernel, as w has no coordinates then")
     if w is not None:
         w = w.reshape(problem.weights_shape)

@@ -11,12 +11,12 @@ import numpy as np
 
 from dualgap.problems.dataset import Vector
 from dualgap.problems.exchange.words import quote
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import SampleProblem
 from dualgap.problems.formulations.nu.nu_svc import NuSVC
 from dualgap.problems.kernels import as_dense
 
 
-def read_estimator(path: Path, limit_bytes: int, problem: Formulation) -> dict[str, Vector]:
+def read_estimator(path: Path, limit_bytes: int, problem: SampleProblem) -> dict[str, Vector]:
     """Return coefs and index, or w, and b of an estimator such as SVC, SVR, LinearSVC or SGDClassifier.
 
     LIBSVM divides the answer to ν-SVC by ρ; for a `NuSVC` it is multiplied by ρ again.

@@ -8,11 +8,11 @@ import numpy as np
 
 from dualgap.problems.exchange.words import parse_finite, parse_index, quote
 from dualgap.problems.forms import Point
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import SampleProblem
 from dualgap.problems.problem.task import TARGETS
 
 
-def read_model(text: str, problem: Formulation) -> Point:
+def read_model(text: str, problem: SampleProblem) -> Point:
     """Return the weights of a model; those of features that it does not have are 0.
 
     Raises
@@ -32,7 +32,7 @@ def read_model(text: str, problem: Formulation) -> Point:
             raise ValueError(f"line {line}: {name} with one value must precede it")
         return words[0], f"line {line}, {name}"
 
-    if not problem.is_linear or problem.outputs > 1:
+    if not problem.samples.is_linear or problem.outputs > 1:
         raise ValueError("is a LIBLINEAR model, but the problem has a kernel or several classes")
     labels, sign = settings.get("label", (0, []))[1], 1.0
     if problem.task is not TARGETS:

@@ -15,7 +15,7 @@ import scipy
 from dualgap.problems.dataset import Matrix
 from dualgap.problems.exchange.words import parse_finite, parse_index, quote
 from dualgap.problems.forms import Point
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
 from dualgap.problems.problem.task import TARGETS
 
@@ -30,7 +30,7 @@ Rows = list[tuple[int, list[str]]]  # line numbers and words
 Settings = Mapping[str, tuple[int, list[str]]]
 
 
-def read_model(text: str, problem: Formulation) -> Point:
+def read_model(text: str, problem: SampleProblem) -> Point:
     """Return the answer of a model to a problem.
 
     Raises
@@ -39,6 +39,8 @@ def read_model(text: str, problem: Formulation) -> Point:
         If it is not a model, or one of another problem; the message names the line.
     """
     settings, rows = _parse(text)
+    if not isinstance(problem, Formulation):
+        raise ValueError("is a LIBSVM model, but the problem has several decision functions")
     labelled = problem.task is not TARGETS
     expected = "c_svc" if labelled else "epsilon_svr"
     if _value(settings, "svm_type") != expected or _value(settings, "nr_class") != "2":

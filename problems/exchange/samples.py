@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import scipy
 
+from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import QP, BoxQP, Unsupported
-from dualgap.problems.formulations.formulation import Formulation
+from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.kernels import Precomputed, as_dense
 from dualgap.problems.problem import Problem, reduce
 from dualgap.problems.quadratic.convex_qp import ConvexQP
@@ -37,7 +38,7 @@ def write(problem: Problem, kind: str, path: Path) -> None:
 
 def refusal(problem: Problem, kind: str) -> str | None:
     """Return why a problem cannot be written in a format, None if it can."""
-    if not isinstance(problem, Formulation):
+    if not isinstance(problem, SampleProblem):
         missing = f"a convex QP has no samples to write as {kind}; write it as qp, qp_mat or qps"
         return None if kind in QP_FORMATS.values() else missing
     if problem.in_blocks:
@@ -45,7 +46,14 @@ def refusal(problem: Problem, kind: str) -> str | None:
     return None
 
 
-def write_samples(problem: Formulation, path: Path) -> None:
+def targets_and_weights(problem: Any) -> tuple[Vector, Vector]:
+    """Return the targets, labels or classes (n,) of a problem on samples, and the weights C (n,)."""
+    if isinstance(problem, Formulation):
+        return problem.risk.y, problem.risk.C
+    return problem.y, np.full(problem.n, problem.C, np.float64)
+
+
+def write_samples(problem: SampleProblem, path: Path) -> None:
     """Write X, y and the weights C as a NumPy archive.
 
     Sparse samples are stored as the arrays `data`, `indices`, `indptr` and `shape` of a CSR matrix,
@@ -55,11 +63,11 @@ def write_samples(problem: Formulation, path: Path) -> None:
     parts: dict[str, Any] = {"X": X}
     if scipy.sparse.issparse(X):
         parts = _csr_parts(X) | {"format": np.array(b"csr")}
-    y, C = problem.targets_and_weights
+    y, C = targets_and_weights(problem)
     np.savez_compressed(path, **parts, y=y, C=C)
 
 
-def write_libsvm(problem: Formulation, path: Path) -> None:
+def write_libsvm(problem: SampleProblem, path: Path) -> None:
     """Write the samples as LIBSVM text in full precision; rows of a Gram matrix are numbered."""
     rows = scipy.sparse.csr_array(problem.X)
     numbered = isinstance(problem.kernel, Precomputed)
@@ -67,7 +75,7 @@ def write_libsvm(problem: Formulation, path: Path) -> None:
         gram, (n, d) = as_dense(problem.X), problem.X.shape
         positions = np.tile(np.arange(d), n), np.arange(n + 1) * d
         rows = scipy.sparse.csr_array((gram.ravel(), *positions), shape=(n, d))
-    y, _ = problem.targets_and_weights
+    y, _ = targets_and_weights(problem)
     with path.open("w", encoding="ascii") as file:
         for i, (first, last) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
             columns, values = rows.indices[first:last] + 1, rows.data[first:last]
@@ -76,17 +84,17 @@ def write_libsvm(problem: Formulation, path: Path) -> None:
             file.write(" ".join([f"{y[i]:.17g}", *number, *entries]) + "\n")
 
 
-def write_csv(problem: Formulation, path: Path) -> None:
+def write_csv(problem: SampleProblem, path: Path) -> None:
     """Write a table with the columns y, C and x1, ..., xd."""
-    table = np.column_stack([*problem.targets_and_weights, as_dense(problem.X)])
+    table = np.column_stack([*targets_and_weights(problem), as_dense(problem.X)])
     names = ",".join(["y", "C", *(f"x{j + 1}" for j in range(problem.d))])
     np.savetxt(path, table, "%.17g", ",", header=names, comments="")
 
 
-def write_mat(problem: Formulation, path: Path) -> None:
+def write_mat(problem: SampleProblem, path: Path) -> None:
     """Write X, y and C as columns of a MATLAB file."""
     X: Any = scipy.sparse.csc_array(problem.X) if scipy.sparse.issparse(problem.X) else problem.X
-    y, C = problem.targets_and_weights
+    y, C = targets_and_weights(problem)
     arrays = {"X": X, "y": y, "C": C}
     scipy.io.savemat(path, arrays, do_compression=True, oned_as="column")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import matmul
 
 from dualgap.problems.dataset import Matrix, Vector
 
@@ -17,6 +18,7 @@ class Decision:
     margin : |f| on its margins.
     tube : the half-width of the tube around f; 0 for none.
     vote : maps f (m, outputs) of several binary problems to the classes' scores (m, K).
+    scores : maps samples (m, d) and w to the outputs without b, by default Xw.
     """
 
     scale: float = 1.0
@@ -25,6 +27,7 @@ class Decision:
     margin: float = 1.0
     tube: float = 0.0
     vote: Callable[[Vector], Vector] | None = None
+    scores: Callable[[Matrix, Vector], Vector] = matmul
 
     def values(self, outputs: Vector, X: Matrix) -> Vector:
         """Return f(x), or the classes' scores, for the outputs at the rows of `X` (m, d)."""

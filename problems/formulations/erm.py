@@ -37,19 +37,14 @@ class RegularizedRisk(Formulation):
 
     lam: float
     view: ClassVar[View] = "risk"
-    listed: ClassVar[bool] = False
 
-    def check_risk(self) -> None:
-        """Raise ValueError if the bounds would not hold for the risk."""
+    @property
+    def risk_weight(self) -> tuple[float, Fraction]:
+        """C = 1/(n·lam), rounded to float64 and exact; ValueError if bounds would not hold for it."""
         check_weight_range(
             1.0 / max(self.n * self.lam, np.finfo(float).tiny),
             f"lam: is {self.lam!r}, and 1/(n*lam)",
         )
-        super().check_risk()
-
-    @property
-    def risk_weight(self) -> tuple[float, Fraction]:
-        """C = 1/(n·lam), rounded to float64 and exact."""
         return 1.0 / (self.n * self.lam), 1 / (self.n * Fraction(self.lam))
 
     def objective(self, primal: float, dual: float) -> float:
@@ -77,7 +72,7 @@ class RegularizedERM(RegularizedRisk):
     source: ClassVar[str] = "Gori's notes, eq. 40-44; Hastie, Tibshirani & Friedman 2009, ch. 12"
 
     def __post_init__(self) -> None:
-        self._set("loss", named_loss(self.loss))
+        vars(self)["loss"] = named_loss(self.loss)  # the dataclass is frozen
         if not isinstance(self.loss, ScalarLoss):
             raise ValueError(
                 f"loss: must be one of {', '.join(LOSSES)} (if it has an epsilon, for example "

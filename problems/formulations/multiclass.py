@@ -15,26 +15,26 @@ always predicts the largest fₖ. A tied vote is called *ambiguous*: one-vs-rest
 or several classes claim a sample (Bishop 2006, section 4.1.2, figure 4.2; NPFL129 notes).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Literal, Never, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Matrix, Vector, content_hash
-from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.erm import WeightedERM, named_loss
-from dualgap.problems.formulations.formulation import Formulation, View
+from dualgap.problems.formulations.formulation import SampleProblem
 from dualgap.problems.formulations.svm import SoftMarginDual
 from dualgap.problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
-from dualgap.problems.problem import Part, Problem, Reducer
-from dualgap.problems.problem.certificate import Certificate, sum_certificates
+from dualgap.problems.problem import Problem, Reducer
+from dualgap.problems.problem.parts import Part
 from dualgap.problems.problem.task import CLASSES, Task
 from dualgap.problems.risk.reductions import as_posed
 from dualgap.problems.validation import check_choice, short_repr
@@ -43,7 +43,7 @@ Voting = Literal["majority", "soccer", "margin"]
 
 
 @dataclass(frozen=True, eq=False)
-class Multiclass(Formulation):
+class Multiclass(SampleProblem):
     """Base of the two strategies, which define the pairs of classes.
 
     `outputs` is the number of subproblems. An answer's `alpha` has shape (n, outputs), where entries of
@@ -65,11 +65,8 @@ class Multiclass(Formulation):
     loss: Any = Hinge()  # noqa: RUF009 - frozen
     voting: Voting = "majority"
 
-    view: ClassVar[View] = "primal"
     forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed}  # each part has its own forms
     task: ClassVar[Task] = CLASSES
-    listed: ClassVar[bool] = False
-    may_be_infeasible: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         loss = named_loss(self.loss)
@@ -81,7 +78,7 @@ class Multiclass(Formulation):
             raise ValueError(
                 "loss: the perceptron's risk is minimal at w = 0, which does not distinguish classes"
             )
-        self._set("loss", loss)
+        vars(self)["loss"] = loss  # the dataclass is frozen
         check_choice(self.voting, "voting", get_args(Voting))
         super().__post_init__()
         if np.ndim(self.C) and not isinstance(loss, Hinge):
@@ -96,9 +93,9 @@ class Multiclass(Formulation):
         return int(self.y.max()) + 1
 
     @property
+    @abstractmethod
     def pairs(self) -> list[tuple[int, int | None]]:
         """The positive and the negative class of each subproblem; None means all others."""
-        raise NotImplementedError
 
     @property
     def outputs(self) -> int:
@@ -138,69 +135,13 @@ class Multiclass(Formulation):
         settings = type(self).__name__, self.loss, self.C, self.kernel, self.intercept
         return content_hash(scipy.sparse.csr_array(self.X), self.y, *settings)[:16]
 
-    def split(self, point: Point) -> list[Point]:
-        """Return the answer to each binary problem."""
-        alpha = None if point.alpha is None else point.alpha.reshape(self.n, -1)
-        w = None if point.w is None else point.w.reshape(self.d, -1)
-        b = None if point.b is None else np.broadcast_to(point.b, self.outputs)
-        return [
-            Point(
-                None if alpha is None else alpha[part.rows, j],
-                None if w is None else w[:, j],
-                None if b is None else float(b[j]),
-            )
-            for j, part in enumerate(self.parts)
-        ]
-
-    def join(self, points: Sequence[Point]) -> Point:
-        """Return the composed answer; its alpha, w or b is None if that of a part is."""
-        alphas, ws, bs = ([getattr(p, name) for p in points] for name in ("alpha", "w", "b"))
-        alpha = None
-        if all(a is not None for a in alphas):
-            alpha = np.zeros((self.n, self.outputs))
-            for j, part in enumerate(self.parts):
-                alpha[part.rows, j] = alphas[j]
-        w = np.column_stack(ws) if all(w is not None for w in ws) else None
-        return Point(alpha, w, np.array(bs) if all(b is not None for b in bs) else None)
-
-    def build_risk(self) -> Never:
-        """Raise Unsupported: each part has its own risk."""
-        raise Unsupported(
-            "a sum of binary problems has no single risk: take that of each of its `parts`"
-        )
-
-    def check_risk(self) -> None:
-        """Do nothing: the parts check theirs."""
-
-    @property
-    def targets_and_weights(self) -> tuple[Vector, Any]:
-        """The classes and the weights."""
-        return self.y, np.full(self.n, self.C, np.float64)
-
-    def beta(self, alpha: Vector) -> Vector:
-        """Return the coefficients of each w, shape (n, outputs)."""
-        return self.signs.reshape(alpha.shape) * alpha
+    def objective(self, primal: float, dual: float) -> float:
+        """Return the primal value of the sum."""
+        return primal
 
     def decision(self, offsets: Any) -> Decision:
         """The outputs' votes."""
         return Decision(vote=self.combine)
-
-    def bounds(self, point: Point) -> Certificate:
-        """Return the sums of the binary problems' bounds."""
-        pairs = zip(self.parts, self.split(point), strict=True)
-        return self.sum_certificates([part.problem.bounds(answer) for part, answer in pairs])
-
-    def proven(self, certificate: Certificate) -> Certificate:
-        """Return the sums of the binary problems' proven bounds."""
-        pairs = zip(self.parts, certificate.parts, strict=True)
-        return self.sum_certificates([part.problem.proven(bounds) for part, bounds in pairs])
-
-    def sum_certificates(self, certificates: Sequence[Certificate]) -> Certificate:
-        """Return the certificate of the sum, with the composed answer as its point."""
-        point = self.join([certificate.point for certificate in certificates])
-        return replace(
-            sum_certificates(certificates, [part.name for part in self.parts]), point=point
-        )
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:
         """Return the score of each class for the outputs `f` (m, outputs), shape (m, K).

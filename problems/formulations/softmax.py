@@ -117,11 +117,6 @@ class SoftmaxERM(RegularizedRisk):
     source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
 
-    @property
-    def outputs(self) -> int:
-        """K, the number of classes."""
-        return int(self.y.max()) + 1
-
     def build_risk(self) -> Risk:
         """½‖W‖² + C Σ ℓᵢ with the softmax loss, which has no offset."""
         C, exact_C = self.risk_weight
@@ -130,7 +125,7 @@ class SoftmaxERM(RegularizedRisk):
     @property
     def loss(self) -> Softmax:
         """The softmax loss of these classes."""
-        return Softmax(self.outputs)
+        return Softmax(int(self.y.max()) + 1)
 
 
 def probabilities(f: Vector) -> Vector:

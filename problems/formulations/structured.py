@@ -14,16 +14,16 @@ consecutive t, with total C. Any such μ bounds the optimum from below, any w fr
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Never
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
 from dualgap.problems.chains import Chains
 from dualgap.problems.dataset import Matrix, Vector, content_hash
-from dualgap.problems.forms import Point, Reduction, Unsupported
+from dualgap.problems.forms import Point, Reduction
 from dualgap.problems.formulations.decision import Decision
-from dualgap.problems.formulations.formulation import Formulation, View
+from dualgap.problems.formulations.formulation import SampleProblem
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Block, as_dense
 from dualgap.problems.problem import Problem, Reducer
@@ -44,7 +44,7 @@ def to_chains(problem: Any, _start: Point | None, _gram: Gram | None) -> Reducti
 
 
 @dataclass(frozen=True, eq=False)
-class ChainMargin(Formulation):
+class ChainMargin(SampleProblem):
     """min ½‖w‖² + C Σₛ ξₛ with wᵀΨ(xₛ, yₛ) ≥ wᵀΨ(xₛ, ŷ) + Δ(yₛ, ŷ) − ξₛ for every labelling ŷ.
 
     Each `length` consecutive rows are a sequence. An answer's `w` is (U, T), its `alpha` the marginals
@@ -56,12 +56,9 @@ class ChainMargin(Formulation):
     length: int
     C: float = 1.0
 
-    view: ClassVar[View] = "primal"
     forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed, Chains: to_chains}
     task: ClassVar[Task] = CLASSES
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
-    intercept: ClassVar[bool] = False  # type: ignore[misc]
-    may_be_infeasible: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,21 +113,6 @@ class ChainMargin(Formulation):
         paths = replace(self.chains, X=sequences).predict(w)
         return np.eye(self.labels)[paths.ravel()]
 
-    def build_risk(self) -> Never:
-        """Raise Unsupported: the loss of a sequence is not one of a few predictions."""
-        raise Unsupported(
-            "a structured margin has a constraint for each of exponentially many labellings: "
-            "it needs a solver that finds the violated ones"
-        )
-
-    def check_risk(self) -> None:
-        """Do nothing: C is a positive number."""
-
-    @property
-    def targets_and_weights(self) -> tuple[Vector, Any]:
-        """The labels and the weights."""
-        return self.y, np.full(self.n, self.C, np.float64)
-
     @cached_property
     def family_hash(self) -> str:
         """Identity of the optimum, which is no risk of single samples."""
@@ -138,8 +120,12 @@ class ChainMargin(Formulation):
         return content_hash(type(self).__name__, X, self.y, self.length, self.C)[:16]
 
     def decision(self, offsets: Any) -> Decision:
-        """The scores of the labels."""
-        return Decision()
+        """The labels on the best paths."""
+        return Decision(scores=self.scores)
+
+    def objective(self, primal: float, dual: float) -> float:
+        """Return the primal value."""
+        return primal
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds from marginals, weights or both.

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
-from dualgap.problems.dataset import Indices, content_hash
+from dualgap.problems.dataset import content_hash
 from dualgap.problems.forms import Point, Reduction, SomeForm, Unsupported
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.problem.parts import Part
 from dualgap.problems.problem.task import Task
 from dualgap.problems.registry import snake_case
 
+ProblemT = TypeVar("ProblemT", bound="Problem")
 # of a problem, a start and a Gram matrix
 Reducer = Callable[[Any, Point | None, Any], Reduction[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One summand of a problem that is a sum of independent problems.
-
-    Attributes
-    ----------
-    rows : indices of its samples in the whole problem; None if it is the whole problem.
-    name : the name in messages; empty if it is the only part.
-    """
-
-    problem: Any
-    rows: Indices | None = None
-    name: str = ""
 
 
 class Problem(ABC):
@@ -45,12 +32,14 @@ class Problem(ABC):
     name : the name in experiment files: by default the class name in snake case.
     source : the publication.
     forms : the forms to which it reduces, and the function that does so; `Problem` for itself as posed.
+    data_fields : the fields that hold data rather than settings.
     task : how predictions are made and scored; None for a problem without samples.
     """
 
     name: ClassVar[str]
     source: ClassVar[str] = ""
     forms: ClassVar[Mapping[type, Reducer]]
+    data_fields: ClassVar[tuple[str, ...]] = ("X", "y")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -58,9 +47,10 @@ class Problem(ABC):
             cls.name = snake_case(cls.__name__)
 
     @classmethod
-    @abstractmethod
     def from_data(cls, X: Any, y: Any, **parameters: Any) -> Self:
         """Return the problem for the content of a data set, with the other fields by name."""
+        build: Any = cls
+        return build(X, y, **parameters)
 
     @classmethod
     @abstractmethod
@@ -103,19 +93,6 @@ class Problem(ABC):
         """The summands of this problem, which share no variables: by default itself."""
         return (Part(self),)
 
-    def reduce(
-        self, form: type[SomeForm], start: Point | None = None, gram: Gram | None = None
-    ) -> Reduction[SomeForm]:
-        """Return the problem in the form that a solver takes; see the function `reduce`."""
-        reducer = self.forms.get(Problem if isinstance(self, form) else form)
-        if reducer is None:
-            alternatives = ", ".join(_title(each) for each in self.forms if each is not Problem)
-            alternatives = alternatives if len(self.parts) == 1 else "its parts"
-            raise Unsupported(
-                f"{self.name} cannot be stated as {_title(form)}, only as {alternatives}"
-            )
-        return reducer(self, start, gram)
-
     @abstractmethod
     def point(self, answer: Any) -> Any:
         """Return the point of an answer; TypeError or ValueError if it has none for this problem."""
@@ -141,8 +118,8 @@ def reduce(
 
     Problems with a piecewise linear loss reduce to the `BoxQP` of their dual and to a `QP`; those with a
     finite loss and one intercept to an `ERM`; all with a regularised risk to that `Risk`; a structured
-    margin to `Chains`; a convex QP to a `QP`. The forms `Problem` and `Formulation` (with
-    samples only) are the problem as posed.
+    margin to `Chains`; a convex QP to a `QP`. The forms `Problem` and `Formulation` are the problem as
+    posed.
 
     Parameters
     ----------
@@ -156,7 +133,26 @@ def reduce(
     Unsupported
         If the problem has no such form; the message says why.
     """
-    return problem.reduce(form, start, gram)
+    reducer = problem.forms.get(Problem if isinstance(problem, form) else form)
+    if reducer is None:
+        alternatives = ", ".join(_title(each) for each in problem.forms if each is not Problem)
+        alternatives = alternatives if len(problem.parts) == 1 else "its parts"
+        raise Unsupported(
+            f"{problem.name} cannot be stated as {_title(form)}, only as {alternatives}"
+        )
+    return reducer(problem, start, gram)
+
+
+def replace_fields(problem: ProblemT, **values: Any) -> ProblemT:
+    """Return a problem on the same samples with other settings or targets.
+
+    Cached properties of the samples are kept, so this is fast. The values are not validated: they must
+    be as the constructor would leave them. With another `X`, give its `samples` too.
+    """
+    names = {"y", "samples", *(field.name for field in fields(problem))}  # type: ignore[arg-type]
+    copy = object.__new__(type(problem))
+    vars(copy).update({k: v for k, v in vars(problem).items() if k in names} | values)
+    return copy
 
 
 def certify(

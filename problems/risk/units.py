@@ -17,7 +17,7 @@ import scipy
 from dualgap.problems.forms import Point, Reduction
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Linear, Precomputed
-from dualgap.problems.problem import Problem, reduce
+from dualgap.problems.problem import Problem, reduce, replace_fields
 from dualgap.problems.problem.task import CLASSES
 from dualgap.problems.registry import is_ours
 from dualgap.problems.risk.risk import Risk
@@ -118,7 +118,7 @@ def rescale(problem: Any, features: bool = True) -> RescaledProblem:
         scaled["loss"] = replace(problem.loss, epsilon=float(np.ldexp(problem.loss.epsilon, -k)))
     if "X" in scaled:
         scaled["samples"] = samples.derived(scaled["X"], factor=float(np.ldexp(1.0, -p)))
-    return RescaledProblem(problem, problem.changed(**scaled), k, k - p, k - p // 2)
+    return RescaledProblem(problem, replace_fields(problem, **scaled), k, k - p, k - p // 2)
 
 
 def _exponent_of_features(samples: KernelSamples) -> int:

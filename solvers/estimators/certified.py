@@ -174,7 +174,7 @@ class Certified(BaseEstimator):
         """Solve with the full Gram matrix; None if the problem is too large, or it makes no progress."""
         if problem.n > MAX_DIRECT_SAMPLES or not problem.risk.is_bounded:
             return None
-        K = problem.gram().dense() if values is None else values()
+        K = problem.samples.gram().dense() if values is None else values()
         return fit_small(problem, start, self._accuracy(problem.n), K)
 
     def _default_solvers(self, problem: Formulation) -> list[Any]:
@@ -240,7 +240,7 @@ class Certified(BaseEstimator):
         if exact and alpha is not None and np.isfinite(alpha).all():
             with Threads().limited(1):  # small products
                 b = free_offset(problem.risk, alpha) if problem.intercept else 0.0
-                w = problem.X.T @ problem.beta(alpha) if problem.is_linear else None
+                w = problem.X.T @ problem.risk.beta(alpha) if problem.samples.is_linear else None
             point = Point(alpha, w, b)
         elif solution.alpha is None:
             raise ValueError(f"solver: {solver.name} gave no answer: {solution.reason}")

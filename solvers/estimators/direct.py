@@ -64,7 +64,7 @@ def fit_small(
         margin = _margin(problem, K, beta, fit.b)
     if margin is None:
         return None
-    w = problem.X.T @ beta if problem.is_linear else None
+    w = problem.X.T @ beta if problem.samples.is_linear else None
     point = Point(alpha, w, float(fit.b.mean()))
     return Fit(point, fit.steps, fit.violation <= tol, margin)
 

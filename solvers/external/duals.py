@@ -96,7 +96,7 @@ def library_needs(
     )
     gram = Need(
         "a Gram matrix of this kernel that fits in memory",
-        lambda form, _: isinstance(form.kernel, NATIVE_KERNELS) or form.gram().fits,
+        lambda form, _: isinstance(form.kernel, NATIVE_KERNELS) or form.samples.gram().fits,
     )
     one_weight = Need("one C for all samples", lambda form, _: np.ptp(form.risk.C) == 0)
     *names, last = (DUALS[name] for name in duals)
@@ -163,7 +163,7 @@ class EstimatorBaseline(DualBaseline):
         """Yield once, at the end."""
         problem, samples = state
         svm, dual = importlib.import_module(self.packages[0][0]), dual_of(problem)
-        gram, native = problem.gram(), isinstance(problem.kernel, NATIVE_KERNELS)
+        gram, native = problem.samples.gram(), isinstance(problem.kernel, NATIVE_KERNELS)
         estimator = getattr(svm, dual.estimator)(
             tol=self.tolerance,
             max_iter=self.unlimited if self.max_iter is None else int(self.max_iter),

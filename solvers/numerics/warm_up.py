@@ -25,7 +25,7 @@ from dualgap.problems.dataset import Indices
 from dualgap.problems.forms import ERM, QP, BoxQP, KernelQP, Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.gram import Gram
-from dualgap.problems.problem import reduce
+from dualgap.problems.problem import reduce, replace_fields
 from dualgap.problems.projection import members_of, project
 from dualgap.solvers.base import Solver
 
@@ -55,7 +55,7 @@ def warm_up(
     ours = [c for c in type(solver).__mro__ if c.__module__.startswith("dualgap.solvers.")]
     cls = next(c for c in type(solver).__mro__ if c in ours or "warm_up_size" in vars(c))
     # with a linear kernel the trial below computes the values that the solver needs, if any
-    if is_risk and not (problem.is_linear and cls.warm_up_size):
+    if is_risk and not (problem.samples.is_linear and cls.warm_up_size):
         _compute_values(problem, gram)
     if not cls.warm_up_size or isabstract(cls):
         return
@@ -103,14 +103,14 @@ def _solve_part(
     solver: Solver, problem: Formulation, rows: Indices, start: Point | None, gram: Gram | None
 ) -> None:
     """Let a solver yield its first points for the problem restricted to `rows`."""
-    part = (gram or problem.gram()).part(rows)
+    part = (gram or problem.samples.gram()).part(rows)
     _protect(part.X, problem.X)
     names = {"y", *(field.name for field in fields(problem))}  # type: ignore[arg-type]
     values = {name: getattr(problem, name) for name in names}
     arrays = {name: v for name, v in values.items() if np.shape(v) == (problem.n,)}
     selected = {name: _protect(v[rows], v) for name, v in arrays.items()}
     samples = problem.samples.derived(part.X, part)
-    reduced = problem.changed(**selected, X=part.X, samples=samples)
+    reduced = replace_fields(problem, **selected, X=part.X, samples=samples)
     part_start = None if start is None or start.alpha is None else Point(start.alpha[rows])
     form = reduce(reduced, solver.form, part_start, gram=part).form
     if solver.refuses(form) is None:

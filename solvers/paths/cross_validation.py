@@ -30,6 +30,7 @@ from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import Indices
 from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
 from dualgap.problems.gram.products import gram_products
+from dualgap.problems.problem import replace_fields
 from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import Solver
 from dualgap.solvers.paths.interval import Ends, validate_interval
@@ -144,9 +145,9 @@ def cross_validate(
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     full_gram = Gram(problem.X, problem.kernel, keep=True)
-    if not problem.is_linear and problem.n <= MAX_DENSE_SAMPLES:
+    if not problem.samples.is_linear and problem.n <= MAX_DENSE_SAMPLES:
         full_gram.dense()
-    shared = problem.changed(samples=problem.samples.derived(problem.X, full_gram))
+    shared = replace_fields(problem, samples=problem.samples.derived(problem.X, full_gram))
     _ = shared.samples.psd_shift  # holds for the samples of each fold too
     norms, finished, fold_errors = score_norms(problem, problem.X), list[Fold](), list[FoldErrors]()
     for train, held_out in _splits(problem, folds, seed):
@@ -159,7 +160,7 @@ def cross_validate(
         values = {f.name: getattr(problem, f.name) for f in fields(problem)}  # type: ignore[arg-type]
         weights = {name: v[train] for name, v in values.items() if np.shape(v) == (problem.n,)}
         samples = shared.samples.derived(part.X, part if part.is_stored else None)
-        fold = shared.changed(**weights, X=part.X, samples=samples)
+        fold = replace_fields(shared, **weights, X=part.X, samples=samples)
         # if weights differ, the parameter is the largest
         ratio = 1.0
         if parameter in weights:
@@ -225,7 +226,7 @@ def _bands(
         point = piece.along.certificate.point
         if point.w is None:
             beta = np.zeros(gram.n)
-            beta[rows[: problem.n]] = problem.beta(piece.alpha)
+            beta[rows[: problem.n]] = problem.risk.beta(piece.alpha)
             scores = Intervals(*gram_products(gram, beta))[rows]
         else:
             scores = products(gram.X[rows], point.w)

@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from dualgap.problems import Formulation, Problem
+from dualgap.problems import Formulation, Problem, SampleProblem
 from dualgap.problems.answers.parametric_bounds import Parameter, with_value
 from dualgap.problems.losses import EpsilonInsensitive
 from dualgap.problems.validation import check_positive
@@ -40,15 +40,14 @@ def validate_interval(
     if not (low_is_valid and low < high < np.inf):
         raise ValueError(f"{name}: must be an interval (low, high) above 0, got {ends!r}")
     kind = type(problem).__name__
-    if not isinstance(problem, Formulation):
+    if not isinstance(problem, SampleProblem):
         raise ValueError(f"problem: a path needs samples, which {kind} does not have")
     if problem.in_blocks:
         raise ValueError(
             "problem: must not be in blocks, as a path keeps the dual variables of all samples; solve "
             "at one value after another"
         )
-    is_multiple = problem.outputs > 1 or problem.parts[0].problem is not problem
-    if is_multiple or np.isinf(problem.risk.C).any():
+    if not isinstance(problem, Formulation) or problem.outputs > 1 or problem.risk.is_hard:
         raise ValueError(
             f"problem: a path is of one function with a finite loss, such as SoftMarginDual; got {kind}"
         )

@@ -268,7 +268,7 @@ def _starting_point(last: PathPiece, value: float) -> Vector | Solution:
     """
     along, norm2 = last.along, float(np.mean(last.along.certificate.norm2))
     s = along.scale(value)
-    if along.problem.is_linear or s <= 1.0 or norm2 == 0.0:
+    if along.problem.samples.is_linear or s <= 1.0 or norm2 == 0.0:
         return last.solution
     linear = along.certificate.dual_objective + 0.5 * norm2
     return min(max(1.0, linear / norm2), s) * last.alpha

@@ -96,7 +96,7 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
     for piece, (low, high) in zip(path.pieces, pairwise(path.breakpoints), strict=True):
         point = piece.along.certificate.point
         if point.w is None:
-            beta = np.append(problem.beta(piece.alpha), np.zeros(X.shape[0]))
+            beta = np.append(problem.risk.beta(piece.alpha), np.zeros(X.shape[0]))
             scores = Intervals(*gram_products(gram, beta))
         else:
             scores = products(all_samples, point.w)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems import Formulation, Gram, Point, Problem
-from dualgap.problems.formulations.formulation import upper_limits
+from dualgap.problems import Gram, Point, Problem, SampleProblem
+from dualgap.problems.answers.geometry import upper_limits
+from dualgap.problems.problem.parts import split
 from dualgap.problems.validation import short_repr
 from dualgap.solvers.base import Solver
 from dualgap.solvers.running.solution import Solution
@@ -44,7 +45,7 @@ def check_gram(problem: Problem, gram: Gram | None) -> None:
         return
     if not isinstance(gram, Gram):
         raise ValueError(f"gram: must be a dualgap.problems.Gram, got {short_repr(gram)}")
-    if not isinstance(problem, Formulation):
+    if not isinstance(problem, SampleProblem):
         raise ValueError(f"gram: leave it out; {problem.name} has no samples, so no Gram matrix")
     if len(problem.parts) > 1:
         raise ValueError(
@@ -69,7 +70,9 @@ def starting_points(problem: Problem, initial: Any) -> list[Point | None]:
     ValueError
         If `initial` has no finite dual variables of the problem's shape.
     """
-    if initial is None or not isinstance(problem, Formulation):  # QP solvers have no starting point
+    if initial is None or not isinstance(
+        problem, SampleProblem
+    ):  # QP solvers have no starting point
         return [None] * len(problem.parts)
     # `Solution.alpha` would certify the answer, which takes longer than starting from it
     is_answer = isinstance(initial, Solution) and initial.point.alpha is not None
@@ -82,8 +85,8 @@ def starting_points(problem: Problem, initial: Any) -> list[Point | None]:
             f"initial: must have finite dual variables alpha of shape {shape} (a Solution, Point or "
             f"array), got {type(initial).__name__} with alpha of shape {got}"
         )
-    if isinstance(initial, Solution) and not problem.is_linear:
+    if isinstance(initial, Solution) and not problem.samples.is_linear:
         old, new = upper_limits(initial.problem), upper_limits(problem)
         if np.isfinite(old).all() and np.isfinite(new).all():
             alpha = (alpha.T * (new / old)).T  # of every output
-    return [*problem.split(Point(alpha))]
+    return [*split(problem, Point(alpha))]

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems import ChainMargin, Formulation, Gram, Point, Problem, Unsupported
+from dualgap.problems import (
+    ChainMargin,
+    Formulation,
+    Gram,
+    Point,
+    Problem,
+    SampleProblem,
+    Unsupported,
+)
 from dualgap.problems.compilation import pausing
 from dualgap.problems.forms import Reduction
 from dualgap.problems.gram.tuning import TUNING
@@ -112,7 +120,7 @@ def successors_of(solver: Solver, problem: Problem) -> list[Solver]:
 
     Those include an interior-point method if it factorises a matrix in seconds.
     """
-    is_linear = isinstance(problem, Formulation) and problem.is_linear
+    is_linear = isinstance(problem, SampleProblem) and problem.samples.is_linear
     order = min(problem.n, problem.d) if is_linear else problem.n
     names = SUCCESSORS.get(solver.name, ())
     return [
@@ -129,6 +137,11 @@ def max_pair_steps(n: int) -> int:
 
 def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
     """Yield the candidates for a problem, the best first; they are slow to import."""
+    if isinstance(problem, ChainMargin):
+        from dualgap.solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
+
+        yield CuttingPlane()
+        return
     if not isinstance(problem, Formulation):
         from dualgap.solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
 
@@ -139,18 +152,15 @@ def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
 
         yield NearRows()
         return
-    if isinstance(problem, ChainMargin):
-        from dualgap.solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
-
-        yield CuttingPlane()
-        return
     if problem.risk.terms is None:
         from dualgap.solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415
         from dualgap.solvers.sdca import SDCA  # noqa: PLC0415
         from dualgap.solvers.smooth_primal import LBFGS  # noqa: PLC0415
 
         risk_solvers = [LBFGS(), SDCA(), CvxpyERM()]
-        yield from risk_solvers if problem.is_linear else [*risk_solvers[1:], risk_solvers[0]]
+        yield from (
+            risk_solvers if problem.samples.is_linear else [*risk_solvers[1:], risk_solvers[0]]
+        )
         return
     from dualgap.solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
     from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent  # noqa: PLC0415
@@ -162,7 +172,7 @@ def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
             from dualgap.solvers.near_rows import NearRows  # noqa: PLC0415
 
             yield NearRows()
-        yield DualCoordinateDescent() if problem.is_linear else SemismoothNewton()
+        yield DualCoordinateDescent() if problem.samples.is_linear else SemismoothNewton()
     yield SMO(max_iter=max_pair_steps(problem.n))
     yield CvxoptQP()
 
@@ -175,7 +185,7 @@ def _near_rows_pay(problem: Formulation) -> bool:
     """
     X = problem.X
     is_narrow = problem.d <= 100 and isinstance(X, np.ndarray)
-    if not (is_narrow and problem.is_linear and problem.n >= _NEAR_ROWS_MIN_SAMPLES):
+    if not (is_narrow and problem.samples.is_linear and problem.n >= _NEAR_ROWS_MIN_SAMPLES):
         return False
     sample = X[::1000]
     weight = problem.risk.C.mean() * np.einsum("ij,ij->", sample, sample)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dualgap.problems import Certificate, Point, certify
 from dualgap.problems.forms import Claim
-from dualgap.problems.problem import Part
+from dualgap.problems.problem.parts import Part, join, join_certificates
 from dualgap.solvers.base import NoSolver, Solver, Status
 from dualgap.solvers.running.solution import Evaluation, Solution
 
@@ -80,7 +80,7 @@ class Parts:
         self._record(time, self.iterations + evaluation.iteration, certificates)
 
     def _record(self, time: float, iteration: int, certificates: list[Certificate]) -> None:
-        total = self.problem.sum_certificates(certificates)
+        total = join_certificates(self.problem, certificates)
         evaluation = Evaluation(time, iteration, self.problem, total.point, total)
         self.trace.append(evaluation)
         if self.callback is not None:
@@ -104,7 +104,7 @@ class Parts:
         return Solution(
             problem=self.problem,
             solver=solver or NoSolver(),
-            point=self.problem.join([answer.point for answer in self.answers]),
+            point=join(self.problem, [answer.point for answer in self.answers]),
             status=max((answer.status for answer in self.answers), key=statuses.index),
             claimed=max((answer.claimed for answer in self.answers), key=claims.index),
             note="; ".join(dict.fromkeys(answer.note for answer in self.answers if answer.note)),
@@ -126,4 +126,5 @@ def _start_point(part: Part, start: Point | None) -> Point:
     """Return the starting point of a part: the one given, else 0."""
     problem = part.problem
     alpha = np.zeros(problem.n) if start is None else np.asarray(start.alpha)
-    return Point(alpha, problem.X.T @ problem.beta(alpha) if problem.is_linear else None)
+    is_linear = problem.samples.is_linear
+    return Point(alpha, problem.X.T @ problem.risk.beta(alpha) if is_linear else None)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from dualgap.problems import (
     Certificate,
-    Formulation,
     Geometry,
     Matrix,
     Multiclass,
     Problem,
+    SampleProblem,
     Vector,
     certify,
     describe,
@@ -25,6 +25,7 @@ from dualgap.problems.answers.diagnosis import Diagnosis, diagnose
 from dualgap.problems.forms import Claim
 from dualgap.problems.html_table import format_number, html_table
 from dualgap.problems.problem.certificate import WRONG_GAP
+from dualgap.problems.problem.parts import split
 from dualgap.problems.quadratic.certificate import QPCertificate
 from dualgap.solvers.base import Solver, Status
 
@@ -185,9 +186,9 @@ class Solution:
 
         For several binary problems, that of the first subproblem with one.
         """
-        if not isinstance(self.problem, Formulation):
+        if not isinstance(self.problem, SampleProblem):
             return None
-        parts, points = self.problem.parts, self.problem.split(self.point)
+        parts, points = self.problem.parts, split(self.problem, self.point)
         claims: list[Claim] = [answer.claimed for answer in self.parts] or [self.claimed] * len(
             parts
         )

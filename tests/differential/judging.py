@@ -14,6 +14,7 @@ from tests.differential.posed import ZERO, rational, real
 from tests.differential.reference import Reference, exact_reference
 
 from dualgap.problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM
+from dualgap.problems.answers.geometry import coefficients
 from dualgap.problems.forms import Claim
 from dualgap.solvers import (
     LBFGS,
@@ -179,7 +180,7 @@ def _answers(
         yield Answer("near the optimum", Point(best.alpha * nudge))
     else:
         yield from _of_a_solver(problem, rng)
-    if problem.is_linear and rng.random() < 0.5:
+    if problem.samples.is_linear and rng.random() < 0.5:
         yield from _weights(problem, best, rng)
 
 
@@ -197,7 +198,7 @@ def _weights(
         w = w if isinstance(problem, ChainMargin) else w.reshape(problem.d, -1)
         yield Answer("random weights", Point(w=w))
         return
-    w = problem.X.T @ problem.beta(best.alpha) if best.w is None else best.w
+    w = problem.X.T @ coefficients(problem, best.alpha) if best.w is None else best.w
     yield Answer("weights of the optimum", Point(w=w))
     yield Answer("alpha and weights", Point(best.alpha, w))
 
@@ -211,7 +212,7 @@ def _of_a_solver(problem: Formulation, rng: np.random.Generator) -> Iterator[Ans
         solver = LBFGS()
     elif rng.random() < 0.3:
         solver = CvxoptQP()
-    elif problem.is_linear and rng.random() < 0.3:
+    elif problem.samples.is_linear and rng.random() < 0.3:
         solver = DualCoordinateDescent(tol=1e-6)
     budget = int(rng.choice([1, 3, 30]))
     try:

@@ -36,6 +36,7 @@ from dualgap.problems import (
     certify,
 )
 from dualgap.problems.losses import Logistic
+from dualgap.problems.problem.parts import join, split
 
 _PRECISIONS = (320, 1280, 10_240)  # bits of kernel values that are no rationals
 _ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it
@@ -170,7 +171,7 @@ class EnumeratedReference:
         return inner(weights, weights), [inner(x, weights) for x in exact_rows(self.problem.X)]
 
     def _beta(self, alpha: Vector) -> list[fmpq]:
-        return [rational(v) for v in self.problem.beta(alpha).tolist()]
+        return [rational(v) for v in self.problem.risk.beta(alpha).tolist()]
 
 
 class DoubledReference(EnumeratedReference):
@@ -312,13 +313,13 @@ class SummedReference:
         self.upper = sum((part.upper for part in self.parts), ZERO)
 
     def point(self) -> Point:
-        return self.problem.join([part.point() for part in self.parts])
+        return join(self.problem, [part.point() for part in self.parts])
 
     def size_at_zero(self) -> fmpq:
         return sum((part.size_at_zero() for part in self.parts), ZERO)
 
     def values(self, c: Certificate, answer: Point) -> Values:
-        parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
+        parts = zip(self.parts, c.parts, split(self.problem, answer), strict=True)
         part_values = [
             part.values(part_certificate, point) for part, part_certificate, point in parts
         ]

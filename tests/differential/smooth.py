@@ -186,7 +186,7 @@ class SmoothReference:
         self.offset, objectives = arb(sum(c.offsets)), []
         with ctx.workprec(self.bits):
             if c.point.alpha is not None:
-                alpha = self.problem.beta(c.point.alpha).reshape(self.problem.n, -1)
+                alpha = self.problem.risk.beta(c.point.alpha).reshape(self.problem.n, -1)
                 beta = [[rational(v) for v in row] for row in alpha.tolist()]
                 objectives.append(self._at_best_offset(self.scores(beta), self.norm2(beta)))
             if c.point.w is not None:

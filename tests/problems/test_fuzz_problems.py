@@ -164,7 +164,7 @@ def is_sound(problem):
     assert np.isfinite(X).all()
     assert np.isfinite(problem.y).all()
     assert (problem.risk.upper > 0).all()
-    assert np.isfinite(problem.gram().dense()).all()
+    assert np.isfinite(problem.samples.gram().dense()).all()
     assert problem.hash != problem.family_hash
 
 

@@ -123,7 +123,7 @@ def test_the_record_tells_the_error_that_was_measured(name):
 
 def test_the_measured_error_is_that_of_the_pairs_drawn():
     few = SoftMarginDual(MOONS.X[:40], MOONS.y[:40], 1.0, RBF(GAMMA))  # so that all pairs are drawn
-    solver, gram = RandomFourier(components=30, seed=1), few.gram()
+    solver, gram = RandomFourier(components=30, seed=1), few.samples.gram()
     Z = solver.features(gram, np.random.default_rng(1))
     true = np.abs(gram.dense() - Z @ Z.T)
     counters = solve(few, solver).counters

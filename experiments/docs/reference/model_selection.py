@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from dualgap.problems import RBF, Point, SoftMarginDual, certify, datasets
+from dualgap.problems.problem import replace_fields
 from dualgap.solvers import cross_validate
 
 LOW, HIGH, FOLDS = 0.01, 100.0, 10
@@ -68,8 +69,8 @@ def grid_search(problem, gamma):
 
 def certified_gap(problem, C, beta):
     """Return the certified relative gap of the coefficients `beta` at this C."""
-    changed = problem.changed(C=C)
-    return certify(changed, Point(changed.alpha(beta)), target_gap=np.inf).relative_gap
+    changed = replace_fields(problem, C=C)
+    return certify(changed, Point(changed.risk.alpha(beta)), target_gap=np.inf).relative_gap
 
 
 def row(method, values, seconds, worst, error, C):

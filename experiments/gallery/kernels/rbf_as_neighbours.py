@@ -26,7 +26,7 @@ def votes(solution: Solution, points: Vector) -> Vector:
     problem, alpha = solution.problem, solution.alpha
     assert alpha is not None
     every = np.arange(problem.n)
-    return problem.kernel.bind(problem.X).cross(points, every) * problem.beta(alpha)
+    return problem.kernel.bind(problem.X).cross(points, every) * problem.risk.beta(alpha)
 
 
 def compute() -> tuple[Solution, Solution]:

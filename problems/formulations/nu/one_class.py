@@ -8,6 +8,7 @@ with w = Σ αᵢφ(xᵢ), and f(x) = wᵀφ(x) − ρ < 0 for novel samples. Th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum, nextafter
 from typing import Any, ClassVar, Self
 
@@ -43,9 +44,10 @@ class OneClassFormulation(Formulation):
     nu: float
     intercept: ClassVar[bool] = True  # type: ignore[misc]
     task: ClassVar[Task] = LABELS
-    listed: ClassVar[bool] = False
 
-    def _check_y(self) -> Vector:
+    @cached_property
+    def y(self) -> Vector:  # type: ignore[override]
+        """The label +1 of each sample."""
         return np.ones(self.n)
 
     @classmethod

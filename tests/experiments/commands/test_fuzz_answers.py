@@ -92,7 +92,7 @@ def arrays_of(problem):
     found = solve(problem)
     given = {"alpha": found.alpha, "w": found.w, "b": found.b, "x": found.alpha}
     if problem.outputs == 1:
-        given["coefs"], given["index"] = problem.beta(found.alpha), np.arange(1, 9)
+        given["coefs"], given["index"] = problem.risk.beta(found.alpha), np.arange(1, 9)
         given["x"] = problem.risk.box_point(found.alpha)
         given["rho"] = -0.0 if found.b is None else -found.b
     return {name: np.asarray(value) for name, value in given.items() if value is not None}

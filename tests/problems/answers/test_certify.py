@@ -172,7 +172,7 @@ def wrong_points(problem):
         others["doubled C"] = exact_alpha(problem, scale=2.0)
     if problem.intercept:
         others["solved without intercept"] = exact_alpha(problem, intercept=False)
-        others["off the equality"] = alpha * np.where(problem.beta(alpha) > 0, 0.7, 1.0)
+        others["off the equality"] = alpha * np.where(problem.risk.beta(alpha) > 0, 0.7, 1.0)
     return others
 
 
@@ -184,10 +184,10 @@ def test_wrong_dual_points_are_never_certified(problem):
         assert np.isfinite(certificate.gap), fault
 
 
-@pytest.mark.parametrize("problem", [p for p in EVERY.values() if p.is_linear])
+@pytest.mark.parametrize("problem", [p for p in EVERY.values() if p.samples.is_linear])
 def test_a_right_alpha_does_not_excuse_wrong_weights(problem):
     alpha = exact_alpha(problem)
-    w = problem.X.T @ problem.beta(alpha)
+    w = problem.X.T @ problem.risk.beta(alpha)
     assert certify(problem, Point(alpha, w)).relative_gap <= 1e-7
     wrong = [-w, w + 0.1, w[::-1].copy(), 0 * w]
     if not problem.may_be_infeasible:  # there the margin is what is compared, not the length
@@ -230,20 +230,20 @@ def test_the_same_weights_with_a_free_support_vector_have_one_b():
 def test_a_hard_margin_is_certified_at_any_length(problem, factor):
     alpha = exact_alpha(problem)
     expected = certify(problem, Point(alpha))
-    w = problem.X.T @ problem.beta(alpha) if problem.is_linear else None
+    w = problem.X.T @ problem.risk.beta(alpha) if problem.samples.is_linear else None
     for point in [Point(factor * alpha)] + (
-        [Point(alpha, factor * w)] if problem.is_linear else []
+        [Point(alpha, factor * w)] if problem.samples.is_linear else []
     ):
         certificate = certify(problem, point)
         assert certificate.relative_gap <= 1e-7
         np.testing.assert_allclose(certificate.point.alpha, expected.point.alpha, atol=1e-7)
 
 
-@pytest.mark.parametrize("problem", [p for p in HARD.values() if p.is_linear])
+@pytest.mark.parametrize("problem", [p for p in HARD.values() if p.samples.is_linear])
 @pytest.mark.parametrize("length", [1e-200, 1.0, 1e200])
 def test_a_separating_but_suboptimal_hyperplane_is_not_certified_at_any_length(problem, length):
     alpha = exact_alpha(problem)
-    w = problem.X.T @ problem.beta(alpha)
+    w = problem.X.T @ problem.risk.beta(alpha)
     w = length * (w + 0.3 * np.linalg.norm(w) * np.eye(problem.d)[1])
     assert certify(problem, Point(alpha, w)).relative_gap > 1e-3
 
@@ -334,7 +334,7 @@ def test_weights_alone_are_refused_with_a_kernel():
 def test_points_of_any_size_are_judged(problem, size):
     certificate = certify(problem, Point(np.full(problem.n, size)))
     assert not certificate.relative_gap <= 1e-6
-    if problem.is_linear:
+    if problem.samples.is_linear:
         assert not certify(problem, Point(w=np.full(problem.d, size))).relative_gap <= 1e-6
 
 

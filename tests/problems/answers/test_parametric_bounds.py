@@ -56,11 +56,11 @@ def test_the_ball_has_the_optimal_weights(name: str, ends: tuple[float, float]) 
     found = along(name)
     low, high = (end * found.base_value for end in ends)
     centre, radius = found.ball(low, high)
-    K = found.problem.gram().dense()
-    w = centre * found.problem.beta(found.certificate.point.alpha)
+    K = found.problem.samples.gram().dense()
+    w = centre * found.problem.risk.beta(found.certificate.point.alpha)
     for value in (low, 0.5 * (low + high), high):
         best = optimum(with_value(found.problem, found.parameter, value))
-        apart = found.problem.beta(best.alpha) - w  # type: ignore[attr-defined]
+        apart = found.problem.risk.beta(best.alpha) - w  # type: ignore[attr-defined]
         assert apart @ K @ apart <= (1 + 1e-6) * radius**2
 
 

@@ -118,7 +118,7 @@ def test_the_weights_hold_exactly(problem):
     proof = prove_infeasible(problem.risk)
     assert proof is not None
     assert proof.check(problem.risk)
-    if problem.is_linear:  # once more in Python's own fractions
+    if problem.samples.is_linear:  # once more in Python's own fractions
         X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
         weights = [Fraction(int(w.p), int(w.q)) for w in proof.weights]
         assert sum(weights) == 1

@@ -57,7 +57,7 @@ def test_sparse_samples_far_from_the_origin_keep_their_distances(exact):
     assert answer.certificate.dual_objective <= optimum <= answer.certificate.primal_objective
     assert answer.verdict == "solved"
     dense = replace(problem, X=X)
-    assert problem.gram().dense() == pytest.approx(dense.gram().dense(), rel=1e-15)
+    assert problem.samples.gram().dense() == pytest.approx(dense.samples.gram().dense(), rel=1e-15)
 
 
 def seconds(n, unit=1.0):
@@ -70,7 +70,7 @@ def ridge(problem):
     """The exact α of a squared loss with an intercept, but for rounding."""
     n, shift = problem.n, np.median(problem.y)
     A = np.ones((n + 1, n + 1))
-    A[:n, :n] = problem.gram().dense() + np.diag(1 / problem.risk.C)
+    A[:n, :n] = problem.samples.gram().dense() + np.diag(1 / problem.risk.C)
     A[n, n] = 0.0
     return np.linalg.solve(A, np.append(problem.y - shift, 0.0))[:n]
 
@@ -218,7 +218,7 @@ def test_kernel_values_are_within_their_errors(kernel, offset):
     X = offset + drawn().standard_normal((12, 3))
     problem = SoftMarginDual(X, np.ones(12), 1.0, kernel)
     v = drawn(1).standard_normal(12)
-    scores, errors = gram_products(problem.gram(), v)
+    scores, errors = gram_products(problem.samples.gram(), v)
     wide = X.astype(np.longdouble)
     squares = ((wide[:, None] - wide) ** 2).sum(axis=2)
     inner = wide @ wide.T

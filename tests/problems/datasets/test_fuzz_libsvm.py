@@ -104,4 +104,6 @@ def test_the_largest_index_allocates_nothing(path):
     data = outcome(path, b"1 2147483647:2\n-1 1:1\n")
     problem = SoftMarginDual(data.X, data.y, 1.0, RBF(0.5))
     np.testing.assert_array_equal(problem.kernel.diagonal(problem.X), [1.0, 1.0])
-    np.testing.assert_array_equal(SoftMarginDual(data.X, data.y).gram().diagonal(), [4.0, 1.0])
+    np.testing.assert_array_equal(
+        SoftMarginDual(data.X, data.y).samples.gram().diagonal(), [4.0, 1.0]
+    )

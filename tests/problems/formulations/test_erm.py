@@ -36,7 +36,7 @@ RISKS = {name: p for name, p in small.RISKS.items() if isinstance(p, Regularized
     "risk_perceptron_intercept": RegularizedERM(X, Y, LAM, "perceptron", intercept=True),
     "risk_polynomial_ridge": RegularizedERM(X, TARGETS, LAM, "squared", Polynomial(2)),
 }
-LINEAR = {name: risk for name, risk in RISKS.items() if risk.is_linear}
+LINEAR = {name: risk for name, risk in RISKS.items() if risk.samples.is_linear}
 
 
 def gram(problem):
@@ -78,7 +78,7 @@ def test_the_bounds_from_alpha_are_the_definitions(name, seed):
     alpha = feasible(problem, seed)
     c = certify(problem, Point(alpha))
     assert c.dual_objective == pytest.approx(dual_value(problem, alpha), rel=1e-9, abs=1e-9)
-    beta = problem.beta(alpha)
+    beta = problem.risk.beta(alpha)
     scores = gram(problem) @ beta
     losses = problem.risk.loss.value(problem.y, scores + c.point.b)
     primal = 0.5 * beta @ scores + weight(problem) * losses.sum()

@@ -7,7 +7,7 @@ from tests.small_problems import BINARY
 from dualgap.problems import Point, SoftMarginPrimal, certify
 from dualgap.solvers import SMO, DualCoordinateDescent, solve
 
-LINEAR = {name: problem for name, problem in BINARY.items() if problem.is_linear}
+LINEAR = {name: problem for name, problem in BINARY.items() if problem.samples.is_linear}
 
 
 @pytest.mark.parametrize("problem", LINEAR.values(), ids=LINEAR)

@@ -36,11 +36,11 @@ def primal(problem, w, b):
 
 
 def minus_dual(problem, alpha):
-    beta = problem.beta(alpha)
+    beta = problem.risk.beta(alpha)
     linear = alpha.sum()
     if problem.risk.loss.is_regression:
         linear = problem.y @ alpha - problem.epsilon * np.abs(alpha).sum()
-    return 0.5 * beta @ problem.gram().dense() @ beta - linear
+    return 0.5 * beta @ problem.samples.gram().dense() @ beta - linear
 
 
 @each
@@ -101,20 +101,20 @@ def test_a_primal_qps_multipliers_are_the_dual_variables(name):
     # stationarity in w: the multipliers' rows of G must add up to -w(alpha)
     form = reduction.form
     rows = (form.G.T @ problem.risk.box_point(alpha))[: problem.d]
-    np.testing.assert_allclose(-rows, problem.X.T @ problem.beta(alpha), atol=1e-12)
+    np.testing.assert_allclose(-rows, problem.X.T @ problem.risk.beta(alpha), atol=1e-12)
 
 
 @each_soft
 def test_the_erms_objective_is_the_primal(problem):
     reduction, alpha = reduce(problem, ERM), some_alpha(problem)
-    form, beta = reduction.form, problem.beta(alpha)
+    form, beta = reduction.form, problem.risk.beta(alpha)
     scores = form.gram.matvec(beta)
     value = 0.5 * beta @ scores + form.C @ form.loss.value(form.y, scores + 0.3)
     point = reduction.recover(FormPoint(None, beta=beta, b=0.3))
     np.testing.assert_array_equal(point.alpha, alpha)
     assert point.w is None
     assert point.b == 0.3
-    if problem.is_linear:
+    if problem.samples.is_linear:
         assert value == pytest.approx(primal(problem, problem.X.T @ beta, 0.3))
         w = np.arange(float(problem.d))
         np.testing.assert_array_equal(reduction.recover(FormPoint(w)).w, w)
@@ -147,7 +147,7 @@ def test_a_start_is_made_feasible(problem, form):
         return
     expected = project_dual(problem.risk, start)
     if form is ERM:
-        np.testing.assert_allclose(made, problem.beta(expected))
+        np.testing.assert_allclose(made, problem.risk.beta(expected))
     else:
         np.testing.assert_allclose(made, problem.risk.box_point(expected))
 

@@ -16,7 +16,7 @@ from dualgap.solvers import LibSVM, Solution, solve
 def reachable(solution: Solution, tol: float) -> float:
     """LIBSVM keeps Q in single precision: each gradient is off by up to eps·Σ|Qᵢⱼ|xⱼ."""
     problem = solution.problem
-    rows = np.abs(problem.gram().dense()) @ np.abs(solution.alpha)
+    rows = np.abs(problem.samples.gram().dense()) @ np.abs(solution.alpha)
     return tol + np.finfo(np.float32).eps * float(rows.max())
 
 

@@ -39,8 +39,8 @@ VARIANTS = pytest.mark.parametrize(
 
 def own_primal(problem, answer):
     """The primal value at the solver's own w, before the certificate clips an overshooting α."""
-    beta = problem.beta(answer.point.alpha)
-    scores = problem.gram().matvec(beta)
+    beta = problem.risk.beta(answer.point.alpha)
+    scores = problem.samples.gram().matvec(beta)
     return 0.5 * beta @ scores + problem.risk.upper @ problem.risk.loss.value(problem.y, scores)
 
 
@@ -149,7 +149,7 @@ def test_optimum_lies_in_the_ball_that_is_projected_onto():
     for problem in map(PROBLEMS.get, NAMES):
         form = reduce(problem, ERM).form
         best = solve(problem)
-        norm2 = problem.beta(best.alpha) @ form.gram.matvec(problem.beta(best.alpha))
+        norm2 = problem.risk.beta(best.alpha) @ form.gram.matvec(problem.risk.beta(best.alpha))
         loss_at_zero = form.C @ form.loss.value(form.y, np.zeros(form.n))
         assert norm2 <= loss_at_zero
 

@@ -18,7 +18,7 @@ from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
 from dualgap.experiments.tables.formats import file_name
 from dualgap.problems import Geometry
-from dualgap.problems.formulations.formulation import upper_limits
+from dualgap.problems.answers.geometry import upper_limits
 
 
 class Training(Drawing):

@@ -51,8 +51,8 @@ def dual_terms(
     """
     exact, norm2 = make_exactly_feasible(risk, A, beta, weights)
     linear, size = linear_term(risk, A, exact), abs(exact).sum()
-    if risk.tube_cost and size.mid:  # scale β to the budget: the dual is concave, and 0 at 0
-        factor = float(np.minimum((risk.tube_cost / size).low, 1.0))
+    if risk.by_side and size.mid:  # scale β to the budget: the dual is concave, and 0 at 0
+        factor = float(np.minimum((risk.budget / size).low, 1.0))
         linear, norm2 = factor * linear, factor * norm2
     return linear, norm2
 

@@ -30,7 +30,7 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     missing_bound,
 )
-from dualgap.problems.risk.offsets import mean_offset, offset_choices, shifts
+from dualgap.problems.risk.offsets import mean_offset, shifts
 from dualgap.problems.risk.recovery import DualPoint, Weights, dual_point, weights_of
 from dualgap.problems.risk.risk import Risk
 
@@ -56,8 +56,7 @@ def fenchel_bounds(original: Risk, point: Point) -> Certificate:
     if delta and solver_w is None:
         weights = shifted(weights, beta, delta)
     intervals = corrections(risk, A, weights.scores)
-    choices = offset_choices(risk, middles(intervals), weights.scores.mid)
-    primal = best_primal(risk, A, weights, choices)
+    primal = best_primal(risk, A, weights, [middles(intervals)])
     shift_slack = 0.505 * delta * float(np.sum(risk.upper**2)) if delta else 0.0
     rounding = _primal_rounding(risk, A, dual, weights, primal, delta)
     rounding += shift_slack + (0.0 if failure else 2 * float(lower.mid - lower.low))
@@ -181,7 +180,7 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
     optimal, without a loss beyond rounding of the targets, the scale is the objective at w = 0 without
     an offset; if that is 0, or an offset absorbs a constant added to all targets and the tube has a
     width, it is the sum of the weights times the tube (or 1). If every loss is below 2⁻³⁰ times target
-    plus tube, it is that. If the tube is a variable and all targets are equal, the optimum is 0,
+    plus tube, it is that. If each side has an offset and all targets are equal, the optimum is 0,
     and the scale is the objective at w = 0 without an offset. For other offsets with costs see
     `_gap_scale_with_costs`.
 
@@ -189,7 +188,7 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
     ----------
     risk : the original one with targets near 0. A : its arithmetic.
     """
-    if original.tube_cost:
+    if original.by_side:
         sizes = original.C @ np.abs(original.y)
         return 0.0 if np.ptp(original.y) else float(sizes or original.C.sum()), ""
     if risk.costs.any():

@@ -35,7 +35,6 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     not_proven,
 )
-from dualgap.problems.risk.offsets import is_allowed
 from dualgap.problems.risk.recovery import Weights
 from dualgap.problems.risk.risk import Risk
 
@@ -155,8 +154,7 @@ def _best_primal(risk: Risk, A: Arb, weights: Weights[Balls], start: Balls) -> P
     choices = [start]
     for _ in range(2 if start.size else 0):
         choices.append(choices[-1] + middles(corrections(risk, A, weights.scores, choices[-1])))
-    allowed = [u for u in choices if is_allowed(risk, u.entries)]
-    return best_primal(risk, A, weights, allowed)
+    return best_primal(risk, A, weights, choices)
 
 
 def _is_narrow(value: Balls) -> bool:

@@ -60,6 +60,11 @@ class Terms(NamedTuple):
             sides.append(Side(sign, sign * self.q + self.eps, low, high))
         return sides
 
+    def value(self, above: Any, below: Any) -> Any:
+        """Return the loss, with t > 0 at the predictions `above` and t < 0 at those `below`."""
+        q, eps, lo, hi = self
+        return np.maximum(-hi * (above + q + eps), 0.0) + np.maximum(-lo * (below + q - eps), 0.0)
+
     def check(self) -> None:
         """Raise ValueError unless the conjugate is q·t + eps·|t| for lo ≤ t ≤ hi."""
         if not (np.all(self.eps >= 0) and np.all(self.lo <= 0) and np.all(self.hi >= 0)):
@@ -231,9 +236,7 @@ class PiecewiseLinear(ScalarLoss):
 
     def value(self, y: Any, f: Any) -> Any:
         """Return the sum of both slopes, each beyond its kink."""
-        q, eps, lo, hi = self.terms(y)
-        e = f + q
-        return np.maximum(-hi * (e + eps), 0.0) + np.maximum(-lo * (e - eps), 0.0)
+        return self.terms(y).value(f, f)
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return the slope, and at a kink the subgradient closest to 0."""

@@ -1,7 +1,5 @@
 """The dual feasible set of a risk: its limits, equalities and budget."""
 
-from math import inf
-
 import numpy as np
 
 from dualgap.problems.dataset import Vector
@@ -11,13 +9,8 @@ from dualgap.problems.risk.risk import Risk
 
 
 def required_sums(risk: Risk) -> Vector:
-    """Return the required sum of the coefficients β of each group."""
-    return np.zeros(1) if risk.tube_cost else risk.costs
-
-
-def budget(risk: Risk) -> float:
-    """Return the upper bound on Σ|βᵢ|."""
-    return risk.tube_cost or inf
+    """Return the required sum of the coefficients β of each group; of all, with offsets by side."""
+    return risk.costs.sum(keepdims=True) if risk.by_side else risk.costs
 
 
 def project_dual(risk: Risk, alpha: Vector) -> Vector:
@@ -30,7 +23,7 @@ def project_dual(risk: Risk, alpha: Vector) -> Vector:
     sums = required_sums(risk)
     a = risk.loss.signs(risk.y) if sums.size else None
     nearest = project(alpha, *risk.limits, a, sums, risk.groups)
-    size, limit = float(np.abs(nearest).sum()), budget(risk)
+    size, limit = float(np.abs(nearest).sum()), risk.budget
     return nearest * (limit / size) if size > (1 + 1e-12) * limit else nearest
 
 
@@ -39,7 +32,7 @@ def infeasibility(risk: Risk, alpha: Vector) -> float:
     if isinstance(risk.loss, VectorLoss):
         return risk.loss.dual_violation(risk.y, risk.C, alpha)
     low, high = risk.limits
-    box, over = np.maximum(alpha - high, low - alpha), np.abs(alpha).sum() - budget(risk)
+    box, over = np.maximum(alpha - high, low - alpha), np.abs(alpha).sum() - risk.budget
     worst, required = max(0.0, float(box.max()), float(over)), required_sums(risk)
     if not required.size:
         return worst

@@ -1,6 +1,5 @@
 """The best offsets for scores f = Xw or Kβ: by sorting, root finding, or centring the margin."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,36 +20,17 @@ def shifts(risk: Risk, offsets: Any) -> Any:
 
 
 def losses_at(risk: Risk, y: Any, scores: Any, offsets: Any) -> Any:
-    """Return ℓ(yᵢ, fᵢ) (n,) for decisions fᵢ = score + offset, in the arguments' arithmetic.
-
-    With a tube that is a variable it is max(0, |yᵢ − fᵢ − b| − ε) for the offsets b + ε and b − ε.
-    """
-    if risk.tube_cost:
-        upper, lower = offsets
-        return np.maximum(y - (scores + upper), 0.0) + np.maximum((scores + lower) - y, 0.0)
+    """Return ℓ(yᵢ, fᵢ) (n,) for decisions fᵢ = score + offset, in the arguments' arithmetic."""
+    if risk.by_side:
+        terms = risk.loss.terms(y)
+        assert terms is not None
+        return terms.value(*(scores + u for u in offsets))
     return risk.loss.value(y, scores + shifts(risk, offsets))
 
 
 def mean_offset(offsets: Any) -> float:
     """Return the b of the decision function: the mean of the offsets (groups,), 0 without any."""
     return float(np.mean(offsets)) if len(offsets) else 0.0
-
-
-def is_allowed(risk: Risk, offsets: Any) -> bool:
-    """Whether offsets are feasible: a variable tube has a width ε ≥ 0."""
-    return not risk.tube_cost or bool(offsets[0] >= offsets[1])
-
-
-def offset_choices(risk: Risk, offsets: Vector, scores: Vector) -> list[Vector]:
-    """Return candidates for the best feasible offsets, from the dual's multipliers `offsets`.
-
-    A variable tube may have the width 0, which is best if the dual does not use up the tube's cost.
-    """
-    if not risk.tube_cost:
-        return [offsets]
-    without_tube = replace(risk, costs=np.zeros(1), tube_cost=0.0)
-    b = middle(*best_offsets(without_tube, scores)[0])
-    return [v for v in (offsets, np.array([b, b])) if is_allowed(risk, v)]
 
 
 def groups_of(risk: Risk, count: int) -> list[Indices]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,10 +44,8 @@ class Risk:
     C : (n,) weights of the losses, infinite for a hard margin; given as one number, it is that of all
         samples. For samples in blocks one number, which multiplies the weights stored with them.
     costs : (number of offsets,) the costs c.
-    groups : (n,) index of each sample's offset, −1 for none; None for at most one offset.
-    tube_cost : if above 0, the half-width ε of the tube of `EpsilonInsensitive(0)` is a variable ε ≥ 0
-        with this cost. The offsets, b + ε and b − ε, then have half of it as costs, with both signs;
-        the dual has Σβᵢ = 0 and Σ|βᵢ| ≤ tube_cost.
+    groups : (n,) index of each sample's offset, −1 for none. None for at most one offset, or for two of
+        a piecewise linear loss: one for its slope below the kink, where β > 0, one for that above.
     target_factor : if yᵢ is this number times k(xᵢ, xᵢ), so that certificates include its rounding.
     exact_C : the exact value of every Cᵢ, if float64 rounds it.
     """
@@ -57,7 +56,6 @@ class Risk:
     C: Any
     costs: Vector
     groups: Indices | None = None
-    tube_cost: float = 0.0
     target_factor: float | None = None
     exact_C: Fraction | None = None
 
@@ -76,6 +74,16 @@ class Risk:
     def has_offsets(self) -> bool:
         """Whether there are unregularised offsets."""
         return bool(self.costs.size)
+
+    @property
+    def by_side(self) -> bool:
+        """Whether the offsets are those of the two slopes of the loss."""
+        return self.groups is None and self.costs.size > 1
+
+    @property
+    def budget(self) -> float:
+        """The upper bound on Σ|βᵢ|: with offsets by side, β⁺ and β⁻ have the sums c."""
+        return float(np.abs(self.costs).sum()) if self.by_side else inf
 
     @property
     def in_blocks(self) -> bool:
@@ -101,7 +109,8 @@ class Risk:
         distinct, index = np.unique(self.C, return_inverse=True)
         rounded = np.array([float(f"{c:.12g}") for c in distinct])
         C = rounded[index] if np.unique(rounded).size > 1 else rounded[:1]
-        settings = self.samples.kernel, self.loss, self.costs, self.groups, self.tube_cost
+        budget = self.budget if self.by_side else 0.0
+        settings = self.samples.kernel, self.loss, self.costs, self.groups, budget
         return X, self.y, C, *settings
 
     @property
@@ -156,7 +165,7 @@ class Risk:
     def kernel_qp(self, gram: Gram, start: Vector | None = None) -> KernelQP:
         """Return the dual in coefficients, on a Gram matrix of the samples and from `start` on.
 
-        A tube that is a variable gives two coefficients a sample, β⁺ ≥ 0 and β⁻ ≤ 0, with a sum each.
+        Offsets by side give two coefficients a sample, β⁺ ≥ 0 and β⁻ ≤ 0, with a sum each.
 
         Raises
         ------
@@ -170,7 +179,7 @@ class Risk:
             )
         q, lo, hi = self.terms.q, times(self.C, self.terms.lo), times(self.C, self.terms.hi)
         eps, groups, sample = np.full(self.n, self.terms.eps), self.groups, None
-        if self.tube_cost:
+        if self.by_side:
             groups, sample = np.repeat([0, 1], self.n), np.tile(np.arange(self.n), 2)
             q, eps, nothing = q[sample], eps[sample], np.zeros(self.n)
             lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
@@ -179,14 +188,14 @@ class Risk:
     def coefficients(self, alpha: Vector) -> Vector:
         """Return the variables of `kernel_qp` for dual variables `alpha` (n,).
 
-        With a tube that is a variable, β⁺ and −β⁻ are increased equally until they use up its cost.
+        With offsets by side, β⁺ and −β⁻ are increased equally until they have their sums.
         """
         beta = self.beta(alpha)
-        if not self.tube_cost:
+        if not self.by_side:
             return beta
-        capacity, budget = self.C - np.abs(alpha), self.tube_cost
-        remaining = 0.5 * (budget - float(np.abs(alpha).sum()))
-        is_unused = remaining > 1e-12 * budget  # and not the rounding error of the sum
+        capacity = self.C - np.abs(alpha)
+        remaining = 0.5 * (self.budget - float(np.abs(alpha).sum()))
+        is_unused = remaining > 1e-12 * self.budget  # and not the rounding error of the sum
         increase = capacity * (remaining / capacity.sum()) if is_unused else 0.0 * capacity
         parts = np.maximum(beta, 0.0) + increase, np.minimum(beta, 0.0) - increase
         return np.concatenate(parts)
@@ -220,6 +229,11 @@ class Risk:
         _check_terms(self.terms)
 
     def _check_groups(self) -> None:
+        if self.by_side and (self.terms is None or self.costs.size != 2):
+            raise ValueError(
+                f"costs: must be at most one without groups, or two for the slopes of a piecewise "
+                f"linear loss, got {self.costs.size}"
+            )
         if self.groups is None:
             return
         index, count = np.asarray(self.groups), self.costs.size

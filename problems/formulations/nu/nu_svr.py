@@ -6,8 +6,11 @@ with β = α − α*. At most a fraction ν of the samples is outside the tube, 
 support vectors. This is LIBSVM's scaling, where C is n times smaller than the paper's and has the same
 meaning as in ε-SVR, which has the same answer for the optimal ε (Chang & Lin 2011, section 2.6).
 
-The box QP has variables α and α*, each a group with the sum ½ν·ΣCᵢ; ‖β‖₁ may be smaller, as adding the
-same to α and α* leaves β unchanged. The offsets of the groups are b + ε and b − ε.
+Each sample has two one-sided losses, with the offsets u₀ = b + ε above the tube and u₁ = b − ε below it:
+    min ½‖w‖² + ½ν·ΣCᵢ·(u₀ − u₁) + Σ Cᵢ·(max(0, yᵢ − wᵀφ(xᵢ) − u₀) + max(0, wᵀφ(xᵢ) + u₁ − yᵢ))
+ε ≥ 0 holds by itself: with ε < 0 each loss is at least |ε| larger than with ε = 0, and ν ≤ 1 of that is
+saved. In the dual the positive and the negative parts, α and −α*, have the sums ±½ν·ΣCᵢ; ‖β‖₁ may be
+smaller, as adding the same to α and α* leaves β unchanged.
 
 For every ε ≥ 0, with the primal and dual objectives P and D of regression with that tube,
     D(β) + ε‖β‖₁  ≤  optimum  ≤  P(w, b) + ε·ν·ΣCᵢ,
@@ -45,11 +48,11 @@ class NuSVR(Formulation):
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
 
     def build_risk(self) -> Risk:
-        """½‖w‖² + Σ Cᵢ·max(0, |yᵢ − fᵢ| − ε), with a variable tube that costs ν·ΣCᵢ."""
+        """½‖w‖² + Σ Cᵢ·|yᵢ − fᵢ|, with an offset for each side, whose costs are ±½ν·ΣCᵢ."""
         C = np.full(self.n, self.C, np.float64)
         half = 0.5 * self.nu * fsum(C)
         loss, costs = EpsilonInsensitive(0.0), np.array([half, -half])
-        return Risk(self.samples, self.y, loss, C, costs, tube_cost=2 * half)
+        return Risk(self.samples, self.y, loss, C, costs)
 
     def decision(self, offsets: Any) -> Decision:
         """f with a tube: ε is half the difference of the offsets b + ε and b − ε."""

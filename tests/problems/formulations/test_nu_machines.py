@@ -148,7 +148,7 @@ def test_tubes_of_every_width_are_certified(nu):
 def test_a_point_at_the_budget_keeps_the_bounds_of_its_variables():
     problem = NuSVR(X, TARGETS, 0.4, 2.0, RBF(0.5))
     solution = solve(problem, SMO(tol=1e-10))
-    assert np.abs(solution.alpha).sum() == pytest.approx(problem.risk.tube_cost)
+    assert np.abs(solution.alpha).sum() == pytest.approx(problem.risk.budget)
     assert solution.certificate.violating_pair <= 1e-9
     assert {"zero", "free", "bounded"} == set(solution.geometry.kinds)
     x = problem.risk.box_point(solution.alpha)

@@ -107,7 +107,7 @@ class DualRule:
             return beta * np.where(beta > 0, *self.scales)
         df = scores(block.X, self.change) if self.gamma else 0.0 * f
         beta = np.zeros(f.size)
-        for number, side in enumerate(terms.sides()):
+        for number, side in enumerate(terms.unit_sides()):
             u = side.residual(f)
             x = self.update_duals(u, side.sign * df, C)
             rows, at = self.rows_with_share(u, number, k, block)

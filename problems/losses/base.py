@@ -23,8 +23,8 @@ class Side(NamedTuple):
 
     sign: Vector
     cost: Any
-    low: Vector
-    high: Vector
+    low: Any = 0.0
+    high: Any = 1.0
 
     def residual(self, f: Any) -> Any:
         """Return r at the predictions `f` (n,)."""
@@ -49,16 +49,20 @@ class Terms(NamedTuple):
 
     def sides(self) -> list[Side]:
         """Return one side of each t if none has both signs, else the sides t > 0 and t < 0 of all."""
-        two_signs = bool(np.any((np.asarray(self.lo) < 0) & (np.asarray(self.hi) > 0)))
         lo, hi = (np.broadcast_to(end, self.q.shape).astype(np.float64) for end in self[2:])
-        ones = np.ones(lo.shape)
-        signs = [ones, -ones] if two_signs else [np.where(lo < 0, -ones, ones)]
         sides = list[Side]()
-        for sign in signs:
-            low = np.where(sign > 0, np.maximum(lo, 0.0), 0.0 - np.minimum(hi, 0.0))
-            high = np.where(sign > 0, np.maximum(hi, 0.0), 0.0 - np.minimum(lo, 0.0))
-            sides.append(Side(sign, sign * self.q + self.eps, low, high))
+        for side in self.unit_sides():
+            low = np.where(side.sign > 0, np.maximum(lo, 0.0), 0.0 - np.minimum(hi, 0.0))
+            high = np.where(side.sign > 0, np.maximum(hi, 0.0), 0.0 - np.minimum(lo, 0.0))
+            sides.append(side._replace(low=low, high=high))
         return sides
+
+    def unit_sides(self) -> list[Side]:
+        """Return the sides of a loss whose slopes are 0 and ±1, for which all limits are 0 and 1."""
+        has_two_signs = np.any((np.asarray(self.lo) < 0) & (np.asarray(self.hi) > 0))
+        ones = np.ones(self.q.shape)
+        signs = [ones, -ones] if has_two_signs else [np.where(self.lo < 0, -ones, ones)]
+        return [Side(sign, sign * self.q + self.eps) for sign in signs]
 
     def value(self, above: Any, below: Any) -> Any:
         """Return the loss, with t > 0 at the predictions `above` and t < 0 at those `below`."""

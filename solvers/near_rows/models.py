@@ -72,8 +72,9 @@ def solve_sample(risk: Risk, X: Any, y: Vector, C: Vector) -> Vector:
     """Return weights and intercept (d + 1,) that are optimal to 1e-3 for a sample with weights `C`."""
     terms = risk.loss.terms(y)
     assert terms is not None
-    sign, cost, _, _ = (np.concatenate(parts) for parts in zip(*terms.sides(), strict=True))
-    row_of = np.tile(np.arange(y.size), sign.size // y.size)
+    sides = terms.unit_sides()
+    sign, cost = (np.concatenate([getattr(s, name) for s in sides]) for name in ("sign", "cost"))
+    row_of = np.tile(np.arange(y.size), len(sides))
     block = _variable_block(X, row_of, sign, cost, C[row_of])
     _, z, b = _solve_box(block, np.zeros(sign.size), risk.has_offsets, _unit_of(cost), 1e-3)
     unused = np.zeros(risk.samples.d - z.size)  # trailing features that no drawn row has

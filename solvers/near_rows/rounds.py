@@ -247,7 +247,7 @@ def _sides(risk: Risk, block: Block) -> list[Side]:
     """Return the sides of a piecewise linear loss."""
     terms = risk.loss.terms(block.y)
     assert terms is not None
-    return terms.sides()
+    return terms.unit_sides()
 
 
 def hessian(X: Any, h: Any) -> Any:

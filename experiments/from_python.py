@@ -11,8 +11,8 @@ from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import RunOptions
 from dualgap.experiments.operations.run import load_experiment, results_folder, run_missing
 from dualgap.experiments.operations.terminal import INTERRUPTED
-from dualgap.experiments.store.folder import write_tables
 from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.tables import write_tables
 from dualgap.experiments.tables.summary import summarise, to_markdown
 
 ExperimentSource: TypeAlias = str | Path | Mapping[str, Any]

@@ -25,7 +25,7 @@ import pandas as pd
 import psutil
 
 from dualgap.experiments.cli import main as dualgap
-from dualgap.experiments.store.manifest import NAME
+from dualgap.experiments.store.manifest import is_results_folder
 from dualgap.experiments.store.reading import RunFolder, load_results
 
 EXPERIMENT = """\
@@ -88,7 +88,7 @@ def torture(kills: int, seed: int, start: Callable[[Sequence[str]], int], folder
         ending = figures.kills == kills
         patience = float("inf") if ending else rng.uniform(0, _SLACK * usual)
         killed = _session(start(arguments), patience, figures)
-        has = set(RunFolder(out).lines) if (out / NAME).exists() else set()
+        has = set(RunFolder(out).lines) if is_results_folder(out) else set()
         figures.lost += len(had - has)
         had = has
         if not killed:

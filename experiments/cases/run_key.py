@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 _RUN_ID = re.compile(r"([^.-]+)(?:\.([0-9]+)(a?))?(?:-([0-9]{2,}))?")
@@ -46,6 +47,10 @@ class RunKey:
     def round(self) -> RunKey:
         """The key without the step: of all runs of a task in one repetition, or in its A/A repeat."""
         return replace(self, step=None)
+
+    def is_in(self, keys: Collection[RunKey]) -> bool:
+        """Whether the run, or its round, is among `keys`."""
+        return self in keys or self.round in keys
 
     def at(self, step: int) -> RunKey:
         """Return the key of another step of the same round."""

@@ -109,29 +109,7 @@ class Schedule(Iterator[Case]):
         self._records[run_id] = record
         current = self._rounds.get(RunKey.parse(run_id).round)
         if current is None or current.next_run() is None:
-            return False  # it is over, or of an earlier plan, from a job that was not collected yet
+            return False  # it is over
         if current not in self._waiting:
             self._waiting.appendleft(current)
         return True
-
-    def tasks(self) -> list[list[Case]]:
-        """Remove all rounds; return their cases in groups, of which none depends on another."""
-        groups, names = dict[str, list[Case]](), dict[str, str]()
-        for each in self._waiting:
-            if each.next_run() is not None:
-                case = self._cases[each.key]
-                names[case.run_id] = names.get(case.after or "", case.key.task)
-                groups.setdefault(names[case.run_id], []).append(case)
-        self._waiting.clear()
-        return list(groups.values())
-
-    def dependencies(self, cases: Iterable[Case]) -> tuple[dict[str, Record], dict[str, Any]]:
-        """Return the records that tasks depend on, and the answers from which they start, by run id."""
-        tasks, before = {case.key.task for case in cases}, {case.after for case in cases}
-        records = {
-            run_id: record
-            for run_id, record in self._records.items()
-            if run_id in before or RunKey.parse(run_id).task in tasks
-        }
-        answers = {run_id: self._answer(run_id) for run_id in records if run_id in before}
-        return records, {run_id: alpha for run_id, alpha in answers.items() if alpha is not None}

@@ -13,7 +13,18 @@ from dualgap.experiments.records import Refusal
 @click.argument("experiment", metavar="FILE|NAME|DIR|ARCHIVE.zip")
 @change_options
 @run_options(
-    *("out", "resume", "rerun", "force", "workers", "executor", "address", "quiet", "as_json")
+    *(
+        "out",
+        "resume",
+        "rerun",
+        "shard",
+        "force",
+        "workers",
+        "executor",
+        "address",
+        "quiet",
+        "as_json",
+    )
 )
 @click.option("--dry-run", is_flag=True, help="Only show the plan and a bound on its time.")
 @click.option("--check", is_flag=True, help="Rerun an archive and report what differs.")
@@ -34,7 +45,7 @@ def command(
     options = load_defaults().completed(options)
     is_archive = Path(experiment).suffix == ".zip"
     if check or is_archive:
-        if not (check and is_archive) or changes or options.resumes or dry_run:
+        if not (check and is_archive) or changes or options.resumes or options.shard or dry_run:
             raise Refusal(
                 f"Cannot run {experiment} with these options. Use --check with an archive (.zip), "
                 "together with only --out, --workers, --executor, --scheduler, --quiet and --json."

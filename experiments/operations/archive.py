@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib.metadata import distributions, metadata
 from io import BytesIO
 from mimetypes import guess_type
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from stat import S_IFREG, S_IXUSR
 from tempfile import TemporaryDirectory
 from time import localtime
@@ -21,14 +21,20 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from dualgap.experiments.analysis.compare import compare_results
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.operations.options import CommandOptions
-from dualgap.experiments.operations.run import replan_from_folder, run_missing
+from dualgap.experiments.operations.run import run_missing
 from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
 from dualgap.experiments.plots import plot_all
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store import disk
-from dualgap.experiments.store.folder import unchanged
 from dualgap.experiments.store.inputs import input_files
-from dualgap.experiments.store.manifest import EXPERIMENT, NAME, StoreError, code_version
+from dualgap.experiments.store.manifest import (
+    EXPERIMENT,
+    NAME,
+    SESSION_FILE,
+    StoreError,
+    code_version,
+)
+from dualgap.experiments.store.plan import planned_cases
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_path
 from dualgap.experiments.tables.comparison import to_json, to_terminal
@@ -49,21 +55,22 @@ def write_archive(folder: Path, out: Path) -> None:
     Raises
     ------
     StoreError
-        If the folder holds no results or is being written to, runs are missing, or one of their input
-        files has changed since.
+        If the folder holds no results, runs are missing, or one of their input files has changed since.
     """
-    with unchanged(folder):
-        recorded = RunFolder(folder)
-        if missing := recorded.missing:
-            raise StoreError(f"{missing} planned runs of {folder} are missing. Resume it first.")
-        inputs = _inputs_of(folder, recorded.manifest)
-        paths = _files_in(folder, out) | inputs
-        content = {name: path.read_bytes() for name, path in paths.items()}
-        programs = {name for name, path in paths.items() if path.stat().st_mode & S_IXUSR}
-        with TemporaryDirectory() as scratch:  # figures of a killed command may be incomplete
-            for path in plot_all(folder, (), Path(scratch)):
-                content[f"figures/{path.name}"] = path.read_bytes()
-    manifest = recorded.manifest | {"folder": _INPUTS if inputs else ""}
+    recorded = RunFolder(folder)
+    if missing := recorded.missing:
+        raise StoreError(f"{missing} planned runs of {folder} are missing. Resume it first.")
+    inputs = _inputs_of(folder, recorded.manifest)
+    paths = _files_in(folder, out) | inputs
+    content = {name: path.read_bytes() for name, path in paths.items()}
+    programs = {name for name, path in paths.items() if path.stat().st_mode & S_IXUSR}
+    with TemporaryDirectory() as scratch:  # figures of a killed command may be incomplete
+        for path in plot_all(folder, (), Path(scratch)):
+            content[f"figures/{path.name}"] = path.read_bytes()
+    base = {"folder": _INPUTS if inputs else ""}
+    for name in [name for name in content if PurePosixPath(name).name == SESSION_FILE]:
+        content[name] = json.dumps(json.loads(content[name]) | base, indent=1).encode()
+    manifest = recorded.manifest | base
     del manifest["experiment"]  # a separate file
     lock = sorted({f"{each.name}=={each.version}" for each in distributions()}, key=str.lower)
     content |= {
@@ -93,14 +100,14 @@ def write_archive(folder: Path, out: Path) -> None:
 def _files_in(folder: Path, out: Path) -> dict[str, Path]:
     """Return the files of a folder by name in its archive, without links and hidden files.
 
-    Records of SLURM jobs in `slots` are left out too; the log contains them.
+    Logs of SLURM jobs are left out too.
     """
     files, left_out = dict[str, Path](), list[str]()
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         if path.is_symlink() or any(part.startswith(".") for part in relative.parts):
             left_out += [str(relative)] * (path.is_symlink() or path.is_file())
-        elif path.is_file() and relative.parts[0] != "slots" and path.resolve() != out.resolve():
+        elif path.is_file() and relative.parts[0] != "jobs" and path.resolve() != out.resolve():
             files[relative.as_posix()] = path
     if left_out:
         names = ", ".join(map(repr, left_out))
@@ -116,7 +123,7 @@ def _inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
     StoreError
         If the checksum of one differs from that in the manifest.
     """
-    inputs, files = input_files(replan_from_folder(folder)), dict[str, Path]()
+    inputs, files = input_files(planned_cases(folder)), dict[str, Path]()
     code = code_version({file.path for file in inputs.values() if file.is_code})
     data = manifest.get("data", {})
     for name, file in inputs.items():

@@ -46,20 +46,18 @@ def preview(
     folder: Path,
     workers: int = 1,
     resume: bool = False,
-    without: Sequence[str] = (),
 ) -> Group:
     """Return the plan of an experiment for the terminal, without running or writing anything.
 
     Parameters
     ----------
-    planned : the cases, and the keys of the rounds to rerun.
-    folder : the results folder. workers : processes. resume : whether recorded runs are skipped, except
-        those whose status or verdict is in `without`.
+    planned : the cases, and the keys of the runs and rounds to rerun.
+    folder : the results folder. workers : processes. resume : whether recorded runs are skipped.
     """
     (cases, restarted), recorded = planned, dict[str, Record]()
     with suppress(StoreError):
-        recorded = RunFolder(folder).records(without)
-    valid = {k: row for k, row in recorded.items() if RunKey.parse(k).round not in restarted}
+        recorded = RunFolder(folder).records()
+    valid = {k: row for k, row in recorded.items() if not RunKey.parse(k).is_in(restarted)}
     refusals = impossible(cases)
     if not resume:
         valid = dict[str, Record]()

@@ -48,6 +48,7 @@ class RunOptions:
     out : results folder; default runs/<name>.
     resume : keep all recorded runs and run what is missing or new; `rerun` and `force` imply it.
     rerun : runs to repeat: "solver:NAME", by name or label, or "status:NAME", by status or verdict.
+    shard : "I/N": run only every N-th task of the plan from the I-th on.
     force : resume even if code, libraries or data have changed, and replace the folder's plan.
     workers : processes. executor : local, dask, slurm or a user's class. address : of a Dask scheduler.
     quiet : show no progress, print only warnings and errors.
@@ -65,6 +66,12 @@ class RunOptions:
             metavar="solver:NAME|status:NAME",
         ),
     ] = ()
+    shard: Annotated[
+        str | None,
+        ClickOption(
+            "Run only every N-th task from the I-th on; commands may share a folder.", "I/N"
+        ),
+    ] = None
     force: Annotated[
         bool, ClickOption("Resume with this plan alone, even if code, libraries or data changed.")
     ] = False
@@ -74,7 +81,14 @@ class RunOptions:
     quiet: Annotated[bool, ClickOption("Print only warnings and errors.")] = False
 
     def __post_init__(self) -> None:
-        """Refuse what `rerun` cannot be."""
+        """Refuse what `shard` and `rerun` cannot be."""
+        if self.shard is not None:
+            from dualgap.experiments.cases.shard import Shard  # noqa: PLC0415
+
+            try:
+                Shard.parse(self.shard)
+            except ValueError as error:
+                raise Refusal(f"--shard {error}") from None
         for value in self.rerun:
             kind, _, name = value.partition(":")
             if kind not in ("solver", "status") or not name:
@@ -98,10 +112,10 @@ class RunOptions:
             "--workers": self.workers,
             "--executor": self.executor if self.executor != "local" else None,
             "--scheduler": self.address,
+            "--shard": self.shard,
         }
+        # runs to rerun are missing in the folder from now on
         pairs = [(option, str(value)) for option, value in options.items() if value is not None]
-        # solvers to rerun are missing in the folder from now on
-        pairs += [("--rerun", f"status:{name}") for name in self.rerun_names("status")]
         return [*(part for pair in pairs for part in pair), "--resume"]
 
 

@@ -28,9 +28,9 @@ from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.run import conclude, default_output_folder
 from dualgap.experiments.operations.terminal import refusing
 from dualgap.experiments.records import Refusal
-from dualgap.experiments.store.folder import Store
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import Name, fault_text
+from dualgap.experiments.store.session import Session
 from dualgap.problems import Unsupported
 from dualgap.problems.exchange.samples import WRITERS, write
 from dualgap.problems.registry import unknown
@@ -154,12 +154,12 @@ def certify_all(
         raise Refusal(f"{folder / changed[0]} has changed since it was exported. Export again.")
     target = Path(options.out or default_output_folder(answers.absolute().name))
     ids = [case.run_id for case, *_ in cases]
-    store = Store.open(target, index.experiment, ids, problems=names)
+    session = Session.begin(target, index.experiment, ids, problems=names)
     try:
         for case, key, problem_hash, program in cases:
-            store.append(certify_file(case, program, key, problem_hash))
+            session.append(certify_file(case, program, key, problem_hash))
     finally:
-        store.close()
+        session.close()
     recorded = RunFolder(target)
     failed = conclude(recorded, options)
     if recorded.missing:

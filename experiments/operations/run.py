@@ -4,24 +4,25 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from dualgap.experiments.cases.plan import Case, keep_existing_names, plan
+from dualgap.experiments.cases.records import failed
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.schedule import Schedule
-from dualgap.experiments.cases.search import Record, is_followed
+from dualgap.experiments.cases.search import is_followed
+from dualgap.experiments.cases.shard import Shard
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
+from dualgap.experiments.executors.slurm import SlurmExecutor
 from dualgap.experiments.files.experiment import (
     COPY,
     Experiment,
-    checked_experiment,
     find_experiments,
     read_experiment,
 )
 from dualgap.experiments.files.selection import name_matches, solver_names
-from dualgap.experiments.files.yaml import parse
 from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import CommandOptions, RunOptions
 from dualgap.experiments.operations.progress import progress
@@ -29,15 +30,18 @@ from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.records.names import choices_text
 from dualgap.experiments.records.outcomes import FAILING
-from dualgap.experiments.store.folder import Store, write_tables
 from dualgap.experiments.store.inputs import input_files
-from dualgap.experiments.store.log import LOG
-from dualgap.experiments.store.manifest import NAME, ResumePolicy, read_manifest
-from dualgap.experiments.store.reading import RunFolder, load_answer
+from dualgap.experiments.store.manifest import is_results_folder, read_manifest
+from dualgap.experiments.store.plan import planned_cases
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.resume import ResumePolicy
+from dualgap.experiments.store.session import LOG, Session
+from dualgap.experiments.store.tables import write_tables
 from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
 
 # Tables are rewritten if other commands record runs meanwhile; one that runs longer writes its own.
 _MAX_TABLE_WRITES = 3
+_MAX_KILLED_STARTS = 3  # of one run, by commands of a shard
 
 
 def run_all(
@@ -72,8 +76,7 @@ def run_all(
             from dualgap.experiments.operations.dry_run import preview  # noqa: PLC0415
 
             cases = plan_runs(one, target, options, source)
-            settings = options.workers or 1, options.resumes, options.rerun_names("status")
-            console().print(preview(one, cases, target, *settings))
+            console().print(preview(one, cases, target, options.workers or 1, options.resumes))
             continue
         recorded, stop_reason = run_missing(one, target, options, source)
         failed = conclude(recorded, options, stop_reason)
@@ -97,7 +100,7 @@ def load_experiments(
         folder is not rerun as it is: its changed experiment is planned again.
     """
     folder = Path(experiment)
-    if (folder / NAME).is_file():
+    if is_results_folder(folder):
         read_manifest(folder)  # refuse a damaged manifest before reading its experiment
         return [read_experiment(folder / COPY, changes)], None if changes else folder
     return [read_experiment(file, changes) for file in find_experiments(experiment)], None
@@ -118,7 +121,7 @@ def results_folder(experiment: str | None, name: str, options: RunOptions) -> Pa
     """Return the folder of `options`, or else the folder that is resumed itself, or that of a name."""
     if options.out is not None:
         return Path(options.out)
-    if experiment and options.resumes and (Path(experiment) / NAME).is_file():
+    if experiment and options.resumes and is_results_folder(Path(experiment)):
         return Path(experiment)
     return default_output_folder(name)
 
@@ -126,29 +129,6 @@ def results_folder(experiment: str | None, name: str, options: RunOptions) -> Pa
 def default_output_folder(name: str) -> Path:
     """Return an experiment's results folder if --out is not given."""
     return Path(load_defaults().out) / name
-
-
-def replan_from_folder(folder: Path) -> list[Case]:
-    """Return the cases of a results folder, planned from its own experiment files.
-
-    An extended or merged folder has several of them.
-
-    Raises
-    ------
-    Refusal
-        If some of its runs are no longer planned by any of these files.
-    """
-    manifest = read_manifest(folder)
-    run_ids, cases = dict.fromkeys(manifest["run_ids"]), dict[str, Case]()
-    for text in [manifest["experiment"], *manifest.get("plans", [])]:
-        document = parse(text.encode(), folder / COPY)
-        replanned = plan(checked_experiment(folder / COPY, document))
-        cases = {case.run_id: case for case in replanned if case.run_id in run_ids} | cases
-    if missing := len(run_ids) - len(cases):
-        raise Refusal(
-            f"{missing} runs of {folder} are not planned by its experiment files and cannot be rerun."
-        )
-    return keep_existing_names([cases[run_id] for run_id in run_ids], manifest["problems"])
 
 
 def conclude(recorded: RunFolder, options: CommandOptions, stop_reason: str = "") -> bool:
@@ -185,30 +165,38 @@ def run_missing(
     ----------
     source : a results folder whose runs are repeated, instead of planning the experiment.
     """
-    cases, executor, store = open_run(experiment, folder, options, source)
+    cases, executor, session = open_run(experiment, folder, options, source)
     recorded = RunFolder(folder)
     try:
-        records = recorded.records(options.rerun_names("status"))
-        stop_reason = _run(cases, executor, store, records, options.quiet)
+        if options.shard:
+            cases = Shard.parse(options.shard).cases_of(cases)
+            _record_fatal_runs(cases, session, recorded)
+            recorded = RunFolder(folder)
+        stop_reason = _run(cases, executor, session, recorded, options)
     finally:
-        store.close()
-    recorded = RunFolder(folder) if store.session.lines else recorded
-    if recorded.lost:
-        removed = f"another process removed {recorded.lost} runs from {folder / LOG}"
-        stop_reason = stop_reason or removed
+        session.close()
+    if session.recorded or not recorded.is_current:
+        recorded = RunFolder(folder)
+    if lost := recorded.lost(session.path):
+        stop_reason = (
+            stop_reason or f"another process removed {lost} runs from {session.path / LOG}"
+        )
     return recorded, stop_reason
 
 
 def plan_runs(
     experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
 ) -> tuple[list[Case], set[RunKey]]:
-    """Return the cases of an experiment, and the keys of the rounds to rerun."""
-    cases = plan(experiment) if source is None else replan_from_folder(source)
-    if options.resumes and (folder / NAME).is_file():
+    """Return the cases of an experiment, and the keys of the runs and rounds to rerun."""
+    cases, restarted = plan(experiment) if source is None else planned_cases(source), set[RunKey]()
+    if options.resumes and is_results_folder(folder):
         cases = keep_existing_names(cases, read_manifest(folder)["problems"])
+        ends = {*options.rerun_names("status")}
+        records = RunFolder(folder).records() if ends else {}
+        rows = [row for row in records.values() if ends & {row["status"], row["verdict"]}]
+        restarted |= {RunKey.parse(row["run_id"]) for row in rows}
     chosen_solvers = options.rerun_names("solver")
     names = solver_names([case.solver for case in cases]) if chosen_solvers else []
-    restarted = set[RunKey]()
     for text in chosen_solvers:
         if not any(chosen := name_matches(text, names)):
             raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
@@ -222,18 +210,18 @@ def all_planned_cases(cases: list[Case], folder: Path, force: bool = False) -> l
 
     If new ones are forced, they are a plan of their own.
     """
-    if (folder / NAME).is_file():
+    if is_results_folder(folder):
         planned_ids = {*read_manifest(folder)["run_ids"]}
         added = [case for case in cases if case.run_id not in planned_ids]
         if len(cases) - len(added) < len(planned_ids) and not (force and added):
-            return [*replan_from_folder(folder), *added]
+            return [*planned_cases(folder), *added]
     return cases
 
 
 def open_run(
     experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
-) -> tuple[list[Case], Executor, Store]:
-    """Return the cases of an experiment, an executor that can run them, and the open store."""
+) -> tuple[list[Case], Executor, Session]:
+    """Return the cases of an experiment, an executor that can run them, and the session."""
     cases, restarted = plan_runs(experiment, folder, options, source)
     all_cases = cases
     if options.rerun_names("solver"):
@@ -246,7 +234,7 @@ def open_run(
     executor = chosen(options.workers, options.address, folder=folder)
     executor.check()
     inputs = input_files(all_cases)
-    store = Store.open(
+    session = Session.begin(
         folder,
         experiment.text,
         [case.run_id for case in all_cases],
@@ -260,27 +248,40 @@ def open_run(
             "plans": plans,
         },
     )
-    if (count := len(store.manifest["run_ids"]) - len(all_cases)) and not options.quiet:
+    if (count := len(session.manifest["run_ids"]) - len(all_cases)) and not options.quiet:
         say(f"{folder} also keeps {count} runs that are not in this plan.", err=True)
-    return cases, executor, store
+    return cases, executor, session
+
+
+def _record_fatal_runs(cases: Sequence[Case], session: Session, recorded: RunFolder) -> None:
+    """Record as crashed the runs during which commands of a shard were killed too often."""
+    for case in Schedule(cases, recorded.records()):
+        if (count := recorded.killed_starts[case.run_id]) >= _MAX_KILLED_STARTS:
+            reason = f"the command or its job was killed {count} times while it ran"
+            session.append(failed(case, "crashed", reason))
 
 
 def _run(
     cases: Sequence[Case],
     executor: Executor,
-    store: Store,
-    recorded: Mapping[str, Record],
-    quiet: bool,
+    session: Session,
+    recorded: RunFolder,
+    options: RunOptions,
 ) -> str:
     """Run the cases that are not recorded; return why it stopped early, or an empty string."""
-    schedule = Schedule(cases, recorded, partial(load_answer, store.folder))
+
+    def answer(run_id: str) -> Any:
+        return session.answer(run_id) if run_id in session.recorded else recorded.answer(run_id)
+
+    schedule = Schedule(cases, recorded.records(), answer)
+    started = map(session.log_start, schedule) if options.shard else schedule
     try:
         while total := len(schedule):
-            with progress(total, quiet) as advance:
+            with progress(total, options.quiet) as advance:
                 reporting = replace(executor, on_status=advance.begin_phase)
-                with closing(reporting.run(schedule)) as outcomes:
+                with closing(reporting.run(started)) as outcomes:
                     for outcome in outcomes:
-                        store.append(outcome)
+                        session.append(outcome)
                         row = outcome.record
                         ending = row["verdict"] if row["status"] == "finished" else row["status"]
                         line = f"{ending}: {row['label'] or row['solver']} on {row['problem_id']}"
@@ -292,6 +293,20 @@ def _run(
     except OSError as error:
         return f"stopped: a run could not be recorded: {error.strerror or error}"
     return ""
+
+
+def submit(experiment: str, options: RunOptions, changes: Sequence[tuple[str, str]] = ()) -> int:
+    """Submit the missing runs of an experiment to SLURM; return the exit code."""
+    loaded, source = load_experiment(experiment, changes)
+    folder = results_folder(experiment, loaded.name, options)
+    _, executor, session = open_run(loaded, folder, replace(options, executor="slurm"), source)
+    session.close()
+    assert isinstance(executor, SlurmExecutor)
+    missing, jobs = executor.submit()
+    say(
+        f"Submitted {missing} runs in {jobs} jobs. See what is recorded with: dualgap report {folder}"
+    )
+    return 0
 
 
 def write_all(

@@ -5,7 +5,6 @@ their style. `plane` draws answers to two-dimensional problems; `solved` convert
 """
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from dualgap.experiments.analysis.times import labelled
 from dualgap.experiments.plots.drawing import Drawing, drawings
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import save, style
-from dualgap.experiments.store.reading import RunFolder, load_model
+from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.tables.verification import CHECKS
 
 
@@ -47,7 +46,7 @@ def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None
     runs = Runs(
         labelled(without_repeats(split_by_host(recorded.results))),  # A/A pairs are drawn once
         recorded.traces,
-        partial(load_model, directory),
+        recorded.model,
         pd.read_csv(checks) if checks.is_file() else pd.DataFrame(),
         recorded.paths,
     )

@@ -7,6 +7,7 @@ each of these operations, and in the middle of each write.
 import errno
 import os
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,6 +61,13 @@ def remove(path: Path) -> None:
     """Remove a file if it exists."""
     with suppress(FileNotFoundError):
         os.unlink(path)
+
+
+def remove_folder(path: Path, names: Sequence[str]) -> None:
+    """Remove a folder that holds only the files `names`, the first of them first."""
+    for name in names:
+        remove(path / name)
+    path.rmdir()
 
 
 def _sync_folder(path: Path) -> None:

@@ -1,43 +1,47 @@
-"""The manifest of a results folder: its plan, the code, the libraries, the machine.
+"""What a results folder is for: its plan, the code, the libraries, the machine.
 
-The experiment file is stored next to it, and read with it. Runs with other code or other libraries are
-not comparable with existing ones: resuming a folder after such a change is refused, unless it is
-forced, and then the manifest records the change.
+Each session states its own in `session.json` when it begins; the manifest of the folder follows from
+those of all its sessions. A published folder, which has no sessions, has it as `manifest.json`.
 
-`inputs` describes the entries on data files, `log` those on sessions.
+`inputs` describes the entries on data files.
 """
 
 import hashlib
 import json
 import platform
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from ruamel.yaml import YAML
 
+from dualgap.experiments.cases.plan import digest
 from dualgap.experiments.cases.records import versions
-from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.files.experiment import COPY
 from dualgap.experiments.files.models import as_seconds
 from dualgap.experiments.records import Refusal
+from dualgap.experiments.records.names import problem_names
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
-from dualgap.experiments.store.schema import Manifest, OtherManifest, fault_text
+from dualgap.experiments.store.schema import Manifest, OtherManifest, SessionManifest, fault_text
 from dualgap.experiments.workers.machine import machine
+from dualgap.experiments.workers.provenance import provenance
 
 SCHEMA = 2
 NAME = "manifest.json"
 EXPERIMENT = COPY
+SESSIONS = "sessions"
+SESSION_FILE = "session.json"
+_EARLIER_LOG = "runs.jsonl"  # of a folder that an earlier release recorded
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
-CREATION_KEYS = ("experiment", "code", "versions", "host", "date")
-_PLAN = ("name", "kind", "time_limit", "experiment", "options", "plans", "problems", "run_ids")
+_CREATION_KEYS = ("experiment", "code", "versions", "host", "date")
+_PLAN_KEYS = ("name", "kind", "time_limit", "experiment", "options", "plans")
+_SESSION_KEYS = ("restarted", "previous", "replaces_plan", "provenance", "lines", "sha256")
 
 
 class StoreError(Refusal):
@@ -52,13 +56,13 @@ def new_manifest(
     old: Mapping[str, Any] | None = None,
     command_info: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the manifest of a plan on this machine at this time.
+    """Return the manifest of a session with a plan, on this machine at this time.
 
     Parameters
     ----------
     text : the experiment file. run_ids : the ids of its plan, in order. inputs : its input files.
     problems : the specifications of its problems, by their names.
-    old : an earlier manifest, with checksums of data files.
+    old : the manifest of the folder so far, with checksums of data files.
     command_info : further entries on the command: its options, the base folder of relative paths, and
         as `plans` the texts of other experiment files to which some of the runs belong.
     """
@@ -81,8 +85,7 @@ def new_manifest(
         "platform": platform.platform(),
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "earlier": [],
-        "sessions": [],
+        "provenance": provenance(),
         **(command_info or {}),
     }
 
@@ -101,24 +104,20 @@ def code_version(files: Iterable[Path] = ()) -> dict[str, str]:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the experiment file of a manifest, then the manifest itself.
-
-    Before, the text of an earlier experiment file is added to the `plans` of the earlier manifest, so
-    that a kill in between does not lose it.
-    """
-    text, path = str(manifest["experiment"]).encode(), folder / EXPERIMENT
-    if not path.is_file() or path.read_bytes() != text:
-        with suppress(StoreError):  # a new folder has no manifest
-            earlier = read_manifest(folder)
-            plans = [*earlier.get("plans", []), earlier["experiment"]]
-            _write(folder, earlier | {"plans": plans})
-        disk.replace(path, text)
-    _write(folder, manifest)
-
-
-def _write(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest of a folder, and its experiment file."""
     entries = {key: value for key, value in manifest.items() if key != "experiment"}
+    disk.replace(folder / EXPERIMENT, str(manifest["experiment"]).encode())
     disk.replace(folder / NAME, to_json(entries, indent=1))
+
+
+def is_results_folder(folder: Path) -> bool:
+    """Whether a folder holds results."""
+    return (folder / NAME).is_file() or bool(session_folders(folder))
+
+
+def session_folders(folder: Path) -> list[Path]:
+    """Return the sessions of a folder in their order; a command killed as it began has left none."""
+    return sorted(path.parent for path in folder.glob(f"{SESSIONS}/*/{SESSION_FILE}"))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -129,31 +128,110 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     StoreError
         If the folder holds no results, or results of another version.
     """
-    path = folder / NAME
+    if sessions := read_sessions(folder):
+        return combined([manifest for _, manifest in sessions])
+    manifest = _read(folder / NAME, Manifest)
+    if (folder / _EARLIER_LOG).is_file():
+        raise _of_another_release(folder, manifest)
+    try:
+        manifest["experiment"] = (folder / EXPERIMENT).read_bytes().decode(errors="replace")
+    except OSError as error:
+        raise StoreError(f"{folder}: holds no results ({error.filename} is missing)") from None
+    return manifest
+
+
+def read_sessions(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the sessions of a folder with their manifests, in their order; StoreError as above."""
+    sessions = list[tuple[Path, dict[str, Any]]]()
+    for path in session_folders(folder):
+        try:
+            sessions.append((path, _read(path / SESSION_FILE, SessionManifest)))
+        except StoreError:
+            if (path / SESSION_FILE).exists():  # one that recorded nothing is removed when it ends
+                raise
+    return sessions
+
+
+def _read(path: Path, model: type[BaseModel]) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         other = OtherManifest.model_validate(manifest)
         if other.schema_ == SCHEMA:
-            Manifest.model_validate(manifest)
-            text = (folder / EXPERIMENT).read_bytes()
-            manifest["experiment"] = text.decode(errors="replace")
-    except FileNotFoundError as error:
-        raise StoreError(f"{folder}: holds no results ({error.filename} is missing)") from None
+            model.model_validate(manifest)
+    except FileNotFoundError:
+        raise StoreError(f"{path.parent}: holds no results ({path} is missing)") from None
     except ValidationError as error:
         raise StoreError(f"{path}: cannot be read: {fault_text(error)}") from None
     except (OSError, RecursionError, ValueError) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from None
     if other.schema_ != SCHEMA:
-        release = other.versions.get("dualgap", "") or "of that time"
-        # several states of the code may have the same release number
-        packages = other.code
-        code = ", ".join(f"{name} {packages[name]}" for name in _PACKAGES if name in packages)
-        raise StoreError(
-            f"{folder}: holds results of schema {other.schema_}, but this release reads only schema "
-            f"{SCHEMA}; use the release that wrote it, dualgap {release}"
-            f"{f' (code of {code})' if code else ''}: nothing in it was changed"
-        )
+        raise _of_another_release(path.parent, manifest)
     return manifest
+
+
+def _of_another_release(folder: Path, manifest: Mapping[str, Any]) -> StoreError:
+    """Return the refusal of a folder whose layout or schema this release does not read."""
+    other = OtherManifest.model_validate(manifest)
+    release = other.versions.get("dualgap", "") or "of that time"
+    # several states of the code may have the same release number
+    code = ", ".join(f"{name} {other.code[name]}" for name in _PACKAGES if name in other.code)
+    schema = f"schema {other.schema_}" * (other.schema_ != SCHEMA) or "an earlier layout"
+    return StoreError(
+        f"{folder}: holds results of {schema}, but this release reads only sessions of schema {SCHEMA}; "
+        f"use the release that wrote it, dualgap {release}{f' (code of {code})' if code else ''}: "
+        "nothing in it was changed"
+    )
+
+
+def combined(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the manifest of a folder from those of its sessions, in their order.
+
+    It has the plan, code, libraries and machine of the last session that differs in one of them from
+    those before, which have an entry in `earlier`, and the `provenance` of all that recorded runs.
+    """
+    first = {key: value for key, value in sessions[0].items() if key not in _SESSION_KEYS}
+    measured = [each for i, each in enumerate(sessions) if i == 0 or each.get("lines") != 0]
+    conditions = [each["provenance"] for each in measured]
+    first |= {"earlier": [], "plans": first.get("plans", []), "provenance": conditions}
+    return reduce(_followed, sessions[1:], first)
+
+
+def _followed(old: dict[str, Any], session: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a folder after one more session."""
+    new = {key: value for key, value in session.items() if key not in _SESSION_KEYS}
+    planned = {*old["run_ids"]}
+    added = [run_id for run_id in new["run_ids"] if run_id not in planned]
+    changes = provenance_differences(old, new)
+    if session["replaces_plan"]:
+        changes = differences(old, new)
+    else:
+        changes = [f"a plan without the last {len(added)} of these runs"] * bool(added) + changes
+        plans = [*dict.fromkeys([*old["plans"], old["experiment"], *new.get("plans", [])])]
+        if not added:
+            new |= {key: old[key] for key in _PLAN_KEYS if key in old}
+        else:
+            new |= {"plans": [text for text in plans if text != new["experiment"]]}
+        new["run_ids"] = [*old["run_ids"], *added]
+        new |= {key: {**old.get(key, {}), **new.get(key, {})} for key in ("code", "data")}
+        new["problems"] = joined_problems(old["problems"], new["problems"])
+        new["folder"] = new.get("folder") or old.get("folder", "")
+    if not changes:
+        return old
+    entry = {key: old[key] for key in _CREATION_KEYS if key in old} | {"differs": changes}
+    earlier = [*old["earlier"], entry]
+    return new | {"earlier": earlier, "provenance": old["provenance"]}
+
+
+def joined_problems(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the specifications of the problems of two manifests, by name.
+
+    Those of `old` keep their names, unless `new` has the name of one for another problem.
+    """
+    specs = {digest(spec): spec for spec in [*old.values(), *new.values()]}
+    if any(name in old and digest(old[name]) != digest(spec) for name, spec in new.items()):
+        return dict(zip(problem_names(specs.values()), specs.values(), strict=True))
+    digests = {digest(spec) for spec in old.values()}
+    return {**old, **{name: spec for name, spec in new.items() if digest(spec) not in digests}}
 
 
 def common_columns(manifest: Mapping[str, Any], problem: str) -> dict[str, str | None]:
@@ -182,7 +260,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 def provenance_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return phrases on the differences in code, libraries and data of two manifests."""
     phrases: list[str] = []
-    code, libraries, data = (_changed(old, new, key) for key in ("code", "versions", "data"))
+    code, libraries, data = (changed(old, new, key) for key in ("code", "versions", "data"))
     if code:
         phrases.append(f"other code ({', '.join(code)})")
     if libraries:
@@ -194,117 +272,16 @@ def provenance_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> li
     return phrases + [f"other content of {name}" for name in data]
 
 
-def _changed(
-    old: Mapping[str, Any], new: Mapping[str, Any], key: str
-) -> dict[str, tuple[Any, Any]]:
+def changed(old: Mapping[str, Any], new: Mapping[str, Any], key: str) -> dict[str, tuple[Any, Any]]:
     """Return the (old, new) values of code, versions or data that differ in two manifests, by name.
 
-    Data files are compared if both plans use them; otherwise a missing value is "".
+    Files are compared if both plans use them; a package or library that one lacks is "".
     """
     before, now = old.get(key, {}), new.get(key, {})
-    both = {name: (before.get(name, ""), now.get(name, "")) for name in [*before, *now]}
-    changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
-    return {k: pair for k, pair in changed.items() if key != "data" or all(pair)}
-
-
-@dataclass(frozen=True)
-class ResumePolicy:
-    """How the plan of a resumed folder may differ from its original one.
-
-    Attributes
-    ----------
-    force : in everything; the new plan replaces the original one, and earlier lines of runs that use a
-        changed file do not count any more. If not forced, there may be additional runs.
-    rerun : keys of rounds to restart; files that only they use may differ.
-    """
-
-    force: bool = False
-    rerun: Collection[RunKey] = ()
-
-
-def _common_folder(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return the base folder of relative paths; raise StoreError if that of the plans differs."""
-    before, now = str(old.get("folder", "")), str(new.get("folder", ""))
-    if now and before not in ("", now) and Path(before).is_dir():
-        raise StoreError(
-            f"{folder}: relative paths of its runs begin in {before}, those of the new runs in {now}; "
-            "choose another --out"
-        )
-    return now or before
-
-
-def _with_resumed_plan(
-    folder: Path, old: Mapping[str, Any], new: Mapping[str, Any], added: Sequence[str]
-) -> dict[str, Any]:
-    """Return the new manifest with the runs of the old one, and then those that are `added` to them."""
-    files = {key: {**old.get(key, {}), **new[key]} for key in ("code", "data")}
-    if not added:
-        return {**new, **files, **{key: old[key] for key in _PLAN if key in old}}
-    return {
-        **new,
-        **files,
-        "problems": {**old.get("problems", {}), **new["problems"]},
-        "run_ids": [*old["run_ids"], *added],
-        "folder": _common_folder(folder, old, new),
-        "plans": [*dict.fromkeys([*old.get("plans", []), old["experiment"]])],
-    }
-
-
-def update_manifest_for_resume(
-    folder: Path,
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
-    inputs: Mapping[str, InputFile],
-    policy: ResumePolicy,
-) -> tuple[dict[str, Any], list[RunKey]]:
-    """Return the manifest of a resumed folder, and the keys of the rounds to restart.
-
-    The manifest is the old one, or a new one with an entry on the old one and the differences.
-    The rounds are those that use a changed file, and `rerun`.
-
-    Raises
-    ------
-    StoreError
-        If the changes are more than `policy` allows.
-    """
-    data, code = _changed(old, new, "data"), _changed(old, new, "code")
-    # a file that no earlier plan used has not changed for any existing run
-    new_code = {file.path.name for file in inputs.values() if file.is_code} - {*old["code"]}
-    code = {name: pair for name, pair in code.items() if name not in new_code}
-    users = {
-        name: [RunKey.parse(run_id).round for run_id in file.run_ids]
-        for name, file in inputs.items()
-        if name in data or (file.is_code and file.path.name in code)
-    }
-    restarted = list(dict.fromkeys(run for runs in users.values() for run in runs))
-    planned = {*old["run_ids"]}
-    added = [run_id for run_id in new["run_ids"] if run_id not in planned]
-    if not policy.force or {*new["run_ids"]} == planned:
-        new = _with_resumed_plan(folder, old, new, added)
-    exclusive = {name for name, runs in users.items() if {*runs} <= {*policy.rerun}}
-    exempt = {"data": exclusive, "code": new_code | {inputs[name].path.name for name in exclusive}}
-    before, now = (
-        each
-        | {
-            part: {name: value for name, value in each.get(part, {}).items() if name not in names}
-            for part, names in exempt.items()
-        }
-        for each in (dict(old), dict(new))
-    )
-    if (refused := provenance_differences(before, now)) and not policy.force:
-        restart = f" and restart the {len(restarted)} of {len(new['run_ids'])} runs that use it"
-        remedy = f"add --force to resume it anyway{restart * bool(restarted)}, or"
-        if added:
-            remedy = "new runs would not be comparable with its own:"
-        raise StoreError(
-            f"{folder}: was created with {', '.join(refused)}; {remedy} choose another --out"
-        )
-    shorter = f"a plan without the last {len(added)} of these runs"
-    changes = differences(old, new) if policy.force else provenance_differences(old, new)
-    changes = [shorter] * bool(added and not policy.force) + changes
-    restarted = list(dict.fromkeys([*restarted, *policy.rerun]))
-    if not changes:
-        return dict(old), restarted
-    entry = {key: old[key] for key in CREATION_KEYS if key in old} | {"differs": changes}
-    earlier = [*old.get("earlier", []), entry]
-    return dict(new) | {"earlier": earlier, "sessions": old.get("sessions", [])}, restarted
+    names = [*dict.fromkeys([*before, *now])]
+    if key == "data":
+        names = [name for name in names if name in before and name in now]
+    if key == "code":  # those of a file of which one plan has no user
+        names = [name for name in names if name in _PACKAGES or (name in before and name in now)]
+    both = {name: (before.get(name, ""), now.get(name, "")) for name in names}
+    return {name: pair for name, pair in both.items() if pair[0] != pair[1]}

@@ -1,46 +1,41 @@
 """Reading a results folder: its runs, and the tables made from their records.
 
-The folder has either a log, or, if it is published, the tables as CSV.
+The folder has either sessions, or, if it is published, the tables as CSV.
 """
 
 import json
-import logging
+from collections import Counter
 from collections.abc import Collection
-from contextlib import suppress
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.cases.plan import digest
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.schedule import Round
-from dualgap.experiments.files.specs import (
-    ProblemSpec,
-    build_problem,
-    user_class_file,
-    user_class_names,
-)
 from dualgap.experiments.records import columns
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, with_column_types
 from dualgap.experiments.records.outcomes import outcome_of
-from dualgap.experiments.store.log import LOG, Seals
-from dualgap.experiments.store.manifest import StoreError, common_columns, read_manifest
-from dualgap.experiments.store.schema import check_line
-from dualgap.problems import Dataset, Geometry, Point, SampleProblem, Vector
+from dualgap.experiments.store.manifest import (
+    SESSIONS,
+    StoreError,
+    combined,
+    common_columns,
+    read_manifest,
+    read_sessions,
+)
+from dualgap.experiments.store.models import load_answer, load_model
+from dualgap.experiments.store.session import LOG, STARTS, recorded_lines
+from dualgap.problems import Geometry, Vector
 from dualgap.problems.html_table import format_number, html_table
-from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
-_log = logging.getLogger("dualgap")
-_LINE_ERRORS = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
 _PROBLEM_COLUMNS = ["problem_hash", "family_hash", "n", "d"]
 
 
 class RunFolder:
-    """The contents of a results folder; its log is parsed once, on first use.
+    """The contents of a results folder; the logs of its sessions are parsed once, on first use.
 
     Raises
     ------
@@ -54,68 +49,77 @@ class RunFolder:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self._log_size = self._current_log_size()
+        self._log_sizes = self._current_log_sizes()
 
-    def _current_log_size(self) -> int:
-        log = self.path / LOG
-        return log.stat().st_size if log.is_file() else 0
+    def _current_log_sizes(self) -> dict[Path, int]:
+        return {log: log.stat().st_size for log in self.path.glob(f"{SESSIONS}/*/{LOG}")}
 
     @property
     def is_current(self) -> bool:
-        """Whether the log has the same size as when this object was created."""
-        return self._current_log_size() == self._log_size
+        """Whether the logs have the same sizes as when this object was created."""
+        return self._current_log_sizes() == self._log_sizes
+
+    @cached_property
+    def sessions(self) -> list[tuple[Path, dict[str, Any]]]:
+        """The sessions with their manifests, in their order; none if the folder is published."""
+        return read_sessions(self.path)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """The manifest, see `store.manifest`."""
+        if self.sessions:
+            return combined([manifest for _, manifest in self.sessions])
         return read_manifest(self.path)
 
-    @cached_property
+    @property
     def lines(self) -> dict[str, dict[str, Any]]:
-        """The last valid line of each run; incomplete, damaged and foreign lines are skipped."""
+        """The last valid line of each run; incomplete and damaged lines are skipped."""
         return self._valid_lines[0]
 
-    @property
-    def lost(self) -> int:
-        """Number of lines of the last, completed session that are missing from the log."""
-        return self._valid_lines[1]
+    def lost(self, session: Path) -> int:
+        """Return how many lines that a session recorded are missing from its log."""
+        return self._valid_lines[2].get(session, 0)
 
     @cached_property
-    def restarted(self) -> dict[RunKey, int]:
-        """The index of the last session that restarted a round, by its key."""
-        restarts = [session["restarted"] for session in self.manifest.get("sessions", [])]
-        return {RunKey.parse(text): i for i, texts in enumerate(restarts) for text in texts}
+    def _valid_lines(self) -> tuple[dict[str, dict[str, Any]], dict[str, Path], dict[Path, int]]:
+        """The lines and their sessions, by run id, and the number of lost lines of each session."""
+        lines, folders, lost = dict[str, dict[str, Any]](), dict[str, Path](), dict[Path, int]()
+        names = {digest(spec): name for name, spec in self.manifest["problems"].items()}
+        restarted = self._restarted
+        for path, manifest in self.sessions:
+            recorded = list(recorded_lines(path, manifest, names))
+            lost[path] = max(0, (manifest.get("lines") or 0) - len(recorded))
+            for content in recorded:
+                run_id = content["record"]["run_id"]
+                key = RunKey.parse(run_id)
+                hidden = restarted.get(key, set[str]()) | restarted.get(key.round, set[str]())
+                if path.name not in hidden:
+                    lines[run_id], folders[run_id] = content, path
+        return lines, folders, lost
 
     @cached_property
-    def _valid_lines(self) -> tuple[dict[str, dict[str, Any]], int]:
-        path, sessions = self.path / LOG, self.manifest.get("sessions", [])
-        seals, latest, foreign = Seals(sessions), dict[str, tuple[int, dict[str, Any]]](), 0
-        with path.open("rb") if path.exists() else BytesIO() as file:
-            for line in file:
-                with suppress(*_LINE_ERRORS):
-                    content = json.loads(line)
-                    is_valid = seals.fit(line.rstrip(b"\n"))
-                    foreign += not is_valid
-                    if is_valid:
-                        check_line(content)
-                        latest[content["record"]["run_id"]] = seals.session, content
-        if foreign and self.is_current:  # otherwise a session may have started since
-            lines = "1 line is" if foreign == 1 else f"{foreign} lines are"
-            _log.warning(f"{path}: {lines} ignored, not written by a dualgap command")
-        restarted = self.restarted
-        valid = {
-            run_id: line
-            for run_id, (session, line) in latest.items()
-            if session >= restarted.get(RunKey.parse(run_id).round, 0)
-        }
-        last = seals.lines if seals.session == len(sessions) - 1 else 0
-        return valid, max(0, sessions[-1]["lines"] - last) if sessions else 0
+    def _restarted(self) -> dict[RunKey, set[str]]:
+        """The sessions whose records of a run or round do not count, by its key."""
+        restarted = dict[RunKey, set[str]]()
+        for _, manifest in self.sessions:
+            for text in manifest["restarted"]:
+                restarted.setdefault(RunKey.parse(text), set()).update(manifest["previous"])
+        return restarted
 
-    def records(self, without: Collection[str] = ()) -> dict[str, dict[str, Any]]:
-        """Return the records by run id, without those whose status or verdict is in `without`."""
-        records = {k: line["record"] for k, line in self.lines.items()}
-        ends = ("status", "verdict")
-        return {k: r for k, r in records.items() if not any(r.get(end) in without for end in ends)}
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Return the records by run id."""
+        return {run_id: line["record"] for run_id, line in self.lines.items()}
+
+    @cached_property
+    def killed_starts(self) -> Counter[str]:
+        """How often each run was started by a session that was killed before it recorded the run."""
+        killed, sessions = Counter[str](), self._valid_lines[1]
+        for path, manifest in self.sessions:
+            if manifest.get("lines") is None and (path / STARTS).is_file():
+                recorded = Counter(run_id for run_id, folder in sessions.items() if folder == path)
+                started = Counter((path / STARTS).read_text(errors="replace").split())
+                killed += started - recorded
+        return killed
 
     @property
     def missing(self) -> int:
@@ -219,10 +223,10 @@ class RunFolder:
         return pd.DataFrame(rows, runs.index, ["versions", "problem"], dtype=object)
 
     def _published(self, name: str) -> pd.DataFrame | None:
-        """Return a published table with all digits, and "NA" as text; None if the folder has a log."""
+        """Return a published table with all digits, and "NA" as text; None if there are sessions."""
         _ = self.manifest  # refuses folders with another schema
         runs, file = (self.path / each for each in ("runs.csv", name))
-        if (self.path / LOG).is_file() or not runs.is_file():
+        if self.sessions or not runs.is_file():
             return None
         if not file.is_file():  # the runs have no such rows
             return with_column_types(pd.DataFrame(), name)
@@ -234,18 +238,25 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise StoreError(f"{file}: cannot be read: {error}") from None
 
-    def outcome(self, run_id: str) -> Outcome:
-        """Return the outcome of a run, to record it in another folder."""
-        line, model = self.lines[run_id], dict[str, Any]()
-        common = common_columns(self.manifest, line["record"]["problem_id"])
-        with (
-            suppress(*CORRUPT_FILE_ERRORS, ValueError),
-            np.load(self.path / "models" / f"{run_id}.npz") as stored,
-        ):
-            model = dict(stored)
-        details = {name: line[name] for name in ("trace", "output", "diagnosis", "path")}
-        answer = load_answer(self.path, run_id)
-        return Outcome(common | line["record"], model=model, answer=answer, **details)
+    def _array_path(self, kind: str, run_id: str, suffix: str) -> Path | None:
+        """Return the file of an array that the session of a run stored; None if there is none."""
+        session = self._valid_lines[1].get(run_id)
+        path = session / kind / f"{run_id}.{suffix}" if session else None
+        return path if path and path.is_file() else None
+
+    def answer(self, run_id: str) -> Vector | None:
+        """Return the dual variables that a run stored as a starting point for others, or None."""
+        path = self._array_path("answers", run_id, "npy")
+        return None if path is None else load_answer(path)
+
+    def model(self, run_id: str) -> Geometry | None:
+        """Return an answer in the plane, with its problem; None if none was stored.
+
+        Also None if its kernel is a class of a file within the folder: reading a stranger's folder runs
+        no code that is in it.
+        """
+        path = self._array_path("models", run_id, "npz")
+        return None if path is None else load_model(path, self.path)
 
     @property
     def diagnoses(self) -> dict[str, dict[str, Any]]:
@@ -287,38 +298,3 @@ def load_paths(folder: Path | str) -> pd.DataFrame:
         If the folder holds no results.
     """
     return RunFolder(folder).paths
-
-
-def load_answer(folder: Path, run_id: str) -> Vector | None:
-    """Return the dual variables that a run stored as a starting point for others, or None."""
-    try:
-        return np.load(folder / "answers" / f"{run_id}.npy")
-    except (*CORRUPT_FILE_ERRORS, MemoryError, ValueError):  # other runs then start from 0
-        return None
-
-
-def load_model(folder: Path | str, run_id: str) -> Geometry | None:
-    """Return an answer in the plane, with its problem; None if none was stored.
-
-    Also None if its kernel is a class of a file within the folder: reading a stranger's folder runs no
-    code that is in it.
-    """
-    path = Path(folder) / "models" / f"{run_id}.npz"
-    if not path.is_file():
-        return None
-    try:
-        with path.open("rb") as file, np.load(file) as stored:
-            arrays = dict(stored)
-        spec, base = json.loads(str(arrays["problem"]))
-        files = [user_class_file(name, base).resolve() for name in user_class_names(spec)]
-        if any(file.is_relative_to(Path(folder).resolve()) for file in files):
-            return None
-        problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), base)
-        if not isinstance(problem, SampleProblem):
-            return None
-        b = arrays.get("b", np.zeros(()))
-        point = Point(arrays["alpha"], arrays.get("w"), b if b.ndim else float(b))
-        return Geometry(problem, point, tuple(arrays["offsets"].tolist()))
-    except Exception:
-        # damaged, or the file of its kernel is missing or raises anything: it is only for a figure
-        return None

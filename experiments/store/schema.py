@@ -85,13 +85,6 @@ class _ProblemEntry(_Shape):
     path: _Nothing | _Interval
 
 
-class _Session(_Shape):
-    first: str
-    key: Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
-    lines: Annotated[int, Field(ge=0)]
-    restarted: list[Name]
-
-
 class _Earlier(_Shape):
     versions: _Versions
     code: _Versions = {}
@@ -126,8 +119,8 @@ class _Machine(_Shape):
     memory: int
 
 
-class Manifest(_Shape):
-    """The manifest entries that are used; published folders of earlier releases have no sessions."""
+class _Plan(_Shape):
+    """The entries that a folder and each of its sessions have."""
 
     run_ids: list[Name]
     name: str
@@ -142,11 +135,35 @@ class Manifest(_Shape):
     date: str
     folder: str = ""
     data: dict[str, dict[str, str]] = {}
-    earlier: list[_Earlier] = []
-    sessions: list[_Session] = []
     options: list[str] = []
     plans: list[str] = []
+
+
+class Manifest(_Plan):
+    """The manifest of a published folder."""
+
+    earlier: list[_Earlier] = []
     provenance: list[_Provenance] = []
+
+
+class SessionManifest(_Plan):
+    """The manifest of a session.
+
+    Attributes
+    ----------
+    previous : the sessions that the folder had when this one began.
+    restarted : keys of the rounds of which no record of a previous session counts.
+    replaces_plan : whether only the runs of this plan count from now on.
+    lines, sha256 : of its log, once it has ended.
+    """
+
+    experiment: str
+    previous: list[Name]
+    restarted: list[Name]
+    replaces_plan: bool
+    provenance: _Provenance
+    lines: Annotated[int, Field(ge=0)] | None = None
+    sha256: str = ""
 
 
 class OtherManifest(BaseModel):

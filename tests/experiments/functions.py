@@ -1,9 +1,11 @@
 """What tests of experiments share: experiment files, runs in this process, and waiting for others."""
 
+import json
 import os
 import time
 from contextlib import contextmanager
 from io import BytesIO
+from pathlib import Path
 from time import perf_counter, process_time
 
 import psutil
@@ -13,6 +15,8 @@ from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.records import read_outcome
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files import build
+from dualgap.experiments.store.manifest import SESSION_FILE
+from dualgap.experiments.store.session import LOG
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.machine import cores
 from dualgap.experiments.workers.supervision import Worker
@@ -84,6 +88,22 @@ class Failing:
         if self.operation == "write":
             os.write(arguments[0], arguments[1][:10])
         raise OSError(self.number, os.strerror(self.number))
+
+
+def session_of(folder):
+    """Return the folder of the last session of a results folder."""
+    return max(Path(folder).glob("sessions/*"))
+
+
+def log_of(folder):
+    """Return the log of the last session of a results folder."""
+    return session_of(folder) / LOG
+
+
+def change_session(folder, **entries):
+    """Change entries of the manifest of the last session of a results folder."""
+    path = session_of(folder) / SESSION_FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | entries))
 
 
 def wait_for(condition, seconds=60.0):

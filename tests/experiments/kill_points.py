@@ -22,8 +22,9 @@ from dualgap.experiments.cases.plan import plan
 from dualgap.experiments.cases.records import Outcome, failed
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.store import disk
-from dualgap.experiments.store.folder import Store, write_tables
 from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.session import Session
+from dualgap.experiments.store.tables import write_tables
 
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 
@@ -59,15 +60,15 @@ class Dying:
 
 def session(folder: Path, outcomes: list[Outcome]) -> str:
     """Record what is missing; return the tables as text."""
-    store = Store.open(folder, "", [outcome.run_id for outcome in outcomes], resume=True)
+    begun = Session.begin(folder, "", [outcome.run_id for outcome in outcomes], resume=True)
     done = RunFolder(folder).lines
     for outcome in outcomes:
         if outcome.run_id not in done:
-            store.append(outcome)
-    store.close()
+            begun.append(outcome)
+    begun.close()
     found = RunFolder(folder)
     write_tables(found, {"summary.md": "summary"})
-    models = sorted(path.name for path in (folder / "models").glob("*.npz"))
+    models = sorted({path.name for path in folder.glob("sessions/*/models/*.npz")})
     tables = [table.to_csv() for table in (found.results, found.traces)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])
 

@@ -8,7 +8,7 @@ import pandas as pd
 from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.records.columns import FULL_TRACES, RESULTS
 from dualgap.experiments.records.names import problem_names
-from dualgap.experiments.store.folder import Store
+from dualgap.experiments.store.session import Session
 
 NAN = float("nan")
 _EMPTY = {own.name: NAN if own.kind in ("number", "whole") else None for own in RESULTS}
@@ -132,10 +132,10 @@ def looked_at(own, gaps, times=None):
 
 def recorded(folder, outcomes, text="", **options):
     """Record the outcomes of runs as a folder of results; return the folder."""
-    store = Store.open(folder, text, [outcome.run_id for outcome in outcomes], **options)
+    session = Session.begin(folder, text, [outcome.run_id for outcome in outcomes], **options)
     for outcome in outcomes:
-        store.append(outcome)
-    store.close()
+        session.append(outcome)
+    session.close()
     return folder
 
 

@@ -8,7 +8,14 @@ from importlib.metadata import PackageNotFoundError
 
 import psutil
 import pytest
-from tests.experiments.functions import Failing, in_this_process, posing, run_case, wait_for
+from tests.experiments.functions import (
+    Failing,
+    in_this_process,
+    log_of,
+    posing,
+    run_case,
+    wait_for,
+)
 from tests.experiments.rows import run, stored
 
 from dualgap.experiments import load_results
@@ -41,9 +48,10 @@ def test_a_run_writes_its_tables_and_tells_where(command, write):
 @pytest.mark.usefixtures("in_process")
 def test_resume_runs_only_what_is_missing(command, finished, tmp_path):
     path = finished(GRID)
-    lines = (tmp_path / "x/runs.jsonl").read_bytes().splitlines(keepends=True)
+    log = log_of("x")
+    lines = log.read_bytes().splitlines(keepends=True)
     before = load_results("x")
-    (tmp_path / "x/runs.jsonl").write_bytes(lines[0] + lines[1] + lines[2][:50])
+    log.write_bytes(lines[0] + lines[1] + lines[2][:50])
     result = command("run", path, "--out", "x", "--resume")
     assert "1/1" in result.output
     assert load_results("x")["objective"].tolist() == before["objective"].tolist()
@@ -57,14 +65,14 @@ def test_what_ended_so_is_run_again(command, write, tmp_path):
     with in_this_process():
         result = command(*arguments, "--rerun", "status:crashed", "--rerun", "status:time_limit")
     assert "1/1" in result.output
-    assert len((tmp_path / "x/runs.jsonl").read_bytes().splitlines()) == 2
+    assert len(RunFolder("x").sessions) == 2
     assert set(load_results("x")["status"]) == {"finished"}
 
 
 @pytest.mark.usefixtures("in_process")
 def test_a_folder_of_runs_is_gone_on_with_where_it_is(command, finished, tmp_path):
     finished(GRID)
-    runs = tmp_path / "x/runs.jsonl"
+    runs = log_of("x")
     runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:2]))
     assert "1/1" in command("run", "x", "--resume").output
     assert len(load_results("x")) == 3
@@ -80,7 +88,7 @@ def test_a_solver_that_one_of_several_lacks_is_refused_before_any_is_run_again(c
     command("run", "d", "--out", "o")
     refused = command("run", "d", "--out", "o", "--rerun", "solver:smo", code=2)
     assert "--rerun: 'smo' selects nothing; available, closest first: 'libsvm'" in refused.output
-    assert len((tmp_path / "o/a/runs.jsonl").read_text().splitlines()) == 1
+    assert len(log_of("o/a").read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("arguments", [["report", "."], ["selftest", "smo"]])
@@ -128,7 +136,7 @@ def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(command, wr
     text = posing(C=1, solvers="[{name: smo, tol: 1e-8}]", repetitions=2, target="proven")
     arguments = ["run", write(text), "--out", "x"]
     command(*arguments)
-    runs = tmp_path / "x/runs.jsonl"
+    runs = log_of("x")
     runs.write_text(runs.read_text().splitlines()[0] + "\n")
     command(*arguments, "--resume")
     results = load_results("x")
@@ -284,7 +292,7 @@ def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
     arguments = [sys.executable, "-m", "dualgap.experiments.cli", "run", path, "--out", out]
     arguments += ["--workers", "2"]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
-        wait_for(lambda: (out / "runs.jsonl").exists() and (out / "runs.jsonl").stat().st_size)
+        wait_for(lambda: any(log.stat().st_size for log in out.glob("sessions/*/runs.jsonl")))
         workers = psutil.Process(process.pid).children(recursive=True)
         os.kill(process.pid, sent)
         _, told = process.communicate(timeout=30)

@@ -113,5 +113,6 @@ def test_an_experiment_names_what_an_installed_package_offers(installed, tmp_pat
     assert (results["verdict"] == "solved").all()
     assert json.loads(results["versions"][0])["helpful-solvers"] == "1.2"
     # imported anew for each run, in copies of a process that has none of its code
-    lines = (tmp_path / "runs" / "runs.jsonl").read_text().splitlines()
+    (log,) = (tmp_path / "runs").glob("sessions/*/runs.jsonl")
+    lines = log.read_text().splitlines()
     assert all("helpful is imported" in json.loads(line)["output"] for line in lines)

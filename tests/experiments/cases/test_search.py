@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.experiments.functions import posing, run_case
+from tests.experiments.functions import log_of, posing, run_case
 
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.schedule import Round, Schedule
@@ -228,7 +228,7 @@ def test_a_record_that_comes_from_elsewhere_does_not_ask_for_a_run_twice(planned
     schedule = Schedule(cases, {})
     assert schedule.follow(record(1e-1) | {"run_id": cases[0].run_id})
     assert len(schedule) == len(cases)
-    assert [case.key for task in schedule.tasks() for case in task].count(cases[0].key) == 1
+    assert [case.key for case in schedule].count(cases[0].key) == 1
 
 
 def test_only_the_last_run_of_a_search_says_how_it_ended():
@@ -327,8 +327,9 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
     loosest = RunKey.parse(min(solved["run_id"]))
     looser = loosest.at(loosest.step - 1)
     assert str(looser) in set(smo["run_id"]), "the looser one is not solved"
-    lines = (out / "runs.jsonl").read_text().splitlines(keepends=True)
-    (out / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
+    log = log_of(out)
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[: len(lines) // 2]))
     assert RunFolder(out).missing > 0
     command("run", path, "--out", out, "--resume")
     again = load_results(out)

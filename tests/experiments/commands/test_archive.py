@@ -33,7 +33,7 @@ def kept(describer, tmp_path_factory):
     (folder / "mine.csv").write_text(TABLE)
     dataset = "{name: table_file, path: ./mine.csv, target: label}"
     (folder / "small.yaml").write_text(posing(dataset=dataset, C=[1, 2]))
-    slot = folder / "x" / "slots" / "0"  # of jobs of SLURM
+    jobs = folder / "x" / "jobs"  # of SLURM
     run = ["run", "small.yaml", "--out", "x"]
     with pytest.MonkeyPatch.context() as patch, in_this_process(describer=describer):
         patch.chdir(folder)
@@ -41,8 +41,8 @@ def kept(describer, tmp_path_factory):
         for arguments in (run, [*run, "--set", "C=4", "--resume"], ["archive", "x"]):
             result = CliRunner().invoke(main, arguments)
             assert result.exit_code == 0, result.output
-            slot.mkdir(parents=True, exist_ok=True)
-            (slot / "runs.jsonl").write_text("{}")
+            jobs.mkdir(exist_ok=True)
+            (jobs / "1_1.log").write_text("log")
     return folder / "x.zip"
 
 
@@ -55,14 +55,10 @@ def archived(kept, in_process, no_figures, tmp_path):
 def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
     with ZipFile(archived) as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
-    assert {
-        "inputs/mine.csv",
-        "experiment.yaml",
-        "runs.jsonl",
-        "datapackage.json",
-    } <= content.keys()
+    assert {"inputs/mine.csv", "experiment.yaml", "datapackage.json"} <= content.keys()
+    assert sum(name.endswith("/runs.jsonl") for name in content) == 2
     assert b"numpy==" in content["environment.txt"]
-    assert not any(name.startswith("slots/") for name in content)
+    assert not any(name.startswith("jobs/") for name in content)
     lines = content["checksums.sha256"].decode().splitlines()
     known = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     assert known.keys() == content.keys() - {"checksums.sha256", "ro-crate-metadata.json"}

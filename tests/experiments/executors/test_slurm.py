@@ -1,23 +1,25 @@
 """Runs by jobs of SLURM: as on one machine, whatever happens to jobs and nodes."""
 
+import shlex
 import signal
 import subprocess
 import sys
 from shutil import which
 
 import pytest
+from click.testing import CliRunner
 from tests.experiments.executors.one_node import PROGRAMS, one_node
-from tests.experiments.functions import posing, run_case, wait_for
+from tests.experiments.functions import log_of, posing, run_case, wait_for
 from tests.halves import quick
 
 from dualgap.experiments import load_results
+from dualgap.experiments.cli import main
+from dualgap.experiments.executors import slurm
 from dualgap.experiments.executors.base import ExecutorError
 from dualgap.experiments.executors.local import LocalExecutor
-from dualgap.experiments.executors.slurm import queue
-from dualgap.experiments.executors.slurm.slot import Slot
-from dualgap.experiments.executors.slurm.slots import Slots
 from dualgap.experiments.records.columns import COLUMNS
 from dualgap.experiments.store.manifest import read_manifest
+from dualgap.experiments.store.reading import RunFolder
 
 DATA = "{name: two_gaussians, n: 20}"
 SMO = "{name: smo, tol: [1e-3, 1e-6]}"
@@ -45,161 +47,141 @@ def rows(folder):
 class Queue:
     """A queue that runs a job when it is told to, in this process."""
 
-    def __init__(self, folder):
-        self.folder, self.submitted, self.alive, self.cancelled = folder, {}, {}, []
+    def __init__(self):
+        self.arrays, self.cancelled = [], 0
 
-    def submit(self, folder, commands, asked):
-        if "partition" in asked:
-            raise ExecutorError(f"the queue refuses {asked}")
-        ids = [str(len(self.submitted) + i) for i in range(len(commands))]
-        self.submitted |= dict(zip(ids, commands, strict=True))
-        self.alive |= dict.fromkeys(ids, "PENDING, Resources")
-        return ids
+    def call(self, program, *arguments):
+        """Stand for a command of SLURM."""
+        if program == "scancel":
+            self.cancelled, self.arrays = self.cancelled + len(self.arrays), []
+        if program == "sbatch":
+            options = dict(a[2:].split("=", 1) for a in arguments if "=" in a)
+            if "partition" in options:
+                raise ExecutorError("invalid partition specified")
+            self.arrays.append(options)
+        return "RUNNING\n" * len(self.arrays)
 
     def run(self):
-        """Run all jobs that wait; those that are interrupted have failed."""
-        for own in [own for own, state in self.alive.items() if state.startswith("PENDING")]:
-            *_, path, again, words = self.submitted[own]
-            try:
-                Slot(self.folder / path).run(int(again), words)
-                self.alive[own] = "COMPLETED"
-            except InterruptedError:
-                self.alive[own] = "NODE_FAIL"
-
-    def fail(self):
-        self.alive |= dict.fromkeys(self.alive, "NODE_FAIL")
+        """Run all jobs that wait; one that is killed leaves its array."""
+        arrays, self.arrays = self.arrays, []
+        for options in arrays:
+            for number in options["array"].split(","):
+                _, _, *words = shlex.split(options["wrap"].replace("$SLURM_ARRAY_TASK_ID", number))
+                ended = CliRunner().invoke(main, words)
+                if not isinstance(ended.exception, SystemExit | InterruptedError | None):
+                    raise ended.exception
 
 
 @pytest.fixture
-def line(tmp_path, monkeypatch, in_process):
+def line(monkeypatch, in_process):
     """A queue in the place of SLURM's."""
-    own = Queue(tmp_path)
-    monkeypatch.setattr(queue, "submit", own.submit)
-    monkeypatch.setattr(queue, "states", lambda: own.alive)
-    monkeypatch.setattr(queue, "cancel", own.cancelled.extend)
-    monkeypatch.setattr("dualgap.experiments.executors.slurm.which", lambda _: "sbatch")
-    return own
+    waiting = Queue()
+    monkeypatch.setattr(slurm, "_call", waiting.call)
+    monkeypatch.setattr(slurm, "which", lambda _: "sbatch")
+    return waiting
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", quick(GRIDS, ("search", "series")))
-def test_slots_give_the_rows_of_a_run_on_one_machine(line, command, write, kind):
-    """Also where the folder has some of them already: a search, or a series, goes on in its slot."""
+def test_jobs_give_the_rows_of_a_run_on_one_machine(line, command, write, kind):
+    """Also where the folder has some of them already."""
     file = write(GRIDS[kind])
     command("run", file, "--out", "alone")
-    log = (line.folder / "alone" / "runs.jsonl").read_bytes().splitlines(keepends=True)
-    command("submit", file, "--out", "out", "--workers", "2")
-    assert {len(command[-3:]) for command in line.submitted.values()} == {3}
+    assert "jobs" in command("submit", file, "--out", "out", "--workers", "2").output
     line.run()
-    command("collect", "out")
     assert rows("out") == rows("alone")
-    (line.folder / "alone" / "runs.jsonl").write_bytes(b"".join(log[: len(log) // 2]))
-    result = command("submit", file, "--out", "alone", "--resume")
-    assert "Submitted" in result.output
+    log = log_of("alone")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[: len(lines) // 2]))
+    command("submit", file, "--out", "alone", "--resume")
     line.run()
-    command("collect", "alone")
     assert rows("out") == rows("alone")
+    assert "Submitted 0 runs in 0 jobs" in command("submit", "out", "--resume").output
 
 
-def test_what_is_begun_anew_is_not_taken_from_the_slots_that_ran_it_before(
-    line, command, write, monkeypatch
-):
-    file, ran = write(GRID), []
-    command("submit", file, "--out", "out")
+def test_shards_of_a_folder_run_each_task_once(command, write, in_process):
+    file = write(GRIDS["grid"])
+    for number in (1, 2):
+        command("run", file, "--out", "x", "--resume", "--shard", f"{number}/2")
+        assert RunFolder("x").missing == 4 - 2 * number
+    assert len(RunFolder("x").sessions) == 2
+    told = command("run", file, "--shard", "3/2", code=2).output
+    assert "--shard must be I/N with I from 1 to N, such as 3/16; got '3/2'" in told
+
+
+def test_runs_that_are_restarted_are_submitted(line, command, write):
+    file = write(GRID)
+    command("run", file, "--out", "out")
+    before = load_results("out").set_index("run_id")["time_solve"]
+    command("submit", file, "--out", "out", "--rerun", "solver:smo")
+    assert RunFolder("out").missing == 4
     line.run()
-
-    def run(self, cases):
-        for case in cases:
-            ran.append(case.run_id)
-            yield run_case(case)
-
-    monkeypatch.setattr(LocalExecutor, "run", run)
-    monkeypatch.setattr(queue, "states", lambda: line.run() or line.alive)
-    command("run", file, "--out", "out", "--rerun", "solver:smo", "--executor", "slurm")
-    assert sorted(ran) == sorted(load_results("out")["run_id"])
+    after = load_results("out").set_index("run_id")["time_solve"]
+    assert not (before == after.reindex(before.index)).any()
 
 
-def test_jobs_are_of_what_the_command_line_changes(line, command, write):
-    changes = ("--set", "C=3", "--solver", "smo")
-    command("submit", write(GRID), "--out", "out", *changes)
+def test_jobs_run_what_the_command_line_changes(line, command, write):
+    command("submit", write(GRID), "--out", "out", "--set", "C=3", "--solver", "smo")
     line.run()
-    command("collect", "out")
     assert load_results("out")["C"].unique().tolist() == [3]
-    assert read_manifest(line.folder / "out")["options"] == ["--set C=3", "--solver smo"]
-    told = command("submit", write(GRID), "--out", "x", "--solver", "smoo", code=2).output
-    assert (
-        "--solver smoo: only_solvers: 'smoo' selects nothing; available, closest first: 'smo'"
-        in told
-    )
+    options = read_manifest(RunFolder("out").path)["options"]
+    assert options == ["--set C=3", "--solver smo"]
 
 
-def test_a_run_whose_job_ends_under_it_costs_its_own_row(line, command, write, monkeypatch):
-    """It is begun three times; the runs beside it once."""
-    begun = []
+def test_a_run_that_ends_its_jobs_costs_its_own_row(line, command, write, monkeypatch):
+    """It is started three times; the runs beside it once."""
+    started = []
 
     def run(self, cases):
         for case in cases:
-            begun.append(case.run_id)
+            started.append(case.run_id)
             if case.problem.parameters["C"] == 2 and case.solver.settings["tol"] == 1e-3:
                 raise InterruptedError
             yield run_case(case)
 
     monkeypatch.setattr(LocalExecutor, "run", run)
-    command("submit", write(GRID), "--out", "out", "--workers", "1")
-    for _ in range(3):
+    monkeypatch.setattr("dualgap.experiments.store.session.Session.close", lambda _: None)
+    for _ in range(4):
+        command("submit", write(GRID), "--out", "out", "--workers", "1", "--resume")
         line.run()
-        assert "runs are missing; jobs: 1 submitted again" in command("collect", "out").output
-    line.run()
-    command("collect", "out", code=1)
     table = load_results("out").set_index("run_id")
-    assert sorted(map(begun.count, table.index)) == [1, 1, 1, 3]
+    assert sorted(map(started.count, table.index)) == [1, 1, 1, 3]
     crashed = table[table["status"] == "crashed"]
-    assert begun.count(crashed.index[0]) == 3
-    told = "its SLURM job was ended 3 times while it ran; the last one, 2, NODE_FAIL"
-    assert crashed["reason"].tolist() == [told]
+    assert crashed["reason"].tolist() == ["the command or its job was killed 3 times while it ran"]
     assert set(table["verdict"].drop(crashed.index)) == {"solved"}
 
 
-def test_a_job_that_gets_no_further_is_given_up_with_the_end_of_its_log(line, command, write):
-    command("submit", write(GRID), "--out", "out", "--workers", "1", "--again", "1")
-    for code in (0, 1):
-        line.fail()
-        log = line.folder / "out/slots/jobs/1_0_log.err"
-        log.parent.mkdir(exist_ok=True)
-        log.write_text("Traceback\nno module named experiments\n")
-        told = command("collect", "out", code=code).output
-    assert (
-        "job 1 of slot 0 ended (NODE_FAIL), see out/slots/jobs/1_0_log.err: no module named" in told
-    )
-    assert "4 runs are missing; jobs: none" in told
+def test_jobs_that_record_nothing_end_the_command_with_the_last_line_of_a_log(
+    line, command, write, tmp_path, monkeypatch
+):
+    def lost(program, *arguments):
+        if program == "sbatch":
+            (tmp_path / "out/jobs/1_1.log").write_text("Traceback\nno module named dualgap\n")
+        return ""
+
+    monkeypatch.setattr(slurm, "_call", lost)
+    told = command("run", write(GRID), "--out", "out", "--executor", "slurm", code=1).output
+    assert "jobs end without recording a run; see out/jobs/1_1.log: no module named" in told
 
 
-def test_a_queue_that_refuses_says_so_and_keeps_nothing(line, command, write):
-    grid = GRID.replace("[[", "[").replace(
-        f"[{SMO}]", f"[{SMO}, {{name: perceptron, slurm: {{}}}}]"
-    )
-    refused = grid.replace("slurm: {}", "slurm: {partition: nowhere, cpus: 2}")
-    result = command("submit", write(refused), "--out", "out", code=2)
-    told = "the queue refuses {'cpus': 2, 'partition': 'nowhere'}"
-    assert told in result.output
-    assert line.cancelled == list(line.submitted)
-    result = command("run", write(refused), "--out", "other", "--executor", "slurm", code=1)
-    assert f"stopped: {told}" in result.output
-    assert line.cancelled == list(line.submitted)
+def test_a_queue_that_refuses_is_quoted_and_keeps_nothing(line, command, write):
+    grid = GRID.replace(f"[{SMO}]", f"[{SMO}, {{name: perceptron, slurm: {{cpus: 2}}}}]")
+    refused = grid.replace("cpus: 2", "partition: nowhere, cpus: 2")
+    told = 'refused jobs that request {"cpus": 2, "partition": "nowhere"}: invalid partition'
+    assert told in command("submit", write(refused), "--out", "out", code=2).output
+    assert (line.cancelled, line.arrays) == (1, [])
+    command("submit", write(grid), "--out", "other")
+    assert [array.get("cpus-per-task") for array in line.arrays] == [None, "2"]
+    line.run()
+    assert RunFolder("other").missing == 0
 
 
-def test_what_is_not_there_is_told(line, command, write, monkeypatch):
+def test_missing_programs_and_wrong_options_are_refused(line, command, write, monkeypatch):
     file = write(GRID)
     told = command("run", file, "--executor", "slurm", "--scheduler", "x", code=2).output
     assert "Add --executor dask" in told
-    command("run", file, "--out", "alone")
-    assert (
-        "Submit some with: dualgap submit FILE --out" in command("collect", "alone", code=2).output
-    )
-    monkeypatch.setattr("dualgap.experiments.executors.slurm.which", lambda _: None)
+    monkeypatch.setattr(slurm, "which", lambda _: None)
     assert "sbatch not found on PATH" in command("submit", file, code=2).output
-    monkeypatch.setattr("dualgap.experiments.executors.slurm.find_spec", lambda _: None)
-    assert "pip install 'dualgap[slurm]'" in command("submit", file, code=2).output
 
 
 @pytest.fixture(scope="module")
@@ -224,9 +206,9 @@ def test_jobs_of_a_cluster_give_the_rows_of_a_run_on_one_machine(cluster, comman
     """Each solver has the resources that it asks for; a queue that refuses is quoted."""
     grid = GRID.replace("[{name", "[{slurm: {cpus: 1, mem: 50MiB, time: 5m}, name")
     command("submit", write(grid), "--out", "out", "--workers", "2")
-    asked = cluster.ask("squeue", "--noheader", "--array", "--format=%C %m %l").splitlines()
-    assert asked == ["1 50M 5:00"] * 2
-    wait_for(lambda: "missing" not in command("collect", "out").output, 110)
+    requested = cluster.ask("squeue", "--noheader", "--array", "--format=%C %m %l").splitlines()
+    assert requested == ["1 50M 5:00"] * 2
+    wait_for(lambda: not RunFolder("out").missing, 110)
     assert load_results("out")["threads"].unique().tolist() == [1]
     command("run", write(grid), "--out", "alone")
     assert rows("out") == rows("alone")
@@ -241,19 +223,18 @@ def test_a_job_and_a_node_that_are_killed_lose_no_run(cluster, command, write, t
     file = write(GRID.replace("n: 20", f"n: 20, seed: {list(range(50))}"))
     out = tmp_path / "out"
     command("submit", file, "--out", out, "--workers", "4")
-    first, slot = next(iter(Slots(out).jobs.values())).id, Slot(out / "slots/0")
-    wait_for(lambda: slot.start_counts().total())
+    wait_for(lambda: RunFolder(out).lines)
+    first = cluster.ask("squeue", "--noheader", "--array", "--format=%A").split()[0]
     cluster.ask("scancel", "--signal=KILL", "--full", first)
-    wait_for(lambda: not queue.is_alive(queue.states()[first]))
-    assert "submitted again" in command("collect", out).output
-    again = next(iter(Slots(out).jobs.values())).id
-    begun = slot.start_counts().total()
-    wait_for(lambda: slot.start_counts().total() > begun)
+    wait_for(lambda: not cluster.ask("squeue", "--noheader", f"--jobs={first}"))
+    command("submit", file, "--out", out, "--workers", "4", "--resume")
+    recorded = len(RunFolder(out).lines)
+    wait_for(lambda: len(RunFolder(out).lines) > recorded)
     cluster.lose_node()
     wait_for(lambda: cluster.state().startswith("down"))
-    assert queue.states()[again].startswith("PENDING")  # as SLURM has put it there again
+    assert "PENDING" in cluster.ask("squeue", "--noheader", "--format=%T")  # requeued by SLURM
     cluster.start_node()
-    wait_for(lambda: "missing" not in command("collect", out).output, 300)
+    wait_for(lambda: not RunFolder(out).missing, 300)
     command("run", file, "--out", "alone", "--workers", "2")
     assert len(rows("alone")) == 200
     assert rows(out) == rows("alone")
@@ -261,23 +242,15 @@ def test_a_job_and_a_node_that_are_killed_lose_no_run(cluster, command, write, t
 
 @pytest.mark.exhaustive
 def test_an_interrupted_command_leaves_no_job(cluster, command, strange, write, tmp_path):
-    """What is recorded stays, and is there when the run is resumed."""
+    """Recorded runs stay, and are there when the run is resumed."""
     mark = tmp_path / "mark"
     waits = strange(f"if not os.path.exists({str(mark)!r}): time.sleep(600)\nyield FormPoint(x)")
     file = write(GRID.replace("1e-6]}]", f"1e-6]}}, '{waits}']"))
-    arguments = [
-        "-m",
-        "dualgap.experiments.cli",
-        "run",
-        file,
-        "--out",
-        "out",
-        "--executor",
-        "slurm",
-    ]
+    arguments = ["-m", "dualgap.experiments.cli", "run", file, "--out", "out"]
+    arguments += ["--executor", "slurm"]
     process = subprocess.Popen([sys.executable, *arguments], cwd=tmp_path, start_new_session=True)
-    log = tmp_path / "out" / "runs.jsonl"
-    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) == 4)
+    wait_for((tmp_path / "out/manifest.json").exists)
+    wait_for(lambda: len(RunFolder(tmp_path / "out").lines) == 4)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     wait_for(lambda: not cluster.ask("squeue", "--noheader"))
@@ -286,9 +259,12 @@ def test_an_interrupted_command_leaves_no_job(cluster, command, strange, write, 
     assert len(rows("out")) == 6
 
 
-def test_jobs_that_a_lost_queue_keeps_are_told(monkeypatch):
+def test_jobs_that_a_lost_queue_keeps_are_reported(monkeypatch, tmp_path):
     lost = "scancel: error: Kill job error on job id 7: Unable to contact slurm controller\n"
-    ended = subprocess.CompletedProcess([], 1, "", lost)
-    monkeypatch.setattr(queue.subprocess, "run", lambda *_, **__: ended)
+
+    def fail(*_, **__):
+        raise subprocess.CalledProcessError(1, "scancel", stderr=lost)
+
+    monkeypatch.setattr(slurm.subprocess, "run", fail)
     with pytest.raises(ExecutorError, match=r"jobs may still be in the queue: .*Unable to contact"):
-        queue.cancel(["7"])
+        slurm.SlurmExecutor(folder=tmp_path).submit()

@@ -15,7 +15,7 @@ from dualgap.experiments.files.experiment import ConfigError, read_experiment
 from dualgap.experiments.files.specs import build_kernel
 from dualgap.experiments.operations.dry_run import impossible
 from dualgap.experiments.store.inputs import input_files
-from dualgap.experiments.store.reading import load_model
+from dualgap.experiments.store.reading import RunFolder
 
 QUANTILE_SVR = in_tutorial("add_a_problem", "quantile_svr.py")
 OURS = f'''{QUANTILE_SVR}
@@ -102,7 +102,7 @@ def test_everything_from_outside_runs_is_certified_and_comes_back(tmp_path: Path
     assert rows[0]["family_hash"] != rows[-1]["family_hash"]
     folder, kernels = recorded(tmp_path / "out", outcomes), set()
     for case in cases:
-        model = load_model(folder, case.run_id)
+        model = RunFolder(folder).model(case.run_id)
         if model is not None:
             kernels.add(model.problem.kernel.name)
             kernel = model.problem.kernel
@@ -114,16 +114,16 @@ def test_reading_a_folder_never_runs_a_kernel_that_came_with_it(tmp_path: Path) 
     """Even if its models say that their experiment file is in the folder."""
     cases = plan(experiment(tmp_path, FILE.format(kernel=KERNELS[-1])))
     folder = recorded(tmp_path / "out", [run_case(case) for case in cases])
-    stored = [case.run_id for case in cases if load_model(folder, case.run_id)]
+    stored = [case.run_id for case in cases if RunFolder(folder).model(case.run_id)]
     assert stored
     received = tmp_path.rename(tmp_path.with_name("received"))  # ours.py is within it
-    (received / "out/models").rename(received / "models")
+    (received / "out/sessions").rename(received / "sessions")
     for run_id in stored:
-        path = received / f"models/{run_id}.npz"
+        (path,) = received.glob(f"sessions/*/models/{run_id}.npz")
         arrays = dict(np.load(path))
         spec, _ = json.loads(str(arrays["problem"]))
         np.savez(path, **arrays | {"problem": json.dumps([spec, str(received)])})
-        assert (load_model(received, run_id) is None) == ("ours.py" in json.dumps(spec))
+        assert (RunFolder(received).model(run_id) is None) == ("ours.py" in json.dumps(spec))
 
 
 QUANTILE = {"formulation": '"ours.py:QuantileSVR"', "dataset": '"ours.py:Ramp"', "C": 2, "tau": 0.3}

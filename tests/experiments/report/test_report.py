@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from markupsafe import escape
+from tests.experiments.functions import log_of
 from tests.experiments.rows import looked_at, repeated, run, stored
 
 from dualgap.experiments.analysis.times import TIME_DEFINITIONS
@@ -108,8 +109,8 @@ def test_seeds_on_several_hosts_and_limits_of_passes_are_one_solver_and_missing_
         run("q", "sgd", params=json.dumps({"max_iter": k}), time_solve=limits[k]) for k in limits
     ]
     folder = stored(tmp_path / "x", [*rows, run("q", "libsvm"), run("r")])
-    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "runs.jsonl").write_bytes(b"".join(lines[:-1]))
+    log = log_of(folder)
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
     text = report(folder)
     assert "smo (2 seeds)" in text
     assert 'data-chart="performance"' in text

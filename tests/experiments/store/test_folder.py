@@ -12,7 +12,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.experiments.functions import Failing, posing, run_case
+from tests.experiments.functions import (
+    Failing,
+    change_session,
+    log_of,
+    posing,
+    run_case,
+    session_of,
+)
 from tests.experiments.rows import recorded
 
 from dualgap.experiments import load_results, load_traces
@@ -20,9 +27,11 @@ from dualgap.experiments.cases.plan import plan
 from dualgap.experiments.cases.records import failed
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.store import disk
-from dualgap.experiments.store.folder import Store, write_tables
-from dualgap.experiments.store.manifest import ResumePolicy, StoreError
-from dualgap.experiments.store.reading import RunFolder, load_answer, load_model
+from dualgap.experiments.store.manifest import StoreError
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.resume import ResumePolicy
+from dualgap.experiments.store.session import Session
+from dualgap.experiments.store.tables import write_tables
 from dualgap.experiments.tables.summary import summarise, to_markdown
 from dualgap.problems import RBF
 
@@ -74,21 +83,21 @@ def folder(kept, tmp_path):
 
 def resumed(folder, ids, *outcomes):
     """Resume a folder, and record more outcomes."""
-    store = Store.open(folder, TEXT, ids, resume=True)
+    session = Session.begin(folder, TEXT, ids, resume=True)
     for outcome in outcomes:
-        store.append(outcome)
-    store.close()
+        session.append(outcome)
+    session.close()
 
 
 def test_an_answer_at_which_others_begin_is_kept(outcomes, tmp_path):
     (run_id, other), alpha = (outcome.run_id for outcome in outcomes[:2]), np.arange(3.0)
     folder = recorded(tmp_path / "out", [replace(outcomes[0], answer=alpha)])
-    np.testing.assert_array_equal(load_answer(folder, run_id), alpha)
-    path = folder / "answers" / f"{run_id}.npy"
+    np.testing.assert_array_equal(RunFolder(folder).answer(run_id), alpha)
+    path = session_of(folder) / "answers" / f"{run_id}.npy"
     for damaged in (b"damaged", b"", path.read_bytes().replace(b"}", b" ")):
         path.write_bytes(damaged)
-        assert load_answer(folder, run_id) is None
-    assert load_answer(folder, other) is None
+        assert RunFolder(folder).answer(run_id) is None
+    assert RunFolder(folder).answer(other) is None
 
 
 def test_results_have_the_columns_of_the_contract_and_newer_ones(folder):
@@ -116,13 +125,13 @@ def test_suboptimality_is_measured_from_the_best_bound_of_all_views(folder):
 
 
 def test_rows_are_in_the_order_of_the_plan(tmp_path, cases, ids):
-    Store.open(tmp_path / "out", TEXT, ids).close()
+    Session.begin(tmp_path / "out", TEXT, ids).close()
     resumed(tmp_path / "out", ids, *(failed(case, "crashed", "x") for case in reversed(cases)))
     assert load_results(tmp_path / "out")["run_id"].tolist() == ids
 
 
 def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
-    Store.open(tmp_path / "out", TEXT, ids).close()
+    Session.begin(tmp_path / "out", TEXT, ids).close()
     results = load_results(tmp_path / "out")
     assert len(results) == 0
     assert list(results.columns) == CONTRACT.split(", ") + NEWER
@@ -132,7 +141,7 @@ def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
 
 
 def test_a_torn_last_line_loses_only_itself(folder, cases, ids):
-    path = folder / "runs.jsonl"
+    path = log_of(folder)
     path.write_bytes(path.read_bytes()[:-20])
     assert load_results(folder)["run_id"].tolist() == ids[:-1]
     assert set(RunFolder(folder).lines) == set(ids[:-1])
@@ -141,7 +150,7 @@ def test_a_torn_last_line_loses_only_itself(folder, cases, ids):
 
 
 def test_a_record_that_is_there_twice_counts_once(folder, ids):
-    path = folder / "runs.jsonl"
+    path = log_of(folder)
     path.write_bytes(path.read_bytes() * 2)
     assert load_results(folder)["run_id"].tolist() == ids
     assert load_traces(folder)["run_id"].nunique() == 3
@@ -149,13 +158,13 @@ def test_a_record_that_is_there_twice_counts_once(folder, ids):
 
 def test_a_folder_in_use_is_refused_without_resume(folder, ids):
     with pytest.raises(StoreError, match="--resume"):
-        Store.open(folder, TEXT, ids)
+        Session.begin(folder, TEXT, ids)
 
 
 def test_a_folder_without_results_is_refused(tmp_path):
     (tmp_path / "x").touch()
     with pytest.raises(StoreError, match="holds no results"):
-        Store.open(tmp_path, TEXT, [], resume=True)
+        Session.begin(tmp_path, TEXT, [], resume=True)
     with pytest.raises(StoreError, match="holds no results"):
         load_results(tmp_path / "nowhere")
 
@@ -163,38 +172,92 @@ def test_a_folder_without_results_is_refused(tmp_path):
 def test_resume_starts_in_a_missing_or_empty_folder(tmp_path, ids):
     (tmp_path / "empty").mkdir()
     for name in ("empty", "missing"):
-        store = Store.open(tmp_path / name, TEXT, ids, resume=True)
-        store.close()
+        session = Session.begin(tmp_path / name, TEXT, ids, resume=True)
+        session.close()
         assert json.loads((tmp_path / name / "manifest.json").read_text())["run_ids"] == ids
 
 
-def test_two_writers_on_one_folder_are_refused(tmp_path, ids):
-    first = Store.open(tmp_path / "out", TEXT, ids)
-    with pytest.raises(StoreError, match="another process"):
-        Store.open(tmp_path / "out", TEXT, ids, resume=True)
+def test_two_commands_record_runs_in_a_folder_at_once(tmp_path, cases, ids):
+    first = Session.begin(tmp_path / "out", TEXT, ids)
+    second = Session.begin(tmp_path / "out", TEXT, ids, resume=True)
+    for session, case, reason in ((first, 0, "early"), (second, 1, "x"), (first, 1, "y")):
+        session.append(failed(cases[case], "crashed", reason))
+    assert load_results(tmp_path / "out")["reason"].tolist() == ["early", "x"]
+    second.close()
     first.close()
-    Store.open(tmp_path / "out", TEXT, ids, resume=True).close()
+    assert load_results(tmp_path / "out")["reason"].tolist() == ["early", "x"]
+    assert len(RunFolder(tmp_path / "out").sessions) == 2
+
+
+def test_a_session_that_recorded_and_planned_nothing_leaves_no_trace(folder, ids):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    resumed(folder, ids)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_sessions_that_are_copied_to_another_folder_count_there(folder, cases, tmp_path):
+    other = tmp_path / "other"
+    session = Session.begin(other, TEXT, [cases[0].run_id])
+    session.append(failed(cases[0], "crashed", "x"))
+    session.close()
+    shutil.rmtree(session_of(folder) / "models", ignore_errors=True)
+    (copy,) = (folder / "sessions").iterdir()
+    shutil.copytree(copy, other / "sessions" / copy.name)
+    assert set(load_results(other)["run_id"]) == set(load_results(folder)["run_id"])
+    assert RunFolder(other).missing == 0
+
+
+def test_lines_that_others_change_are_reported(folder, caplog, ids):
+    log = log_of(folder)
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[1:]))
+    recorded_now = RunFolder(folder)
+    assert (recorded_now.lost(log.parent), set(recorded_now.lines)) == (1, set(ids[1:]))
+    (message,) = caplog.messages
+    assert "runs.jsonl: is not as its session left it" in message
+
+
+def test_a_session_whose_end_is_not_on_a_full_disk_keeps_its_runs(
+    tmp_path, cases, ids, monkeypatch
+):
+    session = Session.begin(tmp_path / "out", TEXT, ids)
+    session.append(failed(cases[0], "crashed", "x"))
+    monkeypatch.setattr(disk, "os", Failing("write", errno.ENOSPC))
+    session.close()
+    monkeypatch.undo()
+    assert set(RunFolder(tmp_path / "out").lines) == {ids[0]}
+
+
+def test_only_starts_of_sessions_that_were_killed_count(tmp_path, cases, ids):
+    for number in range(2):
+        session = Session.begin(tmp_path / "out", TEXT, ids, resume=True)
+        session.log_start(cases[number])
+        session.log_start(cases[0])
+        session.append(failed(cases[number], "crashed", "x"))
+        os.close(session.file)
+    session = Session.begin(tmp_path / "out", TEXT, ids, resume=True)
+    session.log_start(cases[2])
+    session.close()
+    assert RunFolder(tmp_path / "out").killed_starts == {ids[0]: 2}
 
 
 def test_of_two_runs_of_a_case_the_later_counts_and_the_earlier_stays_in_the_log(
     folder, cases, ids
 ):
-    before = (folder / "runs.jsonl").read_bytes()
+    log = log_of(folder)
+    before = log.read_bytes()
     assert set(RunFolder(folder).lines) == set(ids)
-    assert set(RunFolder(folder).records(["crashed", "time_limit"])) == set(ids[:-1])
-    assert set(RunFolder(folder).records(["solved", "inaccurate"])) == {ids[-1]}
     resumed(folder, ids, run_case(cases[-1]), failed(cases[0], "crashed", "x"))
     results = load_results(folder)
     assert results["run_id"].tolist() == ids
     assert results["status"].tolist() == ["crashed", *["finished"] * 3]
-    assert (folder / "runs.jsonl").read_bytes().startswith(before)
-    assert load_model(folder, ids[0]) is None  # it is of the answer that no longer counts
+    assert log.read_bytes() == before
+    assert RunFolder(folder).model(ids[0]) is None  # it is of the answer that no longer counts
     assert ids[0] not in set(load_traces(folder)["run_id"])
 
 
 def test_the_output_of_a_run_is_kept(folder, cases, ids):
     resumed(folder, ids, replace(failed(cases[0], "crashed", "x"), output="last\nwords"))
-    last = (folder / "runs.jsonl").read_text().splitlines()[-1]
+    last = log_of(folder).read_text().splitlines()[-1]
     assert json.loads(last)["output"] == "last\nwords"
 
 
@@ -209,37 +272,37 @@ CHANGES = {
 @pytest.mark.parametrize("kind", CHANGES)
 def test_resuming_something_else_is_refused_unless_forced(folder, ids, kind):
     key, change, message = CHANGES[kind]
-    path = folder / "manifest.json"
+    path = session_of(folder) / "session.json"
     manifest = json.loads(path.read_text())
-    path.write_text(json.dumps(manifest | {key: change(manifest[key])}))
+    change_session(folder, **{key: change(manifest[key])})
     changed = path.read_bytes()
     with pytest.raises(StoreError, match=message) as refusal:
-        Store.open(folder, TEXT, ids, resume=True)
+        Session.begin(folder, TEXT, ids, resume=True)
     assert "--force" in str(refusal.value)
     assert path.read_bytes() == changed
-    Store.open(folder, TEXT, ids, resume=True, policy=ResumePolicy(force=True)).close()
-    told_now = json.loads(path.read_text())
+    Session.begin(folder, TEXT, ids, resume=True, policy=ResumePolicy(force=True)).close()
+    told_now = json.loads((folder / "manifest.json").read_text())
     assert told_now[key] == manifest[key]
     assert re.search(message, told_now["earlier"][0]["differs"][0])
-    Store.open(folder, TEXT, ids, resume=True).close()  # from now on it is the same
+    Session.begin(folder, TEXT, ids, resume=True).close()  # from now on it is the same
 
 
 def test_runs_that_are_planned_no_longer_are_not_in_the_tables(folder, ids):
-    Store.open(folder, TEXT, ids[2:], resume=True, policy=ResumePolicy(force=True)).close()
+    Session.begin(folder, TEXT, ids[2:], resume=True, policy=ResumePolicy(force=True)).close()
     assert load_results(folder)["run_id"].tolist() == ids[2:]
     assert set(load_traces(folder)["run_id"]) <= set(ids[2:])
 
 
 @pytest.mark.parametrize("operation", ["write", "fsync"])
 def test_a_full_disk_loses_only_the_run_that_met_it(folder, cases, ids, monkeypatch, operation):
-    store = Store.open(folder, TEXT, ids, resume=True)
+    session = Session.begin(folder, TEXT, ids, resume=True)
     monkeypatch.setattr(disk, "os", Failing(operation, errno.ENOSPC))
     with pytest.raises(OSError, match="No space left"):
-        store.append(failed(cases[0], "crashed", "later"))
+        session.append(failed(cases[0], "crashed", "later"))
     with pytest.raises(OSError, match="No space left"):
         write_tables(RunFolder(folder), {})
     monkeypatch.undo()
-    store.close()
+    session.close()
     assert not list(folder.glob(".*"))
     assert not (folder / "runs.csv").exists()
     resumed(folder, ids, failed(cases[1], "crashed", "after"))
@@ -251,26 +314,23 @@ def test_a_folder_that_is_read_only_is_refused(tmp_path, folder, ids, monkeypatc
     monkeypatch.setattr(disk, "os", Failing("open", errno.EROFS))
     for out, resume in ((tmp_path / "new", False), (folder, True)):
         with pytest.raises(StoreError, match="cannot be written to: Read-only file system"):
-            Store.open(out, TEXT, ids, resume)
+            Session.begin(out, TEXT, ids, resume)
 
 
 def test_a_clock_that_is_moved_backwards_changes_no_order(tmp_path, cases, ids, monkeypatch):
-    store = Store.open(tmp_path / "out", TEXT, ids)
+    session = Session.begin(tmp_path / "out", TEXT, ids)
     real = time.time
     for i, reason in enumerate(("first", "second")):
         monkeypatch.setattr(time, "time", lambda i=i: real() - 1e6 * i)
-        store.append(failed(cases[0], "crashed", reason))
-    store.close()
+        session.append(failed(cases[0], "crashed", reason))
+    session.close()
     assert load_results(tmp_path / "out")["reason"].tolist() == ["second"]
 
 
-def test_a_lock_is_not_inherited_by_workers(tmp_path, ids):
-    store = Store.open(tmp_path / "out", TEXT, ids)
-    assert not os.get_inheritable(store.file)
-    with subprocess.Popen(["sleep", "60"], close_fds=False) as child:
-        store.close()
-        Store.open(tmp_path / "out", TEXT, ids, resume=True).close()
-        child.kill()
+def test_workers_do_not_inherit_the_log(tmp_path, ids):
+    session = Session.begin(tmp_path / "out", TEXT, ids)
+    assert not os.get_inheritable(session.file)
+    session.close()
 
 
 @pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.exhaustive)])
@@ -299,17 +359,17 @@ def test_kills_of_a_run_lose_nothing():
 def test_a_disk_that_is_full_from_the_start_is_no_bad_input(tmp_path, ids, monkeypatch):
     monkeypatch.setattr(disk, "os", Failing("write", errno.ENOSPC))
     with pytest.raises(OSError, match=r"No space left on device"):
-        Store.open(tmp_path / "out", TEXT, ids)
+        Session.begin(tmp_path / "out", TEXT, ids)
 
 
 def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, outcomes, case_of):
     other = run_case(case_of())
     folder = recorded(tmp_path / "out", [outcomes[0], other])
-    linear, rbf = (load_model(folder, outcome.run_id) for outcome in (outcomes[0], other))
+    linear, rbf = (RunFolder(folder).model(outcome.run_id) for outcome in (outcomes[0], other))
     assert linear.kinds.shape == rbf.kinds.shape == (24,)
     assert linear.point.w.shape == (2,)
     assert (rbf.point.w, rbf.problem.kernel) == (None, RBF(0.05))
-    assert load_model(folder, "nothing") is None
+    assert RunFolder(folder).model("nothing") is None
 
 
 def test_tables_say_the_same_as_the_runs(folder):
@@ -339,7 +399,7 @@ DAMAGED_LINES = {
 @pytest.mark.parametrize("line", DAMAGED_LINES.values(), ids=DAMAGED_LINES)
 def test_a_damaged_line_is_skipped(folder, ids, line):
     before, traces = load_results(folder), load_traces(folder)
-    log = folder / "runs.jsonl"
+    log = log_of(folder)
     log.write_bytes(log.read_bytes() + line.replace(b'"x"', f'"{ids[0]}"'.encode()) + b"\n")
     assert set(RunFolder(folder).lines) == set(ids)
     pd.testing.assert_frame_equal(load_results(folder), before)
@@ -352,17 +412,16 @@ DAMAGES += [("versions", 3), ("problems", None), ("name", 3)]
 
 @pytest.mark.parametrize(("name", "value"), DAMAGES)
 def test_a_damaged_manifest_is_refused(folder, ids, name, value):
-    path = folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
-    with pytest.raises(StoreError, match=f"manifest.json: cannot be read: .*{name}"):
+    change_session(folder, **{name: value})
+    with pytest.raises(StoreError, match=f"session.json: cannot be read: .*{name}"):
         load_results(folder)
     with pytest.raises(StoreError, match="cannot be read"):
-        Store.open(folder, TEXT, ids, resume=True)
+        Session.begin(folder, TEXT, ids, resume=True)
 
 
 def test_a_damaged_model_is_none(folder, ids):
-    models = folder / "models"
+    models = session_of(folder) / "models"
     models.mkdir(exist_ok=True)
     for content in (b"", b"junk", b"PK\3\4junk"):
         (models / f"{ids[0]}.npz").write_bytes(content)
-        assert load_model(folder, ids[0]) is None
+        assert RunFolder(folder).model(ids[0]) is None

@@ -5,12 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.experiments.functions import posing
+from tests.experiments.functions import change_session, log_of, posing, session_of
 
 from dualgap.experiments import load_results
-from dualgap.experiments.store.log import LOG, Session
 from dualgap.experiments.store.manifest import read_manifest
 from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.session import LOG
 
 TEXT = posing(C=[1, 2], solvers=["smo", "cvxopt_qp"])
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -18,10 +18,8 @@ pytestmark = pytest.mark.usefixtures("in_process")
 
 def with_other_code(folder):
     """Let the manifest of a folder name other code of the solvers."""
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["code"]["solvers"] = "0"
-    path.write_text(json.dumps(manifest))
+    code = read_manifest(folder)["code"]
+    change_session(folder, code=code | {"solvers": "0"})
 
 
 def ids(folder):
@@ -112,7 +110,7 @@ def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(
     before = load_results("x").set_index("run_id")
     result = command("run", file, "--out", "x", "--rerun", "solver:smo")
     assert "2/2" in result.output
-    log = tmp_path / "x" / "runs.jsonl"
+    log = log_of("x")
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
     assert RunFolder("x").missing == 1
     command("run", file, "--out", "x", "--resume")
@@ -196,7 +194,7 @@ def test_merged_folders_have_each_run_once_with_its_host(command, write, tmp_pat
         assert both["problem_hash_x"].equals(both["problem_hash_y"])
     command("run", "all", "--out", "again")
     assert ids("again") == ids("all")
-    assert (tmp_path / "all/models").is_dir() == (tmp_path / "a/models").is_dir()
+    assert [*(tmp_path / "all").glob("sessions/*/models")]
 
 
 def test_a_run_of_which_two_folders_say_different_things_is_refused_by_name(
@@ -219,7 +217,7 @@ def test_folders_with_other_code_are_merged_when_forced(command, write, tmp_path
     assert "b: was run with other code (solvers) than a" in refused.output
     command("merge", "a", "b", "--out", "all", "--force")
     assert read_manifest(tmp_path / "all")["earlier"][0]["differs"] == [
-        "merged",
+        "a plan without the last 2 of these runs",
         "other code (solvers)",
     ]
     command("merge", "a", "b", "--out", "all", "--force", code=2)
@@ -231,18 +229,14 @@ def test_a_run_id_that_is_a_path_is_not_followed(command, finished, tmp_path, pl
     finished(posing(C=8), "strange")
     victim = tmp_path / "victim.npz"
     victim.write_bytes(b"mine")
-    manifest = json.loads((tmp_path / "strange/manifest.json").read_text())
-    (run_id,) = manifest["run_ids"]
+    session = session_of("strange")
+    (run_id,) = read_manifest(tmp_path / "strange")["run_ids"]
     hostile = f"{run_id}-00/../../../victim"
-    shutil.copy(tmp_path / f"strange/models/{run_id}.npz", tmp_path / "strange/victim.npz")
-    session, line = Session(), json.loads((tmp_path / "strange" / LOG).read_text())
-    del line["seal"]
+    shutil.copy(session / f"models/{run_id}.npz", session / "victim.npz")
+    line = json.loads((session / LOG).read_text())
     line["record"]["run_id"] = hostile
-    (tmp_path / "strange" / LOG).write_bytes(session.sealed(line))
-    session.lines += 1
-    manifest["sessions"] = [session.entry(has_ended=True)]
-    manifest["run_ids"] = [hostile if place == "manifest" else run_id]
-    (tmp_path / "strange/manifest.json").write_text(json.dumps(manifest))
+    (session / LOG).write_text(json.dumps(line) + "\n")
+    change_session("strange", run_ids=[hostile if place == "manifest" else run_id])
     result = command(
         "merge", "mine", "strange", "--out", "all", code=2 if place == "manifest" else 0
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.experiments.functions import in_this_process, posing
+from tests.experiments.functions import in_this_process, log_of, posing
 
 from dualgap.experiments import load_results
 from dualgap.experiments.cli import main
@@ -45,7 +45,7 @@ def kept(tmp_path_factory):
     arguments = ["run", str(folder / "small.yaml"), "--out", str(folder / "out")]
     with in_this_process():
         assert CliRunner().invoke(main, arguments).exit_code == 0
-    log = folder / "out" / "runs.jsonl"
+    log = log_of(folder / "out")
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
     return folder
 

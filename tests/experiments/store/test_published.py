@@ -10,9 +10,23 @@ from tests.experiments.functions import posing
 
 from dualgap.experiments import load_results
 from dualgap.experiments.records.columns import COLUMNS, RESULTS
-from dualgap.experiments.store.folder import Store
-from dualgap.experiments.store.manifest import ResumePolicy, StoreError
+from dualgap.experiments.store.manifest import StoreError
 from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.resume import ResumePolicy
+from dualgap.experiments.store.session import Session
+
+OLD_PLAN = {
+    "name": "old",
+    "kind": "",
+    "time_limit": None,
+    "run_ids": [],
+    "problems": {},
+    "code": {},
+    "host": "h",
+    "platform": "",
+    "date": "",
+    "machine": {"processor": "", "cores": 1, "memory": 1},
+}
 
 
 @pytest.fixture
@@ -41,17 +55,7 @@ def test_published_records_are_those_of_the_run(run, tmp_path):
 
 def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
     spec = {"formulation": "x", "dataset": {"name": "y"}, "parameters": {"C": 1.0}, "path": {}}
-    old_manifest = {
-        "schema": 2,
-        "name": "old",
-        "kind": "",
-        "time_limit": None,
-        "run_ids": [],
-        "code": {},
-    }
-    old_manifest |= {"host": "h", "platform": "", "date": "", "problems": {"p": spec}}
-    old_manifest["machine"] = {"processor": "", "cores": 1, "memory": 1}
-    manifest = old_manifest | {"versions": {"python": "3.12"}}
+    manifest = OLD_PLAN | {"schema": 2, "problems": {"p": spec}, "versions": {"python": "3.12"}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "experiment.yaml").write_text("name: old")
     runs = {
@@ -79,10 +83,15 @@ def test_a_folder_of_an_older_schema_is_left_alone_and_says_what_reads_it(tmp_pa
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     message = r"schema 1, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
     opened = partial(
-        Store.open, text="name: old", run_ids=[], resume=True, policy=ResumePolicy(force=True)
+        Session.begin, text="name: old", run_ids=[], resume=True, policy=ResumePolicy(force=True)
     )
     for use in (load_results, opened):
         with pytest.raises(StoreError, match=message):
+            use(tmp_path)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | OLD_PLAN | {"schema": 2}))
+    before["manifest.json"] = (tmp_path / "manifest.json").read_bytes()
+    for use in (load_results, opened):
+        with pytest.raises(StoreError, match=r"results of an earlier layout, .* dualgap 0\.0\.9"):
             use(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -109,7 +118,6 @@ def test_a_published_folder_is_not_gone_on_with_and_stays_as_it_is(command, run,
     for name in ("runs.csv", "manifest.json", "experiment.yaml"):
         shutil.copy(run / name, published)
     before = {path.name: path.read_bytes() for path in published.iterdir()}
-    for arguments in (["run", published, "--resume"], ["collect", published]):
-        assert "is published" in command(*arguments, code=2).output
+    assert "is published" in command("run", published, "--resume", code=2).output
     assert {path.name: path.read_bytes() for path in published.iterdir()} == before
     assert len(load_results(published)) == 8

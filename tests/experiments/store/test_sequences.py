@@ -22,7 +22,7 @@ from tests.experiments.functions import in_this_process, posing
 from dualgap.experiments.cases.records import Outcome, blank_record
 from dualgap.experiments.cli import main
 from dualgap.experiments.store import disk
-from dualgap.experiments.store.manifest import NAME
+from dualgap.experiments.store.manifest import is_results_folder
 from dualgap.experiments.store.reading import RunFolder
 
 C, SOLVERS = (1.0, 2.0, 4.0), ("smo", "cvxopt_qp")
@@ -44,7 +44,7 @@ BESIDE = {  # what takes most of a command's time, and changes nothing of its ro
     "operations.archive.plot_all": [],
     "tables.summary.summarise": None,
     "tables.summary.to_markdown": "",
-    "store.folder.provenance": {},
+    "store.manifest.provenance": {},
 }
 
 
@@ -124,7 +124,7 @@ class Folders(RuleBasedStateMachine):
     def seen(self, folder, ended, again=(), plan=None):
         """Compare a folder with what it had before, and with the plan of a command that has ended."""
         now = {}
-        if (folder / NAME).is_file():
+        if is_results_folder(folder):
             table = RunFolder(folder).results
             now = dict(
                 zip(zip(table["C"], table["solver"], strict=True), table["time_solve"], strict=True)
@@ -167,7 +167,7 @@ class Folders(RuleBasedStateMachine):
 
     def resume_one(self, folder, kill=None):
         itself = ["run", folder, "--out", folder]
-        command = itself if (folder / NAME).is_file() else self.begun[folder]
+        command = itself if is_results_folder(folder) else self.begun[folder]
         ended, _ = self.dualgap(*command, "--resume", kill=kill)
         self.seen(folder, ended)
 
@@ -175,11 +175,11 @@ class Folders(RuleBasedStateMachine):
     @rule(place=PLACES, part=PARTS, kill=KILLS)
     def extend(self, place, part, kill):
         folder, more = self.one(place), set(product(*part))
-        before = self.planned[folder] if (folder / NAME).is_file() else set()
+        before = self.planned[folder] if is_results_folder(folder) else set()
         extending = ["run", self.file, *self.options(part), "--out", folder]
         self.planned[folder] = before | more
         ended, _ = self.dualgap(*extending, "--resume", kill=kill)
-        if not (folder / NAME).is_file():
+        if not is_results_folder(folder):
             self.begun[folder] = extending
         elif len(RunFolder(folder).manifest["run_ids"]) != len(before | more):
             self.planned[folder] = before  # killed before the plan was written
@@ -189,9 +189,8 @@ class Folders(RuleBasedStateMachine):
     @rule(place=PLACES, solver=st.sampled_from(SOLVERS), kill=KILLS)
     def rerun(self, place, solver, kill):
         folder = self.one(place)
-        if (
-            not any(solver == own for _, own in self.planned[folder])
-            or not (folder / NAME).is_file()
+        if not any(solver == own for _, own in self.planned[folder]) or not is_results_folder(
+            folder
         ):
             return
         before = self.known[folder]
@@ -206,7 +205,7 @@ class Folders(RuleBasedStateMachine):
     @rule(places=st.lists(PLACES, min_size=2, max_size=3), kill=KILLS)
     def merge(self, places, kill):
         sources = [*dict.fromkeys(map(self.one, places))]
-        if not all((source / NAME).is_file() for source in sources):
+        if not all(is_results_folder(source) for source in sources):
             return
         pairs = [item for source in sources for item in self.known[source].items()]
         if len(dict(pairs)) < len(set(pairs)):
@@ -225,7 +224,7 @@ class Folders(RuleBasedStateMachine):
     @rule(place=PLACES)
     def archive(self, place):
         folder = self.one(place)
-        if not (folder / NAME).is_file():
+        if not is_results_folder(folder):
             return
         if self.known[folder].keys() != self.planned[folder]:
             self.dualgap("archive", folder, "--out", self.home / "none.zip", code=2)

@@ -1,7 +1,7 @@
 """Folders, archives and exported problems of others, damaged at random: refused in a sentence, or used.
 
 No command prints a traceback, writes outside the folders that it was given, or exits with 0 where it has
-judged nothing. A drawn line of a log has a seal that fits, as whoever has the folder can make one.
+judged nothing.
 """
 
 import copy
@@ -15,11 +15,10 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.experiments.functions import posing
+from tests.experiments.functions import log_of, posing, session_of
 
 from dualgap.experiments.cli import main
 from dualgap.experiments.operations import archive
-from dualgap.experiments.store.log import LOG, Session
 from dualgap.experiments.store.reading import RunFolder
 
 NUMBERS = [0, 1, -1, 5, 2**70, 0.5, -1e308, 1e9, float("nan"), float("inf")]
@@ -58,7 +57,7 @@ FOLDER_COMMANDS = [
     ["run", "x", "--out", "x", "--resume"],
     ["run", "x", "--out", "x", "--force"],
     ["run", "x", "--out", "x", "--rerun", "solver:smo"],
-    ["collect", "x"],
+    ["run", "x", "--resume", "--shard", "1/2"],
     ["run", "small.yaml", "--out", "x", "--resume", "--set", "C=3"],
 ]
 
@@ -110,11 +109,9 @@ def damaged(rng, content):
 
 
 def damage_log(rng, folder):
-    """Replace the log of a folder by one with damaged lines, whose seals fit."""
-    manifest, session = json.loads((folder / "manifest.json").read_text()), Session()
-    lines = [json.loads(line) for line in (folder / LOG).read_bytes().splitlines()]
-    for line in lines:
-        del line["seal"]
+    """Replace a line of the log of a folder by a damaged one."""
+    log = log_of(folder)
+    lines = [json.loads(line) for line in log.read_bytes().splitlines()]
     chosen = rng.integers(len(lines))
     part = drawn(rng, ["record", "record", None])
     lines[chosen] = (
@@ -122,13 +119,7 @@ def damage_log(rng, folder):
         if part is None
         else lines[chosen] | {part: damaged(rng, lines[chosen][part])}
     )
-    sealed = b""
-    for line in lines:
-        sealed += session.sealed(line)
-        session.lines += 1
-    (folder / LOG).write_bytes(sealed)
-    manifest["sessions"] = [session.entry(has_ended=True)]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def damage_json(rng, path):
@@ -183,7 +174,7 @@ def originals(tmp_path_factory):
             assert done.exit_code == 0, done.output
         Path("answers").mkdir()
         for i, run_id in enumerate(RunFolder("x").results["run_id"], 1):
-            with np.load(f"x/models/{run_id}.npz") as model:
+            with np.load(session_of("x") / f"models/{run_id}.npz") as model:
                 np.savez(f"answers/p00{i}.npz", alpha=model["alpha"])
     return home
 
@@ -208,7 +199,7 @@ def stranger(originals, tmp_path, monkeypatch, in_process):
 
 def folder_case(rng):
     if rng.random() < 0.5:
-        damage_json(rng, Path("x/manifest.json"))
+        damage_json(rng, session_of("x") / "session.json")
     else:
         damage_log(rng, Path("x"))
     arguments = drawn(rng, FOLDER_COMMANDS)
@@ -220,7 +211,7 @@ def archive_case(rng):
     shutil.unpack_archive("x.zip", "unpacked")
     folder, kind = Path("unpacked"), rng.integers(4)
     if kind == 0:
-        damage_json(rng, folder / "manifest.json")
+        damage_json(rng, session_of(folder) / "session.json")
     elif kind == 1:
         damage_log(rng, folder)
     names = {

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from tests.experiments.functions import posing
+from tests.experiments.functions import log_of, posing
 from tests.experiments.rows import run, stored
 
 from dualgap.experiments.report import report
@@ -95,8 +95,8 @@ def test_a_published_folder_is_not_published_over_itself(ran, tmp_path):
 
 def test_an_unfinished_run_is_refused(tmp_path):
     folder = stored(tmp_path / "x", [run(), run("q")])
-    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "runs.jsonl").write_bytes(lines[0])
+    log = log_of(folder)
+    log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
     with pytest.raises(ValueError, match="lacks 1 of its planned runs; resume it first"):
         list(publish(folder, tmp_path))
     assert not (tmp_path / "results").exists()

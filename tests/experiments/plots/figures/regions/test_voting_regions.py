@@ -13,7 +13,7 @@ from dualgap.experiments.plots.figures.regions.voting_regions import (
     answers_by_problem,
     voting_regions,
 )
-from dualgap.experiments.store.reading import RunFolder, load_model, load_results
+from dualgap.experiments.store.reading import RunFolder, load_results
 
 TEXT = posing(
     formulation="[one_vs_rest, one_vs_one]",
@@ -42,7 +42,7 @@ def test_every_part_is_solved_and_classes_are_predicted(folder):
 
 
 def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
-    model = {name: load_model(folder, name) for name in load_results(folder)["run_id"]}
+    model = {name: RunFolder(folder).model(name) for name in load_results(folder)["run_id"]}
     runs = drawn(load_results(folder), RunFolder(folder).traces, model.get)
     groups = answers_by_problem(runs)
     assert len(groups) == 2
@@ -63,7 +63,7 @@ def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
 def test_figures_of_several_classes_are_drawn_among_the_others(folder, tmp_path):
     table = load_results(folder)
     table = table[table["problem_id"].str.contains("linear.*majority")]
-    runs = drawn(table, RunFolder(folder).traces, lambda name: load_model(folder, name))
+    runs = drawn(table, RunFolder(folder).traces, RunFolder(folder).model)
     names = {path.stem.split("-")[0] for path in plot_runs(runs, tmp_path)}
     assert "voting_regions" in names
     assert not names & {"decision_regions", "training"}

@@ -1,0 +1,260 @@
+"""A results folder is a folder of sessions, each of which one command writes, and no other.
+
+    sessions/0001-HOST-3f2a9c1b/session.json    the plan, the code, the libraries, the machine
+                                runs.jsonl      one line per run: its record, its trace, the end of its
+                                                output; lines are only appended
+                                models/*.npz    answers to small problems in the plane, for figures
+                                answers/*.npy   dual variables from which other runs start
+                                starts          ids of the runs that a shard has started
+    manifest.json, experiment.yaml              of all sessions together
+    runs.parquet, runs.csv, traces.parquet, summary.md    made from the lines at the end; runs.csv omits
+                                                values that the manifest has for all runs
+    paths.csv         one row per answer on a path, if the experiment has any
+    datapackage.json  descriptions of the columns of the CSV files
+
+A line is on disk before the next run is recorded, so that a crash loses nothing that was reported.
+Readers skip damaged lines, and incomplete ones left by a full disk or a killed process. As no file has
+two writers, commands may record runs in a folder at the same time, sessions may be copied from one
+folder to another, and a folder can be read at any time. Of several records of a run, that of the last
+session counts. When a session ends, the number of its lines and their SHA-256 are recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import os
+import platform
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic_core import to_json
+
+from dualgap.experiments.cases.plan import Case, digest
+from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.store import disk
+from dualgap.experiments.store.inputs import InputFile
+from dualgap.experiments.store.manifest import (
+    SESSION_FILE,
+    SESSIONS,
+    StoreError,
+    combined,
+    common_columns,
+    new_manifest,
+    read_manifest,
+    read_sessions,
+    session_folders,
+    write_manifest,
+)
+from dualgap.experiments.store.models import load_answer
+from dualgap.experiments.store.resume import ResumePolicy, check_resume
+from dualgap.experiments.store.schema import check_line
+from dualgap.experiments.workers.provenance import frequency
+from dualgap.problems import Vector
+
+_log = logging.getLogger("dualgap")
+_LINE_ERRORS = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
+LOG = "runs.jsonl"
+STARTS = "starts"
+# attributes of an outcome in a line of the log
+RECORDED = ("record", "trace", "output", "diagnosis", "path")
+
+
+class Session:
+    """The session of one command, open for recording runs.
+
+    Attributes
+    ----------
+    folder : the results folder. path : the folder of the session in it.
+    manifest : of the results folder, with this session.
+    recorded : ids of the runs that it has recorded.
+    file : descriptor of its log.
+    changes_plan : whether it plans or restarts runs, or differs in code, libraries or data.
+    """
+
+    def __init__(
+        self, folder: Path, path: Path, entries: dict[str, Any], earlier: list[Any]
+    ) -> None:
+        self.folder, self.path, self._entries = folder, path, entries
+        self.manifest = combined([*earlier, entries])
+        self.recorded, self._digest = list[str](), hashlib.sha256()
+        self.changes_plan = (
+            not earlier
+            or bool(entries["restarted"])
+            or (combined(earlier) | {"provenance": []} != self.manifest | {"provenance": []})
+        )
+        disk.make_folder(path)
+        disk.replace(path / SESSION_FILE, to_json(entries, indent=1))
+        self.file = disk.open_to_append(path / LOG)
+
+    @classmethod
+    def begin(
+        cls,
+        folder: Path,
+        text: str,
+        run_ids: Sequence[str],
+        resume: bool = False,
+        policy: ResumePolicy | None = None,
+        inputs: Mapping[str, InputFile] | None = None,
+        problems: Mapping[str, Any] | None = None,
+        command_info: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Begin a session in a folder, for the plan of an experiment file.
+
+        Parameters
+        ----------
+        folder : created if missing.
+        text : the experiment file. run_ids : the ids of its plan, in order.
+        resume : continue an existing folder.
+        policy : permitted changes of the plan, the code, the libraries or data, which the manifest then
+            records.
+        inputs : the input files of the plan. problems : the specifications of its problems, by name.
+        command_info : see `new_manifest`.
+
+        Raises
+        ------
+        StoreError
+            If it is not a folder, is not empty (without `resume`), was created under conditions that
+            `policy` does not allow, or cannot be written to.
+        OSError
+            If the disk is full.
+        """
+        try:
+            disk.make_folder(folder)
+            _check_unused(folder, resume)
+            existing = read_sessions(folder)
+            earlier = [manifest for _, manifest in existing]
+            old = combined(earlier) if earlier else None
+            new = new_manifest(text, run_ids, inputs or {}, problems or {}, old, command_info)
+            restarted, replaces_plan = list[RunKey](), False
+            if old:
+                policy = policy or ResumePolicy()
+                restarted, replaces_plan = check_resume(folder, old, new, inputs or {}, policy)
+            entries = new | {
+                "restarted": list(map(str, restarted)),
+                "replaces_plan": replaces_plan,
+                "previous": [path.name for path, _ in existing],
+            }
+            disk.make_folder(folder / SESSIONS)
+            session = cls(
+                folder, folder / SESSIONS / _session_name(len(existing)), entries, earlier
+            )
+            if session.changes_plan:
+                write_manifest(folder, session.manifest)
+        except (FileExistsError, NotADirectoryError):
+            raise StoreError(f"{folder}: is not a folder; choose another --out") from None
+        except OSError as error:
+            if error.errno in disk.FULL:  # not a fault of the input
+                raise OSError(error.errno, error.strerror, str(folder)) from None
+            raise StoreError(f"{folder}: cannot be written to: {error.strerror}") from None
+        return session
+
+    def append(self, outcome: Outcome) -> None:
+        """Record one run; it is on disk when this returns.
+
+        Raises
+        ------
+        OSError
+            If the disk is full; earlier records are not lost.
+        """
+        key, model, answer = outcome.run_id, io.BytesIO(), io.BytesIO()
+        if outcome.model:
+            np.savez_compressed(model, **outcome.model)
+        if outcome.answer is not None:
+            np.save(answer, outcome.answer)
+        for name, file in ((f"models/{key}.npz", model), (f"answers/{key}.npy", answer)):
+            path = self.path / name
+            if file.tell():
+                disk.make_folder(path.parent)
+                disk.replace(path, file.getvalue())
+            else:
+                disk.remove(path)  # written by the run that this one repeats
+        content = {name: getattr(outcome, name) for name in RECORDED}
+        common = common_columns(self._entries, outcome.record["problem_id"])
+        record = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
+        size = os.fstat(self.file).st_size
+        is_incomplete = size > 0 and os.pread(self.file, 1, size - 1) != b"\n"
+        line = json.dumps(content | {"record": record}, default=str).encode() + b"\n"
+        data = b"\n" * is_incomplete + line
+        disk.append(self.file, data)
+        self._digest.update(data)
+        self.recorded.append(key)
+
+    def answer(self, run_id: str) -> Vector | None:
+        """Return the dual variables that a run of this session stored for others, or None."""
+        return load_answer(self.path / "answers" / f"{run_id}.npy")
+
+    def log_start(self, case: Case) -> Case:
+        """Note that a run starts, and return it."""
+        with (self.path / STARTS).open("a") as starts:
+            starts.write(f"{case.run_id}\n")
+        return case
+
+    def close(self) -> None:
+        """End the session; one that recorded nothing and planned nothing new leaves no trace."""
+        os.close(self.file)
+        with suppress(OSError):  # if this fails, the session looks like that of a killed command
+            if not self.recorded and not self.changes_plan:
+                disk.remove_folder(self.path, [SESSION_FILE, LOG, STARTS])
+                return
+            conditions = self._entries["provenance"] | {"frequency_after": frequency()}
+            ending = {"lines": len(self.recorded), "sha256": self._digest.hexdigest()}
+            entries = self._entries | {"provenance": conditions} | ending
+            disk.replace(self.path / SESSION_FILE, to_json(entries, indent=1))
+
+
+def _session_name(earlier: int) -> str:
+    """Return the name of a session after `earlier` ones: its number, the host, and a random part."""
+    host = re.sub(r"[^A-Za-z0-9]+", "", platform.node())[:20] or "host"
+    return f"{earlier + 1:05}-{host}-{secrets.token_hex(4)}"
+
+
+def _check_unused(folder: Path, resume: bool) -> None:
+    """Raise StoreError if a folder holds anything but sessions, which only `resume` continues."""
+    names = {path.name for path in folder.iterdir()}
+    if names and not resume:
+        raise StoreError(
+            f"Output folder {folder} is not empty. Use --resume to continue it, or choose another --out."
+        )
+    if names <= {SESSIONS} or session_folders(folder):  # a command may have been killed as it began
+        return
+    read_manifest(folder)  # refuses folders without results, or with those of another release
+    raise StoreError(
+        f"{folder}: is published and has no sessions to continue; choose another --out"
+    )
+
+
+def recorded_lines(
+    path: Path, manifest: Mapping[str, Any], names: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the valid lines of a session, with all columns of their records.
+
+    Parameters
+    ----------
+    manifest : of the session. names : of the problems in the folder, by the digests of their
+        specifications.
+    """
+    try:
+        content = (path / LOG).read_bytes()
+    except FileNotFoundError:
+        content = b""
+    if manifest.get("sha256") and hashlib.sha256(content).hexdigest() != manifest["sha256"]:
+        _log.warning(f"{path / LOG}: is not as its session left it; each valid line in it counts")
+    common = {name: common_columns(manifest, name) for name in manifest["problems"]}
+    renamed = {name: names.get(digest(spec), name) for name, spec in manifest["problems"].items()}
+    for line in content.splitlines():
+        with suppress(*_LINE_ERRORS):
+            fields = json.loads(line)
+            check_line(fields)
+            record = fields["record"]
+            problem = record["problem_id"]
+            record = common.get(problem, {}) | record
+            yield fields | {"record": record | {"problem_id": renamed.get(problem, problem)}}

@@ -19,12 +19,12 @@ class OutcomeKind(NamedTuple):
     """
 
     name: str
-    meaning: str
     sign: str
     colour: str
-    final: bool
-    fails: bool
-    ran: bool
+    meaning: str
+    final: bool = False
+    fails: bool = False
+    ran: bool = True
 
     @property
     def text(self) -> str:
@@ -33,27 +33,61 @@ class OutcomeKind(NamedTuple):
 
 
 # worst first among those that are not final, which are all worse than the final ones
-_TABLE = """
-wrong | ✗ | #F0986B | fails | claimed optimal or infeasible although the certificate proves otherwise
-crashed | † | #DDBBD5 | fails | the process died or raised an exception
-diverged | ∞ | #DDBBD5 | fails | the iterates grew without bound or became NaN
-out_of_memory | M | #DDBBD5 | fails | the run needed more memory than its limit, or than the machine has
-time_limit | T | #F7D488 | | stopped at the time limit, with an answer outside the target gap
-max_iter | I | #F7D488 | | stopped at its own iteration limit, with an answer outside the target gap
-uncertified | ? | #DDDDDD | | a bound is missing, so the quality of the answer is unknown
-inaccurate | ≈ | #F7D488 | | stopped on its own, certified with a gap above the target
-solved | ✓ | #8FD3BF | final | certified within the target gap
-infeasible | ∅ | #B5DDF4 | final | proven to have no solution
-at_its_tolerance | ≈ | #F7D488 | | stopped at the requested accuracy, with a gap above the target
-unsupported | – | #FFFFFF | not run | the solver cannot handle this problem, or the problem
-    cannot be built; the run's reason says why
-not_installed | N | #FFFFFF | not run | the library is not installed here
-floor | | #FFFFFF | | not a solver: a reference time measured on this machine
-"""
-_ROWS = [line.split("|") for line in _TABLE.replace("\n    ", " ").strip().splitlines()]
 _KINDS = [
-    OutcomeKind(name, meaning, sign, colour, kind == "final", kind == "fails", kind != "not run")
-    for name, sign, colour, kind, meaning in (map(str.strip, row) for row in _ROWS)
+    OutcomeKind(
+        "wrong",
+        "✗",
+        "#F0986B",
+        "claimed optimal or infeasible although the certificate proves otherwise",
+        fails=True,
+    ),
+    OutcomeKind("crashed", "†", "#DDBBD5", "the process died or raised an exception", fails=True),
+    OutcomeKind(
+        "diverged", "∞", "#DDBBD5", "the iterates grew without bound or became NaN", fails=True
+    ),
+    OutcomeKind(
+        "out_of_memory",
+        "M",
+        "#DDBBD5",
+        "the run needed more memory than its limit, or than the machine has",
+        fails=True,
+    ),
+    OutcomeKind(
+        "time_limit",
+        "T",
+        "#F7D488",
+        "stopped at the time limit, with an answer outside the target gap",
+    ),
+    OutcomeKind(
+        "max_iter",
+        "I",
+        "#F7D488",
+        "stopped at its own iteration limit, with an answer outside the target gap",
+    ),
+    OutcomeKind(
+        "uncertified", "?", "#DDDDDD", "a bound is missing, so the quality of the answer is unknown"
+    ),
+    OutcomeKind(
+        "inaccurate", "≈", "#F7D488", "stopped on its own, certified with a gap above the target"
+    ),
+    OutcomeKind("solved", "✓", "#8FD3BF", "certified within the target gap", final=True),
+    OutcomeKind("infeasible", "∅", "#B5DDF4", "proven to have no solution", final=True),
+    OutcomeKind(
+        "at_its_tolerance",
+        "≈",
+        "#F7D488",
+        "stopped at the requested accuracy, with a gap above the target",
+    ),
+    OutcomeKind(
+        "unsupported",
+        "–",
+        "#FFFFFF",
+        "the solver cannot handle this problem, or the problem cannot be built; the run's reason says "
+        "why",
+        ran=False,
+    ),
+    OutcomeKind("not_installed", "N", "#FFFFFF", "the library is not installed here", ran=False),
+    OutcomeKind("floor", "", "#FFFFFF", "not a solver: a reference time measured on this machine"),
 ]
 OUTCOMES = {kind.name: kind for kind in _KINDS}
 FINAL = [kind.name for kind in _KINDS if kind.final]

@@ -15,9 +15,9 @@ import pandas as pd
 from dualgap.experiments.cases.plan import digest
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.schedule import Round
-from dualgap.experiments.records import columns
-from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, with_column_types
+from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS
 from dualgap.experiments.records.outcomes import outcome_of
+from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
 from dualgap.experiments.store.manifest import (
     SESSIONS,
     StoreError,
@@ -210,8 +210,8 @@ class RunFolder:
         optional = {"traces.csv": self.traces, "paths.csv": self.paths}
         tables = {"runs.csv": reduced} | {k: v for k, v in optional.items() if len(v)}
         tables = {name: table for name, table in tables.items() if name not in leave_out}
-        package = columns.datapackage(self.manifest["name"], tables)
-        return {name: columns.to_csv_bytes(table, name) for name, table in tables.items()} | {
+        package = datapackage(self.manifest["name"], tables)
+        return {name: to_csv_bytes(table, name) for name, table in tables.items()} | {
             "datapackage.json": json.dumps(package, indent=1, ensure_ascii=False).encode()
         }
 

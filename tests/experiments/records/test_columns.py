@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from dualgap.experiments.records.columns import to_csv_bytes
+from dualgap.experiments.records.tables import to_csv_bytes
 
 
 def test_whole_numbers_have_no_point_and_those_beyond_64_bits_are_written_too():

@@ -4,7 +4,7 @@
 
 A benchmark is an experiment with `kind: benchmark`: our solvers and baselines, each with a list
 of tolerances, and optionally `floor.py:KernelFloor`, which measures a reference time. `analysis.means`
-computes, `tables.at_gap` formats, `figures.speedup` draws.
+computes, `tables.at_gap` formats, `figures.speedup` draws. Ratios are of times on the same host.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from dualgap.experiments.analysis.hosts import split_by_host
 from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.analysis.means import Benchmark
 from dualgap.experiments.plots.figures.speedup import speedup
@@ -25,18 +24,13 @@ from dualgap.experiments.tables.at_gap import to_markdown
 from dualgap.experiments.tables.formats import file_name, machine_text
 
 
-def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: Path) -> None:
-    """Write the tables and figures of a benchmark into `target`.
+def benchmark_page(benchmark: Benchmark, manifest: Mapping[str, Any]) -> str:
+    """Return the page of a benchmark in Markdown."""
+    return to_markdown(benchmark, manifest["name"], machine_text(manifest, benchmark.results))
 
-    These are benchmark.md, benchmark.csv (the table of `compared`), means.csv, floors.csv, speedup.svg,
-    and for growing problems time_against_n*.svg. Ratios are of times on the same host.
-    """
-    benchmark = Benchmark.of(split_by_host(results))
-    for name, table in published_tables(benchmark).items():
-        # twelve digits: the last digits of a mean differ between machines
-        table.to_csv(target / name, index=False, float_format="%.12g")
-    text = to_markdown(benchmark, manifest["name"], machine_text(manifest, benchmark.results))
-    (target / "benchmark.md").write_text(text)
+
+def draw_benchmark(benchmark: Benchmark, target: Path) -> None:
+    """Draw speedup.svg, and for growing problems time_against_n*.svg, into `target`."""
     paths: list[Path] = []
     table = benchmark.compared
     dense = benchmark.references.assign(solver="dense reference")
@@ -58,9 +52,3 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
     for path in paths:
         if path.suffix == ".png":  # a published folder keeps only the SVG
             path.unlink()
-
-
-def published_tables(tables: Benchmark) -> dict[str, pd.DataFrame]:
-    """Return the published tables of a benchmark, by file name."""
-    ratios = tables.compared.drop(columns=["times", "reference"])
-    return {"benchmark.csv": ratios, "floors.csv": tables.references, "means.csv": tables.means}

@@ -6,7 +6,7 @@ records, which stay unchanged. A new publication removes the file.
 """
 
 import subprocess
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,20 @@ def _git(root: Path, *words: str) -> list[str]:
     return process.stdout.split("\n")[:-1]
 
 
-def unknown_commits(folder: Path, commits_in_history: Collection[str]) -> Iterator[str]:
-    """Yield one sentence per commit that a published folder names but the history lacks."""
-    commits = commits_of(folder, read_manifest(folder))
+def unknown_commits(
+    folders: Iterable[Path], commits_in_history: Collection[str] | str
+) -> Iterator[str]:
+    """Yield one sentence per commit that a published folder names but the history lacks.
+
+    Nothing is checked where the history is unavailable; see `history`.
+    """
+    if isinstance(commits_in_history, str):
+        return
     remedy = f"write the commit that published its records to {PUBLISHED_IN} and publish again"
-    if not commits:
-        yield f"{folder.name}: names no commit; {remedy}"
-    for commit in commits:
-        if commit not in commits_in_history:
-            yield f"{folder.name}: names commit {commit}, which is not in the history; {remedy}"
+    for folder in folders:
+        commits = commits_of(folder, read_manifest(folder))
+        if not commits:
+            yield f"{folder.name}: names no commit; {remedy}"
+        for commit in commits:
+            if commit not in commits_in_history:
+                yield f"{folder.name}: names commit {commit}, which is not in the history; {remedy}"

@@ -6,14 +6,16 @@ benchmarks (one row per baseline), or index (one row per published experiment).
 """
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from scipy.stats import gmean
 
 from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.means import Benchmark
 from dualgap.experiments.analysis.noise import MARK, Comparison, without_repeats
 from dualgap.experiments.analysis.profiles import penalty_of, shifted_means
 from dualgap.experiments.analysis.scores import PAR2, SGM10
@@ -43,7 +45,7 @@ _PERFORMANCE = {
 _PLAIN_COLUMNS = ["baseline", "ours"]  # columns of a table of baselines that are not Markdown
 _PERFORMANCE_GAPS = (1e-3, 1e-6)  # certified relative gaps of the performance table
 TABLES = ("benchmark.md", "verification.md", "summary.md")  # the index links to the first one
-_TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n).*?(<!-- end of table -->)", re.DOTALL)
 RATIOS = (
     "The time of the baseline relative to ours, the fastest of our solvers on each problem (with the "
     "number of problems in brackets, if several are fastest), at equal certified gap: geometric mean "
@@ -61,34 +63,37 @@ def folders_in(results: Path) -> list[Path]:
     return sorted({path.parent for path in results.rglob(f"*{NAME}")})
 
 
+def benchmark_in(folder: Path) -> Benchmark | None:
+    """Return the tables of a published benchmark, or None if the folder has another kind of results."""
+    return _benchmark(folder, (folder / "runs.csv").stat().st_mtime_ns)
+
+
+@cache
+def _benchmark(folder: Path, _changed: int) -> Benchmark | None:
+    published = RunFolder(folder)
+    is_benchmark = published.manifest["kind"] == "benchmark"
+    return Benchmark.of(split_by_host(published.results)) if is_benchmark else None
+
+
+def _joined(results: Path, table: Literal["compared", "means"]) -> pd.DataFrame:
+    """Return a table of all published benchmarks, with a column `benchmark`."""
+    folders = sorted(path.parent for path in results.glob(f"*/{NAME}"))
+    benchmarks = {folder.name: benchmark_in(folder) for folder in folders}
+    tables = {name: getattr(each, table) for name, each in benchmarks.items() if each}
+    if not tables:
+        raise StoreError(f"Folder {results} has no published benchmark.")
+    return pd.concat([each.assign(benchmark=name) for name, each in tables.items()])
+
+
 def rewrite_documents(root: Path = ROOT) -> None:
-    """Rewrite the tables of the documents below `root` that have records."""
-    for document in documents(root):
-        text, _ = updated((root / document).read_text(), root / "results")
-        disk.replace(root / document, text.encode())
+    """Rewrite the tables of the documents below `root`; StoreError if one has no records."""
+    for document in filter(Path.is_file, map(root.joinpath, _DOCUMENTS)):
 
+        def table(match: re.Match[str]) -> str:
+            start, name, end = match.groups()
+            return f"{start}\n{table_of(name, root / 'results')}\n\n{end}"
 
-def documents(root: Path) -> list[str]:
-    """Return the paths below `root` of the existing documents with tables."""
-    return [name for name in _DOCUMENTS if (root / name).is_file()]
-
-
-def updated(text: str, results: Path) -> tuple[str, list[str]]:
-    """Return a document with tables updated from the records, and a sentence per table that differs."""
-    faults: list[str] = []
-
-    def table(match: re.Match[str]) -> str:
-        start, name, published, end = match.groups()
-        try:
-            current = table_of(name, results)
-        except (OSError, StoreError) as error:
-            faults.append(f"the {name} table has no records ({error})")
-            return match[0]
-        if published.split() != current.split():
-            faults.append(f"the {name} table does not agree with results/")
-        return f"{start}\n{current}\n\n{end}"
-
-    return _TABLE.sub(table, text), faults
+        disk.replace(document, _TABLE.sub(table, document.read_text()).encode())
 
 
 def table_of(name: str, results: Path) -> str:
@@ -100,13 +105,17 @@ def table_of(name: str, results: Path) -> str:
         If there are no records.
     """
     if name == "benchmarks":
-        folders = sorted(path.parent for path in results.glob("*/means.csv"))
-        records = {path.name.removeprefix("bench_"): load_results(path) for path in folders}
-        return f"{benchmarks_table(results)}\n\n{RATIOS} {precision_text(records)}".strip()
+        means = _joined(results, "means")
+        names = means["benchmark"].unique()
+        records = {each.removeprefix("bench_"): load_results(results / each) for each in names}
+        return f"{benchmarks_table(means)}\n\n{RATIOS} {precision_text(records)}".strip()
     if name == "index":
         return index_table(results)
     if name == "performance":
-        return performance_table(results)
+        table = performance_table(compared := _joined(results, "compared"))
+        precision = precision_text({each: load_results(results / each) for each in _PERFORMANCE})
+        sentences = " ".join(filter(None, [precision, single_precision_text(compared)]))
+        return f"{table}\n\n{sentences}"
     return first_problem_table(summarise(without_repeats(load_results(results / name))))
 
 
@@ -140,44 +149,45 @@ def index_table(results: Path) -> str:
     return Table.of(lines).markdown(marked_up=set().union(*lines))
 
 
-def benchmarks_table(results: Path) -> str:
-    """Return Markdown with one row per baseline and benchmark, and one column per target gap."""
-    files = sorted(results.glob("*/means.csv"))
-    if not files:
-        raise StoreError(f"Folder {results} has no published benchmark.")
-    rows = _by_gap(files)
+def benchmarks_table(means: pd.DataFrame) -> str:
+    """Return Markdown with one row per baseline and benchmark, and one column per target gap.
+
+    `means` are those of `Benchmark`, with a column `benchmark`.
+    """
+    rows = _by_gap(means)
     return Table.of(rows).markdown(marked_up=rows.columns.drop(_PLAIN_COLUMNS))
 
 
-def baselines_table(benchmark: Path) -> str:
-    """Return Markdown with one row per baseline of a published benchmark; empty if it has none."""
-    rows = _by_gap([benchmark / "means.csv"])
+def baselines_table(means: pd.DataFrame) -> str:
+    """Return Markdown with one row per baseline of a benchmark; empty if it has none."""
+    rows = _by_gap(means.assign(benchmark=""))
     table = Table.of(rows.drop(columns="benchmark"))
     return "" if rows.empty else table.markdown(marked_up=rows.columns.drop(_PLAIN_COLUMNS))
 
 
-def _by_gap(files: Sequence[Path]) -> pd.DataFrame:
+def _by_gap(means: pd.DataFrame) -> pd.DataFrame:
     """Return one row per baseline and benchmark, with one column of ratios per target gap."""
-    rows = _baselines(files).sort_values(["benchmark", "target"], ascending=[True, False])
+    rows = _baselines(means).sort_values(["benchmark", "target"], ascending=[True, False])
     ours = rows.groupby(["benchmark", "baseline"])["ours"]
-    rows["ours"] = ours.transform(lambda names: "; ".join(dict.fromkeys(names.dropna())))
+    rows["ours"] = ours.transform(lambda names: "; ".join(dict.fromkeys(filter(None, names))))
     keys = ["benchmark", "baseline", "ours"]
     gaps = [f"gap {gap_text(target)}" for target in sorted(rows["target"].unique(), reverse=True)]
     table = rows.pivot_table("cell", keys, "gap", aggfunc="first", sort=False)
     return table.reindex(columns=gaps).fillna("").reset_index()
 
 
-def performance_table(results: Path) -> str:
+def performance_table(compared: pd.DataFrame) -> str:
     """Return Markdown with one row per main benchmark, and one column per certified gap.
 
-    For a library with several settings, the fastest on each problem counts.
+    `compared` is that of `Benchmark`, with a column `benchmark`. On each problem the fastest setting
+    of a library counts.
     """
     lines: list[dict[str, str]] = []
-    for folder, title in _PERFORMANCE.items():
-        rows = _read([results / folder / "benchmark.csv"])
+    for name, title in _PERFORMANCE.items():
+        rows = compared[compared["benchmark"] == name]
         library = rows["solver"].str.partition(" (")[0]
         rows = rows.assign(library=library, in_vain=missed_target(rows))
-        line = {"problems": f"[{title}](results/{folder}/benchmark.md)"}
+        line = {"problems": f"[{title}](results/{name}/benchmark.md)"}
         for gap in _PERFORMANCE_GAPS:
             at_gap = rows[rows["target"] == gap]
             solved = at_gap.loc[(at_gap["kind"] == "ours") & at_gap["time"].notna(), "problem"]
@@ -185,21 +195,19 @@ def performance_table(results: Path) -> str:
             groups = peers.groupby(["library", "problem"])
             fastest = groups.agg(ratio=("ratio", "min"), in_vain=("in_vain", "any")).reset_index()
             cells = [
-                _library_cell(str(name), each)
-                for name, each in fastest.groupby("library")
+                _library_cell(str(library), each)
+                for library, each in fastest.groupby("library")
                 if each["ratio"].notna().any()
             ]
             line[f"to a gap of {gap_text(gap)}"] = ", ".join(cell for _, cell in sorted(cells))
         lines.append(line)
-    precision = precision_text({name: load_results(results / name) for name in _PERFORMANCE})
-    sentences = " ".join(filter(None, [precision, _single_precision_text(results)]))
-    return f"{Table.of(lines).markdown(marked_up=set().union(*lines))}\n\n{sentences}"
+    return Table.of(lines).markdown(marked_up=set().union(*lines))
 
 
-def _single_precision_text(results: Path) -> str:
+def single_precision_text(compared: pd.DataFrame) -> str:
     """Return a sentence on oneDAL in float32, from the benchmarks that run both precisions."""
-    rows = _read(sorted(results.glob("*/benchmark.csv")))
-    rows = rows[(rows["target"] == _PERFORMANCE_GAPS[0]) & rows["solver"].str.startswith("one_dal")]
+    is_one_dal = compared["solver"].str.startswith("one_dal")
+    rows = compared[(compared["target"] == _PERFORMANCE_GAPS[0]) & is_one_dal]
     precision = rows["solver"].str.extract("(float32|float64)", expand=False)
     times = rows.groupby(["benchmark", "problem", precision])["time"].min().unstack()
     if times.shape[1] < 2:
@@ -223,19 +231,10 @@ def _library_cell(name: str, fastest: pd.DataFrame) -> tuple[float, str]:
     return mean, f"{markdown(name)} **{Comparison(mean).factor}**{failures}"
 
 
-def _read(files: Sequence[Path]) -> pd.DataFrame:
-    """Return the tables of benchmarks as one; raise StoreError if one is missing."""
-    try:
-        return pd.concat([pd.read_csv(file).assign(benchmark=file.parent.name) for file in files])
-    except OSError as error:
-        raise StoreError(str(error)) from error
-
-
-def _baselines(files: Sequence[Path]) -> pd.DataFrame:
-    """Return the rows of baselines in benchmarks' `means.csv`, with the texts of their cells."""
-    all_rows = _read(files)
-    attempted = all_rows["mean"].notna() | (all_rows["failed"] > 0)
-    rows = all_rows[(all_rows["kind"] == "peer") & attempted]
+def _baselines(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of baselines in means of benchmarks, with the texts of their cells."""
+    attempted = means["mean"].notna() | (means["failed"] > 0)
+    rows = means[(means["kind"] == "peer") & attempted]
     cells = [_baseline_cell(row) for row in rows.to_dict("records")]
     names = rows["benchmark"]
     return rows.assign(

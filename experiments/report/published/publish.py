@@ -1,11 +1,14 @@
 """Publish finished runs into `results/`: their records, tables and figures.
 
-    python -m dualgap.experiments.report.published.publish [DIR] | --check
+    python -m dualgap.experiments.report.published.publish [DIR | --figures]
 
-`publish` copies the records of a run, draws the figures, writes the tables, and updates the tables of
+`publish` copies the records of a run, draws the figures, writes the pages, and updates the tables of
 `README.md` and `results/README.md`. A folder of several runs, such as `runs/published/notes`, is
-published run by run, into a folder of its name. For an experiment with `kind: benchmark` it writes the
-files of `report.benchmark`, with `kind: verification` the checks.
+published run by run, into a folder of its name.
+
+Without DIR it writes all pages and tables again, from the published records alone. `make check` does so,
+and `git diff` must then find no difference. Figures are not compared: their bytes depend on the version
+of matplotlib, and those of answers in the plane do not follow from the records.
 """
 
 import re
@@ -19,18 +22,18 @@ from pathlib import Path
 from dualgap.experiments.analysis.verify import compare
 from dualgap.experiments.files.experiment import CONFIGS, purpose
 from dualgap.experiments.plots import plot_all
-from dualgap.experiments.report.benchmark import write_benchmark
-from dualgap.experiments.report.published.commits import commit_text, history
+from dualgap.experiments.report.benchmark import benchmark_page, draw_benchmark
+from dualgap.experiments.report.published.commits import commit_text, history, unknown_commits
 from dualgap.experiments.report.published.documents import (
     RATIOS,
     ROOT,
     TABLES,
     baselines_table,
+    benchmark_in,
     folders_in,
     rewrite_documents,
     verified_table,
 )
-from dualgap.experiments.report.published.outdated import outdated, seal_faults, write_digests
 from dualgap.experiments.store.manifest import NAME, StoreError, write_manifest
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_name
@@ -41,13 +44,14 @@ from dualgap.experiments.tables.verification import CHECKS, verification_texts
 _NOT_PUBLISHED = re.compile(r"training|gap_against_time-(?!1$)\d+$")
 
 
-def publish(folder: Path | None, root: Path = ROOT) -> Iterator[Path]:
+def publish(folder: Path | None, root: Path = ROOT, figures: bool = False) -> Iterator[Path]:
     """Publish runs into `root`/results, and yield each folder written there.
 
     Parameters
     ----------
-    folder : one run, or a folder of runs. By default, all tables are written again from the published
-        records, in folders that are unchanged since.
+    folder : one run, or a folder of runs. By default, all pages are written again from the published
+        records.
+    figures : whether the figures of benchmarks are then drawn again too.
 
     Raises
     ------
@@ -59,8 +63,9 @@ def publish(folder: Path | None, root: Path = ROOT) -> Iterator[Path]:
     results = root / "results"
     if folder is None:
         for published in folders_in(results):
-            if not list(seal_faults(published)):
-                yield _write_derived(published)
+            if figures and (benchmark := benchmark_in(published)):
+                draw_benchmark(benchmark, published)
+            yield _write_pages(published)
     elif runs := sorted(path.parent for path in folder.glob(f"*/{NAME}")):
         yield from (_write(RunFolder(run), results / folder.name) for run in runs)
     else:
@@ -83,31 +88,30 @@ def _write(run: RunFolder, results: Path) -> Path:
     write_manifest(target, run.manifest | {"folder": source_folder})
     for file, content in files.items():
         (target / file).write_bytes(content)
-    if run.manifest["kind"] != "benchmark":
+    if benchmark := benchmark_in(target):
+        draw_benchmark(benchmark, target)
+    else:
         checks = run.path / CHECKS
         figures = plot_all(run.path, ["differences"] if checks.is_file() else ())
         for path in (*figures, *filter(Path.is_file, [checks])):
             drawn_twice = path.suffix == ".png" and path.with_suffix(".svg") in figures
             if not (drawn_twice or _NOT_PUBLISHED.match(path.stem)):
                 shutil.copy(path, target)
-    return _write_derived(target)
+    return _write_pages(target)
 
 
-def _write_derived(folder: Path) -> Path:
-    """Write the tables that derive from a published folder's records, and seal it; return the folder."""
+def _write_pages(folder: Path) -> Path:
+    """Write the pages that derive from a published folder's records; return the folder."""
     published = RunFolder(folder)
-    records, title = published.results, published.manifest["name"]
-    kind = published.manifest["kind"]
-    if kind == "benchmark":
-        write_benchmark(records, published.manifest, folder)
+    title = published.manifest["name"]
+    if benchmark := benchmark_in(folder):
+        texts = {"benchmark.md": benchmark_page(benchmark, published.manifest)}
     else:
-        (folder / "summary.md").write_text(to_markdown(summarise(records), title))
-    if kind == "verification":
-        for name, text in verification_texts(compare(records), title).items():
-            (folder / name).write_text(text)
-    for page in filter(Path.is_file, map(folder.joinpath, TABLES)):
-        page.write_text(_page(page.read_text(), published))
-    write_digests(folder)
+        texts = {"summary.md": to_markdown(summarise(published.results), title)}
+    if published.manifest["kind"] == "verification":
+        texts |= verification_texts(compare(published.results), title)
+    for name, text in texts.items():
+        (folder / name).write_text(_page(text, published) if name in TABLES else text)
     return folder
 
 
@@ -115,8 +119,8 @@ def _page(text: str, published: RunFolder) -> str:
     """Return a page: purpose, summary table, figures, records, and the details."""
     title, _, body = text.partition("\n\n")
     question = purpose(published.manifest["experiment"])
-    is_benchmark = published.manifest["kind"] == "benchmark"
-    answer = baselines_table(published.path) if is_benchmark else ""
+    benchmark = benchmark_in(published.path)
+    answer = baselines_table(benchmark.means) if benchmark else ""
     rule = RATIOS if answer else ""
     if (published.results["formulation"] == "convex_qp").all():
         answer = verified_table(published)
@@ -131,21 +135,19 @@ def _page(text: str, published: RunFolder) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Publish a folder, write all tables of `results/` again, or check that they are up to date."""
+    """Publish a folder, or write all pages of `results/` again and check the commits they name."""
     parser = ArgumentParser(description=main.__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("folder", nargs="?", type=Path, help="a run, or a folder of them")
-    only.add_argument("--check", action="store_true", help="only list what is out of date")
+    only.add_argument("--figures", action="store_true", help="draw those of benchmarks again too")
     options = parser.parse_args(arguments)
-    if options.check:
-        if isinstance(commits := history(ROOT), str):
-            sys.stderr.write(f"The commits named in results/ were not checked: {commits}.\n")
-        sys.exit("\n".join(outdated()) or None)
     try:
-        for path in publish(options.folder):
+        for path in publish(options.folder, figures=options.figures):
             sys.stdout.write(f"{path}\n")
     except (StoreError, ValueError, OSError) as error:
         parser.error(str(error))
+    if options.folder is None:
+        sys.exit("\n".join(unknown_commits(folders_in(ROOT / "results"), history(ROOT))) or None)
 
 
 if __name__ == "__main__":

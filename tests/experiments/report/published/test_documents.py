@@ -8,6 +8,7 @@ from dualgap.experiments.report.published.documents import (
     benchmarks_table,
     first_problem_table,
     performance_table,
+    single_precision_text,
     verified_table,
 )
 from dualgap.experiments.store.reading import RunFolder
@@ -15,33 +16,27 @@ from dualgap.experiments.store.reading import RunFolder
 NAN = float("nan")
 
 
-def test_each_peer_of_each_published_benchmark_has_a_row(tmp_path, readme):
+def test_each_peer_of_each_published_benchmark_has_a_row():
+    rows = []
     for name, ratio, low, high in (("bench_a", 12.0, 11.0, 13.0), ("bench_b", 0.5, NAN, NAN)):
-        folder = tmp_path / "results" / name
-        folder.mkdir(parents=True)
         row = {"target": 1e-3, "solver": "libsvm", "kind": "peer", "mean": ratio, "problems": 2}
         ours = {"target": 1e-3, "solver": "smo", "kind": "ours", "mean": 1.0, "problems": 2}
         row |= {"ours": "smo", "single": True, "low": low, "high": high}
         more = {"least": ratio / 2, "most": 2 * ratio, "failed": 1, "within_noise": False}
-        pd.DataFrame([row | more, ours | more]).to_csv(folder / "means.csv", index=False)
-    lines = benchmarks_table(tmp_path / "results").splitlines()
+        rows += [row | more | {"benchmark": name}, ours | more | {"benchmark": name}]
+    means = pd.DataFrame(rows)
+    lines = benchmarks_table(means).splitlines()
     assert len(lines) == 4
     assert "[a](bench_a/benchmark.md)" in lines[2]
     assert "libsvm ¹" in lines[2]
     assert lines[2].split("|")[3].strip() == "smo"
     assert "**12×** [11, 13] (6 to 24, 2 problems), failed 1" in lines[2]
     assert "| 0.5× (" in lines[3]  # without an interval it is not bold
-    means = pd.read_csv(folder / "means.csv").assign(within_noise=True)
-    means.to_csv(folder / "means.csv", index=False)
-    assert "0.5× ~" in benchmarks_table(tmp_path / "results").splitlines()[3]
+    assert "0.5× ~" in benchmarks_table(means.assign(within_noise=True)).splitlines()[3]
 
 
-def test_of_a_library_with_several_settings_stands_the_best(tmp_path, monkeypatch):
+def test_of_a_library_with_several_settings_stands_the_best(monkeypatch):
     monkeypatch.setattr(documents, "_PERFORMANCE", {"bench_a": "kernel"})
-    monkeypatch.setattr(documents, "precision_text", lambda _: "")
-    monkeypatch.setattr(documents, "load_results", lambda _: pd.DataFrame())
-    folder = tmp_path / "bench_a"
-    folder.mkdir()
     found = [("a (cache=1)", "p", 3.0), ("a (cache=2)", "p", 2.0), ("a (cache=1)", "q", 8.0)]
     found += [
         ("a (cache=2)", "q", NAN),
@@ -52,9 +47,8 @@ def test_of_a_library_with_several_settings_stands_the_best(tmp_path, monkeypatc
     rows = pd.DataFrame(found, columns=["solver", "problem", "ratio"])
     ours = pd.DataFrame({"solver": "smo", "problem": ["p", "q"], "ratio": 1.0})
     rows = pd.concat([rows.assign(kind="peer"), ours.assign(kind="ours")])
-    rows = rows.assign(target=1e-3, time=rows["ratio"], outcome="stalled")
-    rows.to_csv(folder / "benchmark.csv", index=False)
-    (row,) = performance_table(tmp_path).strip().splitlines()[2:]
+    rows = rows.assign(target=1e-3, time=rows["ratio"], outcome="stalled", benchmark="bench_a")
+    (row,) = performance_table(rows).strip().splitlines()[2:]
     assert row.split("|")[2].strip() == "b **1.5×** (failed 1 of 2), a **4×**"
 
 
@@ -90,11 +84,7 @@ def test_what_is_verified_of_convex_qps_stands_before_the_mean_times(tmp_path):
     assert text.index("gap of 1e-03") < text.index("gap of 1e-06") < text.index("PAR-2 is")
 
 
-def test_single_precision_is_compared_with_double_where_both_were_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "_PERFORMANCE", {})
-    monkeypatch.setattr(documents, "precision_text", lambda _: "")
-    for name in ("bench_a", "bench_b"):
-        (tmp_path / name).mkdir()
+def test_single_precision_is_compared_with_double_where_both_were_asked():
     found = [
         ("p", "64", 3.0),
         ("p", "32", 2.0),
@@ -103,9 +93,8 @@ def test_single_precision_is_compared_with_double_where_both_were_asked(tmp_path
         ("r", "64", NAN),
     ]
     rows = pd.DataFrame(found, columns=["problem", "solver", "time"]).assign(target=1e-3)
-    both = rows.assign(solver="one_dal (float" + rows["solver"] + ")")
-    both.to_csv(tmp_path / "bench_a/benchmark.csv", index=False)
-    rows.assign(solver="one_dal").to_csv(tmp_path / "bench_b/benchmark.csv", index=False)
-    told = performance_table(tmp_path)
+    both = rows.assign(solver="one_dal (float" + rows["solver"] + ")", benchmark="bench_a")
+    one = rows.assign(solver="one_dal", benchmark="bench_b")
+    told = single_precision_text(pd.concat([both, one]))
     assert "is 1.5 to 1.5 times as fast as in float64, 1.50 in the mean" in told
     assert told.endswith("is not certified on 1 of 2 problems.")

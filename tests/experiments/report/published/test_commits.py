@@ -1,0 +1,59 @@
+"""The commit that each published folder names, and whether the history contains it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from dualgap.experiments.report.published.commits import (
+    PUBLISHED_IN,
+    commit_text,
+    history,
+    unknown_commits,
+)
+from dualgap.experiments.report.published.documents import folders_in
+from dualgap.experiments.store.manifest import read_manifest
+
+ROOT = Path(__file__).parents[4]
+
+
+def committed(folder):
+    """Make a git repository of a folder, with one commit; return its hash."""
+    person = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "--quiet"], ["add", "."], [*person, "commit", "--quiet", "-m", "x"]):
+        subprocess.run(["git", "-C", str(folder), *words], check=True)
+    return history(folder)
+
+
+def test_a_published_folder_names_a_commit_of_the_history(tmp_path):
+    for name in ("quickstart", "bench_first_order"):
+        shutil.copytree(ROOT / "results" / name, tmp_path / name)
+    assert isinstance(history(tmp_path), str)  # as of an sdist: nothing is checked
+    assert not [*unknown_commits(folders_in(tmp_path), history(tmp_path))]
+    (commit,) = committed(tmp_path)
+    faults = [*unknown_commits(folders_in(tmp_path), {commit})]
+    assert [fault.partition(":")[0] for fault in faults] == ["bench_first_order", "quickstart"]
+    assert all("which is not in the history" in fault for fault in faults)
+    for name in ("bench_first_order", "quickstart"):
+        (tmp_path / name / PUBLISHED_IN).write_text(f"{commit}\n")
+    assert not [*unknown_commits(folders_in(tmp_path), {commit})]
+    (tmp_path / "quickstart" / PUBLISHED_IN).unlink()
+    (fault,) = unknown_commits(folders_in(tmp_path), {commit})
+    assert fault.startswith("quickstart: names no commit; write ")
+
+
+def test_a_shallow_clone_cannot_say_which_commits_there_are(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("x")
+    committed(tmp_path / "full")
+    clone = ["git", "clone", "--quiet", "--depth", "1", f"file://{tmp_path}/full", "clone"]
+    subprocess.run(clone, check=True, cwd=tmp_path)
+    assert history(tmp_path / "clone") == "this is a shallow clone"
+
+
+def test_a_page_says_where_its_records_are_from():
+    folder = ROOT / "results" / "bench_C"  # measured at a commit that is lost
+    assert commit_text(folder, read_manifest(folder)) == (
+        "Published in commit 92579bb553; measured at 3d82c2251c, which is not in the history."
+    )
+    folder = ROOT / "results" / "out_of_core"
+    assert commit_text(folder, read_manifest(folder)) == "Measured at commit 9146119f99."

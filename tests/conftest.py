@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+gc.disable()  # until all is imported and collected, of which nothing is garbage
 for name, examples in (("fast", 12), ("exhaustive", 300)):
     settings.register_profile(
         name, max_examples=examples, derandomize=True, deadline=None, database=None
@@ -55,6 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Exempt modules and tests from garbage collection, which would visit them again and again."""
     gc.freeze()
+    gc.set_threshold(10_000, 10, 20)  # more often it is 7 % of the time
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError
 
 import psutil
 import pytest
+from click.testing import CliRunner
 from tests.experiments.functions import (
     Failing,
     in_this_process,
@@ -305,11 +306,19 @@ def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
     wait_for(lambda: not any(worker.is_running() for worker in workers))
 
 
+def test_a_run_is_shown_in_ascii_where_nothing_else_can_be(finished, tmp_path):
+    words = ["run", str(finished()), "--out", str(tmp_path / "x"), "--resume"]
+    shown = CliRunner(charset="ascii").invoke(main, words)
+    assert shown.exit_code == 0
+    assert shown.output.isascii()
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("how", "variables"),
     [
-        pytest.param("exec >&-", {}, id="no output", marks=pytest.mark.exhaustive),
-        pytest.param("exec >&- 2>&-", {}, id="no output at all", marks=pytest.mark.exhaustive),
+        pytest.param("exec >&-", {}, id="no output"),
+        pytest.param("exec >&- 2>&-", {}, id="no output at all"),
         pytest.param(":", {"PYTHONIOENCODING": "ascii"}, id="an output of ASCII"),
     ],
 )

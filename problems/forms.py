@@ -50,7 +50,7 @@ class BoxQP:
     groups : (n,) index of each variable's equality, −1 for none; None for one equality over all.
     delta : (number of groups,), empty without equalities.
     start : (n,) a feasible initial point, or None.
-    joined : the form that it is the `split` of, or None.
+    joined : the form that it is the `split` of, or None; a changed copy has none.
     """
 
     Q: SignedGram
@@ -61,7 +61,7 @@ class BoxQP:
     lb: Vector
     ub: Vector
     start: Vector | None = None
-    joined: KernelQP | None = None
+    joined: KernelQP | None = field(default=None, init=False)
 
     title: ClassVar[str] = "a box QP"
 
@@ -222,7 +222,9 @@ class KernelQP:
         start = None if self.start is None else self.split_point(self.start)
         a = sign if self.sums.size else None
         Q = SignedGram(self.gram, sign, index)
-        return BoxQP(Q, cost, a, groups, self.sums, low, high, start, self)
+        box = BoxQP(Q, cost, a, groups, self.sums, low, high, start)
+        object.__setattr__(box, "joined", self)
+        return box
 
     def split_gradient(self, scores: Vector) -> Vector:
         """Return the gradient of `split` from the scores Kβ (n,) of the variables."""

@@ -129,4 +129,4 @@ class RandomFourier(Nystroem):
 
 def _with_gram(form: BoxQP, gram: Gram) -> BoxQP:
     """Return `form` with another Gram matrix."""
-    return replace(form, Q=SignedGram(gram, form.Q.sign, form.Q.index), joined=None)
+    return replace(form, Q=SignedGram(gram, form.Q.sign, form.Q.index))

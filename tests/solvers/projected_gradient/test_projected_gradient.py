@@ -1,5 +1,7 @@
 """Projected gradient: every variant, shifted boxes, limits, and what the notebook's loop solves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.small_problems import BINARY, two_classes
@@ -163,3 +165,15 @@ def test_too_large_a_rate_in_the_notebook_diverges() -> None:
     separable = HardMarginDual(100 * (X + 5 * y[:, None]), y)
     solution = solve(separable, ProjectedGradient("notebook", rate=1e6))
     assert solution.status is Status.DIVERGED
+
+
+def test_a_changed_copy_of_a_large_form_is_solved_as_it_is_now() -> None:
+    rng = np.random.default_rng(7)
+    samples = rng.standard_normal((600, 3))
+    problem = SoftMarginDual(samples, np.sign(samples[:, 0]), 1.0, RBF(0.5))
+    form = reduce(problem, BoxQP).form
+    changed = replace(form, ub=0.5 * form.ub)
+    answer = points(ProjectedGradient(tol=1e-3), changed)[-1]
+    assert answer.claim == "optimal"
+    assert answer.x is not None
+    assert answer.x.max() <= 0.5

@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 
 from dualgap.problems import (
     RBF,
-    BoxQP,
     FormPoint,
+    KernelQP,
     Linear,
     OneVsOne,
     OneVsRest,
@@ -125,7 +125,7 @@ class LiesInOnePart(Solver):
     share: float = 0.9999
     claim: Claim = "optimal"
 
-    form: ClassVar = BoxQP
+    form: ClassVar = KernelQP
 
     def iterates(self, form):
         *_, last = TIGHT.iterates(form)

@@ -29,10 +29,10 @@ from dualgap.problems.box_gap import middle, violating_pair, violators
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Claim, Point
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
-from dualgap.problems.gram.products import gram_scores
+from dualgap.problems.gram.gram import gram_scores
 from dualgap.problems.problem.certificate import Certificate
-from dualgap.problems.risk.dual_set import infeasibility
 from dualgap.problems.risk.offsets import best_intercept
+from dualgap.problems.risk.recovery import infeasibility
 from dualgap.problems.risk.risk import Risk
 
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]

@@ -11,7 +11,7 @@ from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.formulations.structured import ChainMargin
-from dualgap.problems.gram.products import gram_scores
+from dualgap.problems.gram.gram import gram_scores
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.problem.task import TARGETS
 from dualgap.problems.risk.offsets import losses_at

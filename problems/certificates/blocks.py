@@ -17,8 +17,7 @@ import numpy as np
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import products, transposed_products
 from dualgap.problems.blocks import Block, ChangedBlock, DualRule
-from dualgap.problems.certificates.arithmetic import Float64, targets
-from dualgap.problems.certificates.bounds import linear_term, total_loss
+from dualgap.problems.certificates.bounds import Float64, linear_term, targets, total_loss
 from dualgap.problems.certificates.fenchel import for_rounded_weights, gap_scale, shift_targets
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point

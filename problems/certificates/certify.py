@@ -15,8 +15,8 @@ import numpy as np
 from dualgap.problems.certificates.hard_margin import certificate_without_point
 from dualgap.problems.forms import Point
 from dualgap.problems.kernels.samples import entries
+from dualgap.problems.problem import join_certificates, split
 from dualgap.problems.problem.certificate import WRONG_GAP, Certificate
-from dualgap.problems.problem.parts import join_certificates, split
 
 _MAX_PROOF_S = 20.0  # estimated duration up to which an undecided certificate is proven
 

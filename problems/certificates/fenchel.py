@@ -9,8 +9,8 @@ import numpy as np
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL
 from dualgap.problems.box_gap import gap_terms
-from dualgap.problems.certificates.arithmetic import Float64, targets
 from dualgap.problems.certificates.bounds import (
+    Float64,
     Primal,
     best_primal,
     corrections,
@@ -19,6 +19,7 @@ from dualgap.problems.certificates.bounds import (
     primal_value,
     shifted,
     stretched,
+    targets,
 )
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point

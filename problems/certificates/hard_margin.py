@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.certificates.arithmetic import Arithmetic, Float64
-from dualgap.problems.certificates.bounds import dual_terms
+from dualgap.problems.certificates.bounds import Arithmetic, Float64, dual_terms
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
 from dualgap.problems.problem.certificate import (

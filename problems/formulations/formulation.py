@@ -40,8 +40,7 @@ from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.problem.certificate import Certificate, not_proven
 from dualgap.problems.problem.task import CLASSES, LABELS, Task
 from dualgap.problems.risk.reductions import FORMS
-from dualgap.problems.risk.risk import Risk
-from dualgap.problems.risk.samples import KernelSamples
+from dualgap.problems.risk.risk import KernelSamples, Risk
 from dualgap.problems.validation import (
     NoSuchProblem,
     check_bool,

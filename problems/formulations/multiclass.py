@@ -33,8 +33,7 @@ from dualgap.problems.formulations.formulation import SampleProblem
 from dualgap.problems.formulations.svm import SoftMarginDual
 from dualgap.problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
-from dualgap.problems.problem import Problem, Reducer
-from dualgap.problems.problem.parts import Part
+from dualgap.problems.problem import Part, Problem, Reducer
 from dualgap.problems.problem.task import CLASSES, Task
 from dualgap.problems.risk.reductions import as_posed
 from dualgap.problems.validation import check_choice, short_repr

@@ -17,9 +17,9 @@ from dualgap.problems.forms import (
 )
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.problem import Problem, Reducer
-from dualgap.problems.risk.dual_set import project_dual
 from dualgap.problems.risk.offsets import mean_offset
 from dualgap.problems.risk.primal_qp import primal_qp
+from dualgap.problems.risk.recovery import project_dual
 from dualgap.problems.risk.risk import Risk
 
 

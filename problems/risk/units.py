@@ -20,8 +20,7 @@ from dualgap.problems.kernels import Linear, Precomputed
 from dualgap.problems.problem import Problem, reduce, replace_fields
 from dualgap.problems.problem.task import CLASSES
 from dualgap.problems.registry import is_ours
-from dualgap.problems.risk.risk import Risk
-from dualgap.problems.risk.samples import KernelSamples
+from dualgap.problems.risk.risk import KernelSamples, Risk
 
 
 @dataclass(frozen=True, eq=False)

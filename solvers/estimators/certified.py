@@ -26,8 +26,8 @@ from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_ran
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import sum_certificates
-from dualgap.problems.risk.dual_set import project_dual
 from dualgap.problems.risk.offsets import free_offset
+from dualgap.problems.risk.recovery import project_dual
 from dualgap.problems.risk.units import decision_exponent, rescale
 from dualgap.problems.validation import short_repr
 from dualgap.solvers import Evaluation, Solver, Status, find_solver, solve

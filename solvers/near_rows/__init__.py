@@ -37,8 +37,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.losses import Perceptron, ScalarLoss
-from dualgap.problems.risk.risk import Risk, one_offset
-from dualgap.problems.risk.samples import KernelSamples
+from dualgap.problems.risk.risk import KernelSamples, Risk, one_offset
 from dualgap.problems.validation import check_choice, check_integer
 from dualgap.solvers.base import GAP_FRACTION, Solver, import_optional
 from dualgap.solvers.finite_newton import MAX_FEATURES

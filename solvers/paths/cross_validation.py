@@ -28,8 +28,7 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
 from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import Indices
-from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
-from dualgap.problems.gram.products import gram_products
+from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES, gram_products
 from dualgap.problems.problem import replace_fields
 from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import Solver

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualgap.problems import Gram, Point, Problem, SampleProblem
 from dualgap.problems.answers.geometry import upper_limits
-from dualgap.problems.problem.parts import split
+from dualgap.problems.problem import split
 from dualgap.problems.validation import short_repr
 from dualgap.solvers.base import Solver
 from dualgap.solvers.running.solution import Solution

@@ -16,7 +16,7 @@ import numpy as np
 
 from dualgap.problems import Certificate, Point, certify
 from dualgap.problems.forms import Claim
-from dualgap.problems.problem.parts import Part, join, join_certificates
+from dualgap.problems.problem import Part, join, join_certificates
 from dualgap.solvers.base import NoSolver, Solver, Status
 from dualgap.solvers.running.solution import Evaluation, Solution
 

@@ -24,8 +24,8 @@ from dualgap.problems import (
 from dualgap.problems.answers.diagnosis import Diagnosis, diagnose
 from dualgap.problems.forms import Claim
 from dualgap.problems.html_table import format_number, html_table
+from dualgap.problems.problem import split
 from dualgap.problems.problem.certificate import WRONG_GAP
-from dualgap.problems.problem.parts import split
 from dualgap.problems.quadratic.certificate import QPCertificate
 from dualgap.solvers.base import Solver, Status
 

@@ -36,7 +36,7 @@ from dualgap.problems import (
     certify,
 )
 from dualgap.problems.losses import Logistic
-from dualgap.problems.problem.parts import join, split
+from dualgap.problems.problem import join, split
 
 _PRECISIONS = (320, 1280, 10_240)  # bits of kernel values that are no rationals
 _ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it

@@ -25,7 +25,7 @@ from dualgap.problems import (
 )
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.rounding import EXPONENTIAL, UNIT, products, transposed_products
-from dualgap.problems.gram.products import gram_products
+from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.kernels import inner_products
 from dualgap.solvers import SMO, Solution, Status, solve
 

@@ -22,7 +22,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
-from dualgap.problems.risk.dual_set import infeasibility
+from dualgap.problems.risk.recovery import infeasibility
 from dualgap.solvers import SMO, CvxoptQP, LibSVM, Pegasos, Status, solve
 
 RNG = np.random.default_rng(0)

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 
 from dualgap.problems import RBF, Gram, Precomputed
 from dualgap.problems.arithmetic.rounding import UNIT
-from dualgap.problems.gram import products
-from dualgap.problems.gram.products import gram_products
+from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.gram.tuning import GramTuning
 
 
@@ -28,7 +27,9 @@ def allowed(gram, v):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kind", ["real", "short", "long"])
 def test_products_with_equal_samples_are_within_their_errors(kind, sparse, gamma, monkeypatch):
-    monkeypatch.setattr(products, "TUNING", GramTuning(product_values=500))  # in several blocks
+    monkeypatch.setattr(
+        "dualgap.problems.gram.gram.TUNING", GramTuning(product_values=500)
+    )  # in several blocks
     X, v = drawn(kind), np.random.default_rng(1).standard_normal(120)
     v[::5] = 0.0
     wide = X.astype(np.longdouble)

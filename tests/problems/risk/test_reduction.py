@@ -17,7 +17,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
-from dualgap.problems.risk.dual_set import project_dual
+from dualgap.problems.risk.recovery import project_dual
 
 EVERY = {name: problem for name, problem in BINARY.items() if not name.startswith("risk")}
 SOFT = {name: problem for name, problem in EVERY.items() if name not in HARD}

@@ -1,5 +1,7 @@
 """Samples in blocks in an experiment: certified from their files, never whole, with what it took."""
 
+import io
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -7,10 +9,13 @@ import pandas as pd
 import pytest
 from tests.experiments.functions import posing, run_case
 
+from dualgap.experiments.cases.answer import SolverAnswer, SolverReport, pack_answer, unpack_answer
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.records.columns import COLUMNS, COUNTED
 from dualgap.experiments.workers.isolation import call_in_fork
-from dualgap.problems import SVRPrimal, certify
+from dualgap.experiments.workers.wire import Malformed
+from dualgap.problems import SoftMarginPrimal, SVRPrimal, certify
+from dualgap.problems.blocks import ArraySource, Blocks
 from dualgap.problems.datasets import open_blocks
 from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows
@@ -47,6 +52,20 @@ def test_an_answer_on_files_is_solved_and_says_what_it_took(planned, files):
     assert near["worker_memory"] > 2**20
     assert other["status"] == "unsupported"
     assert "use near_rows" in other["reason"]
+
+
+def test_a_rule_arrives_as_it_was_sent_or_not_at_all():
+    X = np.eye(6)[:, :3]
+    blocks = Blocks.checked(ArraySource(X, np.array([1.0, -1.0] * 3), None, 3))
+    problem = SoftMarginPrimal(blocks, None)
+    solution = solve(problem)
+    rule = solution.point.rule
+    answer = SolverAnswer([SolverReport.of(solution)])
+    _, [point] = unpack_answer(io.BytesIO(pack_answer(answer, [solution.point])), problem)
+    np.testing.assert_array_equal(point.rule.to_vector(), rule.to_vector())
+    cut = replace(solution.point, rule=replace(rule, w=rule.w[:-1]))
+    with pytest.raises(Malformed, match="do not form a dual rule for 3 features"):
+        unpack_answer(io.BytesIO(pack_answer(answer, [cut])), problem)
 
 
 def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files, tmp_path):

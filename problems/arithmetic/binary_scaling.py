@@ -43,8 +43,9 @@ def column_exponents(
     """Return k (n,) for which the entries of a QP in u = 2⁻ᵏx are of the order of 1.
 
     With the cost scaled by 2ᵛ and rows by 2ʳ, k minimises the sum of squares of the binary logarithms of
-    P's `diagonal`, `q`, CSR `M` (m, n), `sides` (m,) and `bounds` (Curtis & Reid 1972), with less weight
-    on outliers. Other units of cost, rows or columns change k accordingly, and do not change u.
+    P's `diagonal`, `q` and CSR `M` (m, n) (Curtis & Reid 1972), with less weight on outliers. The unit
+    is then moved half-way to the larger of the `sides` (m,) and `bounds`: the answer may be at the size
+    of these, or of q/P. Other units of cost, rows or columns change k accordingly, and do not change u.
     """
     from scipy.sparse.linalg import lsmr  # noqa: PLC0415 - slow to import
 
@@ -65,16 +66,20 @@ def column_exponents(
     E = scipy.sparse.csr_array(
         (np.concatenate([a, b]), (equation, np.concatenate([i, j]))), shape=(values.size, n + m + 1)
     )
-    # bounds determine the unit only if nothing else does
-    target, base_weights = -np.log2(np.abs(values)), np.where(a < 0, 0.01, 1.0)
+    limits = (a < 0) | (b == 0)  # sides and bounds, which need not be near the answer
+    target, base_weights = -np.log2(np.abs(values)), np.where(limits, 0.01, 1.0)
     unknowns, weights = np.zeros(n + m + 1), base_weights
     for _ in range(2):
         weighted = scipy.sparse.diags_array(weights) @ E
         unknowns = lsmr(weighted, weights * target, atol=1e-8, btol=1e-8, conlim=0.0)[0]
         # 1/√2 for a residual of ten bits: a bound of 1e9 may mean none
         weights = base_weights / np.hypot(1.0, (E @ unknowns - target) / 10.0)
+    sizes = (E @ unknowns - target)[limits]
+    # a limit a million times farther than that may mean none
+    sizes = sizes[np.abs(sizes) < 20.0]
+    shift = 0.5 * float(np.quantile(sizes, 0.9)) if sizes.size else 0.0
     # not 0.5, since means of logarithms of powers of two are often half-integers
-    return np.floor(unknowns[:n] + 0.43).astype(np.int64)
+    return np.floor(unknowns[:n] + shift + 0.43).astype(np.int64)
 
 
 def _clipped_exponent(size: Any, smallest: Any, largest: Any) -> Any:

@@ -16,6 +16,7 @@ Jansson 2004, "Rigorous lower and upper bounds in linear programming"; Jansson, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -141,19 +142,26 @@ class ConvexProgram(QPArrays):
         errors = [np.nan_to_num(self.perturbed_sides(v).backward_error, nan=inf) for v in usable]
         return usable[int(np.argmin(errors))]
 
-    def lower(self, x: Vector, y: Vector, z: Vector, sides: PerturbedSides | None = None) -> float:
-        """Return a lower bound on the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none.
+    def lower_bounds(
+        self, x: Vector, y: Vector, z: Vector, sides: PerturbedSides | None = None
+    ) -> Iterator[float]:
+        """Yield lower bounds on the optimum from x̄ = `x` (n,), `y` and `z`: one for each ball near them.
 
         `sides` replace the right-hand sides b and h.
+        """
+        start = np.concatenate([x, y, np.maximum(z, 0.0)])
+        for ball in self.dual_constraints.enclosures(start, lambda: self.dual_interior):
+            bound = self._lower_in(ball, x, sides)
+            if np.isfinite(bound):
+                yield bound
+
+    def _lower_in(self, ball: Intervals, x: Vector, sides: PerturbedSides | None) -> float:
+        """Return a lower bound from the dual feasible point in a ball; −inf or NaN if there is none.
 
         A variable that occurs in P only on the diagonal is set to the minimiser of L within its bounds:
         the cost of moving y is then quadratic in the move, not linear.
         """
         n, me = self.q.size, self.b.size
-        start = np.concatenate([x, y, np.maximum(z, 0.0)])
-        ball = self.dual_constraints.enclosure(start, lambda: self.dual_interior)
-        if ball is None:
-            return -inf
         x_ball, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
         slope = products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball) + self.q
         diagonal, entries = self.P.diagonal(), np.diff(self.P.indptr)
@@ -184,7 +192,7 @@ class ConvexProgram(QPArrays):
                 return -inf
             cost = (Intervals(-self.curvature[nonconvex]) * width * width).sum()
             value = value - 0.5 * cost * (1 + 1e-12)
-        return float(value.low) if np.isfinite(value.low) else -inf
+        return float(value.low)
 
     def _box_cost(self, r: Intervals, xi: Vector, offset: Intervals) -> Vector:
         """Return an upper bound on max(0, r(ξ − x) − ½μ(x − x̄)²) over the x within bounds, per variable.
@@ -285,7 +293,7 @@ class ConvexProgram(QPArrays):
         empty = scipy.sparse.csr_array((n, n))
         feasibility = replace(self, P=empty, q=np.zeros(n))
         x = np.clip(np.zeros(n), self.lb, self.ub)
-        return feasibility.lower(x, *multipliers) > 0
+        return next(feasibility.lower_bounds(x, *multipliers), -inf) > 0
 
     def _least_violation(self) -> tuple[Vector, Vector] | None:
         """Return the multipliers of min Σ|violation| within the bounds; None if that is 0."""

@@ -262,11 +262,11 @@ def _lower_bounds(
     program: ConvexProgram, x: Vector, y: Vector, z: Vector, sides: PerturbedSides | None
 ) -> Iterator[float]:
     """Yield lower bounds from the same multipliers: at x, at a better x̄, and without far bounds."""
-    yield program.lower(x, y, z, sides)
+    yield from program.lower_bounds(x, y, z, sides)
     if (better := program.stationary(x, y, z)) is not None:
-        yield program.lower(better, y, z, sides)
+        yield from program.lower_bounds(better, y, z, sides)
     if (relaxed := program.without_far_bounds(x)) is not None:
-        yield relaxed.lower(x, y, z, sides)
+        yield from relaxed.lower_bounds(x, y, z, sides)
 
 
 def _gap_scale(program: ConvexProgram, x: Vector) -> float:

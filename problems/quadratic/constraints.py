@@ -119,9 +119,9 @@ class Constraints:
             return
         inside, all_free = inner.constraints, np.ones(n, bool)
         for origin in (start, point):
-            # the least weight of the interior point that suffices
-            for mix in (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1):
-                mixed = (1 - mix) * np.clip(origin, inside.lb, inside.ub) + mix * inner.point
+            outer = np.clip(origin, inside.lb, inside.ub)
+            for weight in inside._weights(outer, inner.point):
+                mixed = (1 - weight) * outer + weight * inner.point
                 if (result := inside._enclose(mixed, all_free, 0.0)) is not None:
                     yield result
                     break
@@ -173,8 +173,20 @@ class Constraints:
         tight, loose = np.flatnonzero(~has_slack[:rows]), np.flatnonzero(has_slack[:rows])
         A = scipy.sparse.csr_array(scipy.sparse.vstack([self.A, self.G[tight]]))
         b = np.concatenate([self.b, self.h[tight]])
+        lb, ub = _with_determined(A, b, lb, ub)
         explicit = Constraints(A, b, self.G[loose], self.h[loose], lb, ub, self.b.size)
         return Interior(np.clip(point, lb, ub), explicit)
+
+    def _weights(self, outer: Vector, inner: Vector) -> Vector:
+        """Return weights of `inner` (n,) in a mean with `outer` (n,), increasing from 0.
+
+        The first positive one gives the rows of G that `outer` violates slack.
+        """
+        violation = products(self.G, outer).high - self.h
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = 2 * violation / (self.h - self.G @ inner)
+        first = np.nanmax(np.where(violation > 0, ratios, 0.0), initial=0.0)
+        return np.concatenate([[0.0], np.geomspace(np.clip(first, 1e-30, 0.01), 0.1, 9)])
 
     def _project(self, v: Vector, may_move: NDArray[np.bool_]) -> Vector:
         """Return approximately the nearest feasible point, by an active-set iteration in float64."""
@@ -218,6 +230,22 @@ class Constraints:
         if inside and bool((products(self.G, ball).high <= self.h).all()):
             return ball
         return None
+
+
+def _with_determined(A: Any, b: Vector, lb: Vector, ub: Vector) -> tuple[Vector, Vector]:
+    """Return bounds that fix each variable at 0 that is alone with fixed ones in a row of A u = b.
+
+    Such rows may depend on others with factors that are not exact; zeros satisfy all of them exactly.
+    """
+    homogeneous = abs(A[b == 0]) > 0
+    while True:
+        nonzero = (lb != 0) | (ub != 0)
+        alone = homogeneous @ nonzero.astype(np.int64) == 1
+        zero = np.asarray(homogeneous[alone].sum(axis=0)).ravel().astype(bool) & nonzero
+        zero &= (lb <= 0) & (ub >= 0)
+        if not zero.any():
+            return lb, ub
+        lb, ub = np.where(zero, 0.0, lb), np.where(zero, 0.0, ub)
 
 
 class Interior(NamedTuple):

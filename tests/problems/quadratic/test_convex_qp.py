@@ -224,14 +224,44 @@ def test_a_point_is_moved_to_where_that_costs_least():
 def test_multipliers_that_are_a_little_off_cost_a_square_where_P_is_a_diagonal():
     program = ConvexQP(P=np.eye(4), A=np.ones((1, 4)), b_eq=[1.0], lb=0.0, ub=1.0).program
     for off in (0.0, 1e-4, -1e-4):
-        bound = program.lower(np.full(4, 0.25), np.array([off - 0.25]), np.zeros(0))
+        bound = next(program.lower_bounds(np.full(4, 0.25), np.array([off - 0.25]), np.zeros(0)))
         assert 0.125 - 1e-7 <= bound <= 0.125
 
 
 def test_a_bound_is_exact_where_the_bounds_of_variables_hold_the_answer():
     program = ConvexQP(P=np.eye(4), q=[-3.0, 3.0, -0.5, 0.0], lb=0.0, ub=1.0).program
-    bound = program.lower(np.array([1.0, 0.0, 0.5, 0.0]), np.zeros(0), np.zeros(0))
+    bound = next(program.lower_bounds(np.array([1.0, 0.0, 0.5, 0.0]), np.zeros(0), np.zeros(0)))
     assert -2.625 - 1e-12 <= bound <= -2.625
+
+
+def test_dual_equations_that_depend_on_each_other_inexactly_are_satisfied_by_zeros():
+    # x may grow in both directions of each row, so that y = 0; column 5 is 0.1 y₁ + 0.7 y₂ ≥ 0
+    A = [[0.0, 1.0, -1.0, 0.3, -0.1, 0.1], [0.0, 0.0, 0.0, 1.0, -1.0, 0.7]]
+    x, ub = np.eye(6)[0], [2.0, *[np.inf] * 5]
+    problem = ConvexQP(np.diag(x), -x, A=A, b_eq=[0.0, 0.0], lb=0.0, ub=ub)
+    for point in (QPPoint(x), QPPoint(x, y=np.full(2, 1e-9))):
+        c = certify(problem, point)
+        assert -0.5 - 1e-8 <= c.dual_objective <= c.primal_objective <= -0.5 + 1e-8
+
+
+def test_multipliers_on_many_limits_move_no_farther_than_rounding_needs():
+    # each variable is at most a multiple of the two before it, and the last one is maximised
+    n, rng = 14, np.random.default_rng(62)
+    rows = np.eye(n)[1:] - 1.1 * np.eye(n)[:-1] - 0.5 * np.eye(n, k=-2)[1:]
+    P, q = np.diag(rng.choice([0.0, 0.0, 7.0], n)), -np.eye(n)[-1]
+    P[0, 0] = 1.0
+    program = ConvexQP(P, q, np.vstack([rows, np.eye(n)]), [0.0] * (n - 1) + [1e3] * n, lb=0.0)
+    answer = solve(program, CvxoptQP(tol=1e-9))
+    assert answer.certificate.relative_gap < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("large", "small", "bits"), [(1.0, 1.0, 0), (1.0, 1e-4, 0), (1024.0, 1e-4, 5), (1e9, 1.0, 0)]
+)
+def test_the_unit_of_variables_is_between_q_over_p_and_the_larger_sides(large, small, bits):
+    sides = [large, small, small] * 5
+    problem = ConvexQP(np.eye(3), [-1.0] * 3, np.eye(3)[[0, 1, 2] * 5], sides)
+    assert (problem.program.normalised.columns == bits).all()
 
 
 def test_what_is_known_of_a_problem_is_no_part_of_its_identity():

@@ -136,7 +136,7 @@ def advance(point: Iterate, mu: float, newton: Callable[[Block], Iterate]) -> It
 
 
 class BoxProgram:
-    """A box QP with Q = T K Tᵀ, T = diag(S), or [S; −S] if each sample occurs twice (`doubled`).
+    """A box QP whose Q is K with the signs `T`, (1, n), or (2, n) for two variables a sample.
 
     `sign` (2, n) is 1 for a lower bound, −1 for an upper one, and 0 without `has_room`: s is 1, z 0.
     """
@@ -144,7 +144,7 @@ class BoxProgram:
     def __init__(self, form: BoxQP) -> None:
         gram, (rows, _) = form.gram, form.equality_rows()
         self.form, self.K = form, shifted_gram(gram)
-        self.S, self.doubled = form.Q.sign[: gram.n], form.n > gram.n
+        self.T = form.Q.sign.reshape(-1, gram.n)
         self.A = np.zeros((0, form.n)) if rows is None else rows.toarray()
         self.bounded = np.isfinite([form.lb, form.ub])
         self.has_room = self.bounded & (form.lb < form.ub)
@@ -154,9 +154,8 @@ class BoxProgram:
 
     def product(self, x: Vector) -> Vector:
         """Return Q x."""
-        n = self.S.size
-        u = self.S * self.K.product(self.S * (x[:n] - x[n:] if self.doubled else x))
-        return np.concatenate([u, -u]) if self.doubled else u
+        v = (self.T * x.reshape(self.T.shape)).sum(axis=0)
+        return (self.T * self.K.product(v)).ravel()
 
     def first_point(self) -> Iterate:
         """Return the best point on the line to the middle of the box, and z without dual residual."""
@@ -230,20 +229,18 @@ class BoxProgram:
     def _factor(self, D: Vector) -> Apply:
         """Return the function r ↦ (Q + diag(D))⁻¹ r, without differences of large numbers.
 
-        With T = [S; −S] and v = Tᵀx,  (K + diag(e)) v = S (D₂r₁ − D₁r₂)/(D₁ + D₂),  e = D₁D₂/(D₁ + D₂),
-        x₁ = (r₁ + r₂ + D₂ S v)/(D₁ + D₂),  x₂ = (r₁ + r₂ − D₁ S v)/(D₁ + D₂).
+        For two variables a sample, with signs T and −T, r₁ and r₂ times these, and v = Σ Tx,
+        (K + diag(e)) v = (D₂r₁ + D₁r₂)/(D₁ + D₂),  e = D₁D₂/(D₁ + D₂),
+        x₁ = T (D₂v + r₁ − r₂)/(D₁ + D₂),  x₂ = −T (D₁v + r₂ − r₁)/(D₁ + D₂).
         """
-        S, n = self.S, self.S.size
-        if not self.doubled:
-            solve_once = self.K.factor(D)
-            return lambda r: S * solve_once(S * r)
-        total = D[:n] + D[n:]
-        fraction1, fraction2 = D[:n] / total, D[n:] / total
-        folded = self.K.factor(D[:n] * fraction2)
+        T, D = self.T, D.reshape(self.T.shape)
+        total = D.sum(axis=0)
+        fraction = D[::-1] / total  # 1 for a single variable
+        solve_shifted = self.K.factor(D[0] * fraction[0])
 
         def solve(r: Vector) -> Vector:
-            v = S * folded(S * (fraction2 * r[:n] - fraction1 * r[n:]))
-            mean = (r[:n] + r[n:]) / total
-            return np.concatenate([mean + fraction2 * v, mean - fraction1 * v])
+            signed = T * r.reshape(T.shape)
+            v = solve_shifted((fraction * signed).sum(axis=0))
+            return (T * (fraction * v + (signed - signed[::-1]) / total)).ravel()
 
         return solve

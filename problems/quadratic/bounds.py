@@ -137,7 +137,9 @@ class ConvexProgram(QPArrays):
 
     def nearest(self, x: Vector) -> Vector:
         """Return the point within bounds near `x` (n,) that needs the smallest perturbation of sides."""
-        points = np.clip(x, self.lb, self.ub), self.constraints.nearest(x)
+        points = [np.clip(x, self.lb, self.ub), self.constraints.nearest(x)]
+        if self.interior is not None:  # variables that have a single feasible value are given it
+            points.append(self.interior.constraints.nearest(x))
         usable = [v for v in points if np.isfinite(v).all()]
         errors = [np.nan_to_num(self.perturbed_sides(v).backward_error, nan=inf) for v in usable]
         return usable[int(np.argmin(errors))]

@@ -18,7 +18,10 @@ from dualgap.problems.dataset import Vector
 
 
 def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
-    """Return e − E v, rounded once: each exact product is a sum of two numbers (Dekker 1971)."""
+    """Return e − E v, rounded once: each exact product is a sum of two numbers (Dekker 1971).
+
+    A row in which all products are of zeros is exactly its side.
+    """
     factors = v[E.indices]
     (a, a_low), (b, b_low) = _halves(E.data), _halves(factors)
     high = E.data * factors
@@ -26,7 +29,9 @@ def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
     parts = -np.stack([high, low])
     ends = zip(E.indptr[:-1].tolist(), E.indptr[1:].tolist(), e.tolist(), strict=True)
     exact = np.array([_sum([side, *parts[:, i:j].ravel().tolist()]) for i, j, side in ends])
-    return Intervals(exact, 2 * UNIT * np.abs(exact) + lost_to_underflow(v, E.shape[1]))
+    n_products = np.diff(np.concatenate([[0], np.cumsum(factors != 0)])[E.indptr])
+    rounding = 2 * UNIT * np.abs(exact) + lost_to_underflow(v, E.shape[1])
+    return Intervals(exact, np.where(n_products, rounding, 0.0))
 
 
 def exact_signs(E: Any, v: Vector, e: Vector) -> Vector:

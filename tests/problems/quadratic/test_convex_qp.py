@@ -244,6 +244,16 @@ def test_dual_equations_that_depend_on_each_other_inexactly_are_satisfied_by_zer
         assert -0.5 - 1e-8 <= c.dual_objective <= c.primal_objective <= -0.5 + 1e-8
 
 
+@pytest.mark.parametrize("near_zero", [0.0, 1e-14])
+def test_variables_whose_only_feasible_value_is_zero_need_no_perturbed_side(near_zero):
+    # x₁ + x₂ = 0 with x ≥ 0, beside two equations for x₃ that hold only but for rounding
+    A = [[1.0, 1.0, 0.0], [0.0, 0.0, 0.1], [0.0, 0.0, 1.0]]
+    problem = ConvexQP(np.eye(3), A=A, b_eq=[0.0, 0.1 * 3, 3.0], lb=0.0)
+    nearby = certify(problem, [near_zero, near_zero, 3.0]).nearby
+    assert 0 < nearby.backward_error < 1e-15
+    assert nearby.relative_gap < 1e-9
+
+
 def test_multipliers_on_many_limits_move_no_farther_than_rounding_needs():
     # each variable is at most a multiple of the two before it, and the last one is maximised
     n, rng = 14, np.random.default_rng(62)

@@ -33,7 +33,10 @@ def resources_of(tasks: Iterable[list[Case]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Shard:
-    """Every `count`-th task of a plan from the `number`-th on; written 3/16, or 3/16:2.
+    """Every `count`-th problem of a plan from the `number`-th on; written 3/16, or 3/16:2.
+
+    Times are compared within one host only, so all solvers of a problem are in one shard, unless there
+    are more shards than problems: then it has every `count`-th task.
 
     Attributes
     ----------
@@ -62,4 +65,8 @@ class Shard:
         if self.kind:
             requested = resources_of(tasks)[self.kind - 1 : self.kind]
             tasks = [task for task in tasks if task[0].solver.slurm in requested]
-        return [case for task in tasks[self.number - 1 :: self.count] for case in task]
+        problems = dict[str, list[Case]]()
+        for task in tasks:
+            problems.setdefault(task[0].problem_id, []).extend(task)
+        groups = list(problems.values()) if len(problems) >= self.count else tasks
+        return [case for group in groups[self.number - 1 :: self.count] for case in group]

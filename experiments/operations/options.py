@@ -48,7 +48,7 @@ class RunOptions:
     out : results folder; default runs/<name>.
     resume : keep all recorded runs and run what is missing or new; `rerun` and `force` imply it.
     rerun : runs to repeat: "solver:NAME", by name or label, or "status:NAME", by status or verdict.
-    shard : "I/N": run only every N-th task of the plan from the I-th on.
+    shard : "I/N": run only every N-th problem of the plan from the I-th on, see `cases.shard`.
     force : resume even if code, libraries or data have changed, and replace the folder's plan.
     workers : processes. executor : local, dask, slurm or a user's class. address : of a Dask scheduler.
     quiet : show no progress, print only warnings and errors.
@@ -69,7 +69,7 @@ class RunOptions:
     shard: Annotated[
         str | None,
         ClickOption(
-            "Run only every N-th task from the I-th on; commands may share a folder.", "I/N"
+            "Run only every N-th problem from the I-th on; commands may share --out.", "I/N"
         ),
     ] = None
     force: Annotated[

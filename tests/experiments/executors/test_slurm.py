@@ -104,6 +104,7 @@ def test_shards_of_a_folder_run_each_task_once(command, write, in_process):
     for number in (1, 2):
         command("run", file, "--out", "x", "--resume", "--shard", f"{number}/2")
         assert RunFolder("x").missing == 4 - 2 * number
+        assert len(load_results("x")["problem_id"].unique()) == number
     assert len(RunFolder("x").sessions) == 2
     told = command("run", file, "--shard", "3/2", code=2).output
     assert "--shard must be I/N with I from 1 to N, such as 3/16; got '3/2'" in told

@@ -1,13 +1,17 @@
-"""Checks of the arguments of `solve`; their messages say what to write instead."""
+"""Checks of the arguments of `solve` and of solvers' points; messages say what to write instead."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast, get_args
 
 import numpy as np
 
 from dualgap.problems import Gram, Point, Problem, SampleProblem
 from dualgap.problems.answers.geometry import upper_limits
+from dualgap.problems.blocks import DualRule
+from dualgap.problems.dataset import Vector
+from dualgap.problems.forms import Claim, FormPoint
 from dualgap.problems.problem import split
 from dualgap.problems.validation import short_repr
 from dualgap.solvers.base import Solver
@@ -90,3 +94,60 @@ def starting_points(problem: Problem, initial: Any) -> list[Point | None]:
         if np.isfinite(old).all() and np.isfinite(new).all():
             alpha = (alpha.T * (new / old)).T  # of every output
     return [*split(problem, Point(alpha))]
+
+
+def validated(point: Any) -> FormPoint:
+    """Return the point in plain arrays, numbers and text; TypeError or ValueError if it is invalid.
+
+    Lazy values are computed here, on the solver's time.
+    """
+    if type(point) is not FormPoint:  # the fields of a subclass may be properties
+        raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
+    if not isinstance(point.claim, str) or (claim := str.__str__(point.claim)) not in get_args(
+        Claim
+    ):
+        raise ValueError(
+            f"claim: must be one of {', '.join(get_args(Claim))}, got {short_repr(point.claim)}"
+        )
+    is_count = isinstance(point.iterations, (int, np.integer))
+    if not is_count or not 0 <= (iterations := int(point.iterations)) < 2**63:
+        raise ValueError(
+            f"iterations: must be a whole number from 0 to 2**63 − 1, got {short_repr(point.iterations)}"
+        )
+    if not isinstance(point.rule, DualRule | None):
+        raise TypeError(f"rule: must be a DualRule, got {short_repr(point.rule)}")
+    has_texts = isinstance(point.note, str) and isinstance(point.version, str)
+    if not isinstance(point.counters, Mapping) or not has_texts:
+        raise TypeError(
+            "the counters of a FormPoint must be a mapping, its note and version strings"
+        )
+    x, beta, b, inequality, w, equality = (
+        _floats(getattr(point, name), name)
+        for name in ("x", "beta", "b", "inequality", "w", "equality")
+    )
+    return FormPoint(
+        x,
+        beta,
+        None if b is None else float(b),
+        inequality,
+        iterations,
+        cast("Claim", claim),
+        {str.__str__(name): float(value) for name, value in dict(point.counters).items()},
+        str.__str__(point.note),
+        w,
+        str.__str__(point.version),
+        equality,
+        point.rule,
+    )
+
+
+def _floats(values: Any, name: str) -> Vector | None:
+    if values is None or (type(values) is np.ndarray and values.dtype == float):
+        return values
+    if np.ma.isMaskedArray(values):
+        raise TypeError(f"{name}: must be an array of floats, got a masked array")
+    array = np.asarray(values)
+    if array.dtype.kind not in "bifu":
+        got = short_repr(values) if array.ndim == 0 else array.dtype  # 0-d: not an array
+        raise TypeError(f"{name}: must be an array of floats, got {got}")
+    return array.astype(np.float64)

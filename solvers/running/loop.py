@@ -7,25 +7,24 @@ Evaluations are due at geometrically growing times, and take at most half the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter, process_time, thread_time
-from typing import Any, cast, get_args
+from typing import Any
 
 import numpy as np
 
 from dualgap.problems import Gram, Point, Problem, Unsupported
-from dualgap.problems.blocks import DualRule
 from dualgap.problems.compilation import pausing
-from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import Claim, FormPoint, Reduction
+from dualgap.problems.forms import FormPoint, Reduction
+from dualgap.problems.problem import is_whole
 from dualgap.problems.risk.units import RescaledProblem, rescale
-from dualgap.problems.validation import check_integer, check_positive, short_repr
+from dualgap.problems.validation import check_integer, check_positive
 from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
 from dualgap.solvers.numerics.warm_up import warm_up
-from dualgap.solvers.running.arguments import check_gram, check_pair, starting_points
+from dualgap.solvers.running.arguments import check_gram, check_pair, starting_points, validated
 from dualgap.solvers.running.defaults import choose, successors_of
 from dualgap.solvers.running.parts import EVALUATION_TIME_RATIO, Parts
 from dualgap.solvers.running.solution import BACKWARD_ERROR, Evaluation, Solution
@@ -94,27 +93,26 @@ def solve(
     if max_iter is not None:
         max_iter = check_integer(max_iter, "max_iter", 0)
     check_gram(problem, gram)
-    first: Solver | None = solvers[0]
-    parts = Parts(problem, starting_points(problem, initial), callback)
-    for part, start in zip(problem.parts, parts.starts, strict=True):
-        time_left, iterations_left, exhausted = parts.remaining(time_limit, max_iter)
-        if exhausted is not None:
-            parts.skip(part, start, first, exhausted)
-            continue
-        listener = callback
-        if part.problem is not problem:
-            listener = parts.evaluate if callback is not None or stop_at_target else None
-        limits = target_gap, stop_at_target, listener, time_left, iterations_left, started
-        answer = _Run(part.problem, *limits).run_solvers(solvers, start, gram, clock)
-        if part.problem is problem:
-            return replace(answer, backward_error=backward_error)
-        if answer.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
-            note, status = f"{part.name}: {answer.note}", answer.status
-            refused_by = answer.solver
-            return Solution(problem, refused_by, Point(), status, note=note, target_gap=target_gap)
-        first = first or answer.solver
-        parts.answers.append(answer)
-    return parts.solution(first, target_gap)
+    starts = starting_points(problem, initial)
+
+    def run(
+        problem: Problem,
+        start: Point | None,
+        callback: Callable[[Evaluation], object] | None,
+        time_limit: float | None,
+        max_iter: int | None,
+    ) -> Solution:
+        """Return the answer to one problem, which has no parts."""
+        limits = time_limit, max_iter, started
+        state = _Run(problem, target_gap, stop_at_target, callback, *limits)
+        return state.run_solvers(solvers, start, gram, clock)
+
+    if is_whole(problem):
+        answer = run(problem, starts[0], callback, time_limit, max_iter)
+        return replace(answer, backward_error=backward_error)
+    sum_is_due = callback is not None or stop_at_target
+    parts = Parts(problem, starts, callback, sum_is_due)
+    return parts.solve(run, solvers[0], target_gap, time_limit, max_iter)
 
 
 def cpu_seconds(process_cpu: Callable[[], float] = process_time, usage: Any = getrusage) -> float:
@@ -124,63 +122,6 @@ def cpu_seconds(process_cpu: Callable[[], float] = process_time, usage: Any = ge
     """
     children = usage(RUSAGE_CHILDREN)
     return process_cpu() + children.ru_utime + children.ru_stime
-
-
-def validated(point: Any) -> FormPoint:
-    """Return the point in plain arrays, numbers and text; TypeError or ValueError if it is invalid.
-
-    Lazy values are computed here, on the solver's time.
-    """
-    if type(point) is not FormPoint:  # the fields of a subclass may be properties
-        raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
-    if not isinstance(point.claim, str) or (claim := str.__str__(point.claim)) not in get_args(
-        Claim
-    ):
-        raise ValueError(
-            f"claim: must be one of {', '.join(get_args(Claim))}, got {short_repr(point.claim)}"
-        )
-    is_count = isinstance(point.iterations, (int, np.integer))
-    if not is_count or not 0 <= (iterations := int(point.iterations)) < 2**63:
-        raise ValueError(
-            f"iterations: must be a whole number from 0 to 2**63 − 1, got {short_repr(point.iterations)}"
-        )
-    if not isinstance(point.rule, DualRule | None):
-        raise TypeError(f"rule: must be a DualRule, got {short_repr(point.rule)}")
-    has_texts = isinstance(point.note, str) and isinstance(point.version, str)
-    if not isinstance(point.counters, Mapping) or not has_texts:
-        raise TypeError(
-            "the counters of a FormPoint must be a mapping, its note and version strings"
-        )
-    x, beta, b, inequality, w, equality = (
-        _floats(getattr(point, name), name)
-        for name in ("x", "beta", "b", "inequality", "w", "equality")
-    )
-    return FormPoint(
-        x,
-        beta,
-        None if b is None else float(b),
-        inequality,
-        iterations,
-        cast("Claim", claim),
-        {str.__str__(name): float(value) for name, value in dict(point.counters).items()},
-        str.__str__(point.note),
-        w,
-        str.__str__(point.version),
-        equality,
-        point.rule,
-    )
-
-
-def _floats(values: Any, name: str) -> Vector | None:
-    if values is None or (type(values) is np.ndarray and values.dtype == float):
-        return values
-    if np.ma.isMaskedArray(values):
-        raise TypeError(f"{name}: must be an array of floats, got a masked array")
-    array = np.asarray(values)
-    if array.dtype.kind not in "bifu":
-        got = short_repr(values) if array.ndim == 0 else array.dtype  # 0-d: not an array
-        raise TypeError(f"{name}: must be an array of floats, got {got}")
-    return array.astype(np.float64)
 
 
 def _copied(point: FormPoint) -> FormPoint:

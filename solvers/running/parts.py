@@ -24,15 +24,22 @@ EVALUATION_TIME_RATIO = 1.25  # of two evaluations in succession
 
 
 class Parts:
-    """The answers to the parts so far, and the evaluations of their sum."""
+    """The answers to the parts so far, and the evaluations of their sum.
+
+    Attributes
+    ----------
+    is_evaluated : whether the sum is evaluated while its parts are solved.
+    """
 
     def __init__(
         self,
         problem: Any,
         starts: Sequence[Point | None],
         callback: Callable[[Evaluation], object] | None,
+        is_evaluated: bool,
     ) -> None:
         self.problem, self.starts, self.callback = problem, starts, callback
+        self.is_evaluated = is_evaluated
         self.answers: list[Solution] = []
         self.trace: list[Evaluation] = []
         self.next_evaluation = 0.0
@@ -63,6 +70,39 @@ class Parts:
             return time, iterations, Status.TIME_LIMIT
         spent = iterations is not None and iterations <= 0 and bool(self.answers)
         return time, iterations, Status.MAX_ITER if spent else None
+
+    def solve(
+        self,
+        run: Callable[..., Solution],
+        solver: Solver | None,
+        target_gap: float,
+        time_limit: float | None,
+        max_iter: int | None,
+    ) -> Solution:
+        """Return the answer to the sum, whose parts `run(problem, start, callback, *limits)` solves.
+
+        Its limits are the remaining seconds and iterations. `solver` is the first that it uses, None for
+        the default one.
+        """
+        callback = self.evaluate if self.is_evaluated else None
+        for part, start in zip(self.problem.parts, self.starts, strict=True):
+            time_left, iterations_left, exhausted = self.remaining(time_limit, max_iter)
+            if exhausted is not None:
+                self.skip(part, start, solver, exhausted)
+                continue
+            answer = run(part.problem, start, callback, time_left, iterations_left)
+            if answer.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
+                return Solution(
+                    self.problem,
+                    answer.solver,
+                    Point(),
+                    answer.status,
+                    note=f"{part.name}: {answer.note}",
+                    target_gap=target_gap,
+                )
+            solver = solver or answer.solver
+            self.answers.append(answer)
+        return self.solution(solver, target_gap)
 
     def skip(self, part: Part, start: Point | None, solver: Solver | None, limit: Status) -> None:
         """Leave a part at its starting point, as a limit is exhausted."""

@@ -27,9 +27,8 @@ def allowed(gram, v):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kind", ["real", "short", "long"])
 def test_products_with_equal_samples_are_within_their_errors(kind, sparse, gamma, monkeypatch):
-    monkeypatch.setattr(
-        "dualgap.problems.gram.gram.TUNING", GramTuning(product_values=500)
-    )  # in several blocks
+    several_blocks = GramTuning(product_values=500)
+    monkeypatch.setattr("dualgap.problems.gram.gram.TUNING", several_blocks)
     X, v = drawn(kind), np.random.default_rng(1).standard_normal(120)
     v[::5] = 0.0
     wide = X.astype(np.longdouble)

@@ -185,6 +185,11 @@ class KernelQP:
         return Terms(self.q, self.eps, self.lo, self.hi).sides()
 
     @cached_property
+    def samples(self) -> Indices:
+        """The index of each variable's sample, (n,)."""
+        return np.arange(self.n) if self.sample is None else self.sample
+
+    @cached_property
     def members(self) -> list[Indices]:
         """The variables of each equality."""
         if self.groups is None:
@@ -217,7 +222,7 @@ class KernelQP:
         sign, cost, low, high = (np.concatenate(parts) for parts in zip(*self.sides, strict=True))
         index = self.sample
         if count > 1:
-            index = np.tile(np.arange(self.n) if index is None else index, count)
+            index = np.tile(self.samples, count)
         groups = None if self.groups is None else np.tile(self.groups, count)
         start = None if self.start is None else self.split_point(self.start)
         a = sign if self.sums.size else None

@@ -40,7 +40,7 @@ from dualgap.solvers.semismooth_newton.diagnosis import (
 )
 from dualgap.solvers.semismooth_newton.method import Method
 from dualgap.solvers.semismooth_newton.storage import LargeEntries, compile_pass
-from dualgap.solvers.smo.contradictions import JoinedVariables, joined_variables
+from dualgap.solvers.smo.contradictions import JoinedForm, joined
 
 _MIN_FLOAT32_VARIABLES = 5000  # variables; from here on the first pass is in float32
 _MAX_STALLED_CENTRES = 8  # without halving the violation
@@ -77,7 +77,7 @@ class SemismoothNewton(Solver):
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
 
-    def state_if_default(self, form: KernelQP) -> JoinedVariables | None:
+    def state_if_default(self, form: KernelQP) -> JoinedForm | None:
         """Return the form's variables if the solver is supported and worthwhile, else None.
 
         This takes a small fraction of the time to solve.
@@ -86,33 +86,33 @@ class SemismoothNewton(Solver):
         if sparsity is None or not sparsity.pays or not sparsity.fits(self.cache_size):
             return None
         conditions = [need for need in self.needs if need is not _STORAGE]
-        return sparsity.variables if refusal(form, self, conditions) is None else None
+        return sparsity.problem if refusal(form, self, conditions) is None else None
 
-    def prepare(self, form: KernelQP | JoinedVariables) -> KernelQP | JoinedVariables:
+    def prepare(self, form: KernelQP | JoinedForm) -> KernelQP | JoinedForm:
         """Compile the pass for both precisions; small problems use only one."""
         compile_pass()
         return form
 
-    def iterates(self, form: KernelQP | JoinedVariables) -> Iterator[FormPoint]:
-        """Yield after every centre; accepts a form, or its joined variables if already available."""
+    def iterates(self, form: KernelQP | JoinedForm) -> Iterator[FormPoint]:
+        """Yield after every centre; accepts a form, or the joined one if already available."""
         threads = Threads()
-        variables = form if isinstance(form, JoinedVariables) else joined_variables(form)
-        with Tiles(variables.joined.form.gram, threads.count) as tiles:
-            yield from threads.with_one_blas_thread(self._points(variables, tiles))
+        problem = form if isinstance(form, JoinedForm) else joined(form)
+        with Tiles(problem.form.gram, threads.count) as tiles:
+            yield from threads.with_one_blas_thread(self._points(problem, tiles))
 
-    def _points(self, variables: JoinedVariables, tiles: Tiles) -> Iterator[FormPoint]:
-        v = variables.joined
-        form, box = v.form, v.form.split()
+    def _points(self, problem: JoinedForm, tiles: Tiles) -> Iterator[FormPoint]:
+        n, sample = problem.form.n, problem.form.samples
+        form, box = problem.original, problem.original.split()
         largest = float(form.gram.diagonal().max())
-        threshold = negligible(variables, largest, self.tolerance)
+        threshold = negligible(problem, largest, self.tolerance)
         single = (
-            self.tolerance >= 1e-4 and v.n >= _MIN_FLOAT32_VARIABLES and tiles.precise(np.float32)
+            self.tolerance >= 1e-4 and n >= _MIN_FLOAT32_VARIABLES and tiles.precise(np.float32)
         )
-        K = LargeEntries(tiles, v.sample, threshold, np.float32 if single else np.float64)
-        method = Method(variables, K)
+        K = LargeEntries(tiles, sample, threshold, np.float32 if single else np.float64)
+        method = Method(problem, K)
         best, stalled = np.inf, 0
         while True:
-            beta = variables.to_form(method.z)
+            beta = problem.to_original(method.z)
             x, g = form.split_point(beta), form.split_gradient(method.scores)
             value = 0.5 * abs(float(x @ (g + box.p)))
             relative = float(box.gap_terms(g, x).sum()) / value if value else np.inf
@@ -125,7 +125,7 @@ class SemismoothNewton(Solver):
                 solved and method.error > 0.5 * self.tolerance
             )
             if coarse and K.dtype == np.float32:
-                K = LargeEntries(tiles, v.sample, threshold, np.float64)
+                K = LargeEntries(tiles, sample, threshold, np.float64)
                 method.take(K)
                 stalled = 0
                 continue

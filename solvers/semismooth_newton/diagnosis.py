@@ -12,7 +12,7 @@ from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
-from dualgap.solvers.smo.contradictions import JoinedVariables, joined_variables
+from dualgap.solvers.smo.contradictions import JoinedForm, joined
 
 MIN_VARIABLES = 3000  # below, SMO takes almost no time
 _SAMPLED_ROWS = 32  # rows of K
@@ -26,11 +26,11 @@ class SparsityDiagnosis(NamedTuple):
     ----------
     threshold : entries up to this size change no score by more than a tenth of `tol`, for any z in the
         box, or by more than float64's rounding.
-    variables : with equal samples merged. density : the fraction of larger entries of K.
+    problem : with equal samples merged. density : the fraction of larger entries of K.
     off_diagonal : median over rows of Σ|k(xᵢ, xⱼ)| over j ≠ i, relative to the diagonal.
     """
 
-    variables: JoinedVariables
+    problem: JoinedForm
     threshold: float
     density: float
     off_diagonal: float
@@ -38,7 +38,7 @@ class SparsityDiagnosis(NamedTuple):
     @property
     def entries(self) -> float:
         """Estimated number of larger entries of K."""
-        return self.density * self.variables.joined.n**2
+        return self.density * self.problem.form.n**2
 
     def fits(self, megabytes: float) -> bool:
         """Whether the larger entries fit in memory: 32 bytes each while the matrix is built."""
@@ -48,7 +48,7 @@ class SparsityDiagnosis(NamedTuple):
     def pays(self) -> bool:
         """Whether Newton steps on the sparse matrix are faster than pair steps (`bench_choice`)."""
         return (
-            self.variables.joined.n >= MIN_VARIABLES
+            self.problem.form.n >= MIN_VARIABLES
             and self.density <= 0.01
             and self.off_diagonal <= 0.5
         )
@@ -59,8 +59,7 @@ def diagnose_at_a_glance(form: KernelQP, tol: float) -> SparsityDiagnosis | None
     n, gram = form.n, form.gram
     if n < MIN_VARIABLES:
         return None
-    sampled = np.random.default_rng(0).permutation(n)[: _SAMPLED_ROWS + 512]
-    sampled = sampled if form.sample is None else form.sample[sampled]
+    sampled = form.samples[np.random.default_rng(0).permutation(n)[: _SAMPLED_ROWS + 512]]
     with Threads().limited(1):  # small products
         K = np.abs(gram.bound.block(sampled[:_SAMPLED_ROWS], sampled[_SAMPLED_ROWS:]))
     largest = float(gram.diagonal()[sampled].max())
@@ -74,28 +73,28 @@ def diagnose(form: KernelQP, tol: float) -> SparsityDiagnosis:
 
     A separate Gram matrix is used, so that these evaluations are not counted as the solver's.
     """
-    variables = joined_variables(form)
-    v = variables.joined
-    rows = np.random.default_rng(0).permutation(v.n)[:_SAMPLED_ROWS]
+    problem = joined(form)
+    sample = problem.form.samples
+    rows = np.random.default_rng(0).permutation(sample.size)[:_SAMPLED_ROWS]
     gram = form.gram
     with Tiles(Gram(gram.X, gram.kernel, gram.memory), 1) as tiles:
         dtype = np.float32 if tiles.precise(np.float32) else np.float64
-        K = np.abs(tiles.block(v.sample, tiles.columns(v.sample[rows], dtype)))
+        K = np.abs(tiles.block(sample, tiles.columns(sample[rows], dtype)))
     diagonal = K[rows, np.arange(rows.size)].astype(np.float64)
-    threshold = negligible(variables, float(diagonal.max()), tol)
+    threshold = negligible(problem, float(diagonal.max()), tol)
     off_diagonal = (K.sum(axis=0) - diagonal) / np.maximum(
         diagonal, _MAX_NEGLIGIBLE * diagonal.max() or 1.0
     )
     density = float(np.count_nonzero(np.greater(K, threshold)) / K.size)
-    return SparsityDiagnosis(variables, threshold, density, float(np.median(off_diagonal)))
+    return SparsityDiagnosis(problem, threshold, density, float(np.median(off_diagonal)))
 
 
-def negligible(variables: JoinedVariables, largest: float, tol: float) -> float:
+def negligible(problem: JoinedForm, largest: float, tol: float) -> float:
     """Return the size up to which entries of K are negligible; `largest` is that of the diagonal.
 
     See `SparsityDiagnosis`.
     """
-    terms, centre = variables.joined.terms, variables.centre
-    total_width = float(np.maximum(np.abs(terms.lo + centre), np.abs(terms.hi + centre)).sum())
+    form, centre = problem.form, problem.centre
+    total_width = float(np.maximum(np.abs(form.lo + centre), np.abs(form.hi + centre)).sum())
     size = 0.1 * tol / max(total_width, np.finfo(float).tiny)
     return min(max(size, 1e-16 * largest), _MAX_NEGLIGIBLE * largest)  # 1e-16: rounding

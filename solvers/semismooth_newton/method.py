@@ -29,7 +29,8 @@ from dualgap.problems.projection import project
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients, on_plane
 from dualgap.solvers.semismooth_newton.storage import LargeEntries
 from dualgap.solvers.smo.conditions import slopes
-from dualgap.solvers.smo.contradictions import JoinedVariables
+from dualgap.solvers.smo.contradictions import JoinedForm
+from dualgap.solvers.smo.problem import terms_of
 
 _MIN_WEIGHT = 1e-6  # smallest λ, and relative diagonal entry; below, rounding dominates
 _MAX_BISECTIONS = 50  # of the interval that contains the minimum of φ
@@ -44,10 +45,9 @@ class Method:
     terms : the terms, with the costs of the variables' centres added. weight : λ. steps : their number.
     """
 
-    def __init__(self, variables: JoinedVariables, K: LargeEntries) -> None:
-        self.variables, v = variables, variables.joined
-        self.equality = v.terms.groups[0] >= 0
-        self.z, self.steps = v.start.copy(), 0
+    def __init__(self, problem: JoinedForm, K: LargeEntries) -> None:
+        self.problem, self.equality = problem, bool(problem.form.sums.size)
+        self.z, self.steps = problem.form.first_point(), 0
         self.total = float(self.z.sum())
         self.D = np.maximum(K.diagonal, _MIN_WEIGHT * float(K.diagonal.max()) or 1.0)
         self.weight = 1e-2
@@ -56,20 +56,20 @@ class Method:
     def take(self, K: LargeEntries) -> None:
         """Continue with other values of K."""
         self.K, self.f = K, K.product(self.z)
-        self.shift = K.product(self.variables.centre)
-        terms = self.variables.joined.terms
+        self.shift = K.product(self.problem.centre)
+        terms = terms_of(self.problem.form)
         self.terms = terms._replace(q=terms.q + self.shift)
         self._order()
 
     @property
     def scores(self) -> Vector:
-        """The scores of the form's samples."""
-        return self.variables.sample_scores(self.f + self.shift)
+        """The scores of the original variables."""
+        return self.problem.original_scores(self.f + self.shift)
 
     @property
     def error(self) -> float:
         """Bound on the error of a score."""
-        return self.K.error(np.abs(self.z) + np.abs(self.variables.centre))
+        return self.K.error(np.abs(self.z) + np.abs(self.problem.centre))
 
     def _order(self) -> None:
         _, _, (self.b,), self.violation = slopes(self.f, self.z, self.terms, int(self.equality))

@@ -43,7 +43,7 @@ class Active:
 
     def __init__(self, state: SMOState, inner: Inner) -> None:
         self.state, self.scores, self.inner = state, state.scores, inner
-        start = self.scores.variables.form.start
+        start = state.joined.original.start
         self.search = NewtonSearch(free_known=start is not None and bool(start.any()))
         self.triangle_memory: Tile | None = None
         empty = np.empty(0, np.int64)
@@ -77,10 +77,8 @@ class Active:
 
     def relative_gap(self, threshold: float = np.inf) -> float:
         """Return the relative gap of the active variables; only roughly if it exceeds `threshold`."""
-        gap = duality_gap(
-            self.scores.variables, self.z, self.f, self.scores.constant, self.terms, threshold
-        )
-        return gap.relative()
+        sums, constant = self.scores.form.sums, self.scores.constant
+        return duality_gap(self.terms, sums, self.z, self.f, constant, threshold).relative()
 
     def next_members(self) -> Indices:
         """Return the next active variables: the same, if no other variable violates its condition.
@@ -102,7 +100,7 @@ class Active:
             stay = np.argpartition(nearness[members], violating.size)[violating.size :]
             return np.concatenate([members[stay], violating])
         chosen = np.zeros(n, np.bool_)
-        b = scores.b[scores.variables.terms.groups]
+        b = scores.b[scores.terms.groups]
         for slope in (scores.up - b, b - scores.down):
             chosen[np.argpartition(slope, n - size // 32 - 1)[n - size // 32 :]] = True
         violating = np.flatnonzero(nearness > 0)
@@ -128,7 +126,7 @@ class Active:
                 if self.single_set:  # the block of all members is read by position
                     self.rows.fetch(positions)
                 self.last_set = np.setdiff1d(self.last_set, positions)
-        self.terms = self.scores.variables.terms.of(self.members)
+        self.terms = self.scores.terms.of(self.members)
         self.z, self.f = self.scores.z[self.members], self.scores.f[self.members]
 
     def reduce(self, fraction: float, tolerance: float) -> Iterator[None]:

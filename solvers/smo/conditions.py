@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.solvers.smo.problem import GroupedTerms, Variables
+from dualgap.solvers.smo.problem import GroupedTerms
 
 
 @numba.njit(cache=True, nogil=True)
@@ -154,7 +154,7 @@ class Gap(NamedTuple):
 
 
 def duality_gap(
-    v: Variables, z: Vector, f: Vector, constant: float = 0.0, terms: GroupedTerms | None = None,
+    terms: GroupedTerms, sums: Vector, z: Vector, f: Vector, constant: float = 0.0,
     threshold: float = np.inf,
 ) -> Gap:  # fmt: skip
     """Return the gap at the best multipliers between those of the maximal violating pair.
@@ -162,11 +162,10 @@ def duality_gap(
     Only roughly if it exceeds `threshold` times the objective. With `terms` it is that of some
     variables, all others fixed.
     """
-    terms = v.terms if terms is None else terms
     count = int(terms.groups.max()) + 1
     _, _, b, violation = slopes(f, z, terms, count)
     # If Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets. With
     # centres, which leave a constant, the sum is not 0.
-    costs = terms.q if constant or v.form.sums.any() else terms.q + b[terms.groups]
+    costs = terms.q if constant or sums.any() else terms.q + b[terms.groups]
     dual = abs(float((0.5 * f * z + costs * z + terms.eps * np.abs(z)).sum()) + constant)
     return Gap(_minimal_gap(f, z, terms, b, violation if count else 0.0, threshold * dual), dual)

@@ -13,85 +13,96 @@ on w8a with C = 64.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import KernelQP
-from dualgap.solvers.smo.problem import GroupedTerms, Variables, kinds, merged_variables
+from dualgap.solvers.smo.problem import MergedForm, kinds, merged
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedVariables:
-    """Variables some of which are the sum of a pair with opposite labels, relative to its centre.
+class JoinedForm:
+    """A form some of whose variables are the sum of a pair with opposite labels, less its centre.
 
     Attributes
     ----------
-    separate, joined : the variables before and after; costs q of `joined` still lack K·centre.
-    remaining : indices in `separate` of the joined variables; these are z = s − centre.
-    low, high : indices in `separate` of the pairs, the lower cost first; all of `low` remain.
-    centre : c of each joined variable, 0 for single ones.
+    merged : the variables before; `form` : those after, whose costs q still lack K·centre.
+    remaining : indices before of the variables after; these are z = s − centre.
+    low, high : indices before of the pairs, the lower cost first; all of `low` remain.
+    centre : c of each variable, 0 for single ones.
     constant : missing from the objective, along with ½cᵀKc.
     """
 
-    separate: Variables
-    joined: Variables
+    merged: MergedForm
+    form: KernelQP
     remaining: Indices
     low: Indices
     high: Indices
     centre: Vector
     constant: float
 
-    def to_form(self, z: Vector) -> Vector:
-        """Return the form's variables β."""
-        return self.separate.to_form(self._split(z) if self.low.size else z)
+    @property
+    def original(self) -> KernelQP:
+        """The form as it was given."""
+        return self.merged.original
 
-    def sample_scores(self, f: Vector) -> Vector:
-        """Return the scores of the form's samples, given those of the joined variables."""
-        separate = np.empty(self.separate.n)
+    def to_original(self, z: Vector) -> Vector:
+        """Return the original variables β."""
+        return self.merged.to_original(self._split(z) if self.low.size else z)
+
+    def original_scores(self, f: Vector) -> Vector:
+        """Return the scores of the original variables, given those after."""
+        separate = np.empty(self.merged.form.n)
         separate[self.remaining] = f
         separate[self.high] = separate[self.low]
-        return separate if self.separate.group is None else separate[self.separate.group]
+        return separate if self.merged.group is None else separate[self.merged.group]
 
     def _split(self, z: Vector) -> Vector:
-        """Return the separate variables, exactly at a bound if their sum is at a bound or at 0."""
-        v, joined, low, high = self.separate.terms, self.joined.terms, self.low, self.high
-        result, pair = np.empty(self.separate.n), np.searchsorted(self.remaining, low)
+        """Return the variables before, exactly at a bound if their sum is at a bound or at 0."""
+        before, after, low, high = self.merged.form, self.form, self.low, self.high
+        result, pair = np.empty(before.n), np.searchsorted(self.remaining, low)
         result[self.remaining] = z
         at = z[pair]
-        result[low] = np.where(at == joined.lo[pair], v.lo[low], v.hi[low] + np.minimum(at, 0.0))
-        result[high] = np.where(at == joined.hi[pair], v.hi[high], v.lo[high] + np.maximum(at, 0.0))
+        one, other = before.hi[low] + np.minimum(at, 0.0), before.lo[high] + np.maximum(at, 0.0)
+        result[low] = np.where(at == after.lo[pair], before.lo[low], one)
+        result[high] = np.where(at == after.hi[pair], before.hi[high], other)
         return result
 
 
-def joined_variables(form: KernelQP) -> JoinedVariables:
-    """Return the variables of a form, joining opposite labels where equal samples are merged."""
-    v = merged_variables(form)
+def joined(original: KernelQP) -> JoinedForm:
+    """Return a form with equal samples merged, and then those of opposite labels joined."""
+    merged_form = merged(original)
+    form = merged_form.form
     low = high = np.empty(0, np.int64)
-    if v.group is not None:
-        low, high = opposite_pairs(kinds(v), v.terms)
+    if merged_form.group is not None:
+        low, high = opposite_pairs(form)
     if not low.size:
-        return JoinedVariables(v, v, np.arange(v.n), low, high, np.zeros(v.n), 0.0)
-    lo1, hi1, lo2, hi2 = v.terms.lo[low], v.terms.hi[low], v.terms.lo[high], v.terms.hi[high]
-    remaining = np.setdiff1d(np.arange(v.n), high)
-    pair, terms = np.searchsorted(remaining, low), v.terms.of(remaining)
-    terms.lo[pair], terms.hi[pair] = lo1 - hi1, hi2 - lo2
-    terms.q[pair] = 0.5 * (v.terms.q[low] + v.terms.q[high])
-    terms.eps[pair] = 0.5 * (v.terms.q[high] - v.terms.q[low])
-    start, centre = v.start[remaining], np.zeros(remaining.size)
-    start[pair] = (v.start[low] - hi1) + (v.start[high] - lo2)
+        centre = np.zeros(form.n)
+        return JoinedForm(merged_form, form, np.arange(form.n), low, high, centre, 0.0)
+    lo1, hi1, lo2, hi2 = form.lo[low], form.hi[low], form.lo[high], form.hi[high]
+    remaining, before = np.setdiff1d(np.arange(form.n), high), form.first_point()
+    pair, centre = np.searchsorted(remaining, low), np.zeros(remaining.size)
+    values = form.q, form.eps, form.lo, form.hi, before
+    q, eps, lo, hi, start = (v[remaining] for v in values)
+    lo[pair], hi[pair] = lo1 - hi1, hi2 - lo2
+    q[pair] = 0.5 * (form.q[low] + form.q[high])
+    eps[pair] = 0.5 * (form.q[high] - form.q[low])
+    start[pair] = (before[low] - hi1) + (before[high] - lo2)
     centre[pair] = hi1 + lo2
-    joined = replace(v, sample=v.sample[remaining], terms=terms, start=start)
-    constant = float(terms.q[pair] @ centre[pair] - terms.eps[pair] @ (hi1 - lo2))
-    return JoinedVariables(v, joined, remaining, low, high, centre, constant)
+    constant = float(q[pair] @ centre[pair] - eps[pair] @ (hi1 - lo2))
+    sample = form.samples[remaining]
+    after = KernelQP(form.gram, q, eps, lo, hi, form.sums, None, sample, start)
+    return JoinedForm(merged_form, after, remaining, low, high, centre, constant)
 
 
-def opposite_pairs(kind: Indices, terms: GroupedTerms) -> tuple[Indices, Indices]:
-    """Return disjoint pairs of variables of the same `kind` (n,), the lower cost first."""
-    q, order = terms.q, np.argsort(kind)
+def opposite_pairs(form: KernelQP) -> tuple[Indices, Indices]:
+    """Return disjoint pairs of variables of equal samples, the lower cost first."""
+    kind, q = kinds(form), form.q
+    order = np.argsort(kind)
     before, after = order[:-1], order[1:]
-    bounded = np.isfinite(terms.lo) & np.isfinite(terms.hi) & (terms.eps == 0)
+    bounded = np.isfinite(form.lo) & np.isfinite(form.hi) & (form.eps == 0)
     equal = (kind[before] == kind[after]) & (q[before] != q[after])
     at = np.flatnonzero(equal & bounded[before] & bounded[after])
     at = at[np.diff(at, prepend=-2) > 1]  # the others may be in a pair already

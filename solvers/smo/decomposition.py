@@ -74,7 +74,7 @@ class Decomposition:
                     z[active.members] = active.z
                     yield self._point(z, "none")
             # if C is huge, the gap may be large although the violation is small
-            x, gap = state.joined.to_form(self.scores.z), self.scores.relative_gap()
+            x, gap = state.joined.to_original(self.scores.z), self.scores.relative_gap()
             solved = state.solved and not state.unbounded
             solved = solved and may_claim(self.form, x, gap, self.gap)
             note = NO_MARGIN if state.unbounded else ""
@@ -96,7 +96,7 @@ class Decomposition:
             "bits": 8 * each,
             "cache_size": 1e-6 * state.capacity * each,
         }
-        x = state.joined.to_form(z)
+        x = state.joined.to_original(z)
         return FormPoint(x, iterations=state.steps, claim=claim, counters=counters, note=note)
 
     def _improvements(self) -> Iterator[None]:
@@ -170,7 +170,7 @@ class Decomposition:
         state, n = self.state, self.state.n
         self.stalled = self.stalled + 1 if self.violation > 0.5 * self.smallest else 0
         self.smallest = min(self.smallest, self.violation)
-        free = free_variables(self.scores.z, self.scores.variables.terms).size
+        free = free_variables(self.scores.z, self.scores.terms).size
         if free > 0.6 * state.size and n**2 <= state.capacity:  # soon all: compute no row twice
             state.size = n
         elif self.stalled > 3 or 2 * free > state.size:  # more variables, fewer rows in the cache

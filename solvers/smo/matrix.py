@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.threads import READ_COST, Job
 from dualgap.problems.gram.tiles import Columns, Tile, Tiles
-from dualgap.solvers.smo.problem import ONE_SET, Variables
+from dualgap.solvers.smo.problem import ONE_SET
 
 _ROWS_PER_SUM = 32  # rows summed in float32, before the rounding of sums exceeds that of rows
 
@@ -41,9 +42,9 @@ class Matrix:
     dtype : that of blocks, and the default of columns.
     """
 
-    def __init__(self, tiles: Tiles, variables: Variables, dtype: Any) -> None:
-        self.tiles, self.sample = tiles, variables.sample
-        self.repeats = variables.terms.several and np.unique(self.sample).size < variables.n
+    def __init__(self, tiles: Tiles, form: KernelQP, dtype: Any) -> None:
+        self.tiles, self.sample = tiles, form.samples
+        self.repeats = form.sums.size > 1 and np.unique(self.sample).size < form.n
         self.dtype = np.dtype(dtype)
 
     @property

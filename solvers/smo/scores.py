@@ -10,15 +10,15 @@ last digits. Errors are tracked per score, as a score may come near the margin l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.smo.conditions import Gap, duality_gap, slopes
-from dualgap.solvers.smo.contradictions import JoinedVariables
+from dualgap.solvers.smo.contradictions import JoinedForm
 from dualgap.solvers.smo.matrix import Matrix, RowCache
+from dualgap.solvers.smo.problem import terms_of
 from dualgap.solvers.smo.tuning import TUNING
 
 
@@ -27,29 +27,30 @@ class Scores:
 
     Attributes
     ----------
-    variables, constant : the problem, and what its objective lacks. matrix : K of the variables.
+    form, constant : the problem, and what its objective lacks. matrix : K of its variables.
+    terms : those of the form, with the scores of the centres added to the costs.
     equalities : their number. b : their multipliers, computed from the last active variables.
     z, f : the point and its scores. up, down : their slopes at the last `violation`.
     refreshes : their number.
     """
 
-    def __init__(self, joined: JoinedVariables, tiles: Tiles) -> None:
-        self.tiles, self.variables = tiles, (v := joined.joined)
-        self.equalities = v.form.sums.size
-        self.z, self.f, self.b = v.start.copy(), np.zeros(v.n), np.zeros(max(1, self.equalities))
+    def __init__(self, joined: JoinedForm, tiles: Tiles) -> None:
+        self.tiles, self.form = tiles, (form := joined.form)
+        self.terms, self.equalities = terms_of(form), form.sums.size
+        self.z, self.f = form.first_point(), np.zeros(form.n)
+        self.b = np.zeros(max(1, self.equalities))
         self.refreshes, self.constant = 0, joined.constant
-        bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
-        single = bounded and tiles.precise(np.float32)
-        self.matrix = Matrix(tiles, v, np.float32 if single else np.float64)
+        single = form.is_bounded and tiles.precise(np.float32)
+        self.matrix = Matrix(tiles, form, np.float32 if single else np.float64)
         self._rounding = max(1e-7, tiles.rounding(np.float32)) if single else 0.0
-        if joined.low.size:  # the costs include the scores of the centres
-            of_centres = self.matrix.exact_scores(np.arange(v.n), joined.centre)
-            self.variables = replace(v, terms=v.terms._replace(q=v.terms.q + of_centres))
+        if joined.low.size:
+            of_centres = self.matrix.exact_scores(np.arange(form.n), joined.centre)
+            self.terms = self.terms._replace(q=form.q + of_centres)
             self.constant += 0.5 * float(joined.centre @ of_centres)
 
     def compute(self, rows: RowCache | None) -> None:
         """Compute all scores, from `rows` where these are those of all variables."""
-        n, support = self.variables.n, np.flatnonzero(self.z)
+        n, support = self.form.n, np.flatnonzero(self.z)
         self.f = np.zeros(n)
         if rows is not None:
             support = support[~rows.add_to(self.f, support, self.z[support])]
@@ -64,7 +65,7 @@ class Scores:
 
     def switch_to_float64(self) -> None:
         """Let K be in float64 from now on; the scores have to be computed again."""
-        self.matrix = Matrix(self.tiles, self.variables, np.float64)
+        self.matrix = Matrix(self.tiles, self.form, np.float64)
 
     @property
     def errors(self) -> Vector:
@@ -87,14 +88,14 @@ class Scores:
 
     def violation(self) -> float:
         """Return the maximal violation over all variables."""
-        terms = self.variables.terms
+        terms = self.terms
         self.up, self.down, _, violation = slopes(self.f, self.z, terms, self.equalities)
         return violation
 
     def relative_gap(self, rounding: float = 0.0) -> float:
         """Return (gap + rounding) / |dual objective|; inf if a bound is infinite."""
         if self._gap is None:
-            self._gap = duality_gap(self.variables, self.z, self.f, self.constant)
+            self._gap = duality_gap(self.terms, self.form.sums, self.z, self.f, self.constant)
         return self._gap.relative(rounding)
 
     def nearness(self) -> Vector:
@@ -102,7 +103,7 @@ class Scores:
 
         A free variable has two conditions; the larger deviation counts.
         """
-        b = self.b[self.variables.terms.groups]
+        b = self.b[self.terms.groups]
         rise, fall = self.up - b, b - self.down
         both = np.abs(np.maximum(rise, fall))
         return np.where(np.isinf(rise), fall, np.where(np.isinf(fall), rise, both))
@@ -111,9 +112,9 @@ class Scores:
         """Copy back the active variables, and update all other scores."""
         change = z - self.z[members]
         self.z[members], self.f[members], self.b, self._gap = z, f, b, None
-        if members.size == self.variables.n:
+        if members.size == self.form.n:
             return
-        inactive = np.ones(self.variables.n, np.bool_)
+        inactive = np.ones(self.form.n, np.bool_)
         inactive[members] = False
         updated, moved = np.flatnonzero(inactive), np.flatnonzero(change)
         for at in range(0, moved.size, 2048):  # columns of K between two pauses
@@ -132,7 +133,7 @@ class Scores:
 
         In the gap, the error of a score is multiplied by the width of the variable's box.
         """
-        errors, terms = self.errors, self.variables.terms
+        errors, terms = self.errors, self.terms
         candidates = self.nearness() >= -TUNING.error_sigmas * errors
         rounding = float(errors[candidates] @ (terms.hi - terms.lo)[candidates])
         certain = self.relative_gap(rounding) <= 1.1 * gap

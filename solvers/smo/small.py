@@ -23,7 +23,7 @@ from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, NO_MARGIN, may_clai
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import duality_gap, free_variables, on_one_side, slopes
 from dualgap.solvers.smo.pairs import pair_steps
-from dualgap.solvers.smo.problem import GroupedTerms, variables_of
+from dualgap.solvers.smo.problem import GroupedTerms, terms_of
 
 MAX_SMALL = 500  # variables; above, rows in float32 take less time than all of K in float64
 _COARSE = 1e-3  # violation below which Newton steps may take longer than pair steps
@@ -45,27 +45,26 @@ def minimise_by_matrix(
     form: KernelQP, tol: float, gap: float | None, max_iter: int
 ) -> Iterator[FormPoint]:
     """Yield every few thousand steps, and once the violation or the gap is small enough."""
-    v = variables_of(form)
-    q, _, lo, hi, _ = terms = v.terms
-    K = v.form.gram.dense()
+    n, terms = form.n, terms_of(form)
+    K = form.gram.dense()
     if form.sample is not None:
         K = K[np.ix_(form.sample, form.sample)]
     K = np.require(K, requirements=["C", "W"])  # compiled code needs this layout
     problem = SmallProblem(K, terms)
-    z, steps, fine = v.start.copy(), 0, tol if gap is None else max(tol, _COARSE)
+    z, steps, fine = form.first_point(), 0, tol if gap is None else max(tol, _COARSE)
     best = np.inf
     support = np.flatnonzero(z)
-    f = K @ z if 4 * support.size > v.n else z[support] @ K[support]  # the rows are copied
-    counters = {"active": v.n, "bits": 64, "cache_size": 8e-6 * v.n**2}
+    f = K @ z if 4 * support.size > n else z[support] @ K[support]  # the rows are copied
+    counters = {"active": n, "bits": 64, "cache_size": 8e-6 * n**2}
     while True:
         # 1000 steps take ten times as long as the gap, 10,000 take milliseconds
         max_steps = min(max_iter - steps, 10_000 if gap is None else 1000)
         _, new_steps, _, unbounded = problem.minimise(z, f, max(fine, _COARSE), fine, max_steps)
         steps += new_steps
-        if v.n <= MAX_SMALL:  # for more variables it takes as long as the steps
+        if n <= MAX_SMALL:  # for more variables it takes as long as the steps
             f = K @ z  # recomputed, without the rounding errors of each step
         violation = slopes(f, z, terms, problem.count)[3]
-        gap_now = np.inf if gap is None else duality_gap(v, z, f).relative()
+        gap_now = np.inf if gap is None else duality_gap(terms, form.sums, z, f).relative()
         by_gap = gap is not None and gap_now <= gap
         solved = violation <= tol or by_gap
         # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
@@ -76,11 +75,12 @@ def minimise_by_matrix(
         best = min(best, violation)
         if violation <= fine:
             fine = 0.01 * violation if solved else max(tol, 0.01 * violation)
-        yield FormPoint(v.to_form(z), iterations=steps, counters=counters)
+        yield FormPoint(np.clip(z, form.lo, form.hi), iterations=steps, counters=counters)
     # if targets differ only in their last digits, rounding hides f, and with it the gap
-    rounding = np.finfo(float).eps * float((np.abs(f) + np.abs(q)).max() * (hi - lo).sum())
-    certain = duality_gap(v, z, f).relative(rounding)
-    x = v.to_form(z)
+    largest, width = (np.abs(f) + np.abs(form.q)).max(), (form.hi - form.lo).sum()
+    rounding = np.finfo(float).eps * float(largest * width)
+    certain = duality_gap(terms, form.sums, z, f).relative(rounding)
+    x = np.clip(z, form.lo, form.hi)
     solved &= not unbounded
     claim = "optimal" if solved and may_claim(form, x, certain, gap) else "stopped"
     note = NO_MARGIN if unbounded else ""

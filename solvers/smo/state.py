@@ -10,7 +10,7 @@ import numpy as np
 from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.memory import available
-from dualgap.solvers.smo.contradictions import joined_variables
+from dualgap.solvers.smo.contradictions import joined
 from dualgap.solvers.smo.matrix import RowCache
 from dualgap.solvers.smo.scores import Scores
 from dualgap.solvers.smo.tuning import TUNING
@@ -21,7 +21,7 @@ class SMOState:
 
     Attributes
     ----------
-    joined : the variables' relation to the form's.
+    joined : the form that is solved, and its relation to the given one.
     steps, newton_steps : counts so far.
     stuck, unbounded : no further progress is possible. solved : the target is reached.
     capacity : number of values of K that may be cached. size : number of active variables.
@@ -41,7 +41,7 @@ class SMOState:
         gap: float | None = None,
     ) -> None:
         self.tiles, self.cache_size, self.max_steps = tiles, cache_size, max_steps
-        self.joined = joined_variables(form)
+        self.joined = joined(form)
         self.scores = Scores(self.joined, tiles)
         self.steps = self.newton_steps = 0
         self.stuck = self.unbounded = self.solved = False
@@ -51,7 +51,7 @@ class SMOState:
     @property
     def n(self) -> int:
         """Number of variables."""
-        return self.scores.variables.n
+        return self.scores.form.n
 
     def _initialise(self) -> None:
         """Choose the number of cached values and of active variables; compute all scores."""
@@ -66,7 +66,7 @@ class SMOState:
         self.size = max(2, min(n, TUNING.max_first_active, int(capacity**0.5)))
         if n**2 <= min(TUNING.max_all_active_bytes // each, capacity):
             self.size = n
-        store = self.scores.variables.form.gram.solver_cache
+        store = self.scores.form.gram.solver_cache
         self.row_store: dict[Any, RowCache] = {} if store is None else store
         self.key = matrix.dtype.name, matrix.sample.tobytes()
         # rows are added during the solve, so no other problem may use them meanwhile

@@ -14,7 +14,7 @@ def form_of(gamma: float, C: float = 1.0, copies: int = 1) -> KernelQP:
 
 def test_narrow_kernels_pay_and_wide_ones_do_not() -> None:
     narrow, wide = diagnose(form_of(4.0), 1e-6), diagnose(form_of(0.01), 1e-6)
-    assert narrow.variables.joined.n == wide.variables.joined.n == 3000
+    assert narrow.problem.form.n == wide.problem.form.n == 3000
     assert narrow.pays
     assert not wide.pays
     assert wide.density == 1.0
@@ -31,5 +31,5 @@ def test_what_may_be_neglected_falls_with_the_box_and_the_tolerance() -> None:
 
 def test_equal_samples_count_once() -> None:
     found = diagnose(form_of(4.0, copies=3), 1e-6)
-    assert found.variables.joined.n == 1000
+    assert found.problem.form.n == 1000
     assert not found.pays

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from dualgap.problems import RBF, HardMarginDual, KernelQP, SoftMarginDual, SVRDual, reduce
 from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo import contradictions
-from dualgap.solvers.smo.contradictions import joined_variables
-from dualgap.solvers.smo.problem import merged_variables
+from dualgap.solvers.smo.contradictions import joined
+from dualgap.solvers.smo.problem import merged
 
 
 def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -22,10 +22,10 @@ def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:
 def test_equal_samples_share_a_variable_and_its_value(sparse: bool) -> None:
     X, y = repeated()
     form = reduce(SoftMarginDual(sp.csr_array(X) if sparse else X, y, 1.5, RBF(1.0)), KernelQP).form
-    merged = merged_variables(form)
-    assert merged.n == 600
-    z = np.random.default_rng(0).uniform(merged.terms.lo, merged.terms.hi)
-    beta = merged.to_form(z)
+    found = merged(form)
+    assert found.form.n == 600
+    z = np.random.default_rng(0).uniform(found.form.lo, found.form.hi)
+    beta = found.to_original(z)
     assert (beta >= form.lo).all()
     assert (beta <= form.hi).all()
     assert np.allclose(np.sort(beta[:600] + beta[600:]), np.sort(z))
@@ -37,19 +37,18 @@ def test_unlike_weights_are_merged_and_unlike_labels_get_a_tube() -> None:
     X, y = repeated()
     y[600:650] *= -1.0
     form = reduce(SoftMarginDual(X, y, np.linspace(1, 2, 1200), RBF(1.0)), KernelQP).form
-    variables = joined_variables(form).joined
-    assert variables.n == 600
-    terms = variables.terms
-    assert np.count_nonzero(terms.eps) == 50
-    assert terms.hi.sum() - terms.lo.sum() == pytest.approx(form.hi.sum() - form.lo.sum())
+    smaller = joined(form).form
+    assert smaller.n == 600
+    assert np.count_nonzero(smaller.eps) == 50
+    assert smaller.hi.sum() - smaller.lo.sum() == pytest.approx(form.hi.sum() - form.lo.sum())
 
 
 def test_without_upper_bounds_one_of_equals_takes_all() -> None:
     X, y = repeated()
     form = reduce(HardMarginDual(X, y, RBF(50.0)), KernelQP).form
-    merged = merged_variables(form)
-    z = np.where(np.isinf(merged.terms.hi), 2.0, -2.0)
-    beta = merged.to_form(z)
+    found = merged(form)
+    z = np.where(np.isinf(found.form.hi), 2.0, -2.0)
+    beta = found.to_original(z)
     assert np.count_nonzero(beta) == 600
     assert np.abs(beta).sum() == pytest.approx(1200.0)
 

@@ -36,7 +36,7 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
         rows = RowCache(state.scores.matrix, members, state.capacity)
         some = rng.choice(members.size, chosen, replace=False)
         rows.fetch(some[: chosen // 2])
-        sample = state.scores.variables.sample
+        sample = state.scores.form.samples
         K = RBF(0.3)(X[sample[members]], X[sample[members]])
         f, weights = np.ones(members.size), rng.standard_normal(chosen)
         assert rows.add_to(f, some, weights).all()  # computes the other half
@@ -73,7 +73,7 @@ def test_rows_that_stay_get_the_columns_of_new_members() -> None:
         assert rows.row_index[3] == -1
         f = np.zeros(1100)
         rows.add_to(f, np.array([7]), np.ones(1))
-        sample = state.scores.variables.sample
+        sample = state.scores.form.samples
         assert np.allclose(f, RBF(0.3)(X[sample[rows.members]], X[sample[[7]]]).ravel(), atol=1e-6)
 
 

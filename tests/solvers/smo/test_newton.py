@@ -10,7 +10,6 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.shifted import inverse_in_place
 from dualgap.solvers.smo import newton
 from dualgap.solvers.smo.matrix import Matrix
-from dualgap.solvers.smo.problem import variables_of
 from dualgap.solvers.smo.tuning import TUNING
 
 N = 60
@@ -34,7 +33,7 @@ def test_a_step_inside_the_box_reaches_the_minimum(equalities: str) -> None:
     form = reduce(SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.5)), KernelQP).form
     groups, each = GROUPS[equalities]
     with Tiles(form.gram, 1) as tiles:
-        matrix = Matrix(tiles, variables_of(form), np.float64)
+        matrix = Matrix(tiles, form, np.float64)
         system = newton.exact_system(matrix, np.arange(N))
         d = newton.newton_step(*system, G, np.zeros(N), -FREE, FREE, groups, 1e-9)
     assert d is not None

@@ -8,7 +8,6 @@ from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.newton.triangle import PackedTriangle
-from dualgap.solvers.smo.problem import variables_of
 
 N = 1500
 X = np.random.default_rng(0).standard_normal((N, 5))
@@ -24,7 +23,7 @@ def test_a_product_with_half_of_K_is_one_with_K(kernel: Kernel, k: int, threads:
     form = reduce(SoftMarginDual(X, LABELS, 1.0, kernel), KernelQP).form
     with Tiles(form.gram, threads) as tiles:
         some = np.sort(rng.choice(N, k, replace=False))
-        half = PackedTriangle(Matrix(tiles, variables_of(form), np.float32), some, None)
+        half = PackedTriangle(Matrix(tiles, form, np.float32), some, None)
         v = rng.standard_normal(k)
         result = half.product(v)
     K = kernel(X[some], X[some])
@@ -35,7 +34,7 @@ def test_a_product_with_half_of_K_is_one_with_K(kernel: Kernel, k: int, threads:
 def test_a_smaller_half_takes_the_memory_of_a_larger_one() -> None:
     form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.3)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
-        matrix = Matrix(tiles, variables_of(form), np.float32)
+        matrix = Matrix(tiles, form, np.float32)
         large = PackedTriangle(matrix, np.arange(900), None)
         small = PackedTriangle(matrix, np.arange(0, 900, 2), large.memory)
         assert small.memory is large.memory
@@ -47,7 +46,7 @@ def test_the_approximate_inverse_saves_most_products() -> None:
     form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.02)), KernelQP).form
     K, g = RBF(0.02)(X, X) + 0.01 * np.eye(N), np.sin(X[:, 0])
     with Tiles(form.gram, 1) as tiles:
-        half = PackedTriangle(Matrix(tiles, variables_of(form), np.float32), np.arange(N), None)
+        half = PackedTriangle(Matrix(tiles, form, np.float32), np.arange(N), None)
         invert = half.approximate_inverse()
     u, v = np.random.default_rng(1).standard_normal((2, N))
     assert np.isclose(u @ invert(v), v @ invert(u), rtol=1e-3)

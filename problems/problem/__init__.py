@@ -138,10 +138,10 @@ def reduce(
 ) -> Reduction[SomeForm]:
     """Return `problem` as the form that a solver takes, and the map of its points to the problem's.
 
-    Problems with a piecewise linear loss reduce to the `BoxQP` of their dual and to a `QP`; those with a
-    finite loss and one intercept to an `ERM`; all with a regularised risk to that `Risk`; a structured
-    margin to `Chains`; a convex QP to a `QP`. The forms `Problem` and `Formulation` are the problem as
-    posed.
+    Problems with a piecewise linear loss reduce to the `KernelQP` and the `BoxQP` of their dual and to a
+    `QP`; those with a finite loss and one intercept to an `ERM`; all with a regularised risk to that
+    `Risk`; a structured margin to `Chains`; a convex QP to a `QP`. The forms `Problem` and `Formulation`
+    are the problem as posed.
 
     Parameters
     ----------

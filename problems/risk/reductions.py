@@ -4,7 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dualgap.problems.dataset import Vector
+import numpy as np
+import scipy
+
+from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.forms import (
     ERM,
     QP,
@@ -18,7 +21,6 @@ from dualgap.problems.forms import (
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.risk.offsets import mean_offset
-from dualgap.problems.risk.primal_qp import primal_qp
 from dualgap.problems.risk.recovery import project_dual
 from dualgap.problems.risk.risk import Risk
 
@@ -53,11 +55,11 @@ def to_dual_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
 
 
 def to_primal_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
-    """Return the primal with slacks if w has coordinates and slacks suffice, else the dual."""
+    """Return the primal with slacks if w has coordinates, else the dual."""
     samples = risk.samples
     if not samples.is_linear:
         return to_dual_qp(risk, start, gram)
-    form = primal_qp(samples.X, risk.form)
+    form = _primal_qp(samples.X, risk.form)
 
     def recover(point: FormPoint) -> Point:
         z, x, end = point.inequality, point.x, samples.d + risk.costs.size
@@ -68,6 +70,38 @@ def to_primal_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
         return Point(alpha, x[: samples.d], b)
 
     return Reduction(form, recover)
+
+
+def _primal_qp(X: Matrix, dual: KernelQP) -> QP:
+    """Return the QP in w, the offsets u, and one slack per variable x of the split dual if bounded.
+
+    min ½‖w‖² + cᵀu + Σ ubⱼξⱼ   s.t.  −sign·(Xw + u) − ξ ≤ p,  ξ ≥ 0
+    """
+    box, d, count = dual.split(), X.shape[1], dual.sums.size
+    rows = scipy.sparse.csr_array(X)[box.Q.index]
+    if count:  # one column per offset: 1 for its samples
+        group = np.zeros(box.n, np.intp) if box.groups is None else box.groups
+        has = np.eye(count + 1)[group][:, :count]
+        rows = scipy.sparse.csr_array(scipy.sparse.hstack([rows, has]))
+    slacks = box.n if np.isfinite(box.ub).all() else 0
+    size = rows.shape[1] + slacks
+    plane = -scipy.sparse.diags_array(box.Q.sign) @ rows
+    G = scipy.sparse.hstack([plane, -scipy.sparse.eye_array(slacks)]) if slacks else plane
+    P = scipy.sparse.diags_array(np.concatenate([np.ones(d), np.zeros(size - d)]))
+    q, lb = np.zeros(size), np.full(size, -np.inf)
+    q[d : rows.shape[1]] = dual.sums
+    if slacks:
+        q[-slacks:], lb[-slacks:] = box.ub, 0.0
+    return QP(
+        scipy.sparse.csc_array(P),
+        q,
+        scipy.sparse.csc_array(G),
+        box.p,
+        None,
+        None,
+        lb,
+        np.full(size, np.inf),
+    )
 
 
 def to_erm(risk: Risk, start: Point | None, gram: Gram) -> Reduction[ERM]:

@@ -159,8 +159,8 @@ def duality_gap(
 ) -> Gap:  # fmt: skip
     """Return the gap at the best multipliers between those of the maximal violating pair.
 
-    Only roughly if it exceeds `threshold` times the objective. With `terms` it is that of some
-    variables, all others fixed.
+    Only roughly if it exceeds `threshold` times the objective. `terms` may be those of some variables,
+    all others fixed; `sums` are the form's.
     """
     count = int(terms.groups.max()) + 1
     _, _, b, violation = slopes(f, z, terms, count)

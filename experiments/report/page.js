@@ -33,11 +33,15 @@ for (const button of all("table.sortable th button")) {
 
 function setUpFilters() {
   const form = document.getElementById("filters");
-  const rows = [...document.getElementById("all").tBodies[0].rows];
+  const table = document.getElementById("all");
+  const rows = [...table.tBodies[0].rows];
   const search = form.querySelector("input");
-  const choices = all("select", form);
-  for (const select of choices) {
-    const texts = new Set(rows.map((row) => row.cells[select.dataset.column].textContent));
+  const choices = all("select", form).map((select) => {
+    const head = table.querySelector(`th[data-column="${select.dataset.column}"]`);
+    return { select, textIn: (row) => row.cells[head.cellIndex].textContent };
+  });
+  for (const { select, textIn } of choices) {
+    const texts = new Set(rows.map(textIn));
     for (const text of texts) select.append(new Option(text, text));
   }
   const apply = () => {
@@ -46,7 +50,7 @@ function setUpFilters() {
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
       row.hidden = !words.every((word) => text.includes(word)) || choices.some(
-        (select) => select.value && row.cells[select.dataset.column].textContent !== select.value);
+        ({ select, textIn }) => select.value && textIn(row) !== select.value);
       shown += !row.hidden;
     }
     const noun = rows.length === 1 ? "run" : "runs";

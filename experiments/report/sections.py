@@ -108,10 +108,10 @@ def _with_ranges(reasons: Sequence[str]) -> str:
 
 
 _RUNS = {
-    "outcome": Column("outcome"),
-    "problem_id": Column("problem"),
-    "configuration": Column("solver"),
-    "reason": Column("reason"),
+    "outcome": Column("outcome", align="words"),
+    "problem_id": Column("problem", align="words"),
+    "configuration": Column("solver", align="words"),
+    "reason": Column("reason", align="words"),
     "repetition": Column("repetition", "{:.0f}".format),
     "time_solve": Column("time", duration),
     "time_setup": Column("set-up", duration),

@@ -85,12 +85,14 @@ class Table:
     Attributes
     ----------
     title : its title, or caption in a paper. notes : lines below it in a terminal.
+    keys : names of its columns, by which a page finds them.
     """
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     title: str = ""
     notes: Sequence[str] = ()
+    keys: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -105,7 +107,12 @@ class Table:
         if columns is None:
             columns = {name: Column(str(name)) for name in (records[0] if records else ())}
         cells = [[column.cell(row[name]) for name, column in columns.items()] for row in records]
-        return cls(tuple(columns.values()), cells, title, notes)
+        return cls(tuple(columns.values()), cells, title, notes, tuple(map(str, columns)))
+
+    @property
+    def named_rows(self) -> list[dict[str, Cell]]:
+        """The cells of each row by the keys of their columns."""
+        return [dict(zip(self.keys, row, strict=True)) for row in self.rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RichTable]:
         """Yield the table with as many of its columns as fit."""

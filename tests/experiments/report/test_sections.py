@@ -1,8 +1,12 @@
 """The tables of a report."""
 
+import re
+from pathlib import Path
+
 from tests.experiments.rows import crashed, run, stored
 
 from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.report import page
 from dualgap.experiments.report.sections import all_runs, failures, outcomes
 from dualgap.experiments.store.reading import load_results
 
@@ -22,6 +26,17 @@ def test_failures_stand_first_with_their_reasons(tmp_path):
     shown, more = failures(results)
     assert [failure["outcome"] for failure in shown] == ["wrong", "crashed"]
     assert more == 0
+
+
+def test_the_page_names_columns_that_exist(tmp_path):
+    folder = Path(page.__file__).parent
+    texts = [(folder / name).read_text() for name in ("page.html.j2", "page.css")]
+    names = {name for text in texts for name in re.findall(r'data-column="(\w+)"', text)}
+    runs = all_runs(judged(stored(tmp_path / "x", [run()])))
+    assert names == {"outcome", "problem_id", "configuration", "reason"}
+    assert names <= set(runs.keys)
+    assert runs.named_rows[0]["configuration"].text == "smo"
+    assert not re.search(r"nth-child\(\d|\]\[\d", "".join(texts))
 
 
 def test_a_solver_that_stops_by_itself_makes_no_claim_and_a_late_one_is_told_its_time(tmp_path):

@@ -53,7 +53,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["zip"] = partial(zip, strict=True)
+    environment.globals["zip"] = partial(zip, strict=True)
     # Bokeh's JSON refers to earlier parts of itself: the keys must keep their order
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     template = environment.get_template("page.html.j2")

@@ -6,6 +6,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeAlias, get_type_hints
 
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.files.experiment import experiment_from_dict
 from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import RunOptions
@@ -73,7 +74,7 @@ def run(experiment: ExperimentSource, options: RunOptions) -> RunFolder:
         loaded, source = load_experiment(str(experiment))
         folder = results_folder(str(experiment), loaded.name, options)
     recorded, stop_reason = run_missing(loaded, folder, load_defaults().completed(options), source)
-    summary = to_markdown(summarise(recorded.results), loaded.name)
+    summary = to_markdown(summarise(Results(recorded.results)), loaded.name)
     write_tables(recorded, {"summary.md": summary})
     if stop_reason == INTERRUPTED:
         raise KeyboardInterrupt

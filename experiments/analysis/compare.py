@@ -26,8 +26,8 @@ from dualgap.experiments.analysis.noise import (
     Comparison,
     aa_pairs,
     compare,
+    is_repeat,
     noise_of_problems,
-    without_repeats,
 )
 from dualgap.experiments.records.outcomes import (
     COMPLETED,
@@ -105,7 +105,7 @@ def compare_results(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
     noise_factors = noise_of_problems(pd.concat([aa_pairs(first), aa_pairs(second)]))
     changes = [
         _change(*pair, problem in other_data, noise_factors.get(problem, 1.0))
-        for pair in _matched(without_repeats(first), without_repeats(second))
+        for pair in _matched(first[~is_repeat(first)], second[~is_repeat(second)])
         for problem in pair[:1]
     ]
     return sorted(changes, key=lambda change: list(CHANGES).index(change.change))

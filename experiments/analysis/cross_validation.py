@@ -8,7 +8,7 @@ Friedman 2009, section 7.10).
 
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import names_of, solver_labels, specifications, words_of
+from dualgap.experiments.analysis.labels import names_of, specifications, words_of
 
 CHOICE = ["dataset", "formulation", "solver"]
 _OF_A_MODEL = ("words", "kernel", "C", "epsilon", "lam", "nu")
@@ -21,13 +21,17 @@ def mean_scores(results: pd.DataFrame) -> pd.DataFrame:
     are a choice); model (the problem without its fold), words (of its name), kernel, C, epsilon, lam,
     nu; folds (the number of solved ones: others have no score), mean, error (standard error of the
     mean), best (of its choice, among those solved on most folds). Models without any score are omitted.
+
+    Parameters
+    ----------
+    results : some of `Results.runs`.
     """
-    labelled = results.assign(solver=solver_labels(results))
+    runs = results.assign(solver=results["configuration"])
     # scores do not depend on the host, and the folds may be spread over several hosts
     words = words_of(results, {"fold", "host"})
     models, fold_names = names_of(results, {"fold", "host"}), names_of(results, {"host"})
     folds = [name for name in fold_names if fold_names[name] != models[name]]
-    held_out = labelled[labelled["problem_id"].isin(folds)]
+    held_out = runs[runs["problem_id"].isin(folds)]
     if held_out.empty:
         columns = [*CHOICE, "model", *_OF_A_MODEL]
         return pd.DataFrame(columns=[*columns, "folds", "mean", "error", "best"])

@@ -17,6 +17,7 @@ from dualgap.problems.registry import is_ours
 from dualgap.solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # in the order in which tables prefer them
+ITERATION_LIMIT = "max_iter"  # of a solver; limits that were not reached do not distinguish solvers
 REFERENCE_TIME = "KernelFloor"  # measures the time of dense kernel values, see experiments/floor.py
 SIZES = frozenset({"n", "limit"})  # options of data sets
 

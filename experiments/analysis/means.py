@@ -8,18 +8,12 @@ from typing import NamedTuple
 import pandas as pd
 
 from dualgap.experiments.analysis.labels import kind_of, specifications, words_of
-from dualgap.experiments.analysis.noise import (
-    Comparison,
-    aa_pairs,
-    compare,
-    noise_of_means,
-    noise_of_problems,
-)
+from dualgap.experiments.analysis.noise import Comparison, compare, noise_of_means
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.times import (
     Row,
     configurations,
     grouped,
-    joined_by_optimum,
     missed_target,
     times,
 )
@@ -30,8 +24,8 @@ class Benchmark(NamedTuple):
 
     Attributes
     ----------
-    results : its runs. pairs : see `aa_pairs`. compared, means : see these functions.
-    references : see `reference_times`.
+    results : its runs. pairs : their A/A pairs, see `Results` for both. compared, means : see these
+        functions. references : see `reference_times`.
     """
 
     results: pd.DataFrame
@@ -41,16 +35,15 @@ class Benchmark(NamedTuple):
     means: pd.DataFrame
 
     @classmethod
-    def of(cls, results: pd.DataFrame) -> Benchmark:
+    def of(cls, results: Results) -> Benchmark:
         """Return the tables of these runs."""
-        results = joined_by_optimum(results)
-        pairs, table = aa_pairs(results), compared(results)
+        runs, pairs, table = results.by_optimum, results.pairs, compared(results)
         return cls(
-            results, pairs, table, reference_times(results), means(table, noise_of_means(pairs))
+            runs, pairs, table, reference_times(results), means(table, noise_of_means(pairs))
         )
 
 
-def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> pd.DataFrame:
+def compared(results: Results, targets: Iterable[float] | None = None) -> pd.DataFrame:
     """Return the times of the cheapest settings (see `times`) next to those of our fastest solver.
 
     Further columns: reference (the times of our fastest solver, empty for that solver itself), ours (its
@@ -59,7 +52,6 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     passes over the data is compared with our solvers that do so too, if there are any.
     """
     table = times(results, targets)
-    noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
     rows = table.to_dict("records")
     for (_, problem), group in grouped(rows, table["target"], table["problem"]).items():
         ours = [row for row in group if row["kind"] == "ours" and row["time"] >= 0]
@@ -70,7 +62,7 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
             fastest = (with_passes if peer_passes and with_passes else ours)[:1]
             name, reference = (fastest[0]["solver"], fastest[0]["times"]) if fastest else ("", ())
             itself = name == row["solver"]
-            ratio = compare([(row["times"], reference)], noise.get(str(problem), 1.0))
+            ratio = compare([(row["times"], reference)], results.noise.get(str(problem), 1.0))
             ratio = Comparison(1.0) if itself else ratio
             row.update({"reference": () if itself else reference, "ours": name} | vars(ratio))
     table = pd.DataFrame(rows, table.index)
@@ -78,7 +70,7 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     return table.assign(floors=table["time"] / table["problem"].map(references))
 
 
-def reference_times(results: pd.DataFrame) -> pd.DataFrame:
+def reference_times(results: Results) -> pd.DataFrame:
     """Return one row per problem: n, d, support, values, nanoseconds (per value), time (s).
 
     The time is that of one dense evaluation of the answer at its samples: E = n·nSV − nSV²/2 kernel
@@ -86,7 +78,7 @@ def reference_times(results: pd.DataFrame) -> pd.DataFrame:
     `KernelFloor` measured in the same runs. Without such runs the last two are NaN.
     """
     rows: list[Row] = []
-    for problem, runs in joined_by_optimum(results).groupby("problem_id", sort=False):
+    for problem, runs in results.by_optimum.groupby("problem_id", sort=False):
         is_reference = runs["solver"].map(kind_of) == "floor"
         answers = runs[~is_reference].dropna(subset=["relative_gap", "n_support"])
         best = answers.sort_values("relative_gap", kind="stable")["n_support"]
@@ -156,7 +148,7 @@ def intercepts(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     return both.assign(ratio=both["with"] / both["without"]).dropna(subset=["ratio"])
 
 
-def passes(results: pd.DataFrame) -> pd.DataFrame:
+def passes(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the configurations of solvers that count passes over the data; empty if there are none."""
-    table = configurations(results)
+    table = configurations(runs)
     return table[table["passes"]]

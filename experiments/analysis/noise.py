@@ -171,11 +171,6 @@ def is_repeat(results: pd.DataFrame) -> pd.Series:
     return marks.eq(True)  # missing marks count as False
 
 
-def without_repeats(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs without the second run of each A/A pair."""
-    return results[~is_repeat(results)]
-
-
 def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row per A/A pair whose runs have all finished.
 

@@ -27,6 +27,7 @@ performance profiles for benchmarking software, 2016).
 import numpy as np
 import pandas as pd
 
+from dualgap.experiments.analysis.results import Results, joined_by_optimum
 from dualgap.experiments.analysis.scores import par, shifted_geometric_mean
 from dualgap.experiments.analysis.times import configurations
 from dualgap.experiments.records.outcomes import NOT_RUN
@@ -53,10 +54,14 @@ def data_profile(table: pd.DataFrame) -> Curves:
     return _profiles(_by_problem(table, table["time"] / (table["n"] + 1)))
 
 
-def quality_profile(results: pd.DataFrame) -> Curves:
-    """Return for each solver (g, q), the corners of its profile; proven infeasibility has gap 0."""
-    proven = results["verdict"] == "infeasible"
-    table = configurations(results.assign(relative_gap=results["relative_gap"].mask(proven, 0.0)))
+def quality_profile(results: Results) -> Curves:
+    """Return for each solver (g, q), the corners of its profile on all hosts together.
+
+    Proven infeasibility has gap 0.
+    """
+    runs = joined_by_optimum(results.table)
+    proven = runs["verdict"] == "infeasible"
+    table = configurations(runs.assign(relative_gap=runs["relative_gap"].mask(proven, 0.0)))
     table = table[table["kind"] != "floor"]
     gaps = table.groupby(["problem", "solver"])["gap"].min().fillna(np.inf).unstack()
     return _profiles(gaps.clip(lower=MIN_PLOTTED_GAP))

@@ -12,9 +12,14 @@ from typing import Any
 
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
-from dualgap.experiments.analysis.noise import is_repeat, without_repeats
-from dualgap.experiments.records.names import AA_REPEAT, gap_text, missed_gap_text
+from dualgap.experiments.analysis.labels import (
+    ACCURACY,
+    ITERATION_LIMIT,
+    is_single_threaded,
+    kind_of,
+)
+from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.records.names import gap_text, missed_gap_text
 from dualgap.experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
 TIME_DEFINITIONS = {
@@ -32,14 +37,13 @@ TIME_DEFINITIONS = {
 NOT_ASKED = "short"  # outcome at a target: the gap still fell at the smallest tolerance tried
 PASSES = "epochs"  # accuracy setting of solvers that make a number of passes over the data
 CLOCK_RESOLUTION_S = 1e-7  # shorter times are not resolved
-_ITERATION_LIMIT = "max_iter"  # limits that were not reached do not distinguish solvers
 _AT_TARGET = ("target", "problem", "solver", "kind", "setting", "passes", "gap", "memory", "n")
 _AT_TARGET += ("single", "time", "times", "setup", "outcome")
 Row = dict[str, Any]
 
 
 def times(
-    results: pd.DataFrame,
+    results: Results,
     targets: Iterable[float] | None = None,
     traces: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
@@ -58,28 +62,29 @@ def times(
         any at its end. A proof that a problem is infeasible counts as an answer.
     """
     rows: list[Row] = []
-    results = results[results["solver"].map(kind_of) != "floor"]
+    runs = results.by_optimum
+    runs = runs[runs["solver"].map(kind_of) != "floor"]
     by_own_target = targets is None
     if targets is None:
-        targets = targets_above(float(results["target_gap"].min())) if len(results) else ()
-    table = configurations(results) if len(results) else pd.DataFrame()
+        targets = targets_above(float(runs["target_gap"].min())) if len(runs) else ()
+    table = configurations(runs) if len(runs) else pd.DataFrame()
     for target in targets:
         if traces is not None:
-            table = configurations(_stopped_at(target, results, traces))
+            table = configurations(_stopped_at(target, runs, traces))
             table["time"] = table["time"].clip(lower=CLOCK_RESOLUTION_S)
         selected = table[table["target_gap"] <= target] if by_own_target else table
         groups = grouped(selected.to_dict("records"), selected["problem"], selected["solver"])
-        rows += [_cheapest(target, runs) for runs in groups.values()]
+        rows += [_cheapest(target, group) for group in groups.values()]
     return pd.DataFrame(rows, columns=[*_AT_TARGET])
 
 
-def select_time_definition(results: pd.DataFrame, traces: pd.DataFrame) -> str:
+def select_time_definition(runs: pd.DataFrame, traces: pd.DataFrame) -> str:
     """Return the key of `TIME_DEFINITIONS` under which the times of all these solvers are comparable.
 
     "first_within" if every solver was evaluated while it ran, at least twice in one of its runs. Else
     "cheapest_setting", as a solver evaluated only at its end has only times of whole runs.
     """
-    timed = results[results["time_solve"].notna() & (results["solver"].map(kind_of) != "floor")]
+    timed = runs[runs["time_solve"].notna() & (runs["solver"].map(kind_of) != "floor")]
     counts = timed["run_id"].map(traces["run_id"].value_counts()).fillna(0)
     evaluations = counts.groupby(timed["solver"]).max()
     return "first_within" if len(evaluations) and (evaluations >= 2).all() else "cheapest_setting"
@@ -144,8 +149,8 @@ def _cheapest(target: float, runs: list[Row]) -> Row:
     return best[0] | {"target": target, "time": float("nan"), "times": (), "outcome": outcome}
 
 
-def whole_runs(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per problem and configuration, in the order of the runs.
+def whole_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per problem and configuration, in the order of the runs, some of `Results.runs`.
 
     Columns: problem, solver (its configuration), first (the same without the mark of an A/A pair's
     second run), repeat (whether it is that run), outcome (the worst), runs, solved (number of runs
@@ -153,12 +158,10 @@ def whole_runs(results: pd.DataFrame) -> pd.DataFrame:
     (whether all bounds are), reason, host, and the medians of all numbers of the records and of
     `relative_suboptimality`.
     """
-    table = labelled(results).assign(
-        first=solver_labels(results, leave_out={AA_REPEAT}),
-        repeat=is_repeat(results),
-        proven=results["bound_source"].str.startswith("proven"),
-        solved=results["verdict"].isin(FINAL),
-        relative_suboptimality=relative_suboptimality(results),
+    table = runs.assign(
+        proven=runs["bound_source"].str.startswith("proven"),
+        solved=runs["verdict"].isin(FINAL),
+        relative_suboptimality=relative_suboptimality(runs),
     )
     groups = table.groupby(["problem_id", "configuration"], sort=False)
     summary = groups[["first", "repeat", "host"]].first()
@@ -178,14 +181,14 @@ def whole_runs(results: pd.DataFrame) -> pd.DataFrame:
     summary["times"] = [tuple(time for time in group if not isnan(time)) for group in seconds]
     summary["reason"] = ["; ".join(filter(None, dict.fromkeys(group))) for group in reasons]
     # the problem's specification is not a number, even if it is missing in all rows
-    numbers = results.drop(columns="problem", errors="ignore").select_dtypes("float")
+    numbers = runs.drop(columns="problem", errors="ignore").select_dtypes("float")
     medians = groups[[*numbers, "relative_suboptimality"]].median()
     names = {"problem_id": "problem", "configuration": "solver"}
     return summary.join(medians).reset_index().rename(columns=names)
 
 
 def configurations(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per problem, series and accuracy setting of a solver.
+    """Return one row per problem, series and accuracy setting of a solver, of `Results.by_optimum`.
 
     Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text), passes
     (whether that is a number of passes over the data), epochs (their number), time (s), times (of each
@@ -197,7 +200,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     problem. Wrong or uncertified answers have none; one that float64 does not resolve to its target has
     a gap.
     """
-    results = without_repeats(results)
+    results = results[~results["repeat"]]
     distance = relative_suboptimality(results).clip(lower=0.0)
     settings = [json.loads(text) for text in results["params"]]
     accuracies = _accuracies(results, settings)
@@ -209,8 +212,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     within = results["relative_gap"] <= results["target_gap"]
     verdict = results["verdict"]
     doubtful = (verdict == "wrong") | ((verdict == "uncertified") & within)
-    table = joined_by_optimum(results).assign(
-        label=solver_labels(results, leave_out={*ACCURACY, _ITERATION_LIMIT}),
+    table = results.assign(
         setting=list(map(_accuracy_text, accuracies.to_numpy())),
         passes=passes,
         epochs=epochs,
@@ -222,14 +224,14 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
         certified=results["relative_gap"].mask(doubtful).mask(primal, distance),
     )
     # runs with different iteration limits are of one solver, but not repetitions of each other
-    limit_texts = [f", {_ITERATION_LIMIT} {each.get(_ITERATION_LIMIT)}" for each in settings]
+    limit_texts = [f", {ITERATION_LIMIT} {each.get(ITERATION_LIMIT)}" for each in settings]
     limits = pd.Series(limit_texts, results.index)
-    varied = limits.groupby([table["label"], table["setting"]]).transform("nunique") > 1
+    varied = limits.groupby([table["series"], table["setting"]]).transform("nunique") > 1
     table["setting"] = (table["setting"] + limits.where(varied, "")).str.removeprefix(", ")
     problems = table.groupby("problem_id", sort=False)
     views = ", " + table["formulation"]
     table["setting"] += views.where(problems["formulation"].transform("nunique") > 1, "")
-    keys = ["problem_id", "label", "setting"]
+    keys = ["problem_id", "series", "setting"]
     ordered = table.assign(problem_index=problems.ngroup())
     ordered = ordered.sort_values(["problem_index", "repetition"])
     groups = ordered.groupby(keys, sort=False)
@@ -262,14 +264,6 @@ def _accuracy_text(accuracy: Iterable[float]) -> str:
     )
 
 
-def labelled(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with columns `configuration` and `series`."""
-    return results.assign(
-        configuration=solver_labels(results),
-        series=solver_labels(results, leave_out={*ACCURACY, _ITERATION_LIMIT}),
-    )
-
-
 def relative_suboptimality(results: pd.DataFrame) -> pd.Series:
     """Return (primal − best dual bound) / |primal|, with 0 / 0 = 0.
 
@@ -280,16 +274,6 @@ def relative_suboptimality(results: pd.DataFrame) -> pd.Series:
     largest = results[["primal_objective", "dual_objective"]].abs().max(axis=1)
     scale = scale.mask(gap_scale > 1.001 * largest, gap_scale)
     return results["suboptimality"] / scale.where(scale > 0, 1.0)
-
-
-def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with one `problem_id`, the first, for all primals, duals and risks of one optimum.
-
-    A solver may use the primal or the dual, whichever is cheaper for it.
-    """
-    hashes = results["family_hash"].astype(object)
-    shared = hashes.where(hashes.notna(), results["problem_id"])
-    return results.assign(problem_id=results.groupby(shared)["problem_id"].transform("first"))
 
 
 def grouped(items: Iterable[Any], *keys: Iterable[Any]) -> dict[Any, list[Any]]:

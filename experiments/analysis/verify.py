@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 from numpy import nan_to_num
 
-from dualgap.experiments.analysis.labels import solver_labels
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.records.outcomes import FINAL
 from dualgap.problems.answers.diagnosis import Diagnosis, most_frequent
 
@@ -140,11 +140,11 @@ def compare(
     the fields of each run's `Diagnosis`, by run id.
     """
     allowed = float(results["target_gap"].max()) if tolerance is None else tolerance
-    table = results.assign(solver_label=solver_labels(results), reason=results["reason"].fillna(""))
+    table = Results(results).table.assign(reason=results["reason"].fillna(""))
     pairs: list[tuple[Check, _Run]] = []
     for _, rows in table.groupby("problem_id", sort=False):
         runs: list[_Run] = rows.to_dict("records")  # type: ignore[assignment]
-        runs.sort(key=lambda run: (run["solver"] not in REFERENCES, run["solver_label"]))
+        runs.sort(key=lambda run: (run["solver"] not in REFERENCES, run["configuration"]))
         references = [run for run in runs if run["solver"] in REFERENCES]
         fault = _disagreement(references)
         best = min(references, key=lambda run: nan_to_num(run["relative_gap"], nan=inf), default={})
@@ -156,7 +156,7 @@ def compare(
             reason = _objection(run, best, conflict, difference, allowed)
             check = Check(
                 problem_id=run["problem_id"],
-                solver=run["solver_label"],
+                solver=run["configuration"],
                 objective=run["objective"],
                 reference=best.get("objective", nan),
                 difference=difference,
@@ -229,7 +229,7 @@ def _conflict(run: _Run, runs: list[_Run]) -> str:
     for other in runs:
         if other["dual_objective"] > upper or other["primal_objective"] < lower:
             bounds = f"[{other['dual_objective']!r}, {other['primal_objective']!r}]"
-            return f"proven [{lower!r}, {upper!r}], but {other['solver_label']} proves {bounds}"
+            return f"proven [{lower!r}, {upper!r}], but {other['configuration']} proves {bounds}"
     return ""
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from dualgap.experiments.analysis.compare import compare_results
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.run import run_missing
@@ -76,7 +77,7 @@ def write_archive(folder: Path, out: Path) -> None:
     content |= {
         **recorded.csv_files(),
         NAME: json.dumps(manifest, indent=1).encode(),
-        "summary.md": to_markdown(summarise(recorded.results), manifest["name"]).encode(),
+        "summary.md": to_markdown(summarise(Results(recorded.results)), manifest["name"]).encode(),
         LOCK: "\n".join([*lock, ""]).encode(),
     }
     if _CITATION.is_file():

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.plan import Case, keep_existing_names, plan
 from dualgap.experiments.cases.records import failed
 from dualgap.experiments.cases.run_key import RunKey
@@ -140,7 +141,7 @@ def conclude(recorded: RunFolder, options: CommandOptions, stop_reason: str = ""
     while True:
         writes += 1
         results, name = recorded.results, recorded.manifest["name"]
-        summary = summarise(results)
+        summary = summarise(Results(results))
         # written first, as printing fails if standard output is closed
         written = write_all(recorded, to_markdown(summary, name), options)
         if recorded.is_current or writes == _MAX_TABLE_WRITES:

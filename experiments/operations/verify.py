@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.verify import compare
 from dualgap.experiments.files.build import Describer
 from dualgap.experiments.files.document import ConfigError, Fault
@@ -46,7 +47,7 @@ def verify_experiment(
         elif not options.quiet:
             console().print(to_terminal(verification))
         if options.out:
-            summary = tables.to_markdown(tables.summarise(results), loaded.name)
+            summary = tables.to_markdown(tables.summarise(Results(results)), loaded.name)
             texts = verification_texts(verification, loaded.name)
             if not write_all(recorded, summary, options, texts):
                 return 1

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dualgap.experiments.analysis.hosts import split_by_host
-from dualgap.experiments.analysis.noise import without_repeats
-from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.plots.drawing import Drawing, drawings
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import save, style
@@ -44,7 +42,7 @@ def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None
     chosen = drawings(names) if names else None
     checks, recorded = directory / CHECKS, RunFolder(directory)
     runs = Runs(
-        labelled(without_repeats(split_by_host(recorded.results))),  # A/A pairs are drawn once
+        Results(recorded.results).without_repeats,
         recorded.traces,
         recorded.model,
         pd.read_csv(checks) if checks.is_file() else pd.DataFrame(),

@@ -32,7 +32,7 @@ class Runs:
 
     Attributes
     ----------
-    table : one row per run, with the columns of `load_results` and `analysis.times.labelled`.
+    table : one row per run, as in `analysis.results.Results.without_repeats`.
     traces : one row per evaluation: run_id, time (s), iteration, bounds, n_support.
     model : run_id -> its answer, or None if none was stored.
     checks : the checks of `dualgap verify`, empty if it was not run.

@@ -18,15 +18,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from dualgap.experiments.analysis.hosts import split_by_host
 from dualgap.experiments.analysis.labels import kind_of
-from dualgap.experiments.analysis.noise import (
-    MIN_REPETITIONS,
-    aa_pairs,
-    noise_of_problems,
-    winners,
-    without_repeats,
-)
+from dualgap.experiments.analysis.noise import MIN_REPETITIONS, winners
 from dualgap.experiments.analysis.profiles import (
     data_profile,
     partial_coverage_text,
@@ -35,11 +28,10 @@ from dualgap.experiments.analysis.profiles import (
     quality_profile,
     shifted_means,
 )
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.scores import PAR2, SGM10
 from dualgap.experiments.analysis.times import (
     TIME_DEFINITIONS,
-    joined_by_optimum,
-    labelled,
     select_time_definition,
     times,
 )
@@ -75,19 +67,17 @@ def report(folder: Path) -> str:
     """Return the report of the results in `folder`, of a run or published, as one HTML page."""
     recorded = RunFolder(folder)
     manifest, results, paths = recorded.manifest, recorded.results, recorded.paths
-    by_host = split_by_host(results)
-    table = labelled(by_host)
-    table = table.assign(outcome=sections.outcomes(table))
-    drawn = without_repeats(table)
+    named = Results(results)
+    table = named.runs.assign(outcome=sections.outcomes(named.runs))
+    drawn = table[~table["repeat"]]
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the reference time is not drawn
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
-    noise = noise_of_problems(aa_pairs(joined_by_optimum(by_host)))
     # answers found elsewhere have no times: without this they would count as missing the targets
-    untimed = by_host["verdict"].isin(FINAL) & by_host["time_solve"].isna()
-    definition = select_time_definition(by_host, recorded.traces)
+    untimed = table["verdict"].isin(FINAL) & table["time_solve"].isna()
+    definition = select_time_definition(table, recorded.traces)
     traces = recorded.traces if definition == "first_within" else None
-    reached = times(by_host.iloc[:0] if untimed.any() else by_host, traces=traces)
-    reached = reached.assign(fastest=winners(reached, "time", noise))
+    reached = times(named, targets=() if untimed.any() else None, traces=traces)
+    reached = reached.assign(fastest=winners(reached, "time", named.noise))
     targets = {gap_text(gap): rows for gap, rows in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
     means = {name: shifted_means(rows, penalty) for name, rows in targets.items()}
@@ -104,7 +94,7 @@ def report(folder: Path) -> str:
         "failures": failures,
         "more_failures": more,
         "by_solver": sections.by_solver(table),
-        "claims": claims(labelled(results)) if len(table) else None,  # on all hosts
+        "claims": claims(named) if len(table) else None,  # on all hosts
         "verified": CLAIMS,
         "targets": [
             {
@@ -132,7 +122,7 @@ def report(folder: Path) -> str:
         profiles = {
             "performance": {name: performance_profile(rows) for name, rows in targets.items()},
             "data": {name: data_profile(rows) for name, rows in targets.items()},
-            "quality": {"all": quality_profile(results)},  # on all hosts
+            "quality": {"all": quality_profile(named)},  # on all hosts
         }
         if len(runs.styles) < 2:  # a single solver is always the fastest
             del profiles["performance"]

@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.analysis.hosts import split_by_host
 from dualgap.experiments.analysis.labels import kind_of, words_of
 from dualgap.experiments.analysis.noise import (
     MIN_REPETITIONS,
@@ -25,9 +24,9 @@ from dualgap.experiments.analysis.noise import (
     noise_of_problems,
     noise_unknown,
     winners,
-    without_repeats,
 )
-from dualgap.experiments.analysis.times import joined_by_optimum, solved_of, times, whole_runs
+from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.analysis.times import solved_of, times, whole_runs
 from dualgap.experiments.records.names import (
     choices_text,
     common_words,
@@ -112,16 +111,16 @@ def paper_table(
         If it has no runs, a pattern matches nothing, or a value is unknown; the message has the choices.
     """
     selected = dict(_value(name, digits, target) for name in values)
-    results = split_by_host(load_results(folder))
+    named = Results(load_results(folder))
+    results = named.runs if target is None else named.by_optimum
     results = results[results["solver"].map(kind_of) != "floor"]
     if results.empty:
         raise ValueError(f"Results folder {folder} has no runs of solvers to make a table of.")
-    results = results if target is None else joined_by_optimum(results)
     noise = noise_of_problems(aa_pairs(results))
     if target is None:
-        entries = whole_runs(without_repeats(results))
+        entries = whole_runs(results[~results["repeat"]])
     else:  # the columns of whole runs, from each solver's cheapest run within the target
-        entries = times(results, [target])
+        entries = times(named, [target])
         entries = entries.rename(columns={"time": "time_solve", "memory": "peak_rss"}).assign(
             outcome=entries["outcome"].replace("reached", "solved"),
             relative_gap=entries["gap"],

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.records.names import gap_text
 from dualgap.experiments.records.outcomes import targets_above
 from dualgap.experiments.tables.table import Column, Table
@@ -17,26 +18,25 @@ CLAIMS = (
 )
 
 
-def claims(results: pd.DataFrame) -> Table:
+def claims(results: Results) -> Table:
     """Return the counts of claims and of verified answers, one row per configuration of a solver.
 
-    Parameters
-    ----------
-    results : labelled, see `analysis.times.labelled`. Any of these runs may refute a claim.
+    Any run on any host may refute a claim.
     """
-    value = results["primal_objective"]
-    best = value.groupby(results["family_hash"]).transform("min")
-    bound = results["dual_objective"].groupby(results["family_hash"]).transform("max")
+    runs = results.table
+    value = runs["primal_objective"]
+    best = value.groupby(runs["family_hash"]).transform("min")
+    bound = runs["dual_objective"].groupby(runs["family_hash"]).transform("max")
     optimal, infeasible, unbounded = (
-        results["claimed"] == word for word in ("optimal", "infeasible", "unbounded")
+        runs["claimed"] == word for word in ("optimal", "infeasible", "unbounded")
     )
     worse = (value - best) > WRONG_GAP * np.maximum(value.abs(), best.abs())
-    refuted = (optimal & (worse | (results["verdict"] == "infeasible"))) | (
+    refuted = (optimal & (worse | (runs["verdict"] == "infeasible"))) | (
         (infeasible & np.isfinite(best)) | (unbounded & np.isfinite(bound))
     )
     targets = {
-        gap_text(target): results["relative_gap"] <= target
-        for target in targets_above(float(results["target_gap"].min()))
+        gap_text(target): runs["relative_gap"] <= target
+        for target in targets_above(float(runs["target_gap"].min()))
     }
     counted = {
         "optimal": optimal,
@@ -44,7 +44,7 @@ def claims(results: pd.DataFrame) -> Table:
         "refuted": refuted,
         **targets,
     }
-    groups = pd.DataFrame(counted).groupby(results["configuration"])
+    groups = pd.DataFrame(counted).groupby(runs["configuration"])
     rows = groups.sum().assign(runs=groups.size()).reset_index()
     heads = {"configuration": Column("solver"), "runs": Column("runs")}
     heads |= {name: Column(f"claimed {name}") for name in ("optimal", "infeasible")}

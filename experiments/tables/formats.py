@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.analysis.hosts import hosts_note
 from dualgap.experiments.workers.machine import bytes_text
 from dualgap.solvers import SOLVERS
 
@@ -88,6 +87,17 @@ def precision_text(records: Mapping[str, pd.DataFrame]) -> str:
     several = len(records) > 1
     texts = [t + f" ({', '.join(names)})" * several for t, names in sorted(benchmarks.items())]
     return f"{_PRECISION}: {', '.join(texts)}." if texts else ""
+
+
+def hosts_note(hosts: pd.Series) -> str:
+    """Return the note for a table of runs on these hosts; empty for a single host."""
+    names = sorted({str(host) for host in hosts.dropna()})
+    if len(names) < 2:
+        return ""
+    return (
+        f"Run on several hosts ({', '.join(names)}): times are compared and solvers ranked only "
+        "within one host."
+    )
 
 
 def machine_text(manifest: Mapping[str, Any], results: pd.DataFrame) -> list[str]:

@@ -12,7 +12,6 @@ import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
-from dualgap.experiments.analysis.hosts import hosts_note, split_by_host
 from dualgap.experiments.analysis.noise import (
     MARK,
     MIN_REPETITIONS,
@@ -22,10 +21,11 @@ from dualgap.experiments.analysis.noise import (
     noise_of_problems,
     ranked,
 )
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.times import TIME_DEFINITIONS, grouped, solved_of, whole_runs
 from dualgap.experiments.records.names import AA_REPEAT
 from dualgap.experiments.records.outcomes import FAILING, FINAL
-from dualgap.experiments.tables.formats import SETUP, precise_duration
+from dualgap.experiments.tables.formats import SETUP, hosts_note, precise_duration
 from dualgap.experiments.tables.table import Cell, Column, Table
 from dualgap.problems.texts import markdown
 
@@ -76,7 +76,7 @@ _NO_COMPARISON = Comparison(np.nan)
 _Row = dict[str, Any]
 
 
-def summarise(results: pd.DataFrame) -> pd.DataFrame:
+def summarise(results: Results) -> pd.DataFrame:
     """Return one row per problem and solver, best first within a problem.
 
     Columns: problem, rank (NaN for those not ranked), solver, time (s), set-up (s), ratio (to the
@@ -85,9 +85,8 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     many of these are), reason, host. Numbers are medians over the repetitions. The second run of an A/A
     pair is not ranked, and its ratio is to the first. Runs on several hosts are separate problems.
     """
-    results = split_by_host(results)
-    noise = noise_of_problems(aa_pairs(results))
-    table = whole_runs(results).drop(columns="gap").rename(columns=_RENAMED)
+    noise = noise_of_problems(aa_pairs(results.runs))
+    table = whole_runs(results.runs).drop(columns="gap").rename(columns=_RENAMED)
     final = table["outcome"].isin(FINAL)
     table["rank"] = ranked(table[final & ~table["repeat"]], "time", noise)
     sort_keys = {

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.records.columns import FULL_TRACES, RESULTS
 from dualgap.experiments.records.names import problem_names
@@ -149,5 +150,5 @@ def stored(folder, rows, traces=None, name="small", more=""):
     return recorded(folder, outcomes, f"name: {name}\ntime_limit: 20\n{more}")
 
 
-def table_of(*rows):
-    return pd.DataFrame(rows)
+def results_from(*rows):
+    return Results(pd.DataFrame(rows))

@@ -12,7 +12,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 from tests.shown import README
 
-from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cli import main
 from dualgap.experiments.store.reading import load_results
 from dualgap.experiments.tables.claims import claims
@@ -77,7 +77,7 @@ def test_every_page_has_a_title_and_is_in_the_index():
 
 def test_what_is_verified_of_the_set_of_maros_and_meszaros_is_what_was_published():
     published = load_results(DOCS.parents[1] / "results" / "maros_meszaros")
-    found, shown = StringIO(claims(labelled(published)).csv()), "tutorials/maros_meszaros.csv"
+    found, shown = StringIO(claims(Results(published)).csv()), "tutorials/maros_meszaros.csv"
     assert_frame_equal(pd.read_csv(found), pd.read_csv(DOCS / shown), check_dtype=False)
 
 

@@ -14,12 +14,12 @@ from typing import Any, Literal
 import pandas as pd
 from scipy.stats import gmean
 
-from dualgap.experiments.analysis.hosts import split_by_host
 from dualgap.experiments.analysis.means import Benchmark
-from dualgap.experiments.analysis.noise import MARK, Comparison, without_repeats
+from dualgap.experiments.analysis.noise import MARK, Comparison
 from dualgap.experiments.analysis.profiles import penalty_of, shifted_means
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.scores import PAR2, SGM10
-from dualgap.experiments.analysis.times import TIME_DEFINITIONS, labelled, missed_target, times
+from dualgap.experiments.analysis.times import TIME_DEFINITIONS, missed_target, times
 from dualgap.experiments.files.experiment import purpose
 from dualgap.experiments.records.names import gap_text
 from dualgap.experiments.report.sections import shifted_means_table
@@ -72,7 +72,7 @@ def benchmark_in(folder: Path) -> Benchmark | None:
 def _benchmark(folder: Path, _changed: int) -> Benchmark | None:
     published = RunFolder(folder)
     is_benchmark = published.manifest["kind"] == "benchmark"
-    return Benchmark.of(split_by_host(published.results)) if is_benchmark else None
+    return Benchmark.of(Results(published.results)) if is_benchmark else None
 
 
 def _joined(results: Path, table: Literal["compared", "means"]) -> pd.DataFrame:
@@ -116,15 +116,16 @@ def table_of(name: str, results: Path) -> str:
         precision = precision_text({each: load_results(results / each) for each in _PERFORMANCE})
         sentences = " ".join(filter(None, [precision, single_precision_text(compared)]))
         return f"{table}\n\n{sentences}"
-    return first_problem_table(summarise(without_repeats(load_results(results / name))))
+    return first_problem_table(summarise(Results(load_results(results / name))))
 
 
 def verified_table(published: RunFolder) -> str:
     """Return Markdown with claims of solvers of convex QPs, verified answers, and mean times."""
     records = published.results
     penalty, penalty_text = penalty_of(published.manifest["time_limit"], records)
-    parts = [claims(labelled(records)).markdown(), CLAIMS]
-    for target, rows in times(split_by_host(records)).groupby("target", sort=False):
+    named = Results(records)
+    parts = [claims(named).markdown(), CLAIMS]
+    for target, rows in times(named).groupby("target", sort=False):
         table = shifted_means_table(shifted_means(rows, penalty)).markdown()
         parts += [f"Times to a certified relative gap of {gap_text(target)}:", table]
     means = [rows.format(limit=penalty_text) for rows in (SGM10, PAR2)]

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from os.path import relpath
 from pathlib import Path
 
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.verify import compare
 from dualgap.experiments.files.experiment import CONFIGS, purpose
 from dualgap.experiments.plots import plot_all
@@ -107,7 +108,7 @@ def _write_pages(folder: Path) -> Path:
     if benchmark := benchmark_in(folder):
         texts = {"benchmark.md": benchmark_page(benchmark, published.manifest)}
     else:
-        texts = {"summary.md": to_markdown(summarise(published.results), title)}
+        texts = {"summary.md": to_markdown(summarise(Results(published.results)), title)}
     if published.manifest["kind"] == "verification":
         texts |= verification_texts(compare(published.results), title)
     for name, text in texts.items():

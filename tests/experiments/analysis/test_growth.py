@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.experiments.rows import posed, table_of, timed
+from tests.experiments.rows import posed, results_from, timed
 
 from dualgap.experiments.analysis.growth import exponent, growth
 from dualgap.experiments.analysis.means import compared
@@ -20,9 +20,9 @@ def test_exponents_are_fitted_to_problems_that_differ_in_n_alone():
         timed(problem=posed(n=n), n=float(n), time=1e-6 * n**1.5, peak_rss=1e3 * n)
         for n in (100, 400, 1600)
     ]
-    table = table_of(*rows)
-    names = dict.fromkeys(table["problem_id"], "moons")
-    (grown,) = growth(compared(table, [1e-3]), names).to_dict("records")
+    results = results_from(*rows)
+    names = dict.fromkeys(results.table["problem_id"], "moons")
+    (grown,) = growth(compared(results, [1e-3]), names).to_dict("records")
     assert grown["exponent"] == pytest.approx(1.5)
     assert (grown["largest"], grown["memory"], grown["sizes"]) == (1600, 1.6e6, 3)
-    assert growth(compared(table_of(timed()), [1e-3]), {"p": "p"}).empty
+    assert growth(compared(results_from(timed()), [1e-3]), {"p": "p"}).empty

@@ -7,7 +7,8 @@ import pytest
 from tests.experiments.functions import posing
 
 from dualgap.experiments.analysis.labels import kind_of, solver_labels
-from dualgap.experiments.analysis.noise import is_repeat, without_repeats
+from dualgap.experiments.analysis.noise import is_repeat
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.records import COLUMNS, blank_record
 from dualgap.experiments.cases.search import case_at_step
 from dualgap.experiments.records.names import AA_REPEAT
@@ -40,7 +41,9 @@ def test_an_aa_repeat_is_marked_in_its_label_and_its_settings_are_those_of_the_o
         "platt_smo (A/A)",
     }
     assert len(set(solver_labels(results, leave_out={AA_REPEAT}))) == 3
-    assert not is_repeat(without_repeats(results)).any()
+    named = Results(results)
+    assert not is_repeat(named.without_repeats).any()
+    assert len(named.without_repeats) == (~is_repeat(results)).sum()
 
 
 def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_differ(planned):
@@ -48,14 +51,14 @@ def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_diff
     cases = planned(posing(solvers=[SMO | {"label": "Ours"}, searched, "platt_smo"], **NOISY))
     searched = next(case for case in cases if case.solver.searched)
     results = pd.DataFrame([blank_record(case) for case in [*cases, case_at_step(searched, 3)]])
-    assert set(solver_labels(without_repeats(results))) >= {
+    named = Results(results).without_repeats
+    assert set(named["configuration"]) >= {
         "Ours (tol=0.001)",
         "Ours (tol=1e-06)",
         "searched (tol=0.032)",
         "platt_smo",
     }
-    labels = set(solver_labels(without_repeats(results), {"tol"}))
-    assert labels == {"Ours", "searched", "platt_smo"}
+    assert set(named["series"]) == {"Ours", "searched", "platt_smo"}
     assert not any("Ours" in label for label in solver_labels(results.drop(columns="label")))
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.experiments.rows import posed, table_of, timed
+from tests.experiments.rows import posed, results_from, timed
 
 from dualgap.experiments.analysis.means import compared, intercepts, means, passes
 
@@ -17,7 +17,7 @@ def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed()
         timed(problem="d"), timed("libsvm", gap=2e-3, problem="d"),
         timed(problem="e", gap=1.0), timed("libsvm", problem="e"),
     ]  # fmt: skip
-    rates = means(compared(table_of(*rows), [1e-3])).set_index("solver")
+    rates = means(compared(results_from(*rows), [1e-3])).set_index("solver")
     assert rates.loc["libsvm", "mean"] == pytest.approx(4.0)
     counts = ["problems", "failed", "alone"]
     assert rates.loc["libsvm", counts].tolist() == [2, 1, 1]
@@ -34,8 +34,8 @@ def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without():
     }
     rows = [timed(problem=problems["a9a", False]), timed(problem=problems["a9a", True], time=1.5)]
     rows += [timed(problem=problems["w8a", False]), timed(problem=problems["w8a", True], gap=1.0)]
-    results = table_of(*rows)
-    (cost,) = intercepts(compared(results, [1e-3]), results).to_dict("records")
+    results = results_from(*rows)
+    (cost,) = intercepts(compared(results, [1e-3]), results.by_optimum).to_dict("records")
     assert (cost["problem"], cost["without"], cost["with"]) == (
         "a9a soft_margin_dual C=1",
         1.0,
@@ -47,6 +47,6 @@ def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without():
 def test_settings_that_tell_are_those_that_vary():
     both = [json.dumps({"tol": 1e-9, "epochs": k}) for k in (1, 20)]
     rows = [timed("pegasos", params=text, suboptimality=0.2) for text in both]
-    counted = passes(table_of(*rows, timed()))
+    counted = passes(results_from(*rows, timed()).by_optimum)
     assert counted["setting"].tolist() == ["epochs 1", "epochs 20"]
     assert counted["suboptimality"].tolist() == [0.1, 0.1]

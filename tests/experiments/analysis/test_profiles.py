@@ -14,6 +14,7 @@ from dualgap.experiments.analysis.profiles import (
     quality_profile,
     shifted_means,
 )
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.store.reading import load_results
 
 NAN = float("nan")
@@ -89,7 +90,7 @@ def test_a_share_is_of_the_problems_that_were_run():
 
 def test_the_quality_profile_of_a_solver_is_over_the_problems_that_it_was_run_on(tmp_path):
     rows = [run("p", "smo"), run("q", "smo"), run("p", "libsvm")]
-    profile = quality_profile(load_results(stored(tmp_path / "r", rows)))
+    profile = quality_profile(Results(load_results(stored(tmp_path / "r", rows))))
     assert [profile[name][1].max() for name in ("smo", "libsvm")] == [1.0, 1.0]
 
 
@@ -108,7 +109,7 @@ def test_a_quality_profile_has_the_last_gap_of_the_most_accurate_setting_and_fai
     rows = [run("p", "smo", **settings[1e-2]), run("p", "smo", **settings[1e-8])]
     rows += [crashed("q", "smo"), run("p", "libsvm", relative_gap=1e-3, verdict="inaccurate")]
     rows += [run("q", "libsvm", relative_gap=NAN, verdict="infeasible")]
-    profile = quality_profile(load_results(stored(tmp_path / "r", rows)))
+    profile = quality_profile(Results(load_results(stored(tmp_path / "r", rows))))
     assert [profile["smo"][0][1], profile["smo"][1].max()] == [1e-8, 0.5]
     assert profile["libsvm"][0][:2].tolist() == [MIN_PLOTTED_GAP, 1e-3]
     assert profile["libsvm"][1].tolist() == [0.5, 1.0, 1.0]

@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 from tests.experiments.rows import run
 
-from dualgap.experiments.analysis.noise import without_repeats
-from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import style
 from dualgap.problems import RBF, SoftMarginDual
@@ -31,7 +30,7 @@ def tables(rows, gaps=None):
 
 def drawn(results, *others, **more):
     """Return runs as the figures of a folder have them."""
-    return Runs(labelled(without_repeats(results)), *(others or [pd.DataFrame()]), **more)
+    return Runs(Results(results).without_repeats, *(others or [pd.DataFrame()]), **more)
 
 
 def runs_of(rows, gaps=None):

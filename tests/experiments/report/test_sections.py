@@ -5,14 +5,14 @@ from pathlib import Path
 
 from tests.experiments.rows import crashed, run, stored
 
-from dualgap.experiments.analysis.times import labelled
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.report import page
 from dualgap.experiments.report.sections import all_runs, failures, outcomes
 from dualgap.experiments.store.reading import load_results
 
 
 def judged(folder):
-    table = labelled(load_results(folder))
+    table = Results(load_results(folder)).runs
     return table.assign(outcome=outcomes(table))
 
 

@@ -23,6 +23,7 @@ from tests.experiments.functions import (
 from tests.experiments.rows import recorded
 
 from dualgap.experiments import load_results, load_traces
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.plan import plan
 from dualgap.experiments.cases.records import failed
 from dualgap.experiments.files.experiment import read_experiment
@@ -136,7 +137,7 @@ def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
     assert len(results) == 0
     assert list(results.columns) == CONTRACT.split(", ") + NEWER
     assert len(load_traces(tmp_path / "out")) == 0
-    summary = to_markdown(summarise(results), "x")
+    summary = to_markdown(summarise(Results(results)), "x")
     assert write_tables(RunFolder(tmp_path / "out"), {"summary.md": summary})
 
 

@@ -4,9 +4,10 @@ import json
 from typing import get_args
 
 import pandas as pd
-from tests.experiments.rows import noisy_results, table_of, timed
+from tests.experiments.rows import noisy_results, results_from, timed
 
 from dualgap.experiments.analysis.means import Benchmark, compared, means
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.tables.at_gap import to_markdown
 from dualgap.experiments.tables.formats import SETUP, machine_text, precision_text
 from dualgap.solvers.base import Precision
@@ -25,8 +26,8 @@ def test_every_sign_of_the_report_is_there():
     rows += [timed("one_dal", status="not_installed", gap=NAN, time=NAN, threads=NAN)]
     manifest = {"versions": {"numpy": "2"}, "date": "2026-01-02T", "platform": "x", "host": "h"}
     manifest["machine"] = {"processor": "A chip", "cores": 2, "memory": 2**34}
-    results = table_of(*rows)
-    text = to_markdown(Benchmark.of(results), "bench_x", machine_text(manifest, results))
+    results = results_from(*rows)
+    text = to_markdown(Benchmark.of(results), "bench_x", machine_text(manifest, results.table))
     assert "A chip, 2 cores, 16.00 GiB" in text
     assert "Threads of every solver: 2." in text
     assert "30 s (tol 1e-05), 20×" in text  # two repetitions have no interval
@@ -37,14 +38,14 @@ def test_every_sign_of_the_report_is_there():
 
 def test_a_benchmark_counts_the_problems_that_a_solver_was_asked_for():
     rows = [timed(), timed(problem="q"), timed("libsvm", time=3.0)]
-    text = to_markdown(Benchmark.of(table_of(*rows)), "bench_x", "")
+    text = to_markdown(Benchmark.of(results_from(*rows)), "bench_x", "")
     (line,) = (line for line in text.splitlines() if line.startswith("| 1e-03 | libsvm"))
     assert "| 1 of 1 " in line
 
 
 def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():
     def caption(*rows):
-        return to_markdown(Benchmark.of(table_of(*rows)), "bench_x", "")
+        return to_markdown(Benchmark.of(results_from(*rows)), "bench_x", "")
 
     sentence = "Precision of the samples, for baselines with a choice:"
     assert f"{sentence} one_dal float64 only." in caption(timed(), timed("one_dal"))
@@ -58,7 +59,7 @@ def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():
 
 
 def test_pages_of_several_benchmarks_say_which_precision_each_measured():
-    old, new = (table_of(timed("one_dal", params=f'{{"dtype": "{d}"}}')) for d in PRECISIONS)
+    old, new = (pd.DataFrame([timed("one_dal", params=f'{{"dtype": "{d}"}}')]) for d in PRECISIONS)
     assert precision_text({"a": old, "b": old, "c": pd.concat([old, new])}) == (
         "Precision of the samples, for baselines with a choice: "
         "one_dal float64 and float32 (c), one_dal float64 only (a, b)."
@@ -66,7 +67,7 @@ def test_pages_of_several_benchmarks_say_which_precision_each_measured():
 
 
 def test_a_benchmark_marks_what_is_noise_and_does_not_print_it_bold():
-    results = pd.concat([noisy_results("a"), noisy_results("b")], ignore_index=True)
+    results = Results(pd.concat([noisy_results("a"), noisy_results("b")], ignore_index=True))
     table = compared(results)
     assert set(table["solver"]) == {"smo", "libsvm", "one_dal"}
     rates = means(table).set_index("solver")

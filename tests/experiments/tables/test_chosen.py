@@ -8,6 +8,7 @@ from tests.experiments.rows import posed
 from tests.experiments.tables.conftest import times
 
 from dualgap.experiments.analysis.noise import MIN_REPETITIONS
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.store.reading import load_results
 from dualgap.experiments.tables.chosen import paper_table
 from dualgap.experiments.tables.summary import summarise, to_markdown
@@ -87,7 +88,9 @@ def test_some_of_several_seeds_that_solved_it_are_counted(results):
     assert _names(table)[1] == ["smo", "pegasos (3 seeds)"]
     assert table.rows[0][2].text == "≈ 1e-02 (1 of 3 solved)"
     assert "medians of 1 to 3 runs" in table.title
-    assert "| inaccurate, 1 of 3 solved |" in to_markdown(summarise(load_results(folder)), "x")
+    assert "| inaccurate, 1 of 3 solved |" in to_markdown(
+        summarise(Results(load_results(folder))), "x"
+    )
 
 
 def test_a_row_is_chosen_by_its_name_as_the_table_prints_it(results):

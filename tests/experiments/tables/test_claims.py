@@ -1,13 +1,12 @@
 """Claims are counted beside what is verified of them, and refuted by what any run has shown."""
 
-from tests.experiments.rows import run, table_of
+from tests.experiments.rows import results_from, run
 
-from dualgap.experiments.analysis.times import labelled
 from dualgap.experiments.tables.claims import claims
 
 
 def rows(results):
-    table = claims(labelled(results))
+    table = claims(results)
     heads = [column.head for column in table.columns]
     return [
         dict(zip(heads, (cell.text for cell in row), strict=True)) | {"solver": row[0].text}
@@ -17,7 +16,7 @@ def rows(results):
 
 def test_answers_are_verified_whatever_is_claimed_of_them():
     row = rows(
-        table_of(
+        results_from(
             run("a", target_gap=1e-9, relative_gap=1e-7),
             run("b", target_gap=1e-9, relative_gap=1e-4, claimed="stopped", verdict="inaccurate"),
         )
@@ -30,7 +29,7 @@ def test_answers_are_verified_whatever_is_claimed_of_them():
 def test_a_feasible_point_of_another_run_refutes_claims_of_none_and_of_a_worse_optimum():
     columns = {"family_hash": "f", "primal_objective": 1.0}
     table = rows(
-        table_of(
+        results_from(
             run("a", "one", **columns),
             run("a", "two", **columns | {"primal_objective": 1.1}),
             run("a", "three", claimed="infeasible", family_hash="f", primal_objective=float("nan")),

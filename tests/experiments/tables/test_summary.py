@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 from tests.experiments.rows import noisy_results, repeated, run
 
-from dualgap.experiments.analysis.hosts import split_by_host
 from dualgap.experiments.analysis.labels import words_of
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.tables.formats import SETUP
 from dualgap.experiments.tables.summary import summarise, to_markdown, to_terminal
 
@@ -22,7 +22,7 @@ def printed(summary):
 
 
 def test_the_summary_shares_ranks_and_marks_what_is_noise():
-    summary = summarise(noisy_results()).set_index("solver")
+    summary = summarise(Results(noisy_results())).set_index("solver")
     assert summary["rank"].dropna().to_dict() == {"smo": 1, "libsvm": 1, "one_dal": 3}
     assert summary["within_noise"].to_dict()["libsvm"]
     assert not summary["within_noise"]["one_dal"]
@@ -33,7 +33,7 @@ def test_the_summary_shares_ranks_and_marks_what_is_noise():
 
 def test_what_set_up_times_charge_is_said_beside_them():
     rows = repeated("smo", [1.0], time_setup=0.1) + repeated("libsvm", [2.0], time_setup=0.9)
-    summary = summarise(pd.DataFrame(rows))
+    summary = summarise(Results(pd.DataFrame(rows)))
     assert SETUP in to_markdown(summary, "x")
     assert SETUP in " ".join(printed(summary).split())
     assert SETUP not in " ".join(printed(summary.assign(**{"set-up": float("nan")})).split())
@@ -41,7 +41,7 @@ def test_what_set_up_times_charge_is_said_beside_them():
 
 def test_one_repetition_is_ranked_by_time_alone():
     rows = [*repeated("smo", [1.0]), *repeated("libsvm", [1.01]), *repeated("one_dal", [1.01])]
-    summary = summarise(pd.DataFrame(rows))
+    summary = summarise(Results(pd.DataFrame(rows)))
     assert summary["rank"].tolist() == [1, 2, 2]
     assert summary["low"].isna().all()
     assert "within the noise" not in printed(summary)
@@ -50,7 +50,7 @@ def test_one_repetition_is_ranked_by_time_alone():
 @pytest.mark.parametrize("verdict", ["uncertified", "inaccurate", "wrong"])
 def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
     uncertified = [row | {"verdict": verdict} for row in repeated("libsvm", [0.1, 0.1, 0.1])]
-    summary = summarise(pd.DataFrame([*uncertified, *repeated("smo", [1.0, 1.0, 1.0])]))
+    summary = summarise(Results(pd.DataFrame([*uncertified, *repeated("smo", [1.0, 1.0, 1.0])])))
     assert summary["solver"].tolist() == ["smo", "libsvm"]
     assert summary["rank"].tolist()[0] == 1
     assert summary["ratio"].tolist()[0] == 1
@@ -60,15 +60,15 @@ def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
 def test_an_aa_repeat_that_has_no_answer_either_is_not_told_twice():
     rows = repeated("smo", [1.0]) + repeated("smo", [1.0], aa_repeat=True)
     rows = [row | {"verdict": "uncertified", "status": "unsupported"} for row in rows]
-    assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo"]
+    assert summarise(Results(pd.DataFrame(rows)))["solver"].tolist() == ["smo"]
     rows[1]["status"] = "crashed"
-    summary = summarise(pd.DataFrame(rows))
+    summary = summarise(Results(pd.DataFrame(rows)))
     assert summary["solver"].tolist() == ["smo", "smo (A/A)"]
     assert summary["ratio"].isna().all()
 
 
 def test_intervals_fit_into_a_terminal_of_100_columns():
-    lines = printed(summarise(noisy_results())).splitlines()
+    lines = printed(summarise(Results(noisy_results()))).splitlines()
     (line,) = (line for line in lines if "libsvm" in line)
     assert line.split()[-1] == "solved"
     assert " ~ " in line
@@ -79,7 +79,7 @@ def test_intervals_fit_into_a_terminal_of_100_columns():
 def test_of_many_problems_the_terminal_shows_the_broken_first_and_counts_the_rest():
     rows = [row for i in range(99) for row in repeated("smo", [1.0], f"p{i}")]
     rows += repeated("smo", [1.0], "last", status="crashed", verdict="uncertified")
-    text = printed(summarise(pd.DataFrame(rows)))
+    text = printed(summarise(Results(pd.DataFrame(rows))))
     titles = [line.strip() for line in text.splitlines() if re.fullmatch(r"(p\d+|last) *", line)]
     assert titles == ["last", *(f"p{i}" for i in range(39))]
     assert "... and 60 more problems, in summary.md" in text
@@ -95,19 +95,19 @@ def results_of(*hosts):
 
 
 def test_solvers_are_ranked_within_one_host_and_the_table_says_so():
-    summary = summarise(results_of("ape", "bee"))
+    summary = summarise(Results(results_of("ape", "bee")))
     assert sorted(summary["problem"]) == ["p on ape", "p on bee", "q on ape", "q on bee"]
     assert summary["rank"].tolist() == [1] * 4
     assert "Run on several hosts (ape, bee)" in to_markdown(summary, "x")
 
 
 def test_names_of_problems_tell_hosts_apart():
-    assert len(set(words_of(split_by_host(results_of("ape", "bee"))).values())) == 4
+    assert len(set(words_of(Results(results_of("ape", "bee")).runs).values())) == 4
 
 
 def test_a_table_of_one_host_does_not_tell_of_hosts():
     one = results_of("ape", "ape")
-    assert split_by_host(one) is one
-    assert "hosts" not in to_markdown(summarise(one), "x")
+    assert Results(one).runs["problem_id"].tolist() == one["problem_id"].tolist()
+    assert "hosts" not in to_markdown(summarise(Results(one)), "x")
     lost = one.assign(host=["ape", None, "ape", "ape"])
-    assert split_by_host(lost) is lost
+    assert Results(lost).runs["problem_id"].tolist() == lost["problem_id"].tolist()

@@ -6,12 +6,12 @@ from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import posed, results_of_folds, run
 
 from dualgap.experiments.analysis.cross_validation import mean_scores
-from dualgap.experiments.analysis.hosts import split_by_host
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.plots.figures.cross_validation import CrossValidation
 
 
 def test_the_best_model_is_the_best_of_those_solved_on_every_fold():
-    scores = mean_scores(results_of_folds())
+    scores = mean_scores(Results(results_of_folds()).runs)
     assert scores["C"].tolist() == [10.0, 1.0, 0.1]
     assert scores["best"].tolist() == [False, True, False]
     assert scores["folds"].tolist() == [2, 3, 3]
@@ -22,11 +22,11 @@ def test_the_best_model_is_the_best_of_those_solved_on_every_fold():
 def test_repetitions_are_no_further_folds():
     once = results_of_folds()
     twice = pd.concat([once, once.assign(repetition=1)], ignore_index=True)
-    pd.testing.assert_frame_equal(mean_scores(once), mean_scores(twice))
+    pd.testing.assert_frame_equal(mean_scores(Results(once).runs), mean_scores(Results(twice).runs))
 
 
 def test_runs_without_folds_have_no_means():
-    assert mean_scores(results_of_folds(folds=1)).empty
+    assert mean_scores(Results(results_of_folds(folds=1)).runs).empty
 
 
 def test_the_table_shows_the_best_in_bold():
@@ -47,10 +47,11 @@ def test_the_figure_rings_the_best_model():
 
 def test_folds_of_several_hosts_are_one_cross_validation():
     results = results_of_folds()
-    apart = split_by_host(results.assign(host=["ape", "bee", "ape"] * (len(results) // 3)))
-    pd.testing.assert_frame_equal(mean_scores(apart), mean_scores(results))
+    scores = mean_scores(Results(results).runs)
+    apart = Results(results.assign(host=["ape", "bee", "ape"] * (len(results) // 3)))
+    pd.testing.assert_frame_equal(mean_scores(apart.runs), scores)
     twice = pd.concat([results.assign(host=host) for host in ("ape", "bee")], ignore_index=True)
-    pd.testing.assert_frame_equal(mean_scores(split_by_host(twice)), mean_scores(results))
+    pd.testing.assert_frame_equal(mean_scores(Results(twice).runs), scores)
 
 
 def folds_of(formulation="soft_margin_dual", /, *, parameters, **options):
@@ -74,7 +75,7 @@ def test_other_labels_of_one_data_set_are_another_choice():
     rows = [
         row for p in (1, 2) for row in folds_of(positive=p, parameters=[{"C": 1.0}, {"C": 2.0}])
     ]
-    scores = mean_scores(pd.DataFrame(rows))
+    scores = mean_scores(Results(pd.DataFrame(rows)).runs)
     assert scores["best"].sum() == scores["dataset"].nunique() == 2
 
 

@@ -1,6 +1,6 @@
 """Times relative to our fastest solver, drawn."""
 
-from tests.experiments.rows import posed, table_of, timed
+from tests.experiments.rows import posed, results_from, timed
 
 from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.analysis.means import compared
@@ -8,7 +8,7 @@ from dualgap.experiments.plots.figures.speedup import speedup
 
 
 def drawn_of(results):
-    return speedup(compared(results), words_of(results))
+    return speedup(compared(results), words_of(results.by_optimum))
 
 
 def test_a_figure_has_a_panel_for_each_target_that_ours_reached():
@@ -18,7 +18,7 @@ def test_a_figure_has_a_panel_for_each_target_that_ours_reached():
         *(timed("one_dal", tol=t, gap=1.0) for t in (1e-3, 1e-6)),
         timed("liblinear", gap=1.0),  # which was not asked for more
     ]
-    axes = drawn_of(table_of(*rows)).axes
+    axes = drawn_of(results_from(*rows)).axes
     assert [ax.get_title() for ax in axes] == ["gap ≤ 1e-03", "gap ≤ 1e-06"]
     drawn = [[float(x) for line in ax.lines for x in line.get_xdata()] for ax in axes]
     edge = axes[0].get_xlim()[1]
@@ -34,7 +34,7 @@ def test_the_fastest_of_several_of_ours_is_drawn_too():
         timed("semismooth_newton", problem="q", tol=1e-3),
         *(timed("libsvm", problem=name, tol=1e-3, time=5.0) for name in "pq"),
     ]
-    ax = drawn_of(table_of(*rows)).axes[0]
+    ax = drawn_of(results_from(*rows)).axes[0]
     points = [line for line in ax.lines if line.get_linestyle() == "None"]
     drawn = sorted(float(x) for line in points for x in line.get_xdata())
     assert drawn == [1.0, 1.0, 3.0, 5.0, 5.0]
@@ -55,6 +55,6 @@ def test_rows_that_do_not_fit_are_named_by_their_data_sets():
         for name in problems
         for solver, time in (("smo", 1.0), ("libsvm", 5.0))
     ]
-    axes = drawn_of(table_of(*rows)).axes
+    axes = drawn_of(results_from(*rows)).axes
     names = [label.get_text() for label in axes[0].get_yticklabels()]
     assert names == ["cpusmall", "friedman"]

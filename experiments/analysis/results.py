@@ -1,0 +1,105 @@
+"""The runs of a folder for tables, figures and pages: named once, and grouped in the ways they compare.
+
+The name of a solver depends on the other runs of the folder: it contains the settings in which runs of
+the same solver differ. So all names are made here, from all runs, and a selection of runs keeps them.
+"""
+
+import json
+from functools import cache, cached_property
+
+import pandas as pd
+
+from dualgap.experiments.analysis.labels import ACCURACY, ITERATION_LIMIT, solver_labels
+from dualgap.experiments.analysis.noise import aa_pairs, is_repeat, noise_of_problems
+from dualgap.experiments.records.names import AA_REPEAT
+
+
+class Results:
+    """The runs of a folder with the names of their solvers.
+
+    Parameters
+    ----------
+    results : as returned by `load_results`.
+
+    Attributes
+    ----------
+    table : the same runs with four more columns: configuration (the solver's label or name, with the
+        settings that distinguish its runs), series (the same without the settings that trade time for
+        accuracy, see `labels.ACCURACY`, and without limits on iterations), repeat (whether it is the
+        second run of an A/A pair) and first (the configuration without the mark of such a run).
+    """
+
+    def __init__(self, results: pd.DataFrame) -> None:
+        left_out = {
+            "configuration": frozenset[str](),
+            "first": {AA_REPEAT},
+            "series": {*ACCURACY, ITERATION_LIMIT},
+        }
+        labels = {
+            # also text if there are no runs
+            name: pd.Series(
+                solver_labels(results, settings), results.index, results["solver"].dtype
+            )
+            for name, settings in left_out.items()
+        }
+        self.table = results.assign(**labels, repeat=is_repeat(results))
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """The runs; if there are several hosts, those of each host are on separate problems.
+
+        `problem_id`, `family_hash` and the data set in `problem` (from which names are made) then
+        include the host, so that groups by them are of one host; `on_all_hosts` is the original
+        `problem_id`. Bounds were pooled when the results were loaded: they hold on every host.
+        """
+        return _split_by_host(self.table)
+
+    @cached_property
+    def without_repeats(self) -> pd.DataFrame:
+        """`runs` without the second run of each A/A pair."""
+        return self.runs[~self.runs["repeat"]]
+
+    @cached_property
+    def by_optimum(self) -> pd.DataFrame:
+        """`runs` with one problem for all formulations of one optimum, see `joined_by_optimum`."""
+        return joined_by_optimum(self.runs)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The A/A pairs of `by_optimum`, see `aa_pairs`."""
+        return aa_pairs(self.by_optimum)
+
+    @cached_property
+    def noise(self) -> dict[str, float]:
+        """The largest factor by which an A/A pair of each problem of `by_optimum` differs."""
+        return noise_of_problems(self.pairs)
+
+
+def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with one `problem_id`, the first, for all primals, duals and risks of one optimum.
+
+    A solver may use the primal or the dual, whichever is cheaper for it.
+    """
+    hashes = results["family_hash"].astype(object)
+    shared = hashes.where(hashes.notna(), results["problem_id"])
+    return results.assign(problem_id=results.groupby(shared)["problem_id"].transform("first"))
+
+
+def _split_by_host(results: pd.DataFrame) -> pd.DataFrame:
+    if results["host"].nunique() < 2:
+        return results
+    # a run that was lost with its host has none
+    host = results["host"].astype(object).fillna("an unknown host").astype(str)
+    names = {key: results[key].str.cat(host, sep=" on ") for key in ("problem_id", "family_hash")}
+    if "problem" in results:
+        names["problem"] = pd.Series(list(map(_on_host, results["problem"], host)), results.index)
+    return results.assign(**names, on_all_hosts=results["problem_id"])
+
+
+@cache
+def _on_host(problem: str | None, host: str) -> str | None:
+    """Return the specification of a problem with the host as an option of its data set."""
+    if not isinstance(problem, str):
+        return None
+    spec = json.loads(problem)
+    return json.dumps({**spec, "dataset": {**spec["dataset"], "host": host}})

@@ -23,9 +23,9 @@ from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.losses import IntervalLoss
+from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import LINEAR, NO_INTERCEPT, Need
-from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP
 from dualgap.solvers.numerics.rows import as_rows
 from dualgap.solvers.smooth_primal import SmoothRisk
 
@@ -76,7 +76,7 @@ class FiniteNewton(Solver):
         for step in range(1, int(self.max_iter) + 1):
             w, _, converged = minimise_squares(X, *of_losses, regularised, w, self.tolerance, 1)
             fallback = "stopped" if converged or step == self.max_iter else "none"
-            optimal = converged and SmoothRisk(form).relative_gap(w) <= MAX_CLAIMED_GAP
+            optimal = converged and SmoothRisk(form).relative_gap(w) <= WRONG_GAP
             yield FormPoint(w, b=0.0, iterations=step, claim="optimal" if optimal else fallback)
             if converged:
                 return

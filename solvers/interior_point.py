@@ -38,9 +38,6 @@ from dualgap.solvers.numerics.projected_cg import Apply
 from dualgap.solvers.numerics.quadratic import MAX_CLAIMED_RESIDUAL, ConvexQPSolver
 from dualgap.solvers.numerics.shifted import MAX_SHIFT, shifted_gram
 
-_EPS = float(np.finfo(float).eps)
-_STEP_TO_BOUNDARY = 0.99  # fraction of the way to the nearest bound
-
 
 class Iterate(NamedTuple):
     """An iterate or a step: x (n,), nu (groups,), s and z (2, n) of the lower and upper bounds."""
@@ -123,14 +120,15 @@ def advance(point: Iterate, mu: float, newton: Callable[[Block], Iterate]) -> It
     centre = mu * (float((after.s * after.z).sum()) / float((point.s * point.z).sum())) ** 3
     products = centre - step.s * step.z
     step = newton(products)
-    length = _STEP_TO_BOUNDARY * point.longest(step)
+    fraction = 0.99  # of the way to the nearest bound
+    length = fraction * point.longest(step)
     # correct a short step again, aiming at a longer one
     if length < 0.9:
         further = point.moved(step, min(1.0, length + 0.3))
         complementarity = further.s * further.z
         target = np.clip(complementarity, 0.1 * centre, 10 * centre)
         corrected = newton(products + np.maximum(target - complementarity, -10 * centre))
-        if (longer := _STEP_TO_BOUNDARY * point.longest(corrected)) > length:
+        if (longer := fraction * point.longest(corrected)) > length:
             step, length = corrected, longer
     return point.moved(step, length)
 
@@ -185,7 +183,8 @@ class BoxProgram:
         gap = float((point.s * np.maximum(sides, 0.0)).sum() + np.abs(point.nu * residual).sum())
         size = float(np.abs(point.x).sum())
         wrong_sign = float((-sides.sum(axis=0)).max()) / self.cost
-        rounding = _EPS * np.sqrt(point.x.size) * self.largest * size / self.cost
+        eps = float(np.finfo(float).eps)
+        rounding = eps * np.sqrt(point.x.size) * self.largest * size / self.cost
         errors = (
             gap / (max(abs(value), abs(value - gap)) + self.unit) if gap else 0.0,
             wrong_sign if wrong_sign > min(rounding, MAX_CLAIMED_RESIDUAL) else 0.0,
@@ -208,7 +207,8 @@ class BoxProgram:
         tolerance = tol * min(1.0, float(np.abs(u).sum()))
         violation = float(np.abs(np.concatenate([blocked, self.A @ u])).max(initial=0.0))
         margin2 = float(u @ self.product(u))
-        return violation <= tolerance and margin2 <= max(tol**2, 100 * _EPS) * self.largest
+        rounding = 100 * float(np.finfo(float).eps)
+        return violation <= tolerance and margin2 <= max(tol**2, rounding) * self.largest
 
     def newton(self, point: Iterate, dual: Vector, residual: Vector) -> Callable[[Block], Iterate]:
         """Return the function m ↦ Newton's step towards s∘z = m."""

@@ -24,10 +24,11 @@ from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
+from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.problems.validation import check_integer
 from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, Need
-from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, relative_gap
+from dualgap.solvers.numerics.claims import relative_gap
 
 
 class SmoothRisk:
@@ -204,7 +205,7 @@ class LBFGS(_SmoothSolver):
         }
         # the products inside L-BFGS are tiny: a second thread made them a hundred times slower
         with Threads().limited(1):
-            point = risk.minimum("L-BFGS-B", options, self.gap or MAX_CLAIMED_GAP)
+            point = risk.minimum("L-BFGS-B", options, self.gap or WRONG_GAP)
         yield point
 
 
@@ -229,4 +230,4 @@ class NewtonCG(_SmoothSolver):
         """Yield once, at the end."""
         risk = SmoothRisk(form)
         options = {"xtol": self.tolerance, "maxiter": int(self.max_iter)}
-        yield risk.minimum("Newton-CG", options, self.gap or MAX_CLAIMED_GAP)
+        yield risk.minimum("Newton-CG", options, self.gap or WRONG_GAP)

@@ -20,12 +20,10 @@ from dualgap.problems import BoxQP, Formulation, Unsupported, reduce
 from dualgap.problems.answers.diagnosis import Diagnosis
 from dualgap.problems.answers.geometry import coefficients, upper_limits
 from dualgap.problems.box_gap import middle
-from dualgap.problems.problem.certificate import Bounds
+from dualgap.problems.problem.certificate import WRONG_GAP, Bounds
 from dualgap.problems.risk.offsets import best_intercept
 from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
 from dualgap.solvers.running.loop import cpu_seconds
-
-WRONG = 1e-2  # excess above which a claim of optimality is false
 
 
 class NotJudged(Exception):
@@ -126,7 +124,7 @@ class Bench:
     def excess(self, solution: Solution) -> float:
         """Return the relative distance of an answer above the optimum; NaN for no answer."""
         c = solution.certificate
-        if c.relative_gap <= WRONG:
+        if c.relative_gap <= WRONG_GAP:
             return c.relative_gap
         reference = self.reference(solution.problem).certificate.dual_objective
         lower = max(reference, np.nan_to_num(c.dual_objective, nan=-np.inf))
@@ -148,7 +146,7 @@ class Bench:
         negligible = 1e-10 * float(box[np.isfinite(box)].sum())
         w_only = c.bound_source == "recovered from w"
         distance = self.excess(solution) if w_only else c.relative_gap
-        if distance <= WRONG or c.gap <= negligible:
+        if distance <= WRONG_GAP or c.gap <= negligible:
             return ""
         return f"claims optimal, but {_bounds(solution)} (relative gap {distance:.2g})"
 

@@ -7,8 +7,9 @@ from itertools import islice
 import numpy as np
 
 from dualgap.experiments.selftest.behaviour import MAX_POINTS, form_of
-from dualgap.experiments.selftest.bench import WRONG, Bench, NotJudged, changed
+from dualgap.experiments.selftest.bench import Bench, NotJudged, changed
 from dualgap.problems import QP, Formulation, Gram, certify, reduce
+from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.solvers import Solution
 
 
@@ -31,12 +32,12 @@ def no_untimed_work(bench: Bench, problem: Formulation) -> str:
     problem.X[...] = samples
     other = changed(problem, X=samples)
     points = deque(islice(bench.solver.iterates(state), MAX_POINTS), maxlen=1)
-    if not points or not bench.solve(other).certificate.relative_gap <= WRONG:
+    if not points or not bench.solve(other).certificate.relative_gap <= WRONG_GAP:
         raise NotJudged("it does not solve this problem")
     answer = reduce(other, bench.solver.form).recover(points[0])
     gap = certify(other, answer).relative_gap
     fault = "it solves in prepare, which is not timed: the answer is for the old samples"
-    return f"{fault} (relative gap {gap:.2g})" if gap > 10 * WRONG else ""
+    return f"{fault} (relative gap {gap:.2g})" if gap > 10 * WRONG_GAP else ""
 
 
 def other_data(bench: Bench, problem: Formulation) -> str:

@@ -17,7 +17,7 @@ from dualgap.problems.problem.task import TARGETS
 from dualgap.problems.risk.offsets import losses_at
 
 # relative to C (hard margin: to the largest α): interior points never reach a bound exactly
-_BOUND_RTOL = 1e-8
+BOUND_RTOL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +109,8 @@ class Geometry:
             low, high = self.problem.risk.limits
             C = np.where(alpha < 0, -low, high)
         scale = np.where(np.isinf(C), size.max(initial=0.0), C)
-        kinds = np.where(size > _BOUND_RTOL * scale, "free", "zero")
-        return np.where(size >= C * (1 - _BOUND_RTOL), "bounded", kinds)
+        kinds = np.where(size > BOUND_RTOL * scale, "free", "zero")
+        return np.where(size >= C * (1 - BOUND_RTOL), "bounded", kinds)
 
     @property
     def support(self) -> Indices:

@@ -25,8 +25,6 @@ from dualgap.problems.kernels.base import error_radius
 from dualgap.problems.kernels.samples import distinct, for_products
 
 GIBIBYTE = 2**30
-# samples up to which storing K pays; beyond, solvers that select rows are faster
-MAX_DENSE_SAMPLES = 4000
 
 
 class Gram:

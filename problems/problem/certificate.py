@@ -13,7 +13,8 @@ import numpy as np
 from dualgap.problems.forms import Point
 from dualgap.problems.html_table import format_number, html_table
 
-WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wrong
+# relative gap above which a claim of optimality is wrong, and no solver here makes one
+WRONG_GAP = 1e-2
 
 
 class Bounds(NamedTuple):

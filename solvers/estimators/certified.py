@@ -22,17 +22,17 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
+from dualgap.problems.answers.geometry import BOUND_RTOL
 from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_range
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
-from dualgap.problems.problem.certificate import sum_certificates
+from dualgap.problems.problem.certificate import WRONG_GAP, sum_certificates
 from dualgap.problems.risk.offsets import free_offset
 from dualgap.problems.risk.recovery import project_dual
 from dualgap.problems.risk.units import decision_exponent, rescale
 from dualgap.problems.validation import short_repr
 from dualgap.solvers import Evaluation, Solver, Status, find_solver, solve
-from dualgap.solvers.estimators.direct import BOUND_RTOL, Accuracy, Fit, fit_small
-from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP
+from dualgap.solvers.estimators.direct import Accuracy, Fit, fit_small
 from dualgap.solvers.running.defaults import default_solvers, max_pair_steps
 
 REFINED_TOL_FACTOR = 1e-6  # factor on `tol` with `refine`
@@ -121,7 +121,7 @@ class Certified(BaseEstimator):
         converged = all(answer.converged for answer in answers) and (
             np.isinf(self.C)
             or not any(is_extreme(make_problem()) for make_problem in problems)
-            or self.certificate_.relative_gap <= MAX_CLAIMED_GAP
+            or self.certificate_.relative_gap <= WRONG_GAP
         )
         self.fit_status_ = int(not converged)
         if self.fit_status_:

@@ -7,13 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dualgap.problems import Formulation, Point, Vector
+from dualgap.problems.answers.geometry import BOUND_RTOL
 from dualgap.problems.kernels import Block
 from dualgap.problems.risk.offsets import losses_at
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
 from dualgap.solvers.smo.problem import terms_of
 from dualgap.solvers.smo.small import SmallProblem
-
-BOUND_RTOL = 1e-8  # distance to a bound, relative to Cᵢ: interior points never reach it
 
 
 class Fit(NamedTuple):

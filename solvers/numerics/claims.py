@@ -8,11 +8,10 @@ import numpy as np
 
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import ERM, BoxQP, KernelQP
-from dualgap.problems.problem.certificate import Bounds
+from dualgap.problems.problem.certificate import WRONG_GAP, Bounds
 
 # Float64 cannot tell a thin margin from none; only a proof in rationals calls a problem infeasible.
 NO_MARGIN = "in float64 the dual objective is unbounded, as if no hyperplane separated the samples"
-MAX_CLAIMED_GAP = 1e-2  # relative gap above which no point is claimed to be optimal
 
 
 def has_small_gap(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) -> bool:
@@ -24,7 +23,7 @@ def has_small_gap(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) ->
     if not np.isfinite(form.ub).all():
         return True
     gap, value = float(form.gap_terms(g, x).sum()), 0.5 * float(x @ (g + form.p))
-    return gap <= max(negligible, MAX_CLAIMED_GAP * max(abs(value), abs(value - gap)))
+    return gap <= max(negligible, WRONG_GAP * max(abs(value), abs(value - gap)))
 
 
 def may_claim(form: BoxQP | KernelQP, x: Vector, gap: float, target: float | None = None) -> bool:
@@ -34,7 +33,7 @@ def may_claim(form: BoxQP | KernelQP, x: Vector, gap: float, target: float | Non
     must not exceed the rounding of its terms.
     """
     if np.isfinite(gap):
-        return gap <= (MAX_CLAIMED_GAP if target is None else target)
+        return gap <= (WRONG_GAP if target is None else target)
     if not form.is_bounded:
         return True
     if isinstance(form, KernelQP):

@@ -28,7 +28,8 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
 from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import Indices
-from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES, gram_products
+from dualgap.problems.gram.gram import gram_products
+from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.problem import replace_fields
 from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import Solver
@@ -144,7 +145,7 @@ def cross_validate(
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     full_gram = Gram(problem.X, problem.kernel, keep=True)
-    if not problem.samples.is_linear and problem.n <= MAX_DENSE_SAMPLES:
+    if not problem.samples.is_linear and problem.n <= TUNING.max_dense_samples:
         full_gram.dense()
     shared = replace_fields(problem, samples=problem.samples.derived(problem.X, full_gram))
     _ = shared.samples.psd_shift  # holds for the samples of each fold too

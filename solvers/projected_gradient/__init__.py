@@ -38,7 +38,7 @@ from dualgap.solvers.projected_gradient.steps import (
     plain,
 )
 from dualgap.solvers.smo.decomposition import minimise
-from dualgap.solvers.smo.problem import ONE_SET
+from dualgap.solvers.smo.tuning import TUNING
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
@@ -81,7 +81,7 @@ class ProjectedGradient(Solver):
             lambda form, solver: solver.variant != "notebook" or _is_hard_margin(form),
         ),
     )
-    warm_up_size: ClassVar = ONE_SET + 1
+    warm_up_size: ClassVar = TUNING.max_one_set + 1
     warm_up_settings: ClassVar = {"tol": 0.1}
     source: ClassVar[str] = "Birgin, Martínez & Raydan 2000; O'Donoghue & Candès 2015"
 

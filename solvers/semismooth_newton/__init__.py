@@ -40,11 +40,8 @@ from dualgap.solvers.semismooth_newton.diagnosis import (
 )
 from dualgap.solvers.semismooth_newton.method import Method
 from dualgap.solvers.semismooth_newton.storage import LargeEntries, compile_pass
+from dualgap.solvers.semismooth_newton.tuning import TUNING
 from dualgap.solvers.smo.contradictions import JoinedForm, joined
-
-_MIN_FLOAT32_VARIABLES = 5000  # variables; from here on the first pass is in float32
-_MAX_STALLED_CENTRES = 8  # without halving the violation
-
 
 _STORAGE = Need(
     "a larger cache_size, as too many entries of K count; or use smo",
@@ -106,11 +103,14 @@ class SemismoothNewton(Solver):
         largest = float(form.gram.diagonal().max())
         threshold = negligible(problem, largest, self.tolerance)
         single = (
-            self.tolerance >= 1e-4 and n >= _MIN_FLOAT32_VARIABLES and tiles.precise(np.float32)
+            self.tolerance >= 1e-4
+            and n >= TUNING.min_float32_variables
+            and tiles.precise(np.float32)
         )
         K = LargeEntries(tiles, sample, threshold, np.float32 if single else np.float64)
         method = Method(problem, K)
-        best, stalled = np.inf, 0
+        # stalled: centres without halving the violation
+        best, stalled, max_stalled = np.inf, 0, 8
         while True:
             beta = problem.to_original(method.z)
             x, g = form.split_point(beta), form.split_gradient(method.scores)
@@ -121,15 +121,13 @@ class SemismoothNewton(Solver):
             )
             stalled = stalled + 1 if method.violation > 0.5 * best else 0
             best = min(best, method.violation)
-            coarse = stalled > _MAX_STALLED_CENTRES or (
-                solved and method.error > 0.5 * self.tolerance
-            )
+            coarse = stalled > max_stalled or (solved and method.error > 0.5 * self.tolerance)
             if coarse and K.dtype == np.float32:
                 K = LargeEntries(tiles, sample, threshold, np.float64)
                 method.take(K)
                 stalled = 0
                 continue
-            if solved or stalled > _MAX_STALLED_CENTRES or method.steps >= self.max_iter:
+            if solved or stalled > max_stalled or method.steps >= self.max_iter:
                 break
             yield FormPoint(beta, iterations=method.steps)
             method.advance(int(self.max_iter) - method.steps)

@@ -12,11 +12,8 @@ from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
+from dualgap.solvers.semismooth_newton.tuning import TUNING
 from dualgap.solvers.smo.contradictions import JoinedForm, joined
-
-MIN_VARIABLES = 3000  # below, SMO takes almost no time
-_SAMPLED_ROWS = 32  # rows of K
-_MAX_NEGLIGIBLE = 1e-6  # relative to the largest diagonal entry: neglecting more saves nothing
 
 
 class SparsityDiagnosis(NamedTuple):
@@ -48,7 +45,7 @@ class SparsityDiagnosis(NamedTuple):
     def pays(self) -> bool:
         """Whether Newton steps on the sparse matrix are faster than pair steps (`bench_choice`)."""
         return (
-            self.problem.form.n >= MIN_VARIABLES
+            self.problem.form.n >= TUNING.min_variables
             and self.density <= 0.01
             and self.off_diagonal <= 0.5
         )
@@ -57,13 +54,13 @@ class SparsityDiagnosis(NamedTuple):
 def diagnose_at_a_glance(form: KernelQP, tol: float) -> SparsityDiagnosis | None:
     """Return the diagnosis, or None: usually a millisecond rules out Newton steps."""
     n, gram = form.n, form.gram
-    if n < MIN_VARIABLES:
+    if n < TUNING.min_variables:
         return None
-    sampled = form.samples[np.random.default_rng(0).permutation(n)[: _SAMPLED_ROWS + 512]]
+    sampled = form.samples[np.random.default_rng(0).permutation(n)[: TUNING.sampled_rows + 512]]
     with Threads().limited(1):  # small products
-        K = np.abs(gram.bound.block(sampled[:_SAMPLED_ROWS], sampled[_SAMPLED_ROWS:]))
+        K = np.abs(gram.bound.block(sampled[: TUNING.sampled_rows], sampled[TUNING.sampled_rows :]))
     largest = float(gram.diagonal()[sampled].max())
-    if np.count_nonzero(_MAX_NEGLIGIBLE * largest < K) > 0.04 * K.size:  # too dense by far
+    if np.count_nonzero(TUNING.max_negligible * largest < K) > 0.04 * K.size:  # too dense by far
         return None
     return diagnose(form, tol)
 
@@ -75,7 +72,7 @@ def diagnose(form: KernelQP, tol: float) -> SparsityDiagnosis:
     """
     problem = joined(form)
     sample = problem.form.samples
-    rows = np.random.default_rng(0).permutation(sample.size)[:_SAMPLED_ROWS]
+    rows = np.random.default_rng(0).permutation(sample.size)[: TUNING.sampled_rows]
     gram = form.gram
     with Tiles(Gram(gram.X, gram.kernel, gram.memory), 1) as tiles:
         dtype = np.float32 if tiles.precise(np.float32) else np.float64
@@ -83,7 +80,7 @@ def diagnose(form: KernelQP, tol: float) -> SparsityDiagnosis:
     diagonal = K[rows, np.arange(rows.size)].astype(np.float64)
     threshold = negligible(problem, float(diagonal.max()), tol)
     off_diagonal = (K.sum(axis=0) - diagonal) / np.maximum(
-        diagonal, _MAX_NEGLIGIBLE * diagonal.max() or 1.0
+        diagonal, TUNING.max_negligible * diagonal.max() or 1.0
     )
     density = float(np.count_nonzero(np.greater(K, threshold)) / K.size)
     return SparsityDiagnosis(problem, threshold, density, float(np.median(off_diagonal)))
@@ -97,4 +94,4 @@ def negligible(problem: JoinedForm, largest: float, tol: float) -> float:
     form, centre = problem.form, problem.centre
     total_width = float(np.maximum(np.abs(form.lo + centre), np.abs(form.hi + centre)).sum())
     size = 0.1 * tol / max(total_width, np.finfo(float).tiny)
-    return min(max(size, 1e-16 * largest), _MAX_NEGLIGIBLE * largest)  # 1e-16: rounding
+    return min(max(size, 1e-16 * largest), TUNING.max_negligible * largest)  # 1e-16: rounding

@@ -32,9 +32,6 @@ from dualgap.solvers.smo.conditions import slopes
 from dualgap.solvers.smo.contradictions import JoinedForm
 from dualgap.solvers.smo.problem import terms_of
 
-_MIN_WEIGHT = 1e-6  # smallest λ, and relative diagonal entry; below, rounding dominates
-_MAX_BISECTIONS = 50  # of the interval that contains the minimum of φ
-
 
 class Method:
     """The state of the method.
@@ -49,7 +46,8 @@ class Method:
         self.problem, self.equality = problem, bool(problem.form.sums.size)
         self.z, self.steps = problem.form.first_point(), 0
         self.total = float(self.z.sum())
-        self.D = np.maximum(K.diagonal, _MIN_WEIGHT * float(K.diagonal.max()) or 1.0)
+        # smaller entries, and a smaller λ, would be lost to rounding
+        self.D = np.maximum(K.diagonal, 1e-6 * float(K.diagonal.max()) or 1.0)
         self.weight = 1e-2
         self.take(K)
 
@@ -94,7 +92,7 @@ class Method:
         self.f = f + self.K.product(z - u)
         self.z, new_steps = z, self.steps - first
         factor = 0.1 if new_steps <= 3 else 2.0 if new_steps >= 6 else 1.0
-        self.weight = max(factor * self.weight, _MIN_WEIGHT)
+        self.weight = max(factor * self.weight, 1e-6)
         self._order()
 
     def _proximal(self, f: Vector, b: float) -> tuple[Vector, Any]:
@@ -113,7 +111,7 @@ class Method:
         weights = self.weight * self.D
         low = float((weights * (self.z - hi) - f - q - eps).min())
         high = float((weights * (self.z - lo) - f - q + eps).max())
-        for _ in range(_MAX_BISECTIONS):
+        for _ in range(50):  # float64 resolves no more halvings
             b = 0.5 * (low + high)
             low, high = (b, high) if self._proximal(f, b)[0].sum() > self.total else (low, b)
         return 0.5 * (low + high)
@@ -165,7 +163,7 @@ class Method:
         low, high = 0.0, 1.0
         if slope(high) <= 0:
             return high
-        for _ in range(_MAX_BISECTIONS):
+        for _ in range(50):  # as above
             middle = 0.5 * (low + high)
             low, high = (middle, high) if slope(middle) < 0 else (low, middle)
             if high - low <= 0.02 * high:

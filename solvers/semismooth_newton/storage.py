@@ -17,12 +17,9 @@ from scipy.linalg import cho_factor, cho_solve
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile, Tiles
 from dualgap.solvers.numerics.projected_cg import Apply
+from dualgap.solvers.semismooth_newton.tuning import TUNING
 
 EntryIndices = NDArray[np.int32]
-
-_COLUMNS = 512  # per tile of K
-_ROWS = 1024  # per tile of K
-_FACTORED = 1000  # variables; up to here a Cholesky factor takes almost no time
 
 
 class LargeEntries:
@@ -36,11 +33,12 @@ class LargeEntries:
     def __init__(self, tiles: Tiles, sample: Indices, threshold: float, dtype: Any) -> None:
         self.threshold, self.dtype, self.products = threshold, np.dtype(dtype), 0
         n, parts = sample.size, list[tuple[EntryIndices, EntryIndices, Tile]]()
-        buffer = np.empty(min(_ROWS, n) * min(_COLUMNS, n), dtype)
-        for column in range(0, n, _COLUMNS):
-            columns = tiles.columns(sample[column : column + _COLUMNS], dtype)
-            for low in range(column, n, _ROWS):
-                rows = sample[low : low + _ROWS]
+        height, width = TUNING.tile_rows, TUNING.tile_columns
+        buffer = np.empty(min(height, n) * min(width, n), dtype)
+        for column in range(0, n, width):
+            columns = tiles.columns(sample[column : column + width], dtype)
+            for low in range(column, n, height):
+                rows = sample[low : low + height]
                 tile = buffer[: rows.size * columns.size].reshape(rows.size, columns.size)
                 parts.append(
                     _large(
@@ -63,7 +61,7 @@ class LargeEntries:
         If they are many, M is replaced by its diagonal, as K is nearly diagonal.
         """
         members = np.flatnonzero(inside)
-        if members.size > _FACTORED:
+        if members.size > TUNING.max_factored:
             diagonal = np.where(inside, 1.0 / (self.diagonal + weights), 0.0)
             return lambda v: diagonal * v
         M = self.matrix[members][:, members].toarray()

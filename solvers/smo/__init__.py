@@ -33,8 +33,8 @@ from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import ALL_IN_EQUALITIES
 from dualgap.solvers.smo.decomposition import minimise
 from dualgap.solvers.smo.pairs import minimise_by_pairs
-from dualgap.solvers.smo.problem import ONE_SET
 from dualgap.solvers.smo.small import compile_newton, is_small, minimise_by_matrix
+from dualgap.solvers.smo.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SMO(Solver):
     form: ClassVar = KernelQP
     needs: ClassVar = (ALL_IN_EQUALITIES,)
     finest_tol: ClassVar = 0.0  # the gap stops it
-    warm_up_size: ClassVar = ONE_SET + 1
+    warm_up_size: ClassVar = TUNING.max_one_set + 1
     warm_up_settings: ClassVar = {"tol": 0.1, "gap": 0.1}  # a smaller gap, or None, takes too long
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"
 

@@ -26,7 +26,6 @@ from dualgap.solvers.smo.newton import exact_system, newton_step
 from dualgap.solvers.smo.newton.search import NewtonSearch, NewtonStep, Situation
 from dualgap.solvers.smo.newton.triangle import PackedTriangle
 from dualgap.solvers.smo.pairs import WorkingSet
-from dualgap.solvers.smo.problem import ONE_SET
 from dualgap.solvers.smo.state import SMOState
 from dualgap.solvers.smo.tuning import TUNING
 
@@ -58,7 +57,7 @@ class Active:
         else:
             self.rows = RowCache(self.scores.matrix, members, state.capacity, self.rows.memory)
         self.last_set = np.empty(0, np.int64)
-        self.single_set = 0 < members.size <= ONE_SET and self.rows.complete
+        self.single_set = 0 < members.size <= TUNING.max_one_set and self.rows.complete
         if self.single_set:
             self.rows.fetch(np.arange(members.size))
         # rows that an earlier problem left are not in member order

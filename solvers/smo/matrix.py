@@ -21,7 +21,7 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.threads import READ_COST, Job
 from dualgap.problems.gram.tiles import Columns, Tile, Tiles
-from dualgap.solvers.smo.problem import ONE_SET
+from dualgap.solvers.smo.tuning import TUNING
 
 _ROWS_PER_SUM = 32  # rows summed in float32, before the rounding of sums exceeds that of rows
 
@@ -228,7 +228,7 @@ class RowCache:
             sums, chosen = np.zeros(total.size), np.flatnonzero(total)
             weights = total[chosen]
         at, weight = self.row_index[chosen], weights.astype(self.values.dtype)
-        if self.values.dtype == np.float64 or sums.size <= ONE_SET:
+        if self.values.dtype == np.float64 or sums.size <= TUNING.max_one_set:
 
             def add(first: int, last: int) -> None:
                 for k in range(0, at.size, _ROWS_PER_SUM):

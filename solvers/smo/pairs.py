@@ -22,7 +22,7 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
 from dualgap.problems.kernels.compiled import FASTMATH
-from dualgap.solvers.smo.problem import ONE_SET
+from dualgap.solvers.smo.tuning import TUNING
 
 _PENALTY = np.float32(1e30)  # excludes a variable at its bound: larger than any score
 _MIN_CURVATURE = 1e-12  # LIBSVM's: replaces a curvature that is zero or negative
@@ -69,7 +69,7 @@ def minimise_by_pairs(
         lo, hi, groups = np.append(lo, -np.inf), np.append(hi, np.inf), np.zeros(n + 1, np.int64)
         target *= 0.5  # a violation counts twice there, at either end of a pair
     # in a larger set steps take longer than on working sets, once most variables are at their bounds
-    max_steps = min(max_steps, 20_000 if n <= ONE_SET else 2 * n)
+    max_steps = min(max_steps, 20_000 if n <= TUNING.max_one_set else 2 * n)
     steps, unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, max_steps, groups)
     return z[:n], steps, unbounded
 

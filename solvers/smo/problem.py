@@ -20,8 +20,7 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import KernelQP
 from dualgap.problems.kernels import Precomputed
 from dualgap.problems.kernels.samples import distinct
-
-ONE_SET = 1024  # variables up to which one working set holds all, so that its block of K is kept
+from dualgap.solvers.smo.tuning import TUNING
 
 
 class GroupedTerms(NamedTuple):
@@ -102,7 +101,7 @@ def merged(form: KernelQP) -> MergedForm:
     """Return a form with the variables of equal samples merged, and in a random order."""
     open_ended = bool((np.isinf(form.lo) & np.isinf(form.hi)).any())
     is_precomputed = isinstance(form.gram.kernel, Precomputed)
-    if form.n <= ONE_SET or open_ended or form.sums.size > 1 or is_precomputed:
+    if form.n <= TUNING.max_one_set or open_ended or form.sums.size > 1 or is_precomputed:
         return MergedForm(form, form)
     rng = np.random.default_rng(0)
     kind = kinds(form)

@@ -17,17 +17,15 @@ import numpy as np
 
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint, KernelQP
-from dualgap.problems.gram.gram import MAX_DENSE_SAMPLES
+from dualgap.problems.gram.tuning import TUNING as GRAM_TUNING
 from dualgap.problems.kernels import Block
-from dualgap.solvers.numerics.claims import MAX_CLAIMED_GAP, NO_MARGIN, may_claim
+from dualgap.problems.problem.certificate import WRONG_GAP
+from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import duality_gap, free_variables, on_one_side, slopes
 from dualgap.solvers.smo.pairs import pair_steps
 from dualgap.solvers.smo.problem import GroupedTerms, terms_of
-
-MAX_SMALL = 500  # variables; above, rows in float32 take less time than all of K in float64
-_COARSE = 1e-3  # violation below which Newton steps may take longer than pair steps
-_STEPS_PER_TURN = 100  # pair steps between Newton steps; at first n/2 if that is more
+from dualgap.solvers.smo.tuning import TUNING
 
 
 def is_small(form: KernelQP, cache_size: float | None) -> bool:
@@ -36,7 +34,7 @@ def is_small(form: KernelQP, cache_size: float | None) -> bool:
     The size limit is larger if K has already been computed.
     """
     n = form.n
-    max_n = MAX_DENSE_SAMPLES if form.gram.is_stored else MAX_SMALL
+    max_n = GRAM_TUNING.max_dense_samples if form.gram.is_stored else TUNING.max_small
     fits_memory = form.gram.is_stored or form.gram.fits
     return n <= max_n and fits_memory and (cache_size is None or 8e-6 * n**2 <= cache_size)
 
@@ -51,7 +49,8 @@ def minimise_by_matrix(
         K = K[np.ix_(form.sample, form.sample)]
     K = np.require(K, requirements=["C", "W"])  # compiled code needs this layout
     problem = SmallProblem(K, terms)
-    z, steps, fine = form.first_point(), 0, tol if gap is None else max(tol, _COARSE)
+    coarse = 1e-3  # violation below which Newton steps may take longer than pair steps
+    z, steps, fine = form.first_point(), 0, tol if gap is None else max(tol, coarse)
     best = np.inf
     support = np.flatnonzero(z)
     f = K @ z if 4 * support.size > n else z[support] @ K[support]  # the rows are copied
@@ -59,9 +58,9 @@ def minimise_by_matrix(
     while True:
         # 1000 steps take ten times as long as the gap, 10,000 take milliseconds
         max_steps = min(max_iter - steps, 10_000 if gap is None else 1000)
-        _, new_steps, _, unbounded = problem.minimise(z, f, max(fine, _COARSE), fine, max_steps)
+        _, new_steps, _, unbounded = problem.minimise(z, f, max(fine, coarse), fine, max_steps)
         steps += new_steps
-        if n <= MAX_SMALL:  # for more variables it takes as long as the steps
+        if n <= TUNING.max_small:  # for more variables it takes as long as the steps
             f = K @ z  # recomputed, without the rounding errors of each step
         violation = slopes(f, z, terms, problem.count)[3]
         gap_now = np.inf if gap is None else duality_gap(terms, form.sums, z, f).relative()
@@ -69,7 +68,7 @@ def minimise_by_matrix(
         solved = violation <= tol or by_gap
         # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
         # always is
-        finished = by_gap or (solved and (gap_now > MAX_CLAIMED_GAP or violation > 0.5 * best))
+        finished = by_gap or (solved and (gap_now > WRONG_GAP or violation > 0.5 * best))
         if finished or unbounded or steps >= max_iter or (new_steps == 0 and violation > fine):
             break
         best = min(best, violation)
@@ -127,7 +126,8 @@ class SmallProblem:
                 _, _, b, violation = slopes(f, z, self.terms, self.count)
             turn_steps, target = 0, fine if violation <= tol else tol
             if violation > target:
-                limit = _STEPS_PER_TURN if refining else max(_STEPS_PER_TURN, z.size // 2)
+                # pair steps between Newton steps
+                limit = 100 if refining else max(100, z.size // 2)
                 limit = min(max_steps - steps, limit)
                 turn_steps, unbounded = self._pair_steps(z, f, b, target, limit)
                 steps += turn_steps

@@ -1,4 +1,4 @@
-"""Sizes and thresholds of SMO on many variables, tuned on a9a, w8a, ijcnn1 and generated samples."""
+"""Sizes and thresholds of SMO, tuned on a9a, w8a, ijcnn1 and generated samples."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 class SMOTuning:
     """Constants of working sets, active variables, refreshes and Newton steps; sizes in variables."""
 
+    max_small: int = 500  # above, rows in float32 take less time than all of K in float64
+    max_one_set: int = 1024  # up to here one working set holds all, so that its block of K is kept
     working_set: int = 512  # its block of K in float32, 1 MiB, stays in the second-level cache
     max_all_active_bytes: int = 10**9  # of K; up to here all variables are active from the start
     max_first_active: int = 4096  # otherwise

@@ -1,5 +1,7 @@
 """Semismooth Newton has the optimum of other methods, and says what it cannot take."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ from dualgap.problems import (
     SVRDual,
 )
 from dualgap.solvers import SMO, SemismoothNewton, Status, default_solver, semismooth_newton, solve
+from dualgap.solvers.semismooth_newton.tuning import TUNING
 
 TARGET = 1e-9
 
@@ -36,7 +39,7 @@ def test_a_kernel_that_is_nearly_the_identity_takes_few_products(sparse: bool) -
 def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(semismooth_newton, "_MIN_FLOAT32_VARIABLES", 100)
+    monkeypatch.setattr(semismooth_newton, "TUNING", replace(TUNING, min_float32_variables=100))
     X, y = samples(300)
     coarse = solve(SoftMarginDual(X, y, 1.0, RBF(3.0)), SemismoothNewton(tol=1e-3), target_gap=1e-2)
     assert (coarse.verdict, coarse.counters["bits"]) == ("solved", 32)

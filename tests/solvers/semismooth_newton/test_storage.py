@@ -1,5 +1,7 @@
 """The entries of K that are kept, and how far products with them may be off."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.semismooth_newton import storage
 from dualgap.solvers.semismooth_newton.storage import LargeEntries
+from dualgap.solvers.semismooth_newton.tuning import TUNING
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -16,8 +19,7 @@ from dualgap.solvers.semismooth_newton.storage import LargeEntries
 def test_products_are_off_by_no_more_than_they_say(
     monkeypatch: pytest.MonkeyPatch, dtype: type, sparse: bool
 ) -> None:
-    monkeypatch.setattr(storage, "_ROWS", 32)
-    monkeypatch.setattr(storage, "_COLUMNS", 48)
+    monkeypatch.setattr(storage, "TUNING", replace(TUNING, tile_rows=32, tile_columns=48))
     rng = np.random.default_rng(0)
     X, sample = rng.standard_normal((90, 3)), rng.permutation(90)[:80]
     with Tiles(Gram(sp.csr_array(X) if sparse else X, RBF(2.0)), 2) as tiles:
@@ -35,7 +37,7 @@ def test_products_are_off_by_no_more_than_they_say(
 def test_the_inverse_is_that_of_the_variables_inside(
     monkeypatch: pytest.MonkeyPatch, factored: int
 ) -> None:
-    monkeypatch.setattr(storage, "_FACTORED", factored)
+    monkeypatch.setattr(storage, "TUNING", replace(TUNING, max_factored=factored))
     rng = np.random.default_rng(1)
     X, weights, inside = rng.standard_normal((40, 3)), rng.uniform(1, 2, 40), np.arange(40) % 3 > 0
     with Tiles(Gram(X, RBF(2.0)), 1) as tiles:

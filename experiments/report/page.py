@@ -8,7 +8,6 @@ two scripts in the page, identified by their hashes, and loads nothing from else
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,6 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["zip"] = partial(zip, strict=True)
     # Bokeh's JSON refers to earlier parts of itself: the keys must keep their order
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     template = environment.get_template("page.html.j2")

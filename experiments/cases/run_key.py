@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 _RUN_ID = re.compile(r"([^.-]+)(?:\.([0-9]+)(a?))?(?:-([0-9]{2,}))?")
 
 
-@dataclass(frozen=True)
-class RunKey:
+class RunKey(NamedTuple):
     """What tells a run from all others: `task`, `task-02`, `task.1-02`, `task.1a-02`.
 
     Attributes
@@ -46,7 +45,7 @@ class RunKey:
     @property
     def round(self) -> RunKey:
         """The key without the step: of all runs of a task in one repetition, or in its A/A repeat."""
-        return replace(self, step=None)
+        return RunKey(self.task, self.repetition, None, self.repeat)
 
     def is_in(self, keys: Collection[RunKey]) -> bool:
         """Whether the run, or its round, is among `keys`."""
@@ -54,4 +53,4 @@ class RunKey:
 
     def at(self, step: int) -> RunKey:
         """Return the key of another step of the same round."""
-        return replace(self, step=step)
+        return self._replace(step=step)

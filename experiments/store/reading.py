@@ -52,7 +52,8 @@ class RunFolder:
         self._log_sizes = self._current_log_sizes()
 
     def _current_log_sizes(self) -> dict[Path, int]:
-        return {log: log.stat().st_size for log in self.path.glob(f"{SESSIONS}/*/{LOG}")}
+        sizes = {log: log.stat().st_size for log in self.path.glob(f"{SESSIONS}/*/{LOG}")}
+        return {log: size for log, size in sizes.items() if size}
 
     @property
     def is_current(self) -> bool:
@@ -85,26 +86,26 @@ class RunFolder:
         """The lines and their sessions, by run id, and the number of lost lines of each session."""
         lines, folders, lost = dict[str, dict[str, Any]](), dict[str, Path](), dict[Path, int]()
         names = {digest(spec): name for name, spec in self.manifest["problems"].items()}
-        restarted = self._restarted
+        restarts = self._restarts
         for path, manifest in self.sessions:
             recorded = list(recorded_lines(path, manifest, names))
             lost[path] = max(0, (manifest.get("lines") or 0) - len(recorded))
             for content in recorded:
                 run_id = content["record"]["run_id"]
-                key = RunKey.parse(run_id)
-                hidden = restarted.get(key, set[str]()) | restarted.get(key.round, set[str]())
-                if path.name not in hidden:
+                key = RunKey.parse(run_id) if path.name in restarts else None
+                if key is None or not key.is_in(restarts[path.name]):
                     lines[run_id], folders[run_id] = content, path
         return lines, folders, lost
 
     @cached_property
-    def _restarted(self) -> dict[RunKey, set[str]]:
-        """The sessions whose records of a run or round do not count, by its key."""
-        restarted = dict[RunKey, set[str]]()
+    def _restarts(self) -> dict[str, set[RunKey]]:
+        """The runs and rounds whose records in a session do not count, by the name of the session."""
+        restarts = dict[str, set[RunKey]]()
         for _, manifest in self.sessions:
-            for text in manifest["restarted"]:
-                restarted.setdefault(RunKey.parse(text), set()).update(manifest["previous"])
-        return restarted
+            keys = set(map(RunKey.parse, manifest["restarted"]))
+            for name in manifest["previous"] if keys else ():
+                restarts.setdefault(name, set()).update(keys)
+        return restarts
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Return the records by run id."""

@@ -45,7 +45,8 @@ def safe_path(text: str) -> PurePosixPath:
 
 def safe_name(text: str) -> str:
     """Return a name from an untrusted file that is one part of a path; ValueError as `safe_path`."""
-    if safe_path(text).parts != (text,):
+    if not _PART.fullmatch(text):
+        safe_path(text)
         raise ValueError(f"{short_repr(text)} is not one part of a path")
     return text
 

@@ -10,6 +10,7 @@ from sklearn.svm._base import BaseLibSVM
 
 from dualgap import problems
 from dualgap.problems import Formulation, HardMarginDual, SoftMarginDual, SVRDual, Vector
+from dualgap.problems.problem import replace_fields
 from dualgap.solvers.estimators.certified import GramPart, ProblemFactory
 from dualgap.solvers.estimators.direct import Fit
 from dualgap.solvers.estimators.machines import KernelMachine, PairMachine
@@ -113,7 +114,7 @@ class SVR(KernelMachine, svm.SVR):
         unit = (float(np.abs(problem.y - problem.y.mean()).max()) or 1.0) / size
         # an infinite C is replaced by one above all |βᵢ|
         for C in unit * np.array([1.0, 1e2, 1e4, 1e6, 1e8, 1e10]):
-            answers = super()._solve_all([partial(problem.changed, C=float(C))])
+            answers = super()._solve_all([partial(replace_fields, problem, C=float(C))])
             beta: Any = answers[0].point.alpha
             inside = np.abs(beta).max() < 0.99 * C
             if inside and self.fit_status_ == 0:

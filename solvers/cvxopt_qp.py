@@ -61,8 +61,10 @@ class CvxoptQP(ConvexQPSolver):
             "feastol": self.tolerance,
             "refinement": 1,  # without it the last digits are lost where P is singular
         }
+        # CVXOPT's default, chol2, violates A x = b_eq where P is singular and nothing else constrains x
+        kkt_solver = None if h.size else "ldl"
         try:
-            answer = solvers.qp(*arguments, options=options)
+            answer = solvers.qp(*arguments, kktsolver=kkt_solver, options=options)
         except (ArithmeticError, ValueError):  # singular matrix or overflow
             yield FormPoint(None, claim="stopped")
             return

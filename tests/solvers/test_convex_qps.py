@@ -46,6 +46,16 @@ def test_the_default_solver_takes_it():
     assert solve(PROBLEM).verdict == "solved"
 
 
+def test_cvxopt_satisfies_equations_alone_where_p_is_singular():
+    # (4x₁ − x₂)² + (x₂ + x₃ − 2)² + (x₄ − 1)² + (x₅ − 1)², problem 52 of Hock & Schittkowski 1981
+    F = np.array([[4.0, -1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]])
+    A = [[1.0, 3, 0, 0, 0], [0, 0, 1, 1, -2], [0, 1, 0, 0, -1]]
+    problem = ConvexQP(2 * F.T @ F, -2 * F.T @ [0.0, 2, 1, 1], A=A, b_eq=np.zeros(3))
+    answer = solve(problem, CvxoptQP())
+    assert answer.verdict == "solved"
+    assert answer.objective == pytest.approx(1859 / 349 - 6)
+
+
 def test_infeasible_and_unbounded_problems_end_with_a_proof():
     infeasible = ConvexQP(P=np.eye(2), A=[[1.0, 1.0]], b_eq=[3.0], lb=0, ub=1)
     unbounded = ConvexQP(P=np.diag([1.0, 0.0]), q=[0.0, -1.0], lb=0)

@@ -276,14 +276,28 @@ class ConvexProgram(QPArrays):
             active = active[z[active] > 0]
         return y, np.maximum(z, 0.0)
 
-    def multipliers(self, x: Vector) -> tuple[Vector, Vector] | None:
-        """Return the multipliers y and z of the linear program min ∇f(x)ᵀu near x."""
-        reach = np.maximum(1.0, np.abs(x))
-        neighbourhood = replace(
-            self.constraints, lb=np.maximum(self.lb, x - reach), ub=np.minimum(self.ub, x + reach)
-        )
-        solution = linear_program(self.P @ x + self.q, neighbourhood)
-        return None if solution is None else _multipliers_of(solution, self)
+    def multipliers(self, x: Vector) -> Iterator[tuple[Vector, Vector, Vector]]:
+        """Yield x̄, y and z of the linear program min ∇f(x̄)ᵀu near x̄: at x, then two steps further.
+
+        An error in Px makes another vertex u better than x, which costs a bound the first order of the
+        error. The step to the best point on the line to u corrects it (Frank & Wolfe 1956).
+        """
+        for _ in range(3):
+            reach, gradient = np.maximum(1.0, np.abs(x)), self.P @ x + self.q
+            neighbourhood = replace(
+                self.constraints,
+                lb=np.maximum(self.lb, x - reach),
+                ub=np.minimum(self.ub, x + reach),
+            )
+            solution = linear_program(gradient, neighbourhood)
+            if solution is None:
+                return
+            yield x, *_multipliers_of(solution, self)
+            step = solution.x - x
+            slope, curve = float(gradient @ step), float(step @ (self.P @ step))
+            if not slope < 0:
+                return
+            x = x + (min(1.0, -slope / curve) if curve > 0 else 1.0) * step
 
     @cached_property
     def is_infeasible(self) -> bool:

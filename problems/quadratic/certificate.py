@@ -227,8 +227,8 @@ def _best_lower(
     zeros = np.zeros(program.b.size), np.zeros(program.h.size)
     source = "x, y and z" if multipliers else "recovered from x"
     best = _LowerBound(-inf, *(multipliers or zeros), source)
-    for source, y, z in _multipliers(program, x, multipliers):
-        for bound in _lower_bounds(program, x, y, z, sides):
+    for source, near, y, z in _multipliers(program, x, multipliers):
+        for bound in _lower_bounds(program, near, y, z, sides):
             if bound > best.bound:
                 best = _LowerBound(bound, y, z, source)
             size = max(abs(upper), abs(best.bound), gap_scale)
@@ -248,13 +248,13 @@ class _LowerBound(NamedTuple):
 
 def _multipliers(
     program: ConvexProgram, x: Vector, first: Multipliers | None
-) -> Iterator[tuple[str, Vector, Vector]]:
-    """Yield the given multipliers, then those by least squares and by a linear program."""
+) -> Iterator[tuple[str, Vector, Vector, Vector]]:
+    """Yield x̄, y and z: the given ones, then those by least squares and by linear programs."""
     if first is not None:
-        yield "x, y and z", *first
+        yield "x, y and z", x, *first
     source = "recovered from x" if first is None else "x"
-    yield source, *program.fitted_multipliers(x)
-    if (from_lp := program.multipliers(x)) is not None:
+    yield source, x, *program.fitted_multipliers(x)
+    for from_lp in program.multipliers(x):
         yield source, *from_lp
 
 

@@ -254,6 +254,18 @@ def test_variables_whose_only_feasible_value_is_zero_need_no_perturbed_side(near
     assert nearby.relative_gap < 1e-9
 
 
+def test_multipliers_are_corrected_for_an_error_of_x_where_others_reach_far():
+    # 10⁴ x₁ = x₂ − x₃, where x₂ and x₃ may move by 500 for nothing: y is 0 at x₁ = 1
+    limits = {"lb": [0.0, 1e4, 0.0], "ub": [np.inf, 1.1e4, 1e3]}
+    problem = ConvexQP(np.diag([1.0, 0, 0]), [-1.0, 0, 0], A=[[1e4, -1, 1]], b_eq=[0.0], **limits)
+    x = np.array([1 + 2.0**-20, 10500 + 1e4 * 2.0**-20, 500])
+    (_, first, _), (corrected, second, _), *_ = problem.program.multipliers(x)
+    assert abs(first[0]) == pytest.approx(1e-4 * 2.0**-20)
+    assert corrected[0] == pytest.approx(1.0, abs=1e-13)
+    assert abs(second[0]) < 1e-17
+    assert certify(problem, x).relative_gap < 1e-11
+
+
 def test_multipliers_on_many_limits_move_no_farther_than_rounding_needs():
     # each variable is at most a multiple of the two before it, and the last one is maximised
     n, rng = 14, np.random.default_rng(62)

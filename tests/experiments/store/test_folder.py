@@ -15,6 +15,7 @@ import pytest
 from tests.experiments.functions import (
     Failing,
     change_session,
+    in_this_process,
     log_of,
     posing,
     run_case,
@@ -215,6 +216,17 @@ def test_lines_that_others_change_are_reported(folder, caplog, ids):
     assert (recorded_now.lost(log.parent), set(recorded_now.lines)) == (1, set(ids[1:]))
     (message,) = caplog.messages
     assert "runs.jsonl: is not as its session left it" in message
+
+
+def test_a_solver_that_empties_the_log_fails_the_command(command, write):
+    def run(case):
+        log_of("out").write_bytes(b"")
+        return run_case(case)
+
+    with in_this_process(run):
+        result = command("run", write(posing(C=[1, 2, 3])), "--out", "out", code=1)
+    assert "another process removed 2 runs from" in " ".join(result.output.split())
+    assert "--resume" in result.output
 
 
 def test_a_session_whose_end_is_not_on_a_full_disk_keeps_its_runs(

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dualgap.problems import FORMULATIONS, Formulation, Problem
+from dualgap.problems import FORMULATIONS, Problem, SampleProblem
 from dualgap.problems.exchange.answers import read_answer, significant_digits
 from dualgap.problems.exchange.samples import WRITERS, refusal, write
 from dualgap.problems.forms import FormPoint
@@ -124,8 +124,9 @@ class Program(Solver):
         if why := refusal(problem, self.samples):
             return why
         values: dict[str, str | bool] = {"formulation": problem.name}
-        if isinstance(problem, Formulation):
-            values |= {"intercept": problem.intercept, "kernel": problem.kernel.name}
+        if isinstance(problem, SampleProblem):
+            has_intercept = getattr(problem, "intercept", False)
+            values |= {"intercept": has_intercept, "kernel": problem.kernel.name}
         for name, accepted in self.takes.items():
             if values.get(name) not in accepted:
                 listed = ", ".join(map(str, accepted)) or "nothing"
@@ -217,7 +218,7 @@ class Run:
             "threads": os.environ.get("OMP_NUM_THREADS", os.cpu_count()),
             "n": problem.n,
             "d": problem.d,
-            "intercept": int(isinstance(problem, Formulation) and problem.intercept),
+            "intercept": int(getattr(problem, "intercept", False)),
         }
 
         def fill(match: re.Match[str]) -> str:
@@ -310,7 +311,7 @@ def _value(problem: Problem, name: str) -> float | int | None:
 
 def _first_samples(problem: Problem) -> Problem:
     """Return the problem on two samples, with different labels if possible; a QP in one variable."""
-    if not isinstance(problem, Formulation):
+    if not isinstance(problem, SampleProblem):
         return problem.from_data(*problem.example_data({}))
     rows = np.array([int(np.argmin(problem.y)), int(np.argmax(problem.y))])
     X = problem.X[rows]

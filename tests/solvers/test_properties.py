@@ -162,7 +162,7 @@ def test_weak_duality_holds_at_every_iterate(solver, problem):
         assert certificate.gap >= 0
         assert certificate.dual_objective <= upper * (1 + 1e-12)
         assert certificate.primal_objective >= lower * (1 - 1e-12)
-        if k == 50:
+        if k == few.max_examples:
             break
 
 

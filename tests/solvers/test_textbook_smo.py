@@ -1,4 +1,4 @@
-"""Simplified SMO and Platt's: what they claim, and every point on their way."""
+"""Simplified SMO and Platt's: every point on their way, and the gap that Platt's tolerance implies."""
 
 import numpy as np
 import pytest
@@ -7,15 +7,6 @@ from tests.small_problems import PROBLEMS, two_classes
 from dualgap.problems import RBF, BoxQP, SoftMarginDual, reduce
 from dualgap.problems.risk.units import decision_exponent
 from dualgap.solvers import PlattSMO, SimplifiedSMO, solve
-
-
-@pytest.mark.parametrize(
-    "name", ["soft_dual_rbf", "soft_dual_weights", "svr_dual_rbf", "hard_dual_rbf"]
-)
-def test_simplified_comes_close_and_claims_nothing(name):
-    answer = solve(PROBLEMS[name], SimplifiedSMO(tol=1e-4, max_passes=30))
-    assert answer.claimed == "stopped"
-    assert answer.certificate.relative_gap < 1e-2
 
 
 @pytest.mark.parametrize("solver", [SimplifiedSMO, PlattSMO])

@@ -106,17 +106,15 @@ def printed(table, width):
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("width", range(50, 200, 5))
-def test_a_terminal_with_little_room_breaks_words_leaves_out_columns_and_never_breaks_numbers(
-    width,
-):
-    text = printed(Table.of([ROW], COLUMNS, "title"), width)
-    assert max(map(len, text.splitlines())) <= width
-    assert ROW["difference"] in text
-    assert ROW["time"] in text
-    assert (ROW["ratio"] in text) == ("ratio" in text)
-    assert (ROW["gap"] in text) == ("gap" in text) == (width >= 90)
-    assert "…" not in text
+def test_a_terminal_with_little_room_breaks_words_leaves_out_columns_and_never_breaks_numbers():
+    for width in range(50, 200, 5):
+        text = printed(Table.of([ROW], COLUMNS, "title"), width)
+        assert max(map(len, text.splitlines())) <= width
+        assert ROW["difference"] in text, width
+        assert ROW["time"] in text, width
+        assert (ROW["ratio"] in text) == ("ratio" in text), width
+        assert (ROW["gap"] in text) == ("gap" in text) == (width >= 90), width
+        assert "…" not in text, width
 
 
 def test_words_are_broken_between_words_where_a_column_can_hold_the_longest():

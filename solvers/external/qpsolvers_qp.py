@@ -87,8 +87,10 @@ class QPSolversQP(BackendQP):
             options = self._options(max(self.tolerance, 1e-10), self.max_iter or 100_000)
         if self.time_limit is not None and self._backend.clock:
             options[self._backend.clock] = self.time_limit
-        if self.backend == "piqp":
-            options |= dict.fromkeys(("eps_duality_gap_abs", "eps_duality_gap_rel"), self.tol)
+        if self.backend in ("piqp", "proxqp"):
+            options |= dict.fromkeys(("eps_duality_gap_abs", "eps_duality_gap_rel"), self.tolerance)
+        if self.backend == "proxqp":  # whose residuals alone do not show that z(h − Gx) = 0
+            options["check_duality_gap"] = True
         with warnings.catch_warnings():
             # about sparse copies, and about failures, which the claim shows
             warnings.simplefilter("ignore")

@@ -56,6 +56,16 @@ def test_cvxopt_satisfies_equations_alone_where_p_is_singular():
     assert answer.objective == pytest.approx(1859 / 349 - 6)
 
 
+def test_the_tolerance_of_proxqp_is_one_of_the_duality_gap_too():
+    P, G = [[8.0, 2.0], [2.0, 10.0]], [[-2.0, -1.0], [-1.0, 2.0]]
+    answer = solve(
+        ConvexQP(P, [1.5, -2.0], G, [-2.0, 6.0], lb=0.0), QPSolversQP("proxqp", tol=1e-9)
+    )
+    if answer.status is Status.NOT_INSTALLED:
+        pytest.skip(answer.reason)
+    assert answer.certificate.relative_gap < 1e-8
+
+
 def test_infeasible_and_unbounded_problems_end_with_a_proof():
     infeasible = ConvexQP(P=np.eye(2), A=[[1.0, 1.0]], b_eq=[3.0], lb=0, ub=1)
     unbounded = ConvexQP(P=np.diag([1.0, 0.0]), q=[0.0, -1.0], lb=0)

@@ -241,8 +241,11 @@ class KernelQP:
         return parts[0] if len(parts) == 1 else np.maximum(np.concatenate(parts), 0.0)
 
     def joined_point(self, x: Vector) -> Vector:
-        """Return β for the variables `x` of `split`."""
-        parts = x.reshape(len(self.sides), self.n)
+        """Return β for the variables `x` of `split`; ValueError if there are more or fewer."""
+        count = len(self.sides)
+        if x.size != count * self.n:
+            raise ValueError(f"alpha has {x.size} variables, expected {count * self.n}")
+        parts = x.reshape(count, self.n)
         beta = [side.sign * part for side, part in zip(self.sides, parts, strict=True)]
         return beta[0] if len(beta) == 1 else np.sum(beta, axis=0)
 

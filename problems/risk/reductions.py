@@ -30,7 +30,10 @@ def to_kernel_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[Kerne
     form = risk.kernel_qp(gram, _start(risk, start, risk.coefficients))
 
     def recover(point: FormPoint) -> Point:
-        return Point(None if point.x is None else risk.from_coefficients(point.x), b=point.b)
+        beta = point.x
+        if beta is not None and beta.size != form.n:
+            raise ValueError(f"beta has {beta.size} variables, expected {form.n}")
+        return Point(None if beta is None else risk.from_coefficients(beta), b=point.b)
 
     return Reduction(form, recover)
 

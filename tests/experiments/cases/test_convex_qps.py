@@ -38,12 +38,14 @@ def test_a_file_is_solved_and_certified(planned, small):
     assert record["n_support"] is None
     assert not solved.model
     assert refused.record["status"] == "unsupported"
-    assert "cannot be stated as a box QP, only as a quadratic program" in refused.record["reason"]
+    assert (
+        "cannot be stated as a kernel QP, only as a quadratic program" in refused.record["reason"]
+    )
 
 
 def test_that_it_has_no_samples_is_known_before_anything_runs(planned, small):
     (refusal,) = impossible(planned(TEXT)).values()
-    assert "cannot be stated as a box QP, only as a quadratic program" in refusal
+    assert "cannot be stated as a kernel QP, only as a quadratic program" in refusal
 
 
 def test_samples_and_whole_problems_are_not_mistaken_for_one_another(planned, small):

@@ -6,6 +6,7 @@ that modifies its data spoils no other problem.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from dualgap.problems import (
 from dualgap.problems.kernels import Block
 
 _Data = Callable[[], tuple[Matrix, Vector]]
-_Problems = dict[str, Callable[[], Formulation]]
+_Problems = dict[str, Callable[[], Any]]  # formulations, and ChainMargin
 _LINEAR = Linear()
 _GAMMA = 0.05  # suits clouds at a distance of five
 

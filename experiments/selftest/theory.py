@@ -38,7 +38,7 @@ def slack_weights(bench: Bench, problem: Formulation) -> str:
 
 def sum_not_mean(bench: Bench, problem: Formulation) -> str:
     """The losses are summed: the impostor takes their mean, which is C/n."""
-    mean = changed(problem, C=problem.C / problem.n)
+    mean = changed(problem, C=vars(problem)["C"] / problem.n)
     return _impostor(bench, problem, mean, "the mean of the losses instead of their sum")
 
 
@@ -94,7 +94,7 @@ def label_flip(bench: Bench, problem: Formulation) -> str:
 
 def duplication(bench: Bench, problem: Formulation) -> str:
     """Duplicating every sample is equivalent to doubling C."""
-    doubled = changed(problem, C=2.0 * problem.C)
+    doubled = changed(problem, C=2.0 * vars(problem)["C"])
     twice = changed(problem, X=np.vstack([problem.X] * 2), y=np.tile(problem.y, 2))
     return _variants(bench, doubled, {"with every sample twice instead of 2C": twice})
 
@@ -106,7 +106,10 @@ def scaling(bench: Bench, problem: Formulation) -> str:
             kernel = RBF(problem.kernel.gamma / s**2)
             variant, ratio = changed(problem, X=s * problem.X, kernel=kernel), 1.0
         else:
-            variant, ratio = changed(problem, X=s * problem.X, C=problem.C / s**2), 1.0 / s**2
+            variant, ratio = (
+                changed(problem, X=s * problem.X, C=vars(problem)["C"] / s**2),
+                1.0 / s**2,
+            )
         wrong = _variants(bench, problem, {f"with X times {s:g}": variant}, ratio)
         if wrong:
             return wrong

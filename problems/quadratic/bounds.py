@@ -140,6 +140,11 @@ class ConvexProgram(QPArrays):
         points = [np.clip(x, self.lb, self.ub), self.constraints.nearest(x)]
         if self.interior is not None:  # variables that have a single feasible value are given it
             points.append(self.interior.constraints.nearest(x))
+        for v in points[
+            :
+        ]:  # rounding of 0 makes a row of such variables violated by all of its terms
+            tiny = np.abs(v) <= np.finfo(float).eps * np.abs(v).max(initial=0.0)
+            points.append(np.where(tiny, np.clip(0.0, self.lb, self.ub), v))
         usable = [v for v in points if np.isfinite(v).all()]
         errors = [np.nan_to_num(self.perturbed_sides(v).backward_error, nan=inf) for v in usable]
         return usable[int(np.argmin(errors))]

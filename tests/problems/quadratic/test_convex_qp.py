@@ -254,6 +254,13 @@ def test_variables_whose_only_feasible_value_is_zero_need_no_perturbed_side(near
     assert nearby.relative_gap < 1e-9
 
 
+def test_rounding_of_zeros_needs_no_perturbed_side():
+    # 0.985 x₁ = 0.015 x₂, beside two equations for x₃ that hold only but for rounding
+    A = [[0.985, -0.015, 0.0], [0.0, 0.0, 0.1], [0.0, 0.0, 1.0]]
+    problem = ConvexQP(np.eye(3), A=A, b_eq=[0.0, 0.1 * 3, 3.0], lb=0.0)
+    assert certify(problem, [1e-38, 0.0, 3.0]).nearby.backward_error < 1e-15
+
+
 def test_multipliers_are_corrected_for_an_error_of_x_where_others_reach_far():
     # 10⁴ x₁ = x₂ − x₃, where x₂ and x₃ may move by 500 for nothing: y is 0 at x₁ = 1
     limits = {"lb": [0.0, 1e4, 0.0], "ub": [np.inf, 1.1e4, 1e3]}

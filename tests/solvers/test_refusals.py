@@ -68,6 +68,7 @@ NEEDS: list[tuple[p.Problem, str, Iterable[s.Solver]]] = [
     (p.SVDD(X, 0.2), "one of the duals C-SVC", [s.LibSVM()]),
     (NU["one_class"], "one of the duals C-SVC, epsilon-SVR, ν-SVC and ν-SVR", [s.OneDAL()]),
     (risk(), "structured", [s.CuttingPlane()]),
+    (p.ChainMargin(X[:6], np.arange(6) % 2, 2), "cannot be stated as a kernel QP", [s.SMO()]),
     (QP, "cannot be stated as a box QP, only as a quadratic program", [s.InteriorPoint()]),
     (LARGE, "at most", [s.Mystic(), s.ScipyMinimize()]),
     (risk("squared_hinge", samples=np.tile(X, 501)), "2000 features", [s.FiniteNewton()]),

@@ -8,7 +8,12 @@ from textwrap import dedent, indent
 
 import pytest
 from click.testing import CliRunner
-from tests.experiments.functions import KeptWorker, in_this_process, posing
+from tests.experiments.functions import (
+    KeptWorker,
+    in_this_process,
+    posing,
+    running_workers,
+)
 
 GOOD = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[{name: smo, tol: 1e-6}]")
 
@@ -148,6 +153,14 @@ def finished(write, runs_of, tmp_path):
 def in_process(describer):
     with in_this_process(describer=describer):
         yield
+
+
+@pytest.fixture
+def no_worker_left():
+    """Fail if a worker that a test started is running at its end."""
+    before = running_workers()
+    yield
+    assert not running_workers() - before
 
 
 @pytest.fixture(scope="session")

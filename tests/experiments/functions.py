@@ -117,8 +117,8 @@ def wait_until_gone(pid):
     wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
 
 
-def workers_left():
-    """Return the command lines of workers of this process that are still running."""
+def running_workers():
+    """Return the process ids of workers of this process that are running."""
     children = psutil.Process().children(recursive=True)
     running = [c for c in children if c.status() != psutil.STATUS_ZOMBIE]
-    return [c.cmdline() for c in running if "spawn_main" in " ".join(c.cmdline())]
+    return {c.pid for c in running if "spawn_main" in " ".join(c.cmdline())}

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="dask is not installed")
 
-from tests.experiments.functions import posing, wait_for, workers_left
+from tests.experiments.functions import posing, wait_for
 
 from dualgap.experiments import load_results
 from dualgap.experiments.cases.run_key import RunKey
@@ -68,6 +68,7 @@ def _table(rows):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("no_worker_left")
 def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tmp_path):
     """And a run whose file is missing costs its own row."""
     missing = another("missing", "yield FormPoint(x)")
@@ -78,10 +79,10 @@ def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tm
     assert _table({key: distributed[key] for key in alone}) == _table(alone)
     assert {row["verdict"] for row in alone.values()} == {"solved"}
     assert f"{tmp_path}/missing.py" in distributed["missing"]["reason"]
-    assert not workers_left()
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("no_worker_left")
 def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
     """One that takes every worker with it is a row crashed; the runs beside it are not."""
     mark = str(tmp_path / "begun")
@@ -101,7 +102,6 @@ def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
     assert rows["kills"]["status"] == "crashed"
     assert rows["kills"]["host"] is None
     assert "the Dask worker died while it ran" in rows["kills"]["reason"]
-    assert not workers_left()
 
 
 @pytest.mark.exhaustive

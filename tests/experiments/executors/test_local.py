@@ -2,7 +2,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from tests.experiments.functions import posing, wait_for, wait_until_gone, workers_left
+from tests.experiments.functions import posing, wait_for, wait_until_gone
 
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.executors.base import EXECUTORS, limit_of
@@ -60,6 +60,7 @@ def strange_cases(case_of, strange, tmp_path, kinds):
     return [*cases, replace(fine, key=RunKey("fine after"))]
 
 
+@pytest.mark.usefixtures("no_worker_left")
 @pytest.mark.parametrize(
     ("kinds", "executor"),
     [
@@ -82,10 +83,10 @@ def test_a_process_that_dies_costs_its_own_row(strange_cases, kinds, executor):
         assert reason in record["reason"], kind
         assert record["time_solve"] is None, kind
         assert list(record) == COLUMNS
-    assert not workers_left()
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("no_worker_left")
 def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, tmp_path):
     mark = tmp_path / "grandchild"
     body = f"""
@@ -100,7 +101,6 @@ def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, t
         assert next(outcomes).record["threads"] == 1  # its share
         wait_for(lambda: mark.exists() and mark.read_text())
     wait_until_gone(int(mark.read_text()))
-    assert not workers_left()
 
 
 def test_a_solver_that_never_yields_has_half_its_limit_more_and_ten_seconds(case_of):

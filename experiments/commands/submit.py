@@ -23,6 +23,6 @@ def command(experiment: str, options: RunOptions, changes: list[tuple[str, str]]
     replaces jobs that wait or run. A solver's entry may request resources for its jobs: slurm: {cpus: 4,
     mem: 8GiB, time: 1h}.
     """
-    from dualgap.experiments.operations.run import submit  # noqa: PLC0415
+    from dualgap.experiments.operations.submit import submit  # noqa: PLC0415
 
     sys.exit(submit(experiment, options, changes))

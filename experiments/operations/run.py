@@ -16,7 +16,6 @@ from dualgap.experiments.cases.schedule import Schedule
 from dualgap.experiments.cases.search import is_followed
 from dualgap.experiments.cases.shard import Shard
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
-from dualgap.experiments.executors.slurm import SlurmExecutor
 from dualgap.experiments.files.experiment import (
     COPY,
     Experiment,
@@ -294,20 +293,6 @@ def _run(
     except OSError as error:
         return f"stopped: a run could not be recorded: {error.strerror or error}"
     return ""
-
-
-def submit(experiment: str, options: RunOptions, changes: Sequence[tuple[str, str]] = ()) -> int:
-    """Submit the missing runs of an experiment to SLURM; return the exit code."""
-    loaded, source = load_experiment(experiment, changes)
-    folder = results_folder(experiment, loaded.name, options)
-    _, executor, session = open_run(loaded, folder, replace(options, executor="slurm"), source)
-    session.close()
-    assert isinstance(executor, SlurmExecutor)
-    missing, jobs = executor.submit()
-    say(
-        f"Submitted {missing} runs in {jobs} jobs. See what is recorded with: dualgap report {folder}"
-    )
-    return 0
 
 
 def write_all(

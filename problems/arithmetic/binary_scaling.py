@@ -69,9 +69,11 @@ def column_exponents(
     limits = (a < 0) | (b == 0)  # sides and bounds, which need not be near the answer
     target, base_weights = -np.log2(np.abs(values)), np.where(limits, 0.01, 1.0)
     unknowns, weights = np.zeros(n + m + 1), base_weights
+    # in exact arithmetic there are at most as many iterations as unknowns, with such weights more
+    settings = {"atol": 1e-10, "btol": 1e-10, "conlim": 0.0, "maxiter": 4 * (n + m + 1)}
     for _ in range(2):
         weighted = scipy.sparse.diags_array(weights) @ E
-        unknowns = lsmr(weighted, weights * target, atol=1e-8, btol=1e-8, conlim=0.0)[0]
+        unknowns = lsmr(weighted, weights * target, **settings)[0]
         # 1/√2 for a residual of ten bits: a bound of 1e9 may mean none
         weights = base_weights / np.hypot(1.0, (E @ unknowns - target) / 10.0)
     sizes = (E @ unknowns - target)[limits]

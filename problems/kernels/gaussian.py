@@ -27,7 +27,7 @@ class RBF(DotKernel):
 
     def of_products(self, p: Any, x2: Any, z2: Any) -> Any:
         """Return exp(2·gamma·p) for p = −½‖x − z‖²."""
-        return np.exp(2 * self.gamma * p)
+        return np.exp(self.gamma * (2.0 * p))  # 2·gamma may overflow
 
     @property
     def power_form(self) -> tuple[float, float, int]:

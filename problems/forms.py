@@ -212,9 +212,8 @@ class KernelQP:
             before = np.concatenate([[0.0], np.cumsum(slack)[:-1]])
             beta[i] += np.sign(shortfall) * np.clip(abs(shortfall) - before, 0.0, slack)
         a = np.ones(self.n) if self.sums.size else None
-        return project(
-            beta, self.lo, self.hi, a, self.sums, self.groups
-        )  # ValueError if infeasible
+        # ValueError if infeasible
+        return project(beta, self.lo, self.hi, a, self.sums, self.groups)
 
     def split(self) -> BoxQP:
         """Return the box QP in x, with β = Σ sign·x over the `sides`; one after the other."""

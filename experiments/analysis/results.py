@@ -35,11 +35,9 @@ class Results:
             "first": {AA_REPEAT},
             "series": {*ACCURACY, ITERATION_LIMIT},
         }
+        text = results["solver"].dtype  # also if there are no runs
         labels = {
-            # also text if there are no runs
-            name: pd.Series(
-                solver_labels(results, settings), results.index, results["solver"].dtype
-            )
+            name: pd.Series(solver_labels(results, settings), results.index, text)
             for name, settings in left_out.items()
         }
         self.table = results.assign(**labels, repeat=is_repeat(results))

@@ -87,11 +87,10 @@ class SlurmExecutor(Executor):
         ExecutorError
             If the queue refuses an array, with its message; then none is submitted.
         """
-        assert self.folder is not None
         _cancel(self._job_name)
-        cases, records = planned_cases(self.folder), RunFolder(self.folder).records()
+        cases, records = planned_cases(self._results), RunFolder(self._results).records()
         tasks, count, jobs = tasks_of(cases), self.workers or MAX_JOBS, 0
-        (self.folder / _JOBS).mkdir(exist_ok=True)
+        (self._results / _JOBS).mkdir(exist_ok=True)
         kinds = resources_of(tasks)
         try:
             for kind, resources in enumerate(kinds, 1):
@@ -107,19 +106,25 @@ class SlurmExecutor(Executor):
         return len(Schedule(cases, records)), jobs
 
     @property
+    def _results(self) -> Path:
+        """The results folder, in which jobs record runs."""
+        if self.folder is None:
+            raise ExecutorError("--executor slurm needs a results folder.")
+        return self.folder
+
+    @property
     def _job_name(self) -> str:
         """The name of all jobs of the folder."""
-        return (
-            f"dualgap-{sha256(str(Path(self.folder or '').absolute()).encode()).hexdigest()[:12]}"
-        )
+        path = str(self._results.absolute())
+        return f"dualgap-{sha256(path.encode()).hexdigest()[:12]}"
 
     def _missing(self) -> int:
-        return RunFolder(self.folder or "").missing
+        return RunFolder(self._results).missing
 
     def _submit_array(
         self, numbers: Sequence[int], shard: str, resources: Mapping[str, Any]
     ) -> None:
-        folder = Path(self.folder or "").absolute()
+        folder = self._results.absolute()
         program = Path(sys.executable).with_name("dualgap")
         command = shlex.join([str(program), "run", str(folder), "--resume", "--quiet", "--shard"])
         mem, limit = resources.get("mem"), resources.get("time")
@@ -162,10 +167,11 @@ class SlurmExecutor(Executor):
 
     def _last_log(self) -> str:
         """Return the path and the last words of the newest log."""
-        logs = Path(self.folder or "", _JOBS).glob("*.log")
+        folder = self._results / _JOBS
+        logs = folder.glob("*.log")
         newest = max(logs, key=lambda path: path.stat().st_mtime, default=None)
         if newest is None:
-            return f"they wrote no log to {Path(self.folder or '', _JOBS)}"
+            return f"they wrote no log to {folder}"
         return f"see {newest}: {last_words(newest.read_text(errors='replace'))}"
 
 

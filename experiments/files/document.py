@@ -12,9 +12,8 @@ from unicodedata import east_asian_width
 from dualgap.experiments.records import Refusal
 from dualgap.problems.texts import printable
 
-Loc = tuple[
-    str | int, ...
-]  # the keys and list indices that lead to a value, as in pydantic's errors
+# the keys and list indices that lead to a value, as in pydantic's errors
+Loc = tuple[str | int, ...]
 
 _MAX_FAULTS = 20  # shown per file
 _MAX_FAULT_CHARACTERS = 600  # shown per fault

@@ -31,11 +31,11 @@ from dualgap.experiments.records import Refusal
 from dualgap.experiments.records.names import choices_text
 from dualgap.experiments.records.outcomes import FAILING
 from dualgap.experiments.store.inputs import input_files
-from dualgap.experiments.store.manifest import is_results_folder, read_manifest
+from dualgap.experiments.store.manifest import LOG, is_results_folder, read_manifest
 from dualgap.experiments.store.plan import planned_cases
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.resume import ResumePolicy
-from dualgap.experiments.store.session import LOG, Session
+from dualgap.experiments.store.session import Session
 from dualgap.experiments.store.tables import write_tables
 from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
 

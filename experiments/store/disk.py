@@ -28,10 +28,15 @@ def open_to_append(path: Path) -> int:
 
 
 def append(file: int, data: bytes) -> None:
-    """Append to a file; all data are on disk when this returns."""
-    while data:
-        data = data[os.write(file, data) :]
-    os.fsync(file)
+    """Append to a file; all data are on disk when this returns, and none if it fails."""
+    size = os.fstat(file).st_size
+    try:
+        while data:
+            data = data[os.write(file, data) :]
+        os.fsync(file)
+    except OSError:
+        os.ftruncate(file, size)
+        raise
 
 
 def replace(path: Path, content: bytes) -> None:

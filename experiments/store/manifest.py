@@ -36,7 +36,7 @@ NAME = "manifest.json"
 EXPERIMENT = COPY
 SESSIONS = "sessions"
 SESSION_FILE = "session.json"
-_EARLIER_LOG = "runs.jsonl"  # of a folder that an earlier release recorded
+LOG = "runs.jsonl"  # of a session; earlier releases had one in the folder itself
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
 _CREATION_KEYS = ("experiment", "code", "versions", "host", "date")
@@ -131,7 +131,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if sessions := read_sessions(folder):
         return combined([manifest for _, manifest in sessions])
     manifest = _read(folder / NAME, Manifest)
-    if (folder / _EARLIER_LOG).is_file():
+    if (folder / LOG).is_file():
         raise _of_another_release(folder, manifest)
     try:
         manifest["experiment"] = (folder / EXPERIMENT).read_bytes().decode(errors="replace")
@@ -193,11 +193,11 @@ def combined(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     measured = [each for i, each in enumerate(sessions) if i == 0 or each.get("lines") != 0]
     conditions = [each["provenance"] for each in measured]
     first |= {"earlier": [], "plans": first.get("plans", []), "provenance": conditions}
-    return reduce(_followed, sessions[1:], first)
+    return reduce(followed, sessions[1:], first)
 
 
-def _followed(old: dict[str, Any], session: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a folder after one more session."""
+def followed(old: dict[str, Any], session: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a folder after one more session: `old` itself if nothing changes."""
     new = {key: value for key, value in session.items() if key not in _SESSION_KEYS}
     planned = {*old["run_ids"]}
     added = [run_id for run_id in new["run_ids"] if run_id not in planned]

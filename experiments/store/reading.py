@@ -19,6 +19,7 @@ from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMN
 from dualgap.experiments.records.outcomes import outcome_of
 from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
 from dualgap.experiments.store.manifest import (
+    LOG,
     SESSIONS,
     StoreError,
     combined,
@@ -27,7 +28,7 @@ from dualgap.experiments.store.manifest import (
     read_sessions,
 )
 from dualgap.experiments.store.models import load_answer, load_model
-from dualgap.experiments.store.session import LOG, STARTS, recorded_lines
+from dualgap.experiments.store.session import STARTS, recorded_lines
 from dualgap.problems import Geometry, Vector
 from dualgap.problems.html_table import format_number, html_table
 

@@ -1,6 +1,6 @@
 """A results folder is a folder of sessions, each of which one command writes, and no other.
 
-    sessions/0001-HOST-3f2a9c1b/session.json    the plan, the code, the libraries, the machine
+    sessions/00001-HOST-3f2a9c1b/session.json   the plan, the code, the libraries, the machine
                                 runs.jsonl      one line per run: its record, its trace, the end of its
                                                 output; lines are only appended
                                 models/*.npz    answers to small problems in the plane, for figures
@@ -43,11 +43,13 @@ from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
 from dualgap.experiments.store.manifest import (
+    LOG,
     SESSION_FILE,
     SESSIONS,
     StoreError,
     combined,
     common_columns,
+    followed,
     new_manifest,
     read_manifest,
     read_sessions,
@@ -62,10 +64,7 @@ from dualgap.problems import Vector
 
 _log = logging.getLogger("dualgap")
 _LINE_ERRORS = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
-LOG = "runs.jsonl"
 STARTS = "starts"
-# attributes of an outcome in a line of the log
-RECORDED = ("record", "trace", "output", "diagnosis", "path")
 
 
 class Session:
@@ -81,16 +80,13 @@ class Session:
     """
 
     def __init__(
-        self, folder: Path, path: Path, entries: dict[str, Any], earlier: list[Any]
+        self, folder: Path, path: Path, entries: dict[str, Any], old: dict[str, Any] | None
     ) -> None:
         self.folder, self.path, self._entries = folder, path, entries
-        self.manifest = combined([*earlier, entries])
+        self.manifest = combined([entries]) if old is None else followed(old, entries)
         self.recorded, self._digest = list[str](), hashlib.sha256()
-        self.changes_plan = (
-            not earlier
-            or bool(entries["restarted"])
-            or (combined(earlier) | {"provenance": []} != self.manifest | {"provenance": []})
-        )
+        # an unchanged folder keeps its manifest
+        self.changes_plan = self.manifest is not old or bool(entries["restarted"])
         disk.make_folder(path)
         disk.replace(path / SESSION_FILE, to_json(entries, indent=1))
         self.file = disk.open_to_append(path / LOG)
@@ -131,8 +127,7 @@ class Session:
             disk.make_folder(folder)
             _check_unused(folder, resume)
             existing = read_sessions(folder)
-            earlier = [manifest for _, manifest in existing]
-            old = combined(earlier) if earlier else None
+            old = combined([manifest for _, manifest in existing]) if existing else None
             new = new_manifest(text, run_ids, inputs or {}, problems or {}, old, command_info)
             restarted, replaces_plan = list[RunKey](), False
             if old:
@@ -144,9 +139,8 @@ class Session:
                 "previous": [path.name for path, _ in existing],
             }
             disk.make_folder(folder / SESSIONS)
-            session = cls(
-                folder, folder / SESSIONS / _session_name(len(existing)), entries, earlier
-            )
+            path = folder / SESSIONS / _session_name(len(existing))
+            session = cls(folder, path, entries, old)
             if session.changes_plan:
                 write_manifest(folder, session.manifest)
         except (FileExistsError, NotADirectoryError):
@@ -177,15 +171,13 @@ class Session:
                 disk.replace(path, file.getvalue())
             else:
                 disk.remove(path)  # written by the run that this one repeats
-        content = {name: getattr(outcome, name) for name in RECORDED}
         common = common_columns(self._entries, outcome.record["problem_id"])
         record = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
-        size = os.fstat(self.file).st_size
-        is_incomplete = size > 0 and os.pread(self.file, 1, size - 1) != b"\n"
-        line = json.dumps(content | {"record": record}, default=str).encode() + b"\n"
-        data = b"\n" * is_incomplete + line
-        disk.append(self.file, data)
-        self._digest.update(data)
+        names = ("trace", "output", "diagnosis", "path")
+        content = {"record": record} | {name: getattr(outcome, name) for name in names}
+        line = json.dumps(content, default=str).encode() + b"\n"
+        disk.append(self.file, line)
+        self._digest.update(line)
         self.recorded.append(key)
 
     def answer(self, run_id: str) -> Vector | None:

@@ -144,9 +144,8 @@ class Descent:
         held[self.active] = False
         active = np.flatnonzero(~held)
         if active.size > self.active.size:
-            self.sigma = max(
-                self.sigma / TUNING.setback, TUNING.first_sigma
-            )  # new variables have far to go
+            # new variables have far to go
+            self.sigma = max(self.sigma / TUNING.setback, TUNING.first_sigma)
             self.may_shrink = False  # avoids cycles: a regression took 450 steps instead of 110
         self.active = active
 

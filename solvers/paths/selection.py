@@ -145,9 +145,8 @@ def held_out_errors(
     """
     problem, b = piece.along.problem, float(piece.along.certificate.point.b or 0.0)
     errors = problem.task.errors  # each falls towards y
-    rounding = (
-        gamma(ELEMENTARY + y.size) if problem.risk.loss.is_regression else 0.0
-    )  # counts are exact
+    # counts are exact
+    rounding = gamma(ELEMENTARY + y.size) if problem.risk.loss.is_regression else 0.0
     bands = list[Band]()
     # four slices, each with its own ball, which is smaller than that of the whole piece
     slices = pairwise(np.linspace(*ends, 5).tolist())

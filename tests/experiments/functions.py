@@ -15,8 +15,7 @@ from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.records import read_outcome
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files import build
-from dualgap.experiments.store.manifest import SESSION_FILE
-from dualgap.experiments.store.session import LOG
+from dualgap.experiments.store.manifest import LOG, SESSION_FILE
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.machine import cores
 from dualgap.experiments.workers.supervision import Worker

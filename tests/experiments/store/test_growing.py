@@ -8,9 +8,8 @@ import pytest
 from tests.experiments.functions import change_session, log_of, posing, session_of
 
 from dualgap.experiments import load_results
-from dualgap.experiments.store.manifest import read_manifest
+from dualgap.experiments.store.manifest import LOG, read_manifest
 from dualgap.experiments.store.reading import RunFolder
-from dualgap.experiments.store.session import LOG
 
 TEXT = posing(C=[1, 2], solvers=["smo", "cvxopt_qp"])
 pytestmark = pytest.mark.usefixtures("in_process")

@@ -14,12 +14,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.base import import_optional
+from dualgap.solvers.numerics.usage import peak_memory
 
 _log = logging.getLogger("dualgap")
 BlockFunction = Callable[..., Any]
@@ -73,7 +73,7 @@ class LocalEngine(Engine):
         started_at = time.process_time()
         blocks = range(self.risk.blocks.count)
         results = [function(self.risk, k, self._threads, *arguments) for k in blocks]
-        self._record_usage("", time.process_time() - started_at, _resident())
+        self._record_usage("", time.process_time() - started_at, peak_memory())
         return results
 
 
@@ -208,8 +208,4 @@ def _run_task(
 
     started_at = time.thread_time()
     answer = pickle.dumps(function(risk, k, 1, *arguments))
-    return answer, str(get_worker().address), time.thread_time() - started_at, _resident()
-
-
-def _resident() -> int:
-    return getrusage(RUSAGE_SELF).ru_maxrss * 1024
+    return answer, str(get_worker().address), time.thread_time() - started_at, peak_memory()

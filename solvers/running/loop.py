@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from resource import RUSAGE_CHILDREN, getrusage
-from time import perf_counter, process_time, thread_time
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from dualgap.problems.problem import is_whole
 from dualgap.problems.risk.units import RescaledProblem, rescale
 from dualgap.problems.validation import check_integer, check_positive
 from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
+from dualgap.solvers.numerics.usage import cpu_seconds
 from dualgap.solvers.numerics.warm_up import warm_up
 from dualgap.solvers.running.arguments import check_gram, check_pair, starting_points, validated
 from dualgap.solvers.running.defaults import choose, successors_of
@@ -113,15 +113,6 @@ def solve(
     sum_is_due = callback is not None or stop_at_target
     parts = Parts(problem, starts, callback, sum_is_due)
     return parts.solve(run, solvers[0], target_gap, time_limit, max_iter)
-
-
-def cpu_seconds(process_cpu: Callable[[], float] = process_time, usage: Any = getrusage) -> float:
-    """Return the CPU seconds of this process and of those of its children that were waited for.
-
-    The clocks are default arguments, so that a solver cannot replace them in their module.
-    """
-    children = usage(RUSAGE_CHILDREN)
-    return process_cpu() + children.ru_utime + children.ru_stime
 
 
 def _copied(point: FormPoint) -> FormPoint:

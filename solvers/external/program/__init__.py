@@ -256,7 +256,7 @@ class Run:
             if code < 0:
                 names = {s.value: s.name for s in signal.Signals}
                 ending = f"was killed by {names.get(-code, f'signal {-code}')}"
-                too_large = code == -signal.SIGXFSZ
+                too_large = names.get(-code) == "SIGXFSZ"
                 ending += ", as it wrote a file larger than its disk_limit" if too_large else ""
             tail = child.printed.strip()[-300:]
             raise RuntimeError(f"the program {ending}; its last output: {tail!r}")

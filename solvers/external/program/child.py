@@ -4,11 +4,14 @@ A thread drains its output and keeps the end. The disk usage of its folder is me
 the system limits the size of each file. When it ends or is abandoned, all that it has started is killed:
 its process group, and every process with this folder as TMPDIR or working directory. The caller must
 find a process that hides both; an experiment's worker does.
+
+Windows limits no file's size and has no process groups: there the usage of the folder alone counts, and
+processes are found by their folder.
 """
 
 import errno
 import os
-import resource
+import shutil
 import signal
 import subprocess
 from collections.abc import Generator, Sequence
@@ -26,6 +29,11 @@ _start_lock = Lock()
 @contextmanager
 def _file_size(limit: int) -> Generator[None]:
     """Limit the size of files written; by one thread at a time, as the limit is that of the process."""
+    try:
+        import resource  # noqa: PLC0415 - missing on Windows
+    except ImportError:
+        yield
+        return
     with _start_lock:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit if hard < 0 else min(limit, hard), hard))
@@ -73,8 +81,11 @@ class Child:
         self._reading.start()
 
     def _wait(self) -> None:
-        # it stays a zombie until all is killed, so that its group's id is not reused
-        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        if hasattr(os, "waitid"):
+            # it stays a zombie until all is killed, so that its group's id is not reused
+            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            self._process.wait()
         self.seconds = perf_counter() - self._started_at
 
     def _read(self) -> None:
@@ -101,7 +112,10 @@ class Child:
     def _end_group(self) -> None:
         if self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                if hasattr(os, "killpg"):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                else:
+                    self._process.kill()
             self._waiting.join()
             self._process.wait()
 
@@ -163,7 +177,8 @@ def disk_usage(folder: Path) -> float:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
                     with suppress(FileNotFoundError):
-                        total += max(4096, 512 * entry.stat(follow_symlinks=False).st_blocks)
+                        file = entry.stat(follow_symlinks=False)
+                        total += max(4096, 512 * getattr(file, "st_blocks", file.st_size // 512))
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
         except OSError as error:
@@ -172,7 +187,10 @@ def disk_usage(folder: Path) -> float:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with its contents, at any depth and with any permissions."""
+    """Remove a folder with its contents, on POSIX at any depth and with any permissions."""
+    if os.name == "nt":
+        shutil.rmtree(folder, ignore_errors=True)
+        return
     # unlike Python's removal, at any depth
     for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*command, "--", folder], capture_output=True, check=False)

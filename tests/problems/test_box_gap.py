@@ -44,7 +44,7 @@ def test_no_multiplier_has_a_smaller_gap(labels, seed):
 
 
 @given(seed=SEEDS)
-def test_the_whole_interval_is_optimal_and_nothing_beyond(seed):
+def test_exactly_the_returned_interval_is_optimal(seed):
     g, a, below, above = random_point(seed)
     low, high = best_multiplier(g, a, below + above, float(a @ below))
     best = gap(middle(low, high), g, a, below, above)
@@ -79,7 +79,7 @@ def natural_residual(nu, g, a, below, above):
 
 @pytest.mark.parametrize("labels", [True, False], ids=["labels", "any coefficients"])
 @given(seed=SEEDS)
-def test_kkt_violation_is_the_least_natural_residual(labels, seed):
+def test_kkt_violation_is_the_smallest_natural_residual(labels, seed):
     g, a, below, above = random_point(seed, labels)
     found = kkt_violation(g, a, below, above)
     grid = np.concatenate([-g / a, np.linspace(-6, 6, 2401)])
@@ -143,7 +143,7 @@ def test_all_measures_are_0_together_at_an_optimum(seed):
     assert violating_pair(g, a, below, 1 - below) <= 1e-12
 
 
-def test_many_breakpoints_are_not_all_sorted_and_the_multiplier_is_the_same():
+def test_selection_among_5000_breakpoints_gives_the_optimal_multiplier():
     rng = np.random.default_rng(0)
     g, a, width = rng.normal(0, 1, 5000).round(2), rng.choice([-1.0, 1.0], 5000), np.ones(5000)
     low, high = best_multiplier(g, a, width, 300.0)

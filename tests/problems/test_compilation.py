@@ -51,7 +51,7 @@ def test_a_function_whose_index_cannot_be_read_is_compiled_again(name, folder, m
 
 
 @pytest.mark.parametrize(("rest", "error"), [(MOVED, ModuleNotFoundError), (CUT_SHORT, EOFError)])
-def test_functions_of_other_packages_are_left_to_numba(rest, error, folder, monkeypatch):
+def test_corrupt_caches_of_other_packages_are_not_touched(rest, error, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "problems_of_others", module_of("problems_of_others", folder))
     assert sys.modules["problems_of_others"].doubled(2) == 4
     (index,) = folder.rglob("*.nbi")
@@ -61,7 +61,7 @@ def test_functions_of_other_packages_are_left_to_numba(rest, error, folder, monk
     assert index.read_bytes() == damaged
 
 
-def test_what_is_compiled_apart_is_read_again_there_and_nowhere_else(folder, monkeypatch, tmp_path):
+def test_a_separate_compile_cache_is_read_only_from_its_folder(folder, monkeypatch, tmp_path):
     apart = tmp_path / "apart"
     monkeypatch.setattr(compilation, "user_cache_path", lambda _: apart)
 
@@ -84,7 +84,7 @@ def test_what_is_compiled_apart_is_read_again_there_and_nowhere_else(folder, mon
 
 @pytest.mark.parametrize(("seconds", "times"), [(-1.0, 1), (1e9, 0)], ids=["long", "short"])
 @pytest.mark.parametrize(("name", "ours"), [("dualgap.problems.compiled_once", 1), ("other", 0)])
-def test_it_is_said_once_and_only_while_functions_of_ours_are_compiled(
+def test_compilation_of_our_functions_is_announced_once(
     seconds, times, name, ours, folder, monkeypatch
 ):
     monkeypatch.setattr(compilation, "_SILENT_SECONDS", seconds)
@@ -114,7 +114,7 @@ for function, arguments in ((subtract_norms, "f8[:,::1], f8[::1], f8[::1]"),
 
 
 @pytest.mark.exhaustive
-def test_whoever_compiles_in_a_plain_script_is_told_so_once_on_stderr(tmp_path):
+def test_a_plain_script_announces_compilation_once_on_stderr(tmp_path):
     """No call of ours, `solve` or an estimator, has to do anything for it, and no handler is set up."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     run = [sys.executable, "-c", SCRIPT]
@@ -138,7 +138,7 @@ class Hands(Listener):
         pass
 
 
-def test_a_clock_stands_still_while_a_function_is_compiled_or_read(folder):
+def test_a_clock_pauses_while_a_function_is_compiled_or_loaded(folder):
     for doubled in (module_of("compiled_once", folder).doubled for _ in range(2)):
         hands = Hands()
         with pausing(lambda: hands.now) as pauses, install_listener("numba:compiler_lock", hands):  # noqa: B023

@@ -56,7 +56,7 @@ class Dear(Formulation):
         return Risk(self.samples, self.y, EpsilonInsensitive(0.0), C, one_offset(True))
 
 
-def test_weights_made_of_the_targets_are_those_of_the_targets_given():
+def test_weights_derived_from_targets_use_the_unshifted_targets():
     problem = Dear(np.zeros((5, 1)), [100.0, 101.0, 102.0, 110.0, 111.0])
     found = certify(problem, Point([-1.0, -1.0, 0.0, 1.0, 1.0]))
     assert found.primal_objective == pytest.approx(37.0)
@@ -80,7 +80,7 @@ class Dearer(SoftMarginPrimal):
         return replace(risk, C=5.0 * risk.C)
 
 
-def test_weights_of_its_own_are_those_of_samples_in_blocks_too(tmp_path):
+def test_weights_of_a_plug_in_formulation_apply_to_blocks_too(tmp_path):
     dearer = Dearer(in_blocks(tmp_path, X, Y, (10, 20)), None, C=0.5)
     found = [
         solve(p, NearRows()) for p in (dearer, Dearer(X, Y, C=0.5), SoftMarginPrimal(X, Y, C=2.5))
@@ -119,7 +119,7 @@ class Lacking(ScalarLoss):
 
 
 @pytest.mark.parametrize("rigorous", [False, True])
-def test_a_conjugate_is_not_taken_outside_its_domain(rigorous):
+def test_a_conjugate_is_not_evaluated_outside_its_domain(rigorous):
     problem = RegularizedERM([[1.0]], [-1.0], 1.0, Lacking())  # the optimum is 0
     found = certify(problem, Point([-0.5], [1.0]), rigorous)
     assert not found.dual_objective > 0
@@ -133,7 +133,7 @@ class Positive(PiecewiseLinear):
         return Terms(-y, 0.0, 0.5, 1.0)
 
 
-def test_terms_that_no_conjugate_follows_from_are_refused():
+def test_terms_without_a_conjugate_are_refused():
     with pytest.raises(ValueError, match=r"eps ≥ 0 and lo ≤ 0 ≤ hi"):
         RegularizedERM([[0.1]], [1.0], 1.0, Positive())
 
@@ -182,7 +182,7 @@ class Epanechnikov(Kernel):
 
 
 @pytest.mark.parametrize("kernel", [Epanechnikov(), 2.0 * Epanechnikov() + Linear()])
-def test_a_kernel_that_is_not_semidefinite_does_not_pass_for_it(kernel):
+def test_a_falsely_declared_semidefinite_kernel_is_detected(kernel):
     samples, y = np.arange(4.0)[:, None] / 2, [1.0, -1.0, 1.0, -1.0]
     message = "kernel: Epanechnikov is declared symmetric and positive semidefinite"
     with pytest.raises(ValueError, match=message):

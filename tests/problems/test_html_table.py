@@ -34,21 +34,21 @@ def test_a_solution_and_its_certificate_show_their_numbers_in_a_notebook():
     assert "nan" not in " ".join(page.texts + certificate)
 
 
-def test_a_path_shows_how_many_answers_stand_for_its_interval():
+def test_a_path_shows_the_number_of_its_answers():
     path = solve_path(PROBLEMS["soft_dual_linear"], C=(0.1, 1.0), gap=0.1)
     texts = " ".join(_Texts(path._repr_html_()).texts)
     assert "C 0.1 to 1" in texts
     assert f"answers {len(path.pieces)}, one for every value" in texts
 
 
-def test_an_answer_that_is_missing_shows_why():
+def test_a_missing_answer_shows_its_reason():
     solution = solve(PROBLEMS["soft_dual_linear"], Pegasos())
     texts = _Texts(solution._repr_html_()).texts
     assert solution.reason in texts
     assert _Texts(solution.certificate._repr_html_()).texts.count("unknown") == 2
 
 
-def test_text_from_outside_cannot_become_a_tag_in_a_notebook():
+def test_user_text_is_escaped_in_a_notebook():
     solution = solve(PROBLEMS["soft_dual_linear"], Pegasos())
     hostile = replace(solution, note="<script>alert(1)</script>")
     page = _Texts(hostile._repr_html_())
@@ -56,7 +56,7 @@ def test_text_from_outside_cannot_become_a_tag_in_a_notebook():
     assert "<script>alert(1)</script>" in page.texts
 
 
-def test_colours_are_the_pages_own():
+def test_colours_are_inherited_from_the_page():
     page = solve(PROBLEMS["soft_dual_linear"], SMO())._repr_html_()
     assert "color:inherit" in page
     assert "#" not in page

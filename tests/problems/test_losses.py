@@ -49,7 +49,7 @@ def inside(loss, y, share):
     return one(reach * (2 * share - 1))
 
 
-def test_every_loss_is_known_by_its_name():
+def test_every_loss_is_registered_by_its_name():
     assert set(SCALAR) == set(LOSSES)
     assert all(LOSSES[name] is type(loss) for name, loss in SCALAR.items())
 
@@ -104,7 +104,7 @@ def test_fenchel_and_youngs_inequality_is_tight_at_the_subgradient(name, y, f, s
 
 @pytest.mark.parametrize("name", ["hinge", "perceptron", "epsilon_insensitive"])
 @given(y=moderate, share=st.floats(0.01, 0.99))
-def test_at_its_kink_a_sample_stays_whatever_its_coefficient(name, y, share):
+def test_fenchel_young_is_tight_at_the_kink_for_any_coefficient(name, y, share):
     loss = SCALAR[name]
     y = target(loss, y)
     s = inside(loss, y, share)

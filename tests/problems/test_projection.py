@@ -82,12 +82,12 @@ def test_without_a_hyperplane_it_clips() -> None:
     assert np.array_equal(project(z, np.zeros(3), np.array([1, 1, INF])), [0.0, 0.5, 9.0])
 
 
-def test_a_hyperplane_beside_the_box_is_refused() -> None:
+def test_a_hyperplane_that_misses_the_box_is_refused() -> None:
     with pytest.raises(ValueError, match=r"delta = 3 is outside the range \[-1, 2\] of a'x"):
         project(np.zeros(3), np.zeros(3), np.ones(3), np.array([1.0, 1.0, -1.0]), 3.0)
 
 
-def test_the_inputs_are_left_alone() -> None:
+def test_the_inputs_are_not_modified() -> None:
     arrays = [np.array([2.0, -3.0]), np.zeros(2), np.ones(2), np.array([1.0, -1.0])]
     for array in arrays:
         array.flags.writeable = False

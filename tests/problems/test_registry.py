@@ -77,7 +77,7 @@ def registry(installed, monkeypatch):
     sys.modules.pop("helpful", None)
 
 
-def test_the_code_of_a_plug_in_is_imported_when_its_class_is_asked_for(registry):
+def test_a_plug_in_is_imported_when_its_class_is_first_used(registry):
     assert registry["libsvm"].__module__ == "dualgap.solvers.external.libsvm"
     assert "nothing" not in registry
     assert "helpful" not in sys.modules
@@ -86,7 +86,7 @@ def test_the_code_of_a_plug_in_is_imported_when_its_class_is_asked_for(registry)
     assert registry["smo"].__module__ == "dualgap.solvers.smo"
 
 
-def test_what_is_broken_costs_one_line_that_names_it(registry, caplog):
+def test_a_broken_plug_in_is_ignored_with_one_log_line(registry, caplog):
     assert "quick" in registry.all()
     assert registry.all().keys().isdisjoint({"gone", "soft"})
     smo, gone, soft = (record.getMessage() for record in caplog.records)
@@ -99,7 +99,7 @@ def test_what_is_broken_costs_one_line_that_names_it(registry, caplog):
 
 
 @pytest.mark.exhaustive
-def test_an_experiment_names_what_an_installed_package_offers(installed, tmp_path):
+def test_an_experiment_uses_solvers_of_an_installed_plug_in(installed, tmp_path):
     (tmp_path / "plugged.yaml").write_text(EXPERIMENT)
     done = subprocess.run(
         [Path(sys.executable).with_name("dualgap"), "run", "plugged.yaml", "--out", "runs"],

@@ -118,7 +118,7 @@ def kinds_of(page):
 
 
 @given(TEXTS)
-def test_nothing_steers_a_terminal(text):
+def test_control_characters_are_removed_for_a_terminal(text):
     assert printable(text).isprintable()
     assert printable(text, keep="\n").replace("\n", "").isprintable()
     assert len(printable(text)) == len(text)
@@ -162,12 +162,12 @@ def test_figures_show_text_in_the_glyphs_that_they_have(text):
     ElementTree.fromstring(file.getvalue())
 
 
-def test_characters_that_figures_lack_are_shown_by_their_code_points():
+def test_missing_glyphs_are_shown_as_code_points():
     assert plain("ab_é 中\u202e") == "ab_é [U+4E2D]\N{REPLACEMENT CHARACTER}"
 
 
 @pytest.mark.parametrize("room", [12, 20, 30, 60])
-def test_long_captions_lose_whole_words_in_the_middle(room):
+def test_long_captions_are_shortened_word_by_word_in_the_middle(room):
     text = "breast_cancer test_size=0.25 soft_margin_dual rbf(gamma=0.05) C=10"
     words = text.split()
     shown = shortened(text, room)

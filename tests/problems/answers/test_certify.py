@@ -198,13 +198,13 @@ def test_a_right_alpha_does_not_excuse_wrong_weights(problem):
         assert not certificate.relative_gap <= 1e-6
 
 
-def test_a_solvers_own_intercept_is_never_used():
+def test_the_intercept_of_a_solver_is_ignored():
     problem, alpha = LINEAR, exact_alpha(LINEAR)
     for b in (None, 17.0, np.nan):
         assert certify(problem, Point(alpha, b=b)).relative_gap <= 1e-7
 
 
-def test_an_infeasible_point_is_projected_and_both_distances_told():
+def test_an_infeasible_point_is_projected_and_both_distances_are_reported():
     problem = SoftMarginDual([[0.0], [1.0]], [1, -1], 1.0)
     certificate = certify(problem, Point(np.array([1.5, 0.5])))
     np.testing.assert_allclose(certificate.point.alpha, [1.0, 1.0])
@@ -254,7 +254,7 @@ def test_a_hard_margin_is_scaled_to_a_smallest_margin_of_one():
     assert (Y * (problem.X @ point.w + point.b)).min() == pytest.approx(1.0)
 
 
-def test_a_point_on_the_wrong_side_tells_how_large_a_margin_cannot_be():
+def test_a_nonseparating_point_bounds_the_margin_from_above():
     problem = HARD["hard_dual_linear"]
     alpha = np.zeros(N)
     alpha[[np.flatnonzero(Y > 0)[0], np.flatnonzero(Y < 0)[0]]] = 1.0
@@ -283,7 +283,7 @@ def test_an_indefinite_kernel_has_no_bounds_but_stationarity():
     assert certificate.kkt_violation > 0
 
 
-def test_no_point_and_no_number_are_told_apart():
+def test_a_missing_point_and_nan_entries_have_different_reasons():
     problem = LINEAR
     assert certify(problem, Point()).reason == "the solver gave no point"
     for point in (Point(np.full(N, np.nan)), Point(np.zeros(N), np.full(4, np.inf))):
@@ -318,7 +318,7 @@ def test_rows_of_one_answer_are_the_answer():
         (None, "None"),
     ],
 )
-def test_what_does_not_tell_alpha_from_w_is_refused(answer, name):
+def test_a_bare_array_that_could_be_alpha_or_w_is_refused(answer, name):
     told = rf"solution_or_point: must be a Solution, a Point, .* got {name}.*Point\(alpha=\.\.\.\)"
     with pytest.raises(TypeError, match=told):
         certify(LINEAR, answer)
@@ -331,7 +331,7 @@ def test_weights_alone_are_refused_with_a_kernel():
 
 @pytest.mark.parametrize("size", [1e-300, 1e100, 1e200, 1e300])
 @pytest.mark.parametrize("problem", EVERY.values(), ids=EVERY)
-def test_points_of_any_size_are_judged(problem, size):
+def test_points_of_any_magnitude_are_certified(problem, size):
     certificate = certify(problem, Point(np.full(problem.n, size)))
     assert not certificate.relative_gap <= 1e-6
     if problem.samples.is_linear:
@@ -356,7 +356,7 @@ def test_rounding_at_a_huge_C_does_not_spoil_a_right_answer():
         assert certify(problem, Point(0.999 * alpha)).relative_gap > 1e-4
 
 
-def test_a_dual_bound_made_of_rounding_error_is_not_believed():
+def test_a_dual_bound_that_is_rounding_error_is_rejected():
     """βᵀKβ = 0 but for rounding: entries of 1e8·C² cancel, and came out below 0."""
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((18, 2)), np.where(np.arange(18) < 9, 1.0, -1.0)

@@ -29,7 +29,7 @@ PROBLEM = SoftMarginDual(DATA.X, DATA.y, 1.0)
 CURVE = SVRDual(DATA.X, DATA.X[:, 0] ** 2, 1.0, 0.1)
 
 
-def found(alpha, b=None, claimed="optimal", problem=PROBLEM):
+def diagnosis_of(alpha, b=None, claimed="optimal", problem=PROBLEM):
     point = Point(alpha, b=b)
     return diagnose(problem, point, certify(problem, point), claimed)
 
@@ -64,7 +64,7 @@ def one(alpha, i, value):
         CURVE,
     ],
 )
-def test_a_right_answer_has_nothing_wrong(problem):
+def test_a_correct_answer_has_no_diagnosis(problem):
     solution = solve(problem, SMO(tol=1e-8))
     assert solution.verdict in ("solved", "inaccurate")
     assert solution.diagnosis is None
@@ -145,15 +145,15 @@ FAULTS = {
 
 @pytest.mark.parametrize(("problem", "alpha", "condition", "words"), FAULTS.values(), ids=FAULTS)
 def test_a_fault_is_named(problem, alpha, condition, words):
-    diagnosis = found(alpha(), problem=problem)
+    diagnosis = diagnosis_of(alpha(), problem=problem)
     assert diagnosis is not None
     assert (diagnosis.condition, words in diagnosis.step) == (condition, True), diagnosis.text
 
 
 @pytest.mark.parametrize("factor", [1.0, -1.0, 0.0, 1e6])
-def test_an_own_intercept_is_held_to_the_best_one(factor):
+def test_an_intercept_of_a_solver_is_compared_with_the_optimal_one(factor):
     best = certify(OFF_CENTRE, Point(optimum_of(X=OFF_CENTRE.X))).point.b
-    diagnosis = found(optimum_of(X=OFF_CENTRE.X), factor * best, problem=OFF_CENTRE)
+    diagnosis = diagnosis_of(optimum_of(X=OFF_CENTRE.X), factor * best, problem=OFF_CENTRE)
     if factor == 1.0:
         assert diagnosis is None
     else:
@@ -162,15 +162,15 @@ def test_an_own_intercept_is_held_to_the_best_one(factor):
         assert ("the sign of b" in diagnosis.step) == (factor == -1.0)
 
 
-def test_what_is_off_is_said_with_its_sample_and_amount():
-    box = found(one(optimum(), free(), -0.5))
+def test_a_diagnosis_names_sample_and_amount():
+    box = diagnosis_of(one(optimum(), free(), -0.5))
     assert (box.sample, box.amount) == (free(), 0.5)
     assert (
         box.finding
         == f"violates its constraints by 0.5 (α = -0.5 at sample {free()}, must be 0 ≤ α ≤ 1)"
     )
     lost = one(optimum(), free(), 0.99)
-    equality = found(lost)
+    equality = diagnosis_of(lost)
     assert equality.amount == pytest.approx(abs(lost @ DATA.y))
     assert (
         equality.finding == f"violates its constraints by {equality.amount:.3g} (Σαᵢyᵢ must be 0)"
@@ -189,18 +189,19 @@ def test_the_reason_of_a_solution_says_that_it_is_off_its_constraints():
 def test_an_answer_that_is_not_called_optimal_may_be_far_from_it(claimed):
     share = np.random.default_rng(0).uniform(0.5, 1.0, 60)
     early = project_dual(PROBLEM.risk, share * optimum())
-    called_optimal = found(early)
+    called_optimal = diagnosis_of(early)
     assert called_optimal.condition == "stationarity"
     assert called_optimal.finding.startswith(
         f"not stationary: sample {called_optimal.sample} has α = "
     )
-    assert found(early, claimed=claimed) is None
+    assert diagnosis_of(early, claimed=claimed) is None
     assert (
         "error cache"
-        in found(project_dual(PROBLEM.risk, 0.9 - 0.8 * optimum()), claimed=claimed).step
+        in diagnosis_of(project_dual(PROBLEM.risk, 0.9 - 0.8 * optimum()), claimed=claimed).step
     )
-    assert found(one(optimum(), free(), -0.5), claimed=claimed).condition == "box"
-    assert found(np.zeros(60), claimed="none") is None  # the bound of 0 may be below by rounding
+    assert diagnosis_of(one(optimum(), free(), -0.5), claimed=claimed).condition == "box"
+    # the dual bound of 0 may lie below the optimum by rounding
+    assert diagnosis_of(np.zeros(60), claimed="none") is None
 
 
 HARD = {
@@ -215,11 +216,11 @@ SENTENCE = re.compile(r"sample (\d+) has α = (\S+) although yf = ([^,; ]+)")
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)], ids=["linear", "rbf"])
 @pytest.mark.parametrize("fault", HARD.values(), ids=HARD)
-def test_on_a_hard_margin_the_pair_that_violates_most_is_named(fault, kernel, intercept):
+def test_the_most_violating_pair_of_a_hard_margin_is_named(fault, kernel, intercept):
     problem = HardMarginDual(SEPARATE.X, SEPARATE.y, kernel, intercept)
     right = solve(problem, SMO(tol=1e-9)).point.alpha
     alpha = project_dual(problem.risk, fault(right, int(right.argmax())))
-    diagnosis = found(alpha, problem=problem)
+    diagnosis = diagnosis_of(alpha, problem=problem)
     assert diagnosis.condition == "stationarity"
     named = [(int(i), float(a), float(m)) for i, a, m in SENTENCE.findall(diagnosis.finding)]
     assert (diagnosis.sample, len(named)) == (named[0][0], 1 + intercept)
@@ -243,10 +244,10 @@ def test_on_a_hard_margin_the_pair_that_violates_most_is_named(fault, kernel, in
 def test_without_a_dual_point_or_a_box_nothing_is_diagnosed():
     assert diagnose(PROBLEM, Point(w=np.zeros(3)), certify(PROBLEM, Point(w=np.zeros(3)))) is None
     risk = RegularizedERM(DATA.X, DATA.y, 0.1, "logistic")
-    assert found(np.full(60, -5.0), problem=risk) is None
+    assert diagnosis_of(np.full(60, -5.0), problem=risk) is None
 
 
-def test_the_most_frequent_step_is_named_by_its_first_diagnosis():
+def test_the_commonest_step_is_represented_by_its_first_diagnosis():
     steps = ["a", "b", "b", "a", "b"]
     several = [Diagnosis("box", float(i), None, "", step) for i, step in enumerate(steps)]
     pairs = [(f"problem {i}", diagnosis) for i, diagnosis in enumerate(several)]
@@ -254,14 +255,14 @@ def test_the_most_frequent_step_is_named_by_its_first_diagnosis():
     assert most_frequent([]) is None
 
 
-def test_an_intercept_is_judged_with_the_costs_of_its_offset():
+def test_an_intercept_is_diagnosed_with_the_cost_of_its_offset():
     machine = OneClassSVM(DATA.X, 0.3, RBF(0.5))
     solution = solve(machine, SMO(tol=1e-9))
-    assert found(solution.alpha, solution.b, problem=machine) is None
-    assert "the sign of b" in found(solution.alpha, -solution.b, problem=machine).step
+    assert diagnosis_of(solution.alpha, solution.b, problem=machine) is None
+    assert "the sign of b" in diagnosis_of(solution.alpha, -solution.b, problem=machine).step
 
 
-def test_no_intercept_is_judged_where_there_are_two_offsets():
+def test_no_intercept_is_diagnosed_with_two_offsets():
     y = np.where(np.arange(40) < 36, 0.0, -10.0)  # all on the tube, its middle is not the median
     tube = NuSVR(np.zeros((40, 1)), y, 0.05, 1.0)
     alpha = np.zeros(40)
@@ -269,4 +270,4 @@ def test_no_intercept_is_judged_where_there_are_two_offsets():
     best = certify(tube, Point(alpha))
     assert best.relative_gap < 1e-9
     assert best.point.b == pytest.approx(-5.0)
-    assert found(alpha, best.point.b, problem=tube) is None
+    assert diagnosis_of(alpha, best.point.b, problem=tube) is None

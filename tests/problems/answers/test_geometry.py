@@ -102,7 +102,7 @@ def test_samples_with_other_features_are_refused(kernel):
         geometry.decision_function(np.ones(2))
 
 
-def test_without_an_answer_there_is_nothing_to_predict_with():
+def test_prediction_without_an_answer_raises():
     problem = SoftMarginDual(CLOUD, LABELS, 1.0, RBF(1.0))
     geometry = describe(problem, certify(problem, Point()))
     with pytest.raises(ValueError, match="there is no answer"):

@@ -65,7 +65,7 @@ def test_the_ball_has_the_optimal_weights(name: str, ends: tuple[float, float]) 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_answer_reaches_as_far_as_its_gap_allows(name: str) -> None:
+def test_the_interval_of_an_answer_ends_where_its_gap_is_exceeded(name: str) -> None:
     found = along(name, tol=1e-6)
     for end in (0.3 * found.base_value, 3.0 * found.base_value):
         reached = found.reach(end, 0.01)

@@ -70,7 +70,7 @@ def test_an_empty_first_file_changes_nothing(tmp_path):
 @pytest.mark.parametrize("change", [lambda a: a + 0j, lambda a: a.astype(str), np.ma.array,
                                     lambda a: (1000 * a).astype("M8[D]")],
                          ids=["complex", "text", "masked", "dates"])  # fmt: skip
-def test_what_is_no_number_is_refused_in_both(change):
+def test_nonnumeric_samples_are_refused_in_blocks_and_arrays(change):
     for X_given, y in ((change(X), Y), (X, np.ma.masked_less(Y, 0.0))):
         for pose in (SoftMarginPrimal, lambda X, y: SoftMarginPrimal(in_blocks(X, y), None)):
             with pytest.raises(ValueError, match=r"real numbers|masked array"):
@@ -88,7 +88,7 @@ class Overlapping(PiecewiseLinear):
         return Terms(-y, -1.0, -1.0, 1.0)
 
 
-def test_a_loss_of_whose_terms_no_conjugate_follows_is_refused_in_both():
+def test_a_loss_without_a_conjugate_is_refused_in_blocks_and_arrays():
     for samples in ((X, Y), (in_blocks(X, Y), None)):
         with pytest.raises(ValueError, match="the conjugate of others is unknown"):
             RegularizedERM(*samples, 1.0, Overlapping())

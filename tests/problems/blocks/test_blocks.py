@@ -65,7 +65,7 @@ def one_label(folder):
 
 
 @pytest.mark.parametrize("change", [removed, cut, shorter, narrower, replaced, one_bit, one_label])
-def test_a_block_that_is_not_what_it_was_leaves_the_answer_uncertified_by_name(change, tmp_path):
+def test_a_changed_block_is_named_and_leaves_the_answer_uncertified(change, tmp_path):
     problem = SoftMarginPrimal(in_files(tmp_path), None)
     answer = solve(problem)
     change(tmp_path)
@@ -75,7 +75,7 @@ def test_a_block_that_is_not_what_it_was_leaves_the_answer_uncertified_by_name(c
     assert not np.isfinite(answer.certificate.dual_objective)
 
 
-def test_a_block_that_is_gone_while_a_solver_reads_it_is_named(tmp_path):
+def test_a_block_removed_during_solving_is_named(tmp_path):
     problem = SoftMarginPrimal(in_files(tmp_path), None)
     removed(tmp_path)
     with pytest.raises(ChangedBlock, match=r"X_1\.npy, rows 0 to 14: cannot be read any more"):
@@ -131,7 +131,7 @@ def test_a_bad_value_of_an_array_is_named_by_file_and_row(name, row, value, mess
         (lambda X: solve(SoftMarginDual(X, None)).geometry.slacks, "are not in memory"),
     ],
 )
-def test_what_samples_in_blocks_cannot_be_is_refused_by_name(pose, message, tmp_path):
+def test_unsupported_samples_in_blocks_are_refused_by_name(pose, message, tmp_path):
     blocks = in_files(tmp_path)
     with pytest.raises(ValueError, match=message):
         pose(blocks)
@@ -144,7 +144,7 @@ def test_a_label_that_is_no_sign_is_named_by_file_and_row(tmp_path):
         SoftMarginDual(in_files(tmp_path, y=y), None)
 
 
-def test_another_solver_is_refused_and_near_rows_named(tmp_path):
+def test_other_solvers_refuse_blocks_and_point_to_near_rows(tmp_path):
     answer = solve(SoftMarginDual(in_files(tmp_path), None), SMO())
     assert answer.status == "unsupported"
     assert "use near_rows" in answer.reason

@@ -28,12 +28,16 @@ TARGETS = X @ [1.0, -2.0, 0.5, 0.0, 1.0] + 0.5 * np.sin(np.arange(300))
 WEIGHT = np.random.default_rng(1).uniform(0.1, 3.0, 300)
 CUTS = (1, 100, 100, 250)  # blocks of one row and of none among them
 POSED = {
-    "hinge": lambda X, y, own: SoftMarginPrimal(X, y, C=0.5, intercept=own),
-    "hinge in the dual": lambda X, y, own: SoftMarginDual(X, y, C=20.0, intercept=own),
-    "hinge risk": lambda X, y, own: HingeERM(X, y, lam=0.01, intercept=own),
-    "tube": lambda X, y, own: SVRDual(X, y, C=0.5, epsilon=0.1, intercept=own),
-    "squared hinge": lambda X, y, own: WeightedERM(X, y, 0.5, SquaredHinge(), intercept=own),
-    "logistic": lambda X, y, own: RegularizedERM(X, y, lam=0.01, loss=Logistic(), intercept=own),
+    "hinge": lambda X, y, intercept: SoftMarginPrimal(X, y, C=0.5, intercept=intercept),
+    "hinge in the dual": lambda X, y, intercept: SoftMarginDual(X, y, C=20.0, intercept=intercept),
+    "hinge risk": lambda X, y, intercept: HingeERM(X, y, lam=0.01, intercept=intercept),
+    "tube": lambda X, y, intercept: SVRDual(X, y, C=0.5, epsilon=0.1, intercept=intercept),
+    "squared hinge": lambda X, y, intercept: WeightedERM(
+        X, y, 0.5, SquaredHinge(), intercept=intercept
+    ),
+    "logistic": lambda X, y, intercept: RegularizedERM(
+        X, y, lam=0.01, loss=Logistic(), intercept=intercept
+    ),
 }
 
 
@@ -43,7 +47,7 @@ def pose(request):
 
 
 @pytest.fixture(params=[True, False], ids=["intercept", "no intercept"])
-def own(request):
+def intercept(request):
     return request.param
 
 
@@ -51,10 +55,10 @@ def _y(pose):
     return TARGETS if pose is POSED["tube"] else Y
 
 
-def test_it_agrees_with_that_of_the_joined_samples(pose, own, tmp_path):
+def test_it_agrees_with_that_of_the_joined_samples(pose, intercept, tmp_path):
     joined, problem = (
-        pose(X, _y(pose), own),
-        pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, own),
+        pose(X, _y(pose), intercept),
+        pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, intercept),
     )
     solution = solve(problem, NearRows())
     found = solution.certificate
@@ -66,9 +70,9 @@ def test_it_agrees_with_that_of_the_joined_samples(pose, own, tmp_path):
     assert found.primal_objective >= primal * (1 - 1e-12)
 
 
-def test_its_dual_bound_is_that_of_the_same_dual_variables(own, tmp_path):
-    problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5, intercept=own)
-    joined = SoftMarginDual(X, Y, C=0.5, intercept=own)
+def test_its_dual_bound_is_that_of_the_same_dual_variables(intercept, tmp_path):
+    problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5, intercept=intercept)
+    joined = SoftMarginDual(X, Y, C=0.5, intercept=intercept)
     inside = solve(joined, NearRows()).certificate  # the same rounds, whose alpha is in memory
     found = solve(problem, NearRows()).certificate
     assert inside.relative_gap <= 1e-6
@@ -76,26 +80,28 @@ def test_its_dual_bound_is_that_of_the_same_dual_variables(own, tmp_path):
 
 
 @pytest.mark.parametrize("tol", [0.1, 1e-3, 1e-7])
-def test_it_never_excludes_the_optimum(pose, own, tol, tmp_path):
-    optimum = solve(pose(X, _y(pose), own), target_gap=1e-10).certificate
-    problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, own)
+def test_it_never_excludes_the_optimum(pose, intercept, tol, tmp_path):
+    optimum = solve(pose(X, _y(pose), intercept), target_gap=1e-10).certificate
+    problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, intercept)
     found = solve(problem, NearRows(), target_gap=tol).certificate
     assert found.dual_objective <= optimum.primal_objective
     assert found.primal_objective >= optimum.dual_objective
 
 
-def test_it_never_excludes_the_optimum_for_arbitrary_weights(pose, own, tmp_path):
-    optimum = solve(pose(X, _y(pose), own), target_gap=1e-10).certificate
-    problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, own)
+def test_it_never_excludes_the_optimum_for_arbitrary_weights(pose, intercept, tmp_path):
+    optimum = solve(pose(X, _y(pose), intercept), target_gap=1e-10).certificate
+    problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, intercept)
     for w in np.random.default_rng(3).standard_normal((5, 5)):
         found = certify(problem, Point(w=w, b=0.3))
         assert found.dual_objective <= optimum.primal_objective
         assert found.primal_objective >= optimum.dual_objective
 
 
-def test_weights_of_samples_multiply_C(own, tmp_path):
-    problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS, WEIGHT), None, C=0.5, intercept=own)
-    optimum = solve(SoftMarginDual(X, Y, C=0.5 * WEIGHT, intercept=own)).certificate
+def test_weights_of_samples_multiply_C(intercept, tmp_path):
+    problem = SoftMarginDual(
+        in_blocks(tmp_path, X, Y, CUTS, WEIGHT), None, C=0.5, intercept=intercept
+    )
+    optimum = solve(SoftMarginDual(X, Y, C=0.5 * WEIGHT, intercept=intercept)).certificate
     found = solve(problem, NearRows()).certificate
     assert found.relative_gap <= 1e-6
     assert found.primal_objective == pytest.approx(optimum.primal_objective, rel=3e-6)

@@ -130,16 +130,16 @@ def test_the_weights_hold_exactly(problem):
 
 
 @pytest.mark.parametrize("problem", UNPROVEN.values(), ids=UNPROVEN)
-def test_nothing_is_proven_where_nothing_can_be(problem):
+def test_an_unprovable_problem_has_no_proof(problem):
     assert prove_infeasible(problem.risk) is None
 
 
-def test_a_vertex_of_a_linear_program_needs_few_samples():
+def test_a_vertex_of_a_linear_program_has_at_most_d_plus_2_samples():
     proof = prove_infeasible(INFEASIBLE["overlapping in 30 dimensions"].risk)
     assert len(proof.indices) <= 32
 
 
-def test_a_proof_is_found_once_and_lives_with_its_problem():
+def test_a_proof_is_computed_once_and_cached_by_its_problem():
     problem = HardMarginDual(XOR, XOR_LABELS)
     assert prove_infeasible(problem.risk) is prove_infeasible(problem.risk)
 
@@ -160,14 +160,14 @@ def test_altered_weights_are_no_proof(change):
     assert not replace(proof, **change).check(problem.risk)
 
 
-def test_a_proof_without_intercept_is_none_with_it():
+def test_a_proof_without_intercept_does_not_hold_with_one():
     without = HardMarginDual([[1.0], [2.0]], [1, -1], intercept=False)
     proof = prove_infeasible(without.risk)
     assert proof.check(without.risk)
     assert not proof.check(HardMarginDual(without.X, without.y).risk)
 
 
-def test_a_proof_for_a_line_is_none_for_an_infinite_feature_map():
+def test_a_proof_for_a_linear_kernel_does_not_hold_for_an_infinite_feature_map():
     proof = prove_infeasible(HardMarginDual(XOR, XOR_LABELS).risk)
     assert not proof.check(HardMarginDual(XOR, XOR_LABELS, RBF(1.0)).risk)
     assert not proof.check(HardMarginDual(XOR, XOR_LABELS, Polynomial(2)).risk)

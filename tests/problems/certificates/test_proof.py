@@ -60,7 +60,7 @@ def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(name):
     assert proven.dual_objective - rounding <= plain.dual_objective <= proven.dual_objective
 
 
-def test_a_point_off_the_feasible_set_is_made_exactly_feasible():
+def test_an_infeasible_point_is_projected_to_exact_feasibility():
     problem = PROBLEMS["soft_dual_weights"]
     alpha = solve(problem, SMO(tol=1e-8)).alpha
     proven = certify(problem, Point(alpha + 1e-9), rigorous=True)
@@ -147,7 +147,7 @@ def _rescaled_margin():
     return problem, Point(np.full(2, float(optimum)), np.array([1 / 0.7])), optimum
 
 
-def _residual_beside_the_tube():
+def _residual_outside_the_tube():
     """With a huge C, no tube and no intercept one sample asks for w = y/x, which is no float64."""
     problem = SVRPrimal(np.array([[0.1]]), np.array([0.3]), 1e12, 0.0, intercept=False)
     w = _decimal(lambda number: number(0.3) / number(0.1))
@@ -156,7 +156,12 @@ def _residual_beside_the_tube():
 
 
 Y2 = np.array([1.0, -1.0])
-HARD_TO_ROUND = [_nearly_constant_kernel, _huge_offset, _rescaled_margin, _residual_beside_the_tube]
+HARD_TO_ROUND = [
+    _nearly_constant_kernel,
+    _huge_offset,
+    _rescaled_margin,
+    _residual_outside_the_tube,
+]
 
 
 @pytest.mark.parametrize("case", HARD_TO_ROUND)
@@ -248,7 +253,7 @@ def test_a_point_beyond_float64_is_not_proven():
 @pytest.mark.parametrize(
     "kernel", [Sigmoid(0.1, 0.0), Precomputed()], ids=["sigmoid", "precomputed"]
 )
-def test_what_cannot_be_proven_says_so(kernel):
+def test_unprovable_bounds_have_a_reason(kernel):
     samples = X @ X.T - np.eye(N) if isinstance(kernel, Precomputed) else X
     certificate = certify(SoftMarginDual(samples, Y, 1.0, kernel), Point(0 * Y), rigorous=True)
     assert np.isnan(certificate.gap)
@@ -261,7 +266,7 @@ def test_a_proven_infeasible_margin_needs_no_bounds():
     assert certificate.primal_objective == certificate.dual_objective == np.inf
 
 
-def test_softmax_variables_off_the_simplex_are_made_exact_distributions():
+def test_softmax_variables_off_the_simplex_are_projected_to_exact_distributions():
     problem, rng = PROBLEMS["softmax"], np.random.default_rng(0)
     optimum = solve(problem, target_gap=1e-9).certificate.primal_objective
     for alpha in (np.ones((N, 3)), 1e12 * rng.standard_normal((N, 3)), np.zeros((N, 3))):
@@ -316,7 +321,7 @@ THREE = np.array([[0.25, 1.0], [-0.5, -1.0], [1.0, 3.0]]), np.array([1.0, -1.0, 
         SoftMarginPrimal(np.array([[0.1], [-0.3], [0.7]]), np.array([1.0, -1, 1]), 1e12),
     ],
 )
-def test_the_bounds_of_a_rounded_optimum_are_a_few_digits_apart(problem):
+def test_the_bounds_of_a_rounded_optimum_agree_to_1e_14(problem):
     best = exact_reference(problem).point().alpha
     bounds, _ = proven_bounds(problem.risk, best, None, (0.0,))
     assert bounds.gap <= 1e-14 * bounds.upper

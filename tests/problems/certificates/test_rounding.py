@@ -43,7 +43,7 @@ def enclosed(problem, certificate):
     )
 
 
-def judged(problem, point, claimed="optimal", target_gap=1e-6):
+def certify_claim(problem, point, claimed="optimal", target_gap=1e-6):
     return Solution(problem, SMO(), point, Status.FINISHED, claimed, target_gap=target_gap)
 
 
@@ -95,7 +95,7 @@ def test_polynomials_of_large_features_are_not_resolved_by_float64(n, degree, C,
 
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e9, 1.7e12, 1e14])
 @pytest.mark.parametrize("loss", ["squared", "tube"])
-def test_an_intercept_takes_what_all_targets_have_in_common(offset, loss):
+def test_an_intercept_absorbs_a_common_offset_of_all_targets(offset, loss):
     rng, unit = drawn(), 1e3 if offset == 1.7e12 else 1.0
     X, y = rng.standard_normal((5, 2)), offset + unit * rng.standard_normal(5)
     if loss == "squared":
@@ -114,8 +114,8 @@ def test_targets_of_any_unit_have_the_same_verdict():
     X, y = drawn().standard_normal((30, 2)), drawn(1).standard_normal(30)
     for unit in (1e-8, 1.0, 1e8):
         problem = RegularizedERM(X, unit * y, 0.1, "squared", intercept=True)
-        zero = judged(problem, Point(np.zeros(30)))
-        best = judged(problem, Point(ridge(problem)))
+        zero = certify_claim(problem, Point(np.zeros(30)))
+        best = certify_claim(problem, Point(ridge(problem)))
         assert (zero.verdict, best.verdict) == ("wrong", "solved")
         assert zero.certificate.unit == 0.0
         assert zero.certificate.relative_gap == pytest.approx(1.0)
@@ -123,7 +123,7 @@ def test_targets_of_any_unit_have_the_same_verdict():
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e6])
-def test_what_an_intercept_takes_from_targets_is_no_unit_of_the_gap(shift):
+def test_an_offset_of_the_targets_does_not_change_the_gap_scale(shift):
     x, y = np.linspace(-2, 2, 100)[:, None], 0.05 * (-1.0) ** np.arange(100)
     found = certify(SVRDual(x, shift + y, 1.0, 0.1), Point(w=np.array([1.0])))
     assert found.unit == 10.0
@@ -134,7 +134,7 @@ def test_what_an_intercept_takes_from_targets_is_no_unit_of_the_gap(shift):
 def test_two_samples_on_a_line_through_the_origin_are_not_separated_by_rounding(kernel):
     for x in drawn().uniform(0.5, 2.0, (40, 2)):
         problem = HardMarginDual(x[:, None], np.array([1.0, -1.0]), kernel, intercept=False)
-        answer = judged(problem, Point(1.0 / x**3), "infeasible")
+        answer = certify_claim(problem, Point(1.0 / x**3), "infeasible")
         assert answer.certificate.primal_objective == np.inf
         assert answer.verdict in ("infeasible", "uncertified")
 
@@ -164,7 +164,7 @@ class Careless(Kernel):
         return 1e-10 / UNIT
 
 
-def test_a_kernel_from_outside_says_how_far_its_values_may_be_off():
+def test_a_plug_in_kernel_declares_its_rounding_error():
     X, y = drawn().standard_normal((40, 3)), np.where(drawn().random(40) < 0.5, 1.0, -1.0)
     problem, exact = SoftMarginDual(X, y, 1.0, Careless()), SoftMarginDual(X, y, 1.0)
     alpha = solve(exact, SMO(tol=1e-9)).alpha
@@ -174,15 +174,15 @@ def test_a_kernel_from_outside_says_how_far_its_values_may_be_off():
     assert careless.primal_objective >= proven.primal_objective
 
 
-def test_what_float64_cannot_resolve_is_said_and_not_solved(monkeypatch):
+def test_a_gap_below_float64_resolution_is_uncertified_with_a_reason(monkeypatch):
     monkeypatch.setattr("dualgap.problems.certificates.certify._MAX_PROOF_S", 0.0)  # for a proof
     X, _ = seconds(40, 1e6)
     y = drawn().standard_normal(40)
     problem = RegularizedERM(X, y, 1000.0, "squared", Polynomial(2), intercept=True)
-    answer = judged(problem, Point(ridge(problem)))
+    answer = certify_claim(problem, Point(ridge(problem)))
     assert answer.verdict == "uncertified"
     assert re.fullmatch(r"float64 resolves this only to 0\.000[1-4]", answer.reason)
-    assert judged(problem, Point(np.zeros(40)), target_gap=1e-2).verdict == "wrong"
+    assert certify_claim(problem, Point(np.zeros(40)), target_gap=1e-2).verdict == "wrong"
 
 
 def test_where_ball_arithmetic_takes_seconds_it_decides():
@@ -232,7 +232,7 @@ def test_kernel_values_are_within_their_errors(kernel, offset):
     assert (errors <= 1e-6 * (np.abs(exact).max() + offset**6)).all()
 
 
-def test_exp_is_right_to_a_unit_in_the_last_place():
+def test_exp_is_accurate_to_one_ulp():
     exponents = -np.concatenate([drawn().exponential(1.0, 5000), drawn(1).uniform(0, 700, 5000)])
     with ctx.workprec(200):
         exact = [arb(t).exp() for t in exponents.tolist()]

@@ -112,7 +112,7 @@ def test_a_bad_value_is_named_by_file_and_row(tmp_path):
         ({"path": "fake.parquet", "target": "y"}, "fake.parquet: is not a Parquet file"),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_name(tmp_path, monkeypatch, options, message):
+def test_unreadable_files_are_refused_by_name(tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"a": [1.0, 2.0], "y": [1, -1]}).to_parquet("a.parquet")
     pd.DataFrame({"b": [1.0, 2.0], "y": [1, -1]}).to_parquet("b.parquet")
@@ -125,7 +125,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path, monkeypatch, options, 
         open_blocks(**options)
 
 
-def test_generated_blocks_depend_on_their_seed_and_place_alone():
+def test_generated_blocks_depend_only_on_seed_and_index():
     first, again = (
         datasets.load("generated_blocks", n=50, d=3, rows=20, seed=1).X for _ in range(2)
     )

@@ -10,7 +10,7 @@ POSITIVE = {"digits": 3, "wine": 0, "iris": "virginica"}
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_bundled_set_has_the_shape_it_is_described_with(name):
+def test_a_bundled_set_has_the_shape_in_its_description(name):
     data = datasets.load(name, positive=POSITIVE.get(name))
     assert f"{data.n} x {data.d}" in datasets.describe(name)
     assert data.name == name

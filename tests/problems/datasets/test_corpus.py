@@ -376,7 +376,7 @@ def check(found, expected, place):
     ("read", "name", "options", "content", "expected"),
     [*rows(TABLES, read_table), *rows(SAMPLES, read_samples)],
 )
-def test_a_file_is_read_as_it_is_meant_or_refused(tmp_path, read, name, options, content, expected):
+def test_a_file_is_read_correctly_or_refused(tmp_path, read, name, options, content, expected):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     try:
@@ -388,7 +388,7 @@ def test_a_file_is_read_as_it_is_meant_or_refused(tmp_path, read, name, options,
 
 
 @pytest.mark.parametrize(("pattern", "options", "files", "expected"), BLOCKS)
-def test_a_folder_is_read_as_it_is_meant_or_refused(tmp_path, pattern, options, files, expected):
+def test_a_folder_is_read_correctly_or_refused(tmp_path, pattern, options, files, expected):
     for name, content in files.items():
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -60,7 +60,7 @@ def test_unknown_and_missing_words_are_named(name, options, message):
         datasets.make(name, **options)
 
 
-def test_every_name_is_described_in_one_line():
+def test_every_description_is_one_line():
     lines = {name: datasets.describe(name) for name in datasets.names()}
     assert all(line.startswith(f"{name}: ") and "\n" not in line for name, line in lines.items())
 

@@ -145,7 +145,7 @@ def test_an_npz_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
     assert load(tmp_path / "plain.npz").n == 2**14
 
 
-def test_the_documented_limit_stops_a_small_bomb(write):
+def test_the_documented_limit_stops_a_decompression_bomb(write):
     zeros = bz2.compress(bytes(2**23))
     path = write(zeros * 33, "bomb.bz2")  # 264 MiB in 1 KiB
     with pytest.raises(ValueError, match="unpacks to more than 256 MiB"):
@@ -179,7 +179,7 @@ def test_bad_npz_is_refused_by_name(tmp_path, arrays, message):
 
 
 @pytest.mark.parametrize("content", [b"", b"1 1:2\n", "half"])
-def test_what_is_no_whole_npz_is_refused(tmp_path, content):
+def test_an_incomplete_npz_is_refused(tmp_path, content):
     path = tmp_path / "data.npz"
     np.savez_compressed(path, X=SAMPLES, y=[1, 1, -1])
     whole = path.read_bytes()
@@ -190,7 +190,7 @@ def test_what_is_no_whole_npz_is_refused(tmp_path, content):
 
 @pytest.mark.parametrize("kind", ["libsvm", "npz", "mat"])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_what_is_exported_is_read_again_as_it_was(tmp_path, kind, sparse):
+def test_an_exported_problem_is_read_back_unchanged(tmp_path, kind, sparse):
     X = np.random.default_rng(0).standard_normal((6, 9)) * (np.arange(54).reshape(6, 9) % 4 == 0)
     problem = SoftMarginDual(
         sp.csr_array(X) if sparse else X, np.array([1.0, -1, 1, -1, 1, -1]), C=2

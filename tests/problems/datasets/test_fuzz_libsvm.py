@@ -67,7 +67,7 @@ _SPACES = st.sampled_from([" ", " ", " ", "  ", "\t", "\n", "\n", "\r\n", "\r", 
 @example(pieces=[("1", " "), ("1000000000000000000:1", "\n")], zero_based=False)
 @example(pieces=[("1", " "), ("1_0:1", "\n")], zero_based=False)
 @example(pieces=[("1", " "), ("qid:x", "\n")], zero_based=False)
-def test_anything_made_of_the_formats_own_words_is_read_or_refused(path, pieces, zero_based):
+def test_any_sequence_of_format_tokens_is_read_or_refused(path, pieces, zero_based):
     content = "".join(word + space for word, space in pieces).encode()
     outcome(path, content, task="regression", zero_based=zero_based)
 
@@ -94,7 +94,7 @@ def test_a_damaged_archive_is_refused_by_name_or_was_not_damaged(tmp_path, cut, 
     ],
     ids=["CRLF", "no last line end", "all that there is", "spaces and comments", "other numerals"],
 )
-def test_what_differs_in_form_alone_is_equal(path, text, same):
+def test_equivalent_spellings_have_one_checksum(path, text, same):
     assert outcome(path, text.encode()).checksum == outcome(path, same.encode()).checksum
 
 

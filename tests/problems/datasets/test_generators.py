@@ -77,7 +77,7 @@ def test_two_moons_without_noise_lies_on_two_half_circles():
 
 
 @pytest.mark.parametrize("d", [1, 2, 10])
-def test_separable_has_exactly_the_margin_asked_for(d):
+def test_separable_has_exactly_the_requested_margin(d):
     data = datasets.load("separable", n=60, d=d, margin=0.25, seed=d)
     positive, negative = data.X[data.y > 0], data.X[data.y < 0]
     differences = (positive[:, None] - negative).reshape(-1, d)
@@ -88,14 +88,14 @@ def test_separable_has_exactly_the_margin_asked_for(d):
     assert (data.y * (data.X @ u)).min() == pytest.approx(0.25)
 
 
-def test_sparse_classification_is_csr_of_the_density_asked_for():
+def test_sparse_classification_is_csr_of_the_requested_density():
     data = datasets.load("sparse_classification", n=100, d=500, density=0.02)
     assert sp.issparse(data.X)
     assert data.X.nnz == 1000
     assert (data.y == 1).sum() == 50
 
 
-def test_regression_outliers_are_gross_and_as_many_as_asked_for():
+def test_regression_has_the_requested_number_of_gross_outliers():
     clean = datasets.load("regression", n=100, seed=5)
     dirty = datasets.load("regression", n=100, seed=5, outliers=0.1)
     moved = np.abs(dirty.y - clean.y)

@@ -48,7 +48,7 @@ def test_task_follows_from_the_labels_or_the_option(write, labels, options, expe
     assert load(path, **options).y.tolist() == expected
 
 
-def test_few_integers_could_be_either_and_are_refused(write):
+def test_labels_of_three_integers_are_ambiguous_and_refused(write):
     with pytest.raises(ValueError, match=r"^task: .*3 distinct integers.*positive=.*'regression'"):
         load(write("1 1:1\n2 1:1\n3 1:1\n"))
 
@@ -73,7 +73,7 @@ def test_bad_options_are_refused(options, argument):
         datasets.make("libsvm_file", **options)
 
 
-def test_check_finds_what_is_missing_or_unusable(write, tmp_path):
+def test_check_reports_missing_and_unusable_files(write, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none.txt: no such file"):
         datasets.make("libsvm_file", path=tmp_path / "none.txt").check()
     with pytest.raises(FileNotFoundError, match=r"none.txt: no such file"):
@@ -148,7 +148,7 @@ def test_a_damaged_archive_of_a_table_is_named(tmp_path, name):
         datasets.load("table_file", path=tmp_path / name, target="y")
 
 
-def test_integers_that_are_said_to_be_classes_are(tmp_path):
+def test_multiclass_turns_integer_targets_into_classes(tmp_path):
     (tmp_path / "t.csv").write_text("a,y\n1,3\n2,5\n3,9\n")
     data = datasets.load("table_file", path=tmp_path / "t.csv", target="y", multiclass=True)
     assert data.y.tolist() == [0, 1, 2]

@@ -77,7 +77,7 @@ def test_a_number_is_read_with_its_checksum_and_downloaded_once(openml):
 
 
 @pytest.mark.usefixtures("openml")
-def test_what_is_not_there_or_no_number_is_refused_by_name(monkeypatch):
+def test_a_missing_data_set_or_a_nonnumeric_column_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(client.time, "sleep", lambda _: None)
     refused = pytest.raises(OSError, match="openml_8: could not be downloaded")
     with pytest.warns(UserWarning, match="Retrying"), refused:

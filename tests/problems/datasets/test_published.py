@@ -68,7 +68,7 @@ def save_npz(path):
     ids=["xz", "plain", "bz2", "gz"],
 )
 @pytest.mark.parametrize("folder", ["data", "cache"])
-def test_local_file_is_found_in_every_format(folders, entry, folder, name, content):
+def test_a_local_file_of_every_format_is_used(folders, entry, folder, name, content):
     (folders / folder).mkdir(exist_ok=True)
     (folders / folder / name).write_bytes(content)
     data = datasets.load("tiny")
@@ -94,7 +94,7 @@ def test_data_folder_comes_before_the_cache(folders, entry):
     assert locate("tiny") == folders / "data" / "tiny"
 
 
-def test_data_folder_that_is_none_is_an_error(folders, entry, monkeypatch):
+def test_a_data_folder_that_does_not_exist_is_an_error(folders, entry, monkeypatch):
     monkeypatch.setenv("DUALGAP_DATA", str(folders / "nowhere"))
     with pytest.raises(NotADirectoryError, match=r"^DUALGAP_DATA: .*nowhere is not a folder"):
         datasets.make("tiny").check()
@@ -123,7 +123,7 @@ def test_other_content_is_refused_with_the_file_and_both_sums(folders, entry, co
 
 
 @pytest.mark.parametrize(("name", "content"), [("tiny", TEXT), ("tiny.bz2", bz2.compress(TEXT))])
-def test_download_is_verified_and_kept_in_the_cache(folders, publish, capfd, name, content):
+def test_a_download_is_verified_and_cached(folders, publish, capfd, name, content):
     publish(name, content)
     first = datasets.load("tiny")
     assert [path.name for path in (folders / "cache").iterdir()] == [name]
@@ -132,7 +132,7 @@ def test_download_is_verified_and_kept_in_the_cache(folders, publish, capfd, nam
     assert capfd.readouterr() == ("", "")
 
 
-def test_download_of_other_content_is_refused_and_not_kept(folders, publish):
+def test_a_download_of_other_content_is_refused_and_not_cached(folders, publish):
     url = publish("tiny", b"<html>moved</html>\n")
     with pytest.raises(
         ValueError, match=r"line 1: could not convert string to float: b'<html>moved"
@@ -142,7 +142,7 @@ def test_download_of_other_content_is_refused_and_not_kept(folders, publish):
     assert list((folders / "cache").iterdir()) == []
 
 
-def test_failed_download_says_where_to_put_the_file(folders, publish):
+def test_a_failed_download_explains_where_to_put_the_file(folders, publish):
     url = publish("tiny", None)
     with pytest.raises(
         OSError, match=f"^tiny: could not download {url} .*404.*put the file as"
@@ -152,7 +152,7 @@ def test_failed_download_says_where_to_put_the_file(folders, publish):
     assert list((folders / "cache").iterdir()) == []
 
 
-def test_unreachable_server_says_where_to_put_the_file(entry, monkeypatch):
+def test_an_unreachable_server_explains_where_to_put_the_file(entry, monkeypatch):
     monkeypatch.setitem(ENTRIES, "tiny", replace(entry, url="http://127.0.0.1:9/tiny"))
     datasets.make("tiny").check()
     with pytest.raises(
@@ -168,7 +168,7 @@ def test_cache_that_cannot_be_written_is_an_os_error(folders, publish):
         datasets.load("tiny")
 
 
-def test_without_file_and_address_check_says_what_to_do(entry):
+def test_check_explains_where_to_put_a_file_without_a_download_url(entry):
     with pytest.raises(
         FileNotFoundError, match=r"^tiny: no download is known.*put the file as tiny"
     ):

@@ -55,7 +55,7 @@ def test_a_single_unknown_label_is_refused():
 
 
 @pytest.mark.parametrize("labels", [["9 km", "10 km"], ["a", "b"], ["yes", "true"], ["1", "x"]])
-def test_of_two_words_that_are_not_known_the_positive_one_has_to_be_named(labels):
+def test_two_unknown_text_labels_need_positive(labels):
     with pytest.raises(ValueError, match=r"^positive: the labels are text, such as .* say with"):
         to_signs(np.array(labels))
 
@@ -112,7 +112,7 @@ def test_which_label_is_positive_does_not_depend_on_the_limit():
     assert set(datasets.load("breast_cancer", limit=5).y) == {-1.0}
 
 
-def test_split_partitions_the_rows_and_does_not_change_those_that_are_kept():
+def test_a_split_partitions_the_rows_selected_by_limit():
     data = Fixed(test_size=0.25, seed=1, limit=8).load()
     kept = Fixed(seed=1, limit=8).load().X[:, 0].tolist()
     assert sorted([*data.X[:, 0], *data.X_test[:, 0]]) == kept
@@ -125,7 +125,7 @@ def test_split_of_a_single_row_is_refused():
         Fixed(test_size=0.5, limit=1).load()
 
 
-def test_no_test_part_unless_asked_for():
+def test_there_is_no_test_part_by_default():
     data = Fixed().load()
     assert data.X_test is None
     assert data.y_test is None
@@ -140,7 +140,7 @@ def test_n_features_appends_zero_columns(name):
     assert not dense(padded.X)[:, plain.d :].any()
 
 
-def test_n_features_below_what_is_present_is_refused():
+def test_n_features_below_the_number_present_is_refused():
     with pytest.raises(ValueError, match=r"^n_features: is 3, but the data have 30"):
         datasets.load("breast_cancer", n_features=3)
 
@@ -159,7 +159,7 @@ def test_the_folds_of_a_data_set_are_its_rows_once_each():
     assert all(not rows_of(p.X) & h for p, h in zip(parts, held_out, strict=True))
 
 
-def test_each_fold_has_its_share_of_each_class():
+def test_folds_are_stratified_by_class():
     for k in range(4):
         part = datasets.load("two_gaussians", **OPTIONS, folds=4, fold=k)
         rare = [(y > 0).mean() for y in (part.y, part.y_test)]

@@ -38,7 +38,7 @@ def test_symbolic_data_are_balanced(name):
     assert abs(datasets.load(name, n=31).y.sum()) == 1
 
 
-def test_planted_structure_is_there():
+def test_positive_samples_contain_the_planted_structure():
     strings = datasets.load("motif_strings", n=200, mutation=0.0, motif=8, alphabet=4)
     K = Spectrum(8)(strings.X[strings.y > 0], strings.X[strings.y > 0])
     assert (K > 0).all()  # all have the motif in common
@@ -64,12 +64,12 @@ def test_planted_structure_is_there():
         ),
     ],
 )
-def test_a_structure_that_has_no_room_is_refused_by_name(build, message):
+def test_a_structure_larger_than_its_sample_is_refused_by_name(build, message):
     with pytest.raises(ValueError, match=message):
         build()
 
 
-def test_sequences_are_whole_and_their_labels_follow_each_other():
+def test_sequences_have_full_length_and_correlated_labels():
     data = datasets.load("hidden_markov", n=200, length=10, labels=3, noise=0.1, seed=0)
     assert data.n == 2000
     assert set(data.y) == {0.0, 1.0, 2.0}
@@ -80,6 +80,6 @@ def test_sequences_are_whole_and_their_labels_follow_each_other():
 
 
 @pytest.mark.parametrize("option", [{"limit": 5}, {"test_size": 0.5}, {"folds": 2, "fold": 0}])
-def test_sequences_are_not_torn_apart(option):
+def test_options_that_would_split_sequences_are_refused(option):
     with pytest.raises(ValueError, match="would split sequences"):
         datasets.load("hidden_markov", **option)

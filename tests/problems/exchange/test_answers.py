@@ -36,7 +36,7 @@ def test_multipliers_are_those_of_their_rows_or_of_their_index(tmp_path, name, t
     assert read(tmp_path, text, name).alpha == pytest.approx(ALPHA)
 
 
-def test_an_index_places_what_it_numbers_in_archives_too(tmp_path):
+def test_an_index_orders_values_in_archives_too(tmp_path):
     np.savez(
         tmp_path / "a.npz", index=[4, 3, 2, 1], alpha=ALPHA[::-1], names=np.array([1, "a"], object)
     )
@@ -83,7 +83,7 @@ def test_an_index_places_what_it_numbers_in_archives_too(tmp_path):
         ("alpha\n0.1\n", "alpha: has 1 entries, expected 4; a subset needs a column index"),
     ],
 )
-def test_what_may_be_read_as_other_numbers_is_refused(tmp_path, text, message):
+def test_ambiguous_numbers_are_refused(tmp_path, text, message):
     with pytest.raises(ValueError, match=r"a\.csv: ") as refusal:
         read(tmp_path, text)
     assert message in str(refusal.value)

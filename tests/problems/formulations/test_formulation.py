@@ -210,7 +210,7 @@ def test_every_field_is_part_of_the_name(problem, change):
     assert replace(problem, **change).family_hash != problem.family_hash
 
 
-def test_equal_problems_have_one_name_whatever_the_numbers_types():
+def test_equal_problems_have_one_hash_for_any_number_types():
     one = SoftMarginDual(X, Y, 1.0, RBF(0.5), True)
     other = SoftMarginDual(X.tolist(), Y.astype(int), np.float64(1), RBF(np.float64(0.5)), np.True_)
     assert (one.hash, one.family_hash) == (other.hash, other.family_hash)
@@ -224,7 +224,7 @@ def test_equal_problems_have_one_name_whatever_the_numbers_types():
         (HingeERM(X, Y, 0.1), {"lam": 0.2}),
     ],
 )
-def test_a_changed_problem_is_the_one_built_anew(problem, change):
+def test_a_changed_problem_equals_one_built_from_scratch(problem, change):
     known = problem.samples.is_psd, problem.samples.psd_shift, problem.risk.box.ub.max()
     changed, built = replace_fields(problem, **change), replace(problem, **change)
     assert (
@@ -239,7 +239,7 @@ def test_a_changed_problem_is_the_one_built_anew(problem, change):
 
 @pytest.mark.parametrize("C", [0.1, 1 / 3, 7.7, 1e-9, 1e9])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_every_view_of_one_soft_margin_has_one_family(C, intercept):
+def test_every_formulation_of_one_soft_margin_has_one_family(C, intercept):
     views = [
         SoftMarginPrimal(X, Y, C, intercept),
         SoftMarginPrimal(X, Y, np.full(10, C), intercept),
@@ -250,7 +250,7 @@ def test_every_view_of_one_soft_margin_has_one_family(C, intercept):
     assert len({view.hash for view in views}) == 4
 
 
-def test_other_views_share_a_family_too():
+def test_formulations_of_one_problem_share_a_family():
     assert HardMarginPrimal(X, Y).family_hash == HardMarginDual(X, Y).family_hash
     assert SVRPrimal(X, T, 1.0, 0.1).family_hash == SVRDual(X, T, 1.0, 0.1).family_hash
     assert HardMarginPrimal(X, Y).family_hash != SoftMarginPrimal(X, Y).family_hash
@@ -267,7 +267,7 @@ def test_other_views_share_a_family_too():
         (HardMarginPrimal(X, Y), 3.0),
     ],
 )
-def test_the_objective_is_in_the_views_own_sign_and_scale(problem, expected):
+def test_the_objective_has_the_sign_and_scale_of_its_formulation(problem, expected):
     assert problem.objective(3.0, 2.0) == expected
 
 

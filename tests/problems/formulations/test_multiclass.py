@@ -46,7 +46,7 @@ def test_parts_are_the_binary_problems_of_each_strategy():
         assert np.array_equal(part.problem.y, np.where(labels == positive, 1.0, -1.0))
 
 
-def test_weights_of_samples_go_with_them():
+def test_parts_carry_the_weights_of_their_samples():
     C = np.random.default_rng(0).uniform(0.5, 2.0, IRIS.n)
     for part in OneVsOne(IRIS.X, IRIS.y, C).parts:
         assert np.array_equal(part.problem.C, C[part.rows])
@@ -82,7 +82,7 @@ def test_the_certificate_is_the_sum_of_the_binary_ones(strategy, kernel, loss):
     assert whole.point.b.shape == (problem.outputs,)
 
 
-def test_own_weights_bound_every_subproblem_from_above():
+def test_primal_weights_bound_every_subproblem_from_above():
     problem = OneVsOne(IRIS.X, IRIS.y)
     w = np.random.default_rng(0).standard_normal((problem.d, problem.outputs))
     for point in (Point(None, w), Point(feasible(problem), w)):
@@ -157,7 +157,7 @@ def test_bad_input_names_its_argument(strategy, changes, message):
         strategy(**{"X": IRIS.X, "y": IRIS.y, **changes})
 
 
-def test_the_whole_has_no_form():
+def test_a_multiclass_problem_has_no_single_form():
     with pytest.raises(Unsupported, match="parts"):
         reduce(OneVsOne(IRIS.X, IRIS.y), BoxQP)
 
@@ -214,14 +214,14 @@ def test_votes_of_one_against_one_are_those_of_the_rule(voting, votes, tied):
     assert np.allclose(three(OneVsOne).votes(TABLE, voting), votes)
 
 
-def test_ties_go_to_the_largest_sum_of_margins_and_no_vote_is_outdone():
+def test_margins_break_ties_but_never_outweigh_a_vote():
     scores = three(OneVsOne).combine(TABLE)
     assert scores[2].argmax() == 1  # one vote each, the margins are 0.3, 2.5, −2.8
     assert scores[3].argmax() == 1  # two votes, though class 0 has the larger margins
     assert np.abs(scores - three(OneVsOne).votes(TABLE)).max() < 0.5
 
 
-def test_against_the_rest_a_sample_is_ambiguous_if_none_or_several_claim_it():
+def test_one_vs_rest_is_ambiguous_if_no_class_or_several_claim_a_sample():
     f = np.array([[2.0, -1.0, -1.0], [-0.2, -0.1, -3.0], [0.5, 1.5, -1.0], [0.5, 0.2, -1.0]])
     problem = three(OneVsRest)
     assert problem.votes(f).tolist() == [[1, 0, 0], [0, 0, 0], [1, 1, 0], [1, 1, 0]]
@@ -231,7 +231,7 @@ def test_against_the_rest_a_sample_is_ambiguous_if_none_or_several_claim_it():
     assert not problem.ambiguous(f, "margin").any()
 
 
-def test_against_the_rest_every_rule_predicts_the_largest_output():
+def test_one_vs_rest_predicts_the_largest_output_under_every_rule():
     f = np.random.default_rng(0).normal(0, 2, (500, 3))
     for voting in ("majority", "soccer", "margin"):
         predicted = three(OneVsRest).combine(f, voting).argmax(axis=1)

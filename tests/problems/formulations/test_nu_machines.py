@@ -79,7 +79,7 @@ def test_answers_are_those_of_scikit_learn(name, kernel):
 
 
 @pytest.mark.parametrize("nu", [0.0, -0.1, 1.1, np.nan, "half"])
-def test_a_nu_that_is_no_share_is_refused(nu):
+def test_a_nu_outside_0_to_1_is_refused(nu):
     for build in (
         lambda: NuSVC(X, Y, nu),
         lambda: NuSVR(X, TARGETS, nu, 2.0),
@@ -90,7 +90,7 @@ def test_a_nu_that_is_no_share_is_refused(nu):
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)])
-def test_divided_by_rho_it_is_the_soft_margin_with_C_of_1_over_rho(kernel):
+def test_nu_svc_divided_by_rho_is_the_soft_margin_with_C_of_1_over_rho(kernel):
     solution = solve(NuSVC(X, Y, 0.5, kernel), SMO(tol=1e-11))
     rho = solution.problem.decision(solution.certificate.offsets).margin
     soft = SoftMarginDual(X, Y, 1 / rho, kernel)
@@ -190,13 +190,13 @@ def test_a_data_set_gives_the_samples_labelled_plus_one():
         OneClassSVM.from_data(X, -np.ones(80), nu=0.1)
 
 
-def test_what_has_one_intercept_without_a_cost_says_why_it_cannot():
+def test_a_one_class_machine_with_an_unpenalised_offset_is_unsupported_by_pegasos():
     solution = solve(OneClassSVM(X + 1.0, 0.1), Pegasos())
     assert solution.status is Status.UNSUPPORTED
     assert "without a cost" in solution.reason
 
 
-def test_shares_of_weights_that_float64_rounds_up_are_carried():
+def test_fractions_of_weights_rounded_up_are_carried():
     """0.1 seven times is 0.7000000000000001 as the nearest float64, and less in all."""
     one = OneClassSVM(np.eye(7), 1.0, C=0.1)
     two = NuSVC(np.eye(14), np.repeat([1.0, -1.0], 7), 1.0, C=0.1)

@@ -13,7 +13,7 @@ M, L, K, D = 4, 3, 3, 2
 ALL = np.array(list(product(range(K), repeat=L)))
 
 
-def small(seed: int = 0, C: float = 0.7) -> Chains:
+def chains_of_seed(seed: int = 0, C: float = 0.7) -> Chains:
     rng = np.random.default_rng(seed)
     y = rng.integers(K, size=(M, L))
     y[0, 0] = K - 1
@@ -38,7 +38,7 @@ def test_viterbi_finds_the_best_of_all_labellings(seed):
 
 
 def test_features_and_planes_are_those_of_the_definition():
-    chains = small()
+    chains = chains_of_seed()
     labels = np.random.default_rng(1).integers(K, size=(M, L))
     expected = sum(psi(x, k) for x, k in zip(chains.X, labels, strict=True))
     assert np.allclose(chains.features(labels), expected)
@@ -50,7 +50,7 @@ def test_features_and_planes_are_those_of_the_definition():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_primal_is_that_of_the_definition(seed):
-    chains = small(seed)
+    chains = chains_of_seed(seed)
     w = np.random.default_rng(seed).standard_normal(chains.size)
     slack = [
         max((k != y).sum() + w @ psi(x, k) for k in ALL) - w @ psi(x, y)
@@ -61,7 +61,7 @@ def test_the_primal_is_that_of_the_definition(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_dual_is_that_of_a_distribution_over_labellings(seed):
-    chains = small(seed)
+    chains = chains_of_seed(seed)
     q = chains.C * np.random.default_rng(seed).dirichlet(np.full(len(ALL), 0.2), M)
     mu, w, wrong = np.zeros((M, L, K * K)), np.zeros(chains.size), 0.0
     for j, k in enumerate(ALL):
@@ -76,8 +76,8 @@ def test_the_dual_is_that_of_a_distribution_over_labellings(seed):
     assert dual.mid <= chains.primal(np.random.default_rng(seed).standard_normal(chains.size)).mid
 
 
-def test_any_weights_are_made_consistent_marginals():
-    chains = small()
+def test_any_values_are_projected_to_consistent_marginals():
+    chains = chains_of_seed()
     mu = chains.consistent(np.random.default_rng(0).standard_normal((M, L, K * K)))
     pairs = mu.reshape(M, L, K, K)
     assert (pairs >= 0).all()
@@ -107,14 +107,14 @@ def test_bad_input_names_its_argument(length, y, argument):
         ChainMargin(np.ones((12, 2)), np.tile(np.array(y, dtype=float), 6), length=length)
 
 
-def test_that_there_are_no_proofs_is_said():
+def test_structured_margins_report_that_they_have_no_proofs():
     problem = ChainMargin(np.eye(4), np.array([0.0, 1.0, 1.0, 0.0]), length=2)
     proven = certify(problem, Point(w=np.zeros(prod(problem.weights_shape))), rigorous=True)
     assert np.isnan([proven.gap, proven.primal_objective, proven.dual_objective]).all()
     assert proven.reason == "not proven: structured margins have no ball arithmetic"
 
 
-def test_marginals_whose_sums_overflow_are_made_consistent():
+def test_marginals_whose_sums_overflow_are_projected_to_consistent_ones():
     """The optimum is below 0.75: U = ∓½ and T[0, 1] = 1."""
     problem = ChainMargin([[0.0], [1.0]], [0, 1], length=2, C=100.0)
     certificate = certify(problem, Point(alpha=[[0, 1, 0, 0], [1e308] * 4]))

@@ -10,7 +10,7 @@ X = np.random.default_rng(0).standard_normal((60, 2)) + 1.0
 
 
 @pytest.mark.parametrize("nu", [0.1, 0.5, 1.0])
-def test_with_a_constant_diagonal_it_is_the_one_class_machine(nu):
+def test_svdd_with_a_constant_diagonal_is_the_one_class_machine(nu):
     ball = solve(SVDD(X, nu, RBF(0.7)), SMO(tol=1e-11))
     plane = solve(OneClassSVM(X, nu, RBF(0.7)), SMO(tol=1e-11))
     np.testing.assert_allclose(ball.alpha, plane.alpha, atol=1e-6)
@@ -23,7 +23,7 @@ def test_with_a_constant_diagonal_it_is_the_one_class_machine(nu):
     assert own.dual_objective == pytest.approx(other.dual_objective + 0.5 * mass**2, rel=1e-9)
 
 
-def test_without_one_it_is_another_machine():
+def test_svdd_without_a_constant_diagonal_is_another_machine():
     ball, plane = solve(SVDD(X, 0.3)), solve(OneClassSVM(X, 0.3))
     assert np.abs(ball.alpha - plane.alpha).max() > 0.5
     assert "ν-SVC, ν-SVR and one class" in solve(SVDD(X, 0.3), LibSVM()).reason

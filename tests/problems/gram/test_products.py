@@ -39,7 +39,7 @@ def test_products_with_equal_samples_are_within_their_errors(kind, sparse, gamma
     assert (errors <= allowed(gram, v)).all()
 
 
-def test_rows_of_a_gram_matrix_are_no_samples_and_signs_of_values_count():
+def test_products_of_a_precomputed_matrix_are_within_their_errors():
     X, v = drawn("short"), np.random.default_rng(1).standard_normal(120)
     K = X @ X.T - 1.0
     scores, errors = gram_products(Gram(K, Precomputed(), memory=0), v)
@@ -49,9 +49,7 @@ def test_rows_of_a_gram_matrix_are_no_samples_and_signs_of_values_count():
 @pytest.mark.parametrize("gamma", [0.01, 7.0])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kind", ["real", "short", "long"])
-def test_products_with_a_part_of_a_matrix_that_is_known_are_within_their_errors(
-    kind, sparse, gamma
-):
+def test_products_with_a_submatrix_of_a_stored_matrix_are_within_their_errors(kind, sparse, gamma):
     X, rng = drawn(kind), np.random.default_rng(1)
     v, rows = rng.standard_normal(80), rng.permutation(120)[:80]
     wide = X[rows].astype(np.longdouble)

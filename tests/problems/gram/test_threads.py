@@ -23,7 +23,7 @@ def test_linear_algebra_gets_its_threads_back_between_blocks_of_work() -> None:
         assert Threads().count == 2
 
 
-def test_limits_that_overlap_leave_what_was_before_them() -> None:
+def test_overlapping_thread_limits_restore_the_original_limit() -> None:
     with threadpool_limits(2, user_api="blas"):
         first, second = Threads().limited(1), Threads().limited(1)
         first.__enter__()

@@ -51,7 +51,7 @@ def test_blocks_and_products_are_those_of_the_gram_matrix(
     assert np.abs(product - K @ weights).max() <= 50 * ACCURACY[dtype] * scale
 
 
-def test_blocks_are_written_where_asked_and_values_are_counted() -> None:
+def test_tiles_are_written_to_out_and_values_are_counted() -> None:
     gram = Gram(samples(), RBF(0.3))
     rows, cols = np.arange(5), np.arange(40)
     out = np.full((5, 40), np.nan)
@@ -62,7 +62,7 @@ def test_blocks_are_written_where_asked_and_values_are_counted() -> None:
     assert np.allclose(out, gram.block(rows, cols))
 
 
-def test_threads_share_the_columns_of_a_few_long_rows() -> None:
+def test_threads_divide_the_columns_of_wide_tiles() -> None:
     gram = Gram(samples(2500, 150), Polynomial(2, 0.01, 1.0))
     rows, cols = np.arange(300), np.arange(2499)
     with Tiles(gram, 2) as tiles:
@@ -70,7 +70,7 @@ def test_threads_share_the_columns_of_a_few_long_rows() -> None:
     assert np.allclose(block, gram.block(rows, cols), rtol=1e-12, atol=0)
 
 
-def test_a_gram_matrix_in_place_of_samples_is_read() -> None:
+def test_tiles_of_a_precomputed_gram_matrix_are_read() -> None:
     X = samples(60)
     K = X @ X.T
     with Tiles(Gram(K, Precomputed()), 1) as tiles:

@@ -41,7 +41,7 @@ A = ((2.0, 1.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(("kernel", "samples"), CASES.values(), ids=CASES)
-def test_balls_are_narrow_and_beside_the_float64_values(kernel, samples):
+def test_balls_are_narrow_and_close_to_the_float64_values(kernel, samples):
     rows, cols = np.array([0, 5, 3]), np.arange(12)
     with ctx.workprec(106):
         block = kernel.balls(samples, rows, cols).matrix()
@@ -125,7 +125,7 @@ def squared_distances(X, Z):
     ],
     ids=["Cauchy", "Laplace", "exponential", "linear"],
 )
-def test_a_kernel_from_outside_in_two_methods_is_proven(values, samples):
+def test_a_plug_in_kernel_of_two_methods_is_proven(values, samples):
     kernel = from_outside(lambda k, *XZ: values(k, *(as_dense(M) for M in XZ)))
     problem = SoftMarginDual(samples, Y, 1.0, kernel)
     solution = solve(problem, SMO(tol=1e-9))
@@ -164,7 +164,7 @@ def test_the_kernel_of_the_tutorial_is_proven():
         (lambda k, X, Z: float(X[0, 0]) * (X @ Z.T), "must be a string or a real number"),
     ],
 )
-def test_what_balls_would_not_enclose_is_refused(values, reason):
+def test_kernel_values_that_balls_cannot_enclose_are_refused(values, reason):
     with pytest.raises(Unprovable, match=f"Outside has no ball arithmetic: .*{reason}"):
         from_outside(values).balls(X, np.arange(12), np.arange(12))
 
@@ -203,7 +203,7 @@ def test_a_singular_form_is_exactly_semidefinite(kernel):
     assert psd_shift(Gram(X, kernel), proven=True) == 0.0
 
 
-def test_a_form_that_is_semidefinite_but_for_rounding_is_shifted():
+def test_a_form_that_is_semidefinite_up_to_rounding_is_shifted():
     root = np.array([[0.1], [0.2], [0.3]])
     form = root @ root.T
     form[2, 2] -= 2.0**-50
@@ -213,7 +213,7 @@ def test_a_form_that_is_semidefinite_but_for_rounding_is_shifted():
     assert proven.relative_gap < 1e-6
 
 
-def test_a_matrix_of_few_samples_is_tested_in_rationals():
+def test_a_small_matrix_is_tested_in_rational_arithmetic():
     whole = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert psd_shift(Gram(whole, Precomputed()), proven=True) == 0.0
     whole[0, 0] -= 2.0**-52
@@ -231,14 +231,14 @@ def test_a_sigmoid_is_proven_where_its_matrix_is_semidefinite():
     assert certify(problem, solve(problem, SMO(tol=1e-9)), rigorous=True).relative_gap < 1e-6
 
 
-def test_too_many_samples_for_a_test_are_refused(monkeypatch):
+def test_the_semidefiniteness_test_refuses_more_than_its_maximum_of_samples(monkeypatch):
     monkeypatch.setattr(semidefinite, "TUNING", GramTuning(max_ball_rows=11))
     with pytest.raises(Unprovable, match="12 samples are too many to test it"):
         psd_shift(Gram(X, Sigmoid(0.5, 0.0)), proven=True)
 
 
 @pytest.mark.parametrize("make", [lambda s: PolynomialOf(s, (1.0, 0.0, 0.0, 1.0)), lambda s: s * s])
-def test_values_made_of_an_indefinite_kernel_are_as_wrong_as_is_said(make):
+def test_errors_of_a_combined_indefinite_kernel_are_within_its_radius(make):
     """Its diagonal is 0, and no measure of what is beside it."""
     rows = np.array([[1e5 / 3, 0.5], [1e5 / 3, -0.5]])
     inside = Sigmoid(1.0, -float(rows[0] @ rows[0]))

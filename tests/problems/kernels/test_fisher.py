@@ -58,7 +58,7 @@ def test_fishers_metric_makes_the_scores_of_distant_components_white():
     np.testing.assert_allclose(np.linalg.eigvalsh(covariance[:2, :2]), [0, 1], atol=0.06)
 
 
-def test_a_formulation_fits_the_fisher_kernel_once_and_to_its_own_samples():
+def test_a_formulation_fits_the_fisher_kernel_once_to_its_samples():
     data = datasets.load("two_moons", n=120)
     problem = SoftMarginDual(data.X, data.y, 1.0, Fisher(4) + Subset(Fisher(2), (1,)))
     fitted = Fisher(4).fit(data.X) + Subset(Fisher(2).fit(data.X[:, [1]]), (1,))

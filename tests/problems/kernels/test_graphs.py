@@ -80,7 +80,7 @@ def test_graphs_are_encoded_as_lower_triangles():
         (lambda: encode_graphs([nx.path_graph(4)], vertices=3), "vertices: must be at least 4"),
     ],
 )
-def test_what_is_no_graph_is_refused_by_name(build, message):
+def test_an_invalid_graph_is_refused_by_name(build, message):
     with pytest.raises(ValueError, match=message):
         build()
 

@@ -154,7 +154,7 @@ def test_the_monomials_of_a_finite_feature_map(kernel, degrees):
     ],
     ids=str,
 )
-def test_an_indefinite_kernel_is_detected_and_said(kernel):
+def test_an_indefinite_kernel_is_detected_and_reported(kernel):
     problem = SoftMarginDual(X, Y, 1.0, kernel)
     assert kernel.is_psd is None
     assert np.linalg.eigvalsh(kernel(X, X))[0] < -0.1
@@ -191,7 +191,7 @@ def test_a_combination_is_semidefinite_only_if_both_parts_are():
     assert (2 * (Precomputed() * Linear())).is_psd is None
 
 
-def test_precomputed_stands_for_any_kernel():
+def test_precomputed_replaces_any_kernel():
     K, new = RBF(0.7)(X, X), RBF(0.7)(Z, X)
     kernel, rows = Precomputed(), np.array([4, 1])
     for matrix in (K, sp.csr_array(K)):
@@ -276,7 +276,7 @@ def test_a_bad_setting_is_refused_by_name(build, message):
         build()
 
 
-def test_a_kernel_class_that_is_not_a_dataclass_is_told_what_to_write():
+def test_a_kernel_class_that_is_not_a_dataclass_names_the_missing_decorator():
     class Plain(Linear):
         pass
 

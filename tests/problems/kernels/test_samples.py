@@ -9,7 +9,7 @@ from dualgap.problems.kernels.samples import distinct
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("rows", [0, 1, 40])
-def test_each_sample_equals_the_one_that_stands_for_it(kind, rows):
+def test_each_sample_equals_its_representative(kind, rows):
     X = np.random.default_rng(0).integers(0, 3, (rows, 2)).astype(np.float64)
     first, of = distinct(kind(X))
     np.testing.assert_array_equal(X[first][of], X)

@@ -52,7 +52,7 @@ def test_sets_are_encoded_by_their_elements():
         (lambda: encode_sets([{1, 5}], [1, 2]), "elements: 5 is in a set, but not in elements"),
     ],
 )
-def test_what_is_no_set_is_refused_by_name(build, message):
+def test_an_invalid_set_is_refused_by_name(build, message):
     with pytest.raises(ValueError, match=message):
         build()
 

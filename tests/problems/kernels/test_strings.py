@@ -43,6 +43,6 @@ def test_strings_are_encoded_by_their_letters():
         (lambda: encode_strings(["abd"], width=2), "width: must be at least 3"),
     ],
 )
-def test_what_is_no_string_is_refused_by_name(build, message):
+def test_an_invalid_string_is_refused_by_name(build, message):
     with pytest.raises(ValueError, match=message):
         build()

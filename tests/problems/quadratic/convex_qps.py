@@ -17,17 +17,17 @@ def drawn(seed):
     rng = np.random.default_rng([9, seed])
     kind, n = KINDS[seed % len(KINDS)], int(rng.integers(1, 4))
 
-    def whole(*shape):
+    def draw_integers(*shape):
         return rng.integers(-4, 5, shape).astype(float)
 
     rank = int(rng.integers(0, n)) if kind in ("rank_deficient", "unbounded") else n
-    B = whole(n, rank)
-    P, q = B @ B.T, whole(n)
-    G, center = whole(int(rng.integers(0, 4)), n), whole(n) / 2
-    h = G @ center + np.abs(whole(len(G)))
-    A = whole(int(rng.integers(0, n)), n)
+    B = draw_integers(n, rank)
+    P, q = B @ B.T, draw_integers(n)
+    G, center = draw_integers(int(rng.integers(0, 4)), n), draw_integers(n) / 2
+    h = G @ center + np.abs(draw_integers(len(G)))
+    A = draw_integers(int(rng.integers(0, n)), n)
     b = A @ center
-    lb, ub = (np.where(rng.random(n) < 0.5, inf, np.abs(whole(n))) for _ in range(2))
+    lb, ub = (np.where(rng.random(n) < 0.5, inf, np.abs(draw_integers(n))) for _ in range(2))
     lb, ub = center - lb, center + ub
     if kind == "degenerate":  # rows again, equations as two inequalities, no room
         G = np.vstack([G, G, A, -A])
@@ -53,10 +53,13 @@ def optimum(arrays):
     """Return the least value and where it is; None if there is no feasible point, −inf if no least."""
     if (arrays["lb"] > arrays["ub"]).any():
         return None
-    return _least(arrays) or (None if _least(arrays, feasibility=True) is None else -inf)
+    minimum = _rational_minimum(arrays)
+    if minimum is None and _rational_minimum(arrays, feasibility=True) is not None:
+        return -inf
+    return minimum
 
 
-def _least(arrays, feasibility=False):
+def _rational_minimum(arrays, feasibility=False):
     P, q, A, b = ([rational(v) for v in np.ravel(arrays[name])] for name in ("P", "q", "A", "b_eq"))
     n, zero = len(q), fmpq(0)
     P, A = ([row[i : i + n] for i in range(0, len(row), n)] for row in (P, A))

@@ -93,7 +93,7 @@ def test_no_bound_is_on_the_wrong_side_at_the_ends_of_float64(part):
     assert [fault for faults, _ in results for fault in faults] == []
 
 
-def test_a_width_that_overflows_costs_what_it_costs():
+def test_an_overflowing_box_width_keeps_the_bounds_valid():
     largest = float(np.finfo(np.float64).max)
     for B in (1e308, largest):
         for end in (-B, B):
@@ -117,7 +117,7 @@ def test_an_equation_that_float64_cannot_meet_is_met_by_an_enclosed_point():
     assert c.primal_objective > 0.7**2 / 0.28 > c.dual_objective
 
 
-def test_dependent_equations_are_seen_to_agree():
+def test_dependent_equations_are_consistent_or_infeasible():
     A = np.array([[1.0, 2.0, -1.0], [2.0, 4.0, -2.0], [3.0, -1.0, 0.5]])
     consistent = ConvexQP(P=np.eye(3), A=A, b_eq=[1.0, 2.0, 3.0])
     assert certify(consistent, np.zeros(3)).relative_gap < 1e-6
@@ -150,7 +150,7 @@ def test_a_wrong_answer_has_a_wide_gap():
         ({"q": ["a"]}, "q: must be numbers"),
     ],
 )
-def test_what_is_no_problem_is_refused(arguments, message):
+def test_invalid_arguments_of_a_qp_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         ConvexQP(**arguments)
 
@@ -191,7 +191,7 @@ def test_rounding_that_makes_P_indefinite_is_absorbed_by_bounds_of_variables():
     assert "variables need bounds" in free.reason
 
 
-def test_columns_of_different_lengths_are_enclosed_in_units_of_their_own():
+def test_columns_of_different_norms_are_enclosed_at_their_scales():
     n = 50
     differences = scipy.sparse.eye_array(n) - np.roll(np.eye(n), 1, axis=1)  # of rank n - 1
     E = scipy.sparse.csr_array(
@@ -208,7 +208,7 @@ def test_columns_of_different_lengths_are_enclosed_in_units_of_their_own():
     assert (ball.rad[n:] < 1e-6).all()
 
 
-def test_a_point_is_moved_to_where_that_costs_least():
+def test_a_point_is_made_feasible_at_the_smallest_cost():
     n = 200
     G, t = np.diff(np.eye(n), 3, axis=0), np.linspace(0, 1, n)
     noise = 0.1 * np.random.default_rng(0).standard_normal(n)
@@ -221,7 +221,7 @@ def test_a_point_is_moved_to_where_that_costs_least():
     assert program.upper(x, np.zeros(0))[0] in bounds[1:]
 
 
-def test_multipliers_that_are_a_little_off_cost_a_square_where_P_is_a_diagonal():
+def test_small_errors_of_multipliers_cost_second_order_with_a_diagonal_P():
     program = ConvexQP(P=np.eye(4), A=np.ones((1, 4)), b_eq=[1.0], lb=0.0, ub=1.0).program
     for off in (0.0, 1e-4, -1e-4):
         bound = next(program.lower_bounds(np.full(4, 0.25), np.array([off - 0.25]), np.zeros(0)))
@@ -261,7 +261,7 @@ def test_rounding_of_zeros_needs_no_perturbed_side():
     assert certify(problem, [1e-38, 0.0, 3.0]).nearby.backward_error < 1e-15
 
 
-def test_multipliers_are_corrected_for_an_error_of_x_where_others_reach_far():
+def test_multipliers_are_corrected_for_an_error_of_x_with_wide_bounds():
     # 10⁴ x₁ = x₂ − x₃, where x₂ and x₃ may move by 500 for nothing: y is 0 at x₁ = 1
     limits = {"lb": [0.0, 1e4, 0.0], "ub": [np.inf, 1.1e4, 1e3]}
     problem = ConvexQP(np.diag([1.0, 0, 0]), [-1.0, 0, 0], A=[[1e4, -1, 1]], b_eq=[0.0], **limits)
@@ -273,7 +273,7 @@ def test_multipliers_are_corrected_for_an_error_of_x_where_others_reach_far():
     assert certify(problem, x).relative_gap < 1e-11
 
 
-def test_multipliers_on_many_limits_move_no_farther_than_rounding_needs():
+def test_multipliers_of_degenerate_constraints_move_by_rounding_only():
     # each variable is at most a multiple of the two before it, and the last one is maximised
     n, rng = 14, np.random.default_rng(62)
     rows = np.eye(n)[1:] - 1.1 * np.eye(n)[:-1] - 0.5 * np.eye(n, k=-2)[1:]
@@ -287,13 +287,13 @@ def test_multipliers_on_many_limits_move_no_farther_than_rounding_needs():
 @pytest.mark.parametrize(
     ("large", "small", "bits"), [(1.0, 1.0, 0), (1.0, 1e-4, 0), (1024.0, 1e-4, 5), (1e9, 1.0, 0)]
 )
-def test_the_unit_of_variables_is_between_q_over_p_and_the_larger_sides(large, small, bits):
+def test_the_unit_of_variables_is_between_q_over_p_and_the_largest_side(large, small, bits):
     sides = [large, small, small] * 5
     problem = ConvexQP(np.eye(3), [-1.0] * 3, np.eye(3)[[0, 1, 2] * 5], sides)
     assert (problem.program.normalised.columns == bits).all()
 
 
-def test_what_is_known_of_a_problem_is_no_part_of_its_identity():
+def test_cached_results_do_not_change_the_hash_of_a_problem():
     one, other = (ConvexQP(P=np.eye(1), q=[1.0]) for _ in range(2))
     certify(other, [-1.0])
     assert one.hash == other.hash
@@ -304,12 +304,12 @@ def test_a_point_whose_residual_overflows_has_no_bound():
     assert not certify(problem, [1e308, 1e308]).gap < np.inf
 
 
-def test_a_row_of_zeros_proves_as_any_other_does():
+def test_a_row_of_zeros_can_prove_infeasibility():
     assert certify(ConvexQP(q=[1e9]), [0.0]).primal_objective == -np.inf
     assert certify(ConvexQP(A=[[0.0, 0.0]], b_eq=[1e9]), [0.0, 0.0]).primal_objective == np.inf
 
 
-def test_multipliers_that_overflow_are_replaced_by_the_points_own():
+def test_overflowing_multipliers_are_replaced_by_recovered_ones():
     problem = ConvexQP(q=[1.0], G=[[10.0]], h=[10.0], lb=0.0, ub=1.0)
     answer = SimpleNamespace(x=np.zeros(1), z=np.array([1e308]))
     assert certify(problem, answer).relative_gap == 0.0
@@ -328,7 +328,7 @@ def test_an_objective_beyond_float64_has_no_bounds():
 
 
 @pytest.mark.parametrize("width", [1e3, 1e9, 1e20, 1e308, np.inf])
-def test_bounds_that_are_wide_cost_no_more_than_none(width):
+def test_wide_bounds_cost_no_more_than_no_bounds(width):
     P, q = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
     x = np.linalg.solve(P, -q)
     assert certify(ConvexQP(P, q, lb=-width, ub=width), x).relative_gap < 1e-13
@@ -369,7 +369,7 @@ def test_x_alone_is_enough_for_a_singular_matrix_and_an_inexact_answer(unit):
     assert certify(problem, near).relative_gap < 1e-6
 
 
-def test_x_alone_is_enough_for_many_variables():
+def test_x_alone_is_enough_for_20000_variables():
     n, rng = 20_000, np.random.default_rng(0)
     D = scipy.sparse.eye_array(n) + scipy.sparse.diags_array(np.full(n - 1, 0.3), offsets=1)
     A = scipy.sparse.random_array((50, n), density=3 / n, rng=rng, format="csr")
@@ -399,7 +399,7 @@ def degenerate(seed):
 
 
 @pytest.mark.parametrize("seed", quick(range(40), range(10)))
-def test_a_point_that_is_feasible_but_for_rounding_solves_a_nearby_problem(seed):
+def test_a_point_feasible_up_to_rounding_solves_a_nearby_problem(seed):
     problem, x = degenerate(seed)
     c = certify(problem, x)
     if np.isfinite(c.primal_objective):
@@ -463,7 +463,7 @@ def test_exact_signs_are_those_of_rationals():
         {"q": [1.0, 2.0], "G": ONES, "h": [1.0], "lb": 0},
     ],
 )
-def test_an_optimum_of_zero_is_judged_in_the_unit_of_the_data(arguments):
+def test_an_optimum_of_zero_is_certified_on_the_scale_of_the_data(arguments):
     problem = ConvexQP(**arguments)
     x = solve(problem, CvxoptQP(tol=1e-9)).x
     assert certify(problem, x).relative_gap < 1e-6

@@ -172,7 +172,7 @@ def test_names_with_spaces_are_read_in_fixed_format(tmp_path):
         ("NAME T", " NAME T", 1, "'NAME T' does not belong to a section"),
     ],
 )
-def test_everything_else_is_refused_with_its_line(tmp_path, changed, to, line, sentence):
+def test_unsupported_lines_are_refused_with_their_number(tmp_path, changed, to, line, sentence):
     path = tmp_path / "p.qps"
     path.write_text(TEXT.replace(changed, to))
     with pytest.raises(ValueError, match=rf"^p\.qps, line {line}: {sentence}"):
@@ -186,7 +186,7 @@ def test_everything_else_is_refused_with_its_line(tmp_path, changed, to, line, s
         ("    Y         MOST", "    Y          MOST", "line 7: The line does not fit"),
     ],
 )
-def test_the_format_that_fits_longer_says_what_is_wrong(tmp_path, changed, to, sentence):
+def test_the_error_is_that_of_the_format_parsed_furthest(tmp_path, changed, to, sentence):
     (tmp_path / "p.qps").write_text(FIXED.replace(changed, to))
     with pytest.raises(ValueError, match=sentence):
         read_qps(tmp_path / "p.qps")
@@ -221,7 +221,7 @@ def programs(draw):
 
 
 @given(programs())
-def test_what_is_exported_is_read_with_equal_bits(tmp_path_factory, program):
+def test_exported_numbers_are_read_back_bit_for_bit(tmp_path_factory, program):
     path = tmp_path_factory.getbasetemp() / "round_trip.qps"
     write(program, "qps", path)
     assert read_qp(path).hash == program.hash

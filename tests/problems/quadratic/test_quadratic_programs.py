@@ -69,7 +69,7 @@ def test_three_formats_hold_the_same_problem(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["qp", "qp_mat", "qps"])
-def test_what_is_written_for_other_programs_is_the_same_problem(tmp_path, kind):
+def test_exported_formats_hold_the_same_problem(tmp_path, kind):
     random = np.random.default_rng(0)
     entries = scipy.sparse.random_array((8, 5), density=0.5, rng=random)
     inequalities = {"G": entries[:6], "h": random.standard_normal(6)}
@@ -82,7 +82,7 @@ def test_what_is_written_for_other_programs_is_the_same_problem(tmp_path, kind):
         assert read_qp(path).hash == problem.hash
 
 
-def test_what_is_no_quadratic_program_is_refused(tmp_path):
+def test_a_file_that_is_not_a_quadratic_program_is_refused(tmp_path):
     np.savez(tmp_path / "a.npz", Q=np.eye(2))
     with pytest.raises(ValueError, match=r"has Q; arrays are named P, q, G"):
         read_qp(tmp_path / "a.npz")
@@ -106,7 +106,7 @@ def test_what_is_no_quadratic_program_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.bool_])
-def test_a_matrix_of_whole_numbers_in_a_mat_file_keeps_its_signs(tmp_path, kind):
+def test_an_unsigned_integer_matrix_of_a_mat_file_keeps_its_signs(tmp_path, kind):
     rows = np.array([[1, 1], [1, 0], [0, 1]], kind)
     sides = {"l": np.array([1.0, -1e20, -1e20]), "u": np.full(3, 1e20)}
     scipy.io.savemat(tmp_path / "a.mat", {"P": np.eye(2), "q": np.zeros(2), "A": rows} | sides)
@@ -126,7 +126,7 @@ def catalogue():
     return {"HS21": ("HS21.QPS", hashlib.sha1(content, usedforsecurity=False).hexdigest())}
 
 
-def test_a_published_problem_is_found_by_its_checksum(tmp_path, monkeypatch):
+def test_a_published_problem_is_verified_by_its_checksum(tmp_path, monkeypatch):
     monkeypatch.setenv("DUALGAP_DATA", str(tmp_path))
     (tmp_path / "maros_meszaros").mkdir()
     (tmp_path / "maros_meszaros" / "HS21.QPS").write_bytes(QPS.encode())
@@ -146,7 +146,7 @@ def test_the_catalogue_has_every_problem_of_the_set():
     assert names == sorted(names)
 
 
-def test_a_published_problem_is_downloaded_and_kept(tmp_path, monkeypatch):
+def test_a_published_problem_is_downloaded_and_cached(tmp_path, monkeypatch):
     monkeypatch.delenv("DUALGAP_DATA", raising=False)
     monkeypatch.setenv("DUALGAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(quadratic_programs, "_catalogue", catalogue)

@@ -178,7 +178,7 @@ def test_forms_are_those_of_the_terms():
 
 
 @pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
-def test_what_follows_from_terms_is_the_loss(tau):
+def test_value_subgradient_and_conjugate_follow_from_the_terms(tau):
     loss, f = Pinball(tau), np.linspace(-3, 3, 13)
     y, e = np.full(13, 0.5), 0.5 - f
     value = np.maximum(tau * e, (tau - 1) * e)

@@ -24,7 +24,7 @@ def test_weights_alone_are_certified_where_they_are_optimal_and_bounded_anywhere
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_weights_of_many_samples_on_the_margin_are_certified(intercept):
+def test_weights_of_4000_samples_on_the_margin_are_certified(intercept):
     bits = np.random.default_rng(1).integers(0, 2, (4000, 12)).astype(float)
     y = np.where(bits @ np.linspace(-1, 1, 12) + 0.2 * bits[:, 0] > 0, 1.0, -1.0)
     problem = SoftMarginPrimal(bits, y, 1.0, intercept=intercept)

@@ -25,7 +25,7 @@ each = pytest.mark.parametrize("problem", EVERY.values(), ids=EVERY)
 each_soft = pytest.mark.parametrize("problem", SOFT.values(), ids=SOFT)
 
 
-def some_alpha(problem, seed=1):
+def random_alpha(problem, seed=1):
     local = np.random.default_rng(seed)
     return project_dual(problem.risk, local.normal(0.3, 1.0, problem.n))
 
@@ -45,7 +45,7 @@ def minus_dual(problem, alpha):
 
 @each
 def test_the_box_qps_objective_is_minus_the_dual(problem):
-    reduction, alpha = reduce(problem, BoxQP), some_alpha(problem)
+    reduction, alpha = reduce(problem, BoxQP), random_alpha(problem)
     form, x = reduction.form, problem.risk.box_point(alpha)
     assert 0.5 * x @ form.Q.matvec(x) + form.p @ x == pytest.approx(minus_dual(problem, alpha))
     assert ((form.lb <= x) & (x <= form.ub)).all()
@@ -58,9 +58,9 @@ def test_the_box_qps_objective_is_minus_the_dual(problem):
 
 
 @pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.view == "dual"])
-def test_the_qp_of_a_dual_view_is_its_box_qp(name):
+def test_the_qp_of_a_dual_formulation_is_its_box_qp(name):
     problem = EVERY[name]
-    reduction, alpha = reduce(problem, QP), some_alpha(problem)
+    reduction, alpha = reduce(problem, QP), random_alpha(problem)
     form, x = reduction.form, problem.risk.box_point(alpha)
     value = 0.5 * x @ form.P.dense() @ x + form.q @ x
     assert value == pytest.approx(minus_dual(problem, alpha))
@@ -71,7 +71,7 @@ def test_the_qp_of_a_dual_view_is_its_box_qp(name):
 
 
 @pytest.mark.parametrize("name", [k for k, p in SOFT.items() if p.view != "dual"])
-def test_the_qp_of_a_primal_view_has_its_objective_at_the_least_slacks(name):
+def test_the_qp_of_a_primal_formulation_has_its_objective_at_the_smallest_slacks(name):
     problem = SOFT[name]
     form = reduce(problem, QP).form
     w, b = np.linspace(-1, 1, problem.d), 0.4 if problem.intercept else 0.0
@@ -91,7 +91,7 @@ def test_the_qp_of_a_primal_view_has_its_objective_at_the_least_slacks(name):
 
 @pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.view != "dual"])
 def test_a_primal_qps_multipliers_are_the_dual_variables(name):
-    problem, alpha = EVERY[name], some_alpha(EVERY[name])
+    problem, alpha = EVERY[name], random_alpha(EVERY[name])
     reduction = reduce(problem, QP)
     x = np.arange(1.0, 1.0 + reduction.form.n)
     point = reduction.recover(FormPoint(x, inequality=problem.risk.box_point(alpha)))
@@ -106,7 +106,7 @@ def test_a_primal_qps_multipliers_are_the_dual_variables(name):
 
 @each_soft
 def test_the_erms_objective_is_the_primal(problem):
-    reduction, alpha = reduce(problem, ERM), some_alpha(problem)
+    reduction, alpha = reduce(problem, ERM), random_alpha(problem)
     form, beta = reduction.form, problem.risk.beta(alpha)
     scores = form.gram.matvec(beta)
     value = 0.5 * beta @ scores + form.C @ form.loss.value(form.y, scores + 0.3)
@@ -139,7 +139,7 @@ def test_the_hard_margin_has_no_empirical_risk(problem):
         if f is not ERM or p in SOFT.values()
     ],
 )
-def test_a_start_is_made_feasible(problem, form):
+def test_a_start_is_projected_to_feasibility(problem, form):
     start = np.random.default_rng(3).normal(0, 10, problem.n)
     made = reduce(problem, form, Point(start)).form.start
     if form is QP and problem.view != "dual":
@@ -161,7 +161,7 @@ def test_reducing_changes_nothing_and_is_repeatable(problem):
     assert replace(problem).hash == before
 
 
-def test_the_gram_matrix_keeps_to_the_memory_given():
+def test_the_gram_matrix_respects_its_memory_limit():
     problem = SOFT["soft_dual_rbf"]
     form = reduce(problem, BoxQP, gram=Gram(problem.X, problem.kernel, memory=100)).form
     with pytest.raises(MemoryError, match="dense matrix of 42 variables"):

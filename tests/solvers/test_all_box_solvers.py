@@ -65,7 +65,7 @@ def bounds(form: BoxQP | KernelQP, point: FormPoint) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_smo_reaches_the_optimum_of_many_variables(
+def test_smo_reaches_the_optimum_of_2000_variables(
     monkeypatch: pytest.MonkeyPatch, many: bool
 ) -> None:
     if many:  # than can be active, with a Newton step whenever rounds are slow
@@ -135,7 +135,7 @@ def test_shifted_boxes_are_solved_or_refused_in_a_sentence(
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_nothing_given_is_changed(name: str) -> None:
+def test_solvers_do_not_modify_their_input(name: str) -> None:
     form = shifted(name, "no equality" if name == "coordinate_descent" else "signs, from 0", 4, 3)
     form = replace(form, start=form.first_point())
     given = [form.gram.X, *(getattr(form, field.name) for field in fields(form))]
@@ -145,7 +145,7 @@ def test_nothing_given_is_changed(name: str) -> None:
     assert all(np.array_equal(u, v) for u, v in zip(arrays, before, strict=True))
 
 
-def posed(name: str, C: float = 10.0) -> SoftMarginDual:
+def soft_margin_for(name: str, C: float = 10.0) -> SoftMarginDual:
     """Return a soft margin that a solver takes: linear for one, without an intercept for another."""
     linear = name == "dual_coordinate_descent"
     kernel, intercept = Linear() if linear else RBF(1.0), name != "coordinate_descent"
@@ -156,7 +156,7 @@ def posed(name: str, C: float = 10.0) -> SoftMarginDual:
     "name", [name for name in SOLVERS if name not in ("interior_point", "scg")]
 )
 def test_a_warm_start_at_the_optimum_ends_at_once_or_is_no_worse(name: str) -> None:
-    problem = posed(name)
+    problem = soft_margin_for(name)
     solver = replace(SOLVERS[name], tol=1e-5)
     cold = solve(problem, solver)
     again = solve(problem, solver, initial=solve(problem, target_gap=1e-12))
@@ -167,11 +167,12 @@ def test_a_warm_start_at_the_optimum_ends_at_once_or_is_no_worse(name: str) -> N
 
 @pytest.mark.parametrize("name", [*SOLVERS, "notebook"])
 @pytest.mark.parametrize("limit", [1, 7])
-def test_the_limit_of_iterations_is_kept_and_said(name: str, limit: int) -> None:
+def test_max_iter_is_respected_and_reported(name: str, limit: int) -> None:
     fine = {} if name == "interior_point" else {"tol": 1e-13}
-    notebook = name == "notebook"
-    solver = ProjectedGradient("notebook") if notebook else SOLVERS[name]
-    problem = HardMarginDual(posed("").X, posed("").y, RBF(1.0)) if notebook else posed(name, 100.0)
+    solver, problem = SOLVERS.get(name), soft_margin_for(name, 100.0)
+    if name == "notebook":
+        solver = ProjectedGradient("notebook")
+        problem = HardMarginDual(problem.X, problem.y, RBF(1.0))
     solution = solve(problem, replace(solver, **fine), max_iter=limit)
     assert solution.iterations == limit
     assert solution.status is Status.MAX_ITER

@@ -99,7 +99,7 @@ def test_an_optimal_start_needs_fewer_steps(solver):
 
 
 @pytest.mark.parametrize("name", [name for name, risk in RISKS.items() if risk.outputs == 1])
-def test_stochastic_steps_come_near_the_optimum(name):
+def test_stochastic_steps_approach_the_optimum(name):
     problem = RISKS[name]
     solution = solve(problem, StochasticSubgradient(epochs=300))
     if problem.intercept:
@@ -142,7 +142,7 @@ def test_the_prediction_of_softmax_is_its_largest_score():
     [Pegasos(), Pegasos(batch_size=32), SDCA(tol=1e-15), StochasticSubgradient()],
     ids=repr,
 )
-def test_the_limit_of_iterations_is_kept_and_said(solver):
+def test_max_iter_is_respected_and_reported(solver):
     solution = solve(RISKS["hinge"], solver, max_iter=11)
     assert solution.iterations == 11
     assert solution.status is Status.MAX_ITER

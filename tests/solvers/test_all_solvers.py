@@ -185,7 +185,7 @@ def test_two_runs_give_the_same_answer(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [name for name in NAMES if "seed" in {f.name for f in fields(all_solvers()[name])}]
 )
-def test_another_seed_takes_another_way(name: str) -> None:
+def test_another_seed_gives_other_iterates(name: str) -> None:
     X = np.random.default_rng(3).standard_normal((40, 3))
     y = np.sign(X[:, 0] + 0.3)
     cls, answers = all_solvers()[name], []
@@ -240,7 +240,7 @@ def test_a_setting_that_cannot_be_used_is_refused_by_its_name(
 
 
 @pytest.mark.parametrize("kind", [InteriorPoint, SDCA, CoordinateDescent, SCG, SimplifiedSMO])
-def test_a_whole_number_may_be_written_as_a_float(kind: type[Solver]) -> None:
+def test_an_integer_setting_may_be_written_as_a_float(kind: type[Solver]) -> None:
     assert type(kind(max_iter=1e2).max_iter) is int  # type: ignore[call-arg, attr-defined]
     assert type(Pegasos(epochs=1e1).epochs) is int  # type: ignore[arg-type]
     X, y = np.eye(4), np.array([1.0, -1.0, 1.0, -1.0])

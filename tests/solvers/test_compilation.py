@@ -105,7 +105,7 @@ def late(
     return sorted(name for name, _ in after - known[-1]) or ["?"] * compiled
 
 
-def some(n: int, kernel=RBF(0.3), C: float = 10.0, dtype=float, **others) -> SoftMarginDual:  # noqa: B008
+def soft_margin(n: int, kernel=RBF(0.3), C: float = 10.0, dtype=float, **others) -> SoftMarginDual:  # noqa: B008
     X, y = two_classes(n, 5)
     return SoftMarginDual(X.astype(dtype), y, C, kernel, **others)
 
@@ -116,7 +116,7 @@ SPARSE = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
 # of each size that solvers tell apart, in the types that users give
 OTHERS: dict[str, Formulation] = {
     "integers": SoftMarginDual((10 * X[:50]).astype(int), Y[:50], 1.0, RBF(0.01)),
-    "single": some(50, dtype=np.float32),
+    "single": soft_margin(50, dtype=np.float32),
     "fortran": SoftMarginDual(np.asfortranarray(X[:50]), Y[:50], 1.0, RBF(0.3)),
     "long indices": SoftMarginDual(
         sp.csr_array(
@@ -125,21 +125,21 @@ OTHERS: dict[str, Formulation] = {
         ),
         Y,
     ),
-    "700": some(700),
-    "700, C large": some(700, C=1e4),
+    "700": soft_margin(700),
+    "700, C large": soft_margin(700, C=1e4),
     "700, sparse": SoftMarginDual(SPARSE, Y, 10.0, RBF(0.3)),
     "700, far": SoftMarginDual(1e3 * SPARSE, Y, 1.0, RBF(0.3)),
-    "700, polynomial": some(700, Polynomial(2, 0.5)),
+    "700, polynomial": soft_margin(700, Polynomial(2, 0.5)),
     "700, precomputed": SoftMarginDual(X @ X.T, Y, 1.0, Precomputed()),
     "700, linear": SoftMarginDual(X, Y, 1.0),
     "700, linear, sparse": SoftMarginDual(SPARSE, Y, 1.0),
-    "700, weights": some(700, C=np.linspace(0.1, 3.0, 700)),  # type: ignore[arg-type]
-    "700, no intercept": some(700, intercept=False),
+    "700, weights": soft_margin(700, C=np.linspace(0.1, 3.0, 700)),  # type: ignore[arg-type]
+    "700, no intercept": soft_margin(700, intercept=False),
     "700, tube": SVRDual(X, T, 10.0, 0.1, RBF(0.3)),
     "700, nu": NuSVC(X, Y, 0.3, RBF(0.3)),
     "700, hard": HardMarginDual(X, Y, RBF(3.0)),
     "700, risk": RegularizedERM(X, Y, 0.01, "logistic"),
-    "2600": some(2600),
+    "2600": soft_margin(2600),
 }
 ALL = {**PROBLEMS, **OTHERS}
 # one of each way that a solver works in, on the kinds of problems that were compiled late before
@@ -183,7 +183,7 @@ def test_nothing_is_compiled_or_read_in_the_first_solve_of_any_kind_of_problem(s
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(3))
-def test_no_order_of_problems_leaves_one_out(seed):
+def test_nothing_is_compiled_late_in_any_order_of_problems(seed):
     """Functions stay loaded from one solve to the next here: what is known to be compiled has to be."""
     rng = np.random.default_rng(seed)
     names = [name for name, problem in ALL.items() if problem.n <= 700]

@@ -32,7 +32,7 @@ def qp_solvers():
 
 
 @pytest.mark.parametrize("solver", list(qp_solvers()), ids=repr)
-def test_each_back_end_is_certified_from_its_own_multipliers(solver):
+def test_each_back_end_is_certified_from_its_multipliers(solver):
     answer = solve(PROBLEM, solver)
     if answer.status is Status.NOT_INSTALLED:
         pytest.skip(answer.reason)
@@ -75,7 +75,7 @@ def test_infeasible_and_unbounded_problems_end_with_a_proof():
         assert answer.objective == objective
 
 
-def test_a_back_end_is_told_the_time_limit(monkeypatch):
+def test_a_back_end_receives_the_time_limit(monkeypatch):
     qpsolvers, told = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed"), []
     own = qpsolvers.solve_problem
 
@@ -102,7 +102,7 @@ def test_a_cvxpy_problem_is_certified_from_the_values_of_its_variables():
     assert certify_cvxpy(problem).relative_gap > 1e-4
 
 
-def test_a_cvxpy_problem_that_is_no_qp_is_refused():
+def test_a_cvxpy_problem_that_is_not_a_qp_is_refused():
     x = cp.Variable()
     x.value = 0.0
     with pytest.raises(ValueError, match="problem: must be a QP, and CVXPY reports"):
@@ -110,7 +110,7 @@ def test_a_cvxpy_problem_that_is_no_qp_is_refused():
 
 
 @pytest.mark.parametrize("declared", [{"nonneg": True}, {"bounds": [0, 1]}])
-def test_the_values_of_variables_with_signs_or_bounds_are_what_is_certified(declared):
+def test_values_of_cvxpy_variables_with_attributes_are_certified(declared):
     x = cp.Variable(3, **declared)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(x - 2)), [cp.sum(x) == 1.5])
     x.value = np.array([1.0, 0.5, 0.0])
@@ -119,14 +119,14 @@ def test_the_values_of_variables_with_signs_or_bounds_are_what_is_certified(decl
     assert certify_cvxpy(problem).relative_gap < 1e-5
 
 
-def test_a_variable_of_which_cvxpy_stores_fewer_entries_is_refused_by_name():
+def test_a_cvxpy_variable_with_reduced_storage_is_refused_by_name():
     S = cp.Variable((2, 2), symmetric=True, name="S")
     S.value = np.eye(2)
     with pytest.raises(ValueError, match="replaces S by other variables"):
         certify_cvxpy(cp.Problem(cp.Minimize(cp.sum_squares(S - 1))))
 
 
-def test_a_cvxpy_problem_without_an_optimum_is_judged():
+def test_a_cvxpy_problem_without_an_optimum_is_certified():
     x = cp.Variable(2)
     infeasible = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1, cp.sum(x) <= 1])
     unbounded = cp.Problem(cp.Minimize(cp.sum(x)), [x <= 1])
@@ -147,7 +147,7 @@ def test_a_claim_that_it_is_unbounded_is_refuted_by_a_bound_below_alone():
 
 
 @pytest.mark.parametrize("backend", ["clarabel", "osqp", "scs"])
-def test_an_exception_of_a_back_end_is_a_row_with_its_words(backend):
+def test_an_exception_of_a_back_end_is_a_row_with_its_message(backend):
     line = ConvexQP(P=np.outer([5, -1, 2.0], [5, -1, 2.0]), q=[-1.0, -2.0, 0.0])
     bent = ConvexQP(P=[[0.0, -1.0], [-1.0, 0.0]], lb=0, ub=1)
     assert solve(line, QPSolversQP(backend=backend)).verdict == "infeasible"
@@ -161,7 +161,7 @@ def test_a_problem_without_constraints_is_a_row_of_every_back_end_of_cvxpy():
     assert answer.verdict == "solved" or "gave no answer" in answer.reason
 
 
-def test_a_tolerance_that_cvxopt_fails_at_through_cvxpy_is_made_coarser():
+def test_a_tolerance_at_which_cvxopt_fails_is_relaxed():
     rng = np.random.default_rng(0)
     F, A = rng.standard_normal((6, 6)), rng.standard_normal((2, 6))
     problem = ConvexQP(F.T @ F, rng.standard_normal(6), A=A, b_eq=A @ np.ones(6), lb=0, ub=3)

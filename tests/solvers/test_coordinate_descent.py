@@ -25,7 +25,7 @@ def test_the_general_loop_finds_the_minimum_of_a_quadratic(seed: int) -> None:
     assert np.allclose(path[-1], np.linalg.solve(P, -q), atol=1e-5)
 
 
-def test_the_general_loop_minimises_what_is_not_quadratic() -> None:
+def test_the_general_loop_minimises_a_nonquadratic_function() -> None:
     def f(x: np.ndarray) -> float:
         return float(np.logaddexp(x[0] + 2 * x[1], -x[0]) + 0.5 * x @ x)
 
@@ -58,7 +58,7 @@ def test_coordinate_descent_may_stick_at_a_kink() -> None:
 
 
 @pytest.mark.parametrize("x", [np.zeros((2, 2)), np.array([1.0, np.nan])])
-def test_the_general_loop_refuses_what_is_no_point(x: np.ndarray) -> None:
+def test_the_general_loop_refuses_an_invalid_point(x: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"^x: must be a vector of finite numbers"):
         minimise(lambda z: float(z.sum()), x)
 

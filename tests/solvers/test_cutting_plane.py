@@ -10,14 +10,14 @@ from dualgap.problems import ChainMargin, datasets
 from dualgap.solvers import CuttingPlane, solve
 
 
-def small(C: float = 1.0) -> ChainMargin:
+def small_chains(C: float = 1.0) -> ChainMargin:
     data = datasets.load("hidden_markov", n=6, length=3, d=2, labels=3, seed=1)
     return ChainMargin(data.X, data.y, length=3, C=C)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_its_optimum_is_that_of_every_constraint(C):
-    problem = small(C)
+    problem = small_chains(C)
     chains = problem.chains
     w, slack = cp.Variable(chains.size), cp.Variable(6, nonneg=True)
     constraints = []
@@ -38,7 +38,7 @@ def test_its_optimum_is_that_of_every_constraint(C):
     assert np.isclose(solution.certificate.primal_objective, reference.value, rtol=1e-6)
 
 
-def test_context_helps_where_single_samples_do_not_tell():
+def test_context_helps_if_single_samples_are_ambiguous():
     data = datasets.load("hidden_markov", n=60, length=10, seed=0)
     accuracy = []
     for length in (10, 1):

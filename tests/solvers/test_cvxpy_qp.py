@@ -13,21 +13,21 @@ VIEWS = [SoftMarginDual, SoftMarginPrimal]
 
 @pytest.mark.parametrize("backend", CvxpyQP.backends())
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_back_end_solves_a_small_problem(backend: str, view: type) -> None:
+def test_every_back_end_solves_a_soft_margin(backend: str, view: type) -> None:
     X, y = two_classes()
     solution = solve(view(X, y, 1.0), CvxpyQP(backend, tol=1e-9), target_gap=1e-5)
     assert solution.verdict == "solved"
     assert solution.claimed == "optimal"
 
 
-def test_a_missing_back_end_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_back_end_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CvxpyQP, "backends", staticmethod(tuple[str, ...]))
     solution = solve(SoftMarginDual(*two_classes()), CvxpyQP("PIQP"))
     assert solution.status is Status.NOT_INSTALLED
     assert "pip install piqp" in solution.note
 
 
-def test_without_cvxpy_the_run_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cvxpy_is_named_with_its_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     solution = solve(SoftMarginDual(*two_classes()), CvxpyQP())
     assert solution.status is Status.NOT_INSTALLED

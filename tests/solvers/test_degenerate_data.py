@@ -140,7 +140,7 @@ CHECKED = {
 
 
 @pytest.mark.parametrize("name", SOLVED)
-def test_the_default_solves_what_has_a_solution(name):
+def test_the_default_solves_every_solvable_degenerate_problem(name):
     problem = SOLVED[name]()
     solution = solve(problem, target_gap=1e-6, time_limit=20.0)
     assert solution.verdict == "solved", solution
@@ -155,7 +155,7 @@ def test_the_default_solves_it_without_an_intercept_too(name):
 
 
 @pytest.mark.parametrize("name", quick(SOLVED, FEW))
-def test_smo_solves_what_has_a_solution(name):
+def test_smo_solves_every_solvable_degenerate_problem(name):
     solution = solve(SOLVED[name](), SMO(tol=1e-9, gap=1e-7), max_iter=200_000, time_limit=20.0)
     if name == "features of 1e8 and 1e-8":  # pairs of samples are no way through such a valley
         assert solution.status is Status.MAX_ITER
@@ -171,7 +171,7 @@ def test_every_answer_has_an_honest_status_and_verdict(name, solver):
 
 
 @pytest.mark.parametrize("name", quick(OTHERS, FEW))
-def test_the_default_is_honest_where_nothing_can_be_solved(name):
+def test_the_default_is_honest_about_unsolvable_problems(name):
     problem = OTHERS[name]()
     honest(solve(problem, default_solver(problem), time_limit=0.3, max_iter=100_000))
 

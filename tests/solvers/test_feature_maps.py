@@ -49,7 +49,7 @@ def test_random_fourier_features_approach_the_kernel_with_the_root_of_their_numb
     assert (np.diff(errors) < 0).all()
 
 
-def test_nystroem_features_approach_the_kernel_and_end_there():
+def test_nystroem_features_converge_to_the_kernel_from_below():
     gram = Gram(MOONS.X, RBF(GAMMA))
     K, errors = gram.dense(), []
     for components in (5, 10, 20, 40, 160):
@@ -110,7 +110,7 @@ def test_the_exact_gap_closes_as_components_grow(name):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_the_record_tells_the_error_that_was_measured(name):
+def test_the_record_has_the_measured_error(name):
     solver = SOLVERS[name](components=20, seed=3)
     solution = solve(EXACT, solver, time_limit=20.0)
     counters = solution.counters
@@ -132,7 +132,7 @@ def test_the_measured_error_is_that_of_the_pairs_drawn():
 
 
 @pytest.mark.parametrize("make", [Nystroem, RandomFourier])
-def test_regression_and_unequal_weights_are_taken(make):
+def test_regression_and_unequal_weights_are_supported(make):
     data = datasets.load("friedman", n=150, d=5)
     C = np.linspace(0.5, 2.0, 150)
     problem = SVRDual(data.X, data.y, C, 0.5, RBF(0.3))

@@ -91,7 +91,7 @@ def test_every_iteration_can_be_evaluated() -> None:
 
 
 @pytest.mark.parametrize("view", [HardMarginPrimal, HardMarginDual])
-def test_a_hard_margin_that_does_not_exist_ends_within_a_few_iterations(view: type) -> None:
+def test_an_inseparable_hard_margin_stops_within_10_iterations(view: type) -> None:
     rng = np.random.default_rng(8)
     samples, y = rng.standard_normal((300, 10)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
     last = list(InteriorPoint(tol=1e-9).iterates(reduce(view(samples, y), BoxQP).form))[-1]
@@ -145,7 +145,7 @@ def test_random_boxes_with_groups_are_solved(seed: int) -> None:
 
 
 @pytest.mark.parametrize("gamma", [1e-8, 1e-3])
-def test_a_singular_matrix_at_a_large_slack_weight_is_no_wrong_claim(gamma: float) -> None:
+def test_a_singular_matrix_with_a_large_slack_weight_causes_no_false_claim(gamma: float) -> None:
     solution = solve(
         SoftMarginDual(np.vstack([X, X]), np.r_[Y, Y], 1e6, RBF(gamma)), InteriorPoint(tol=1e-9)
     )
@@ -163,7 +163,7 @@ def test_a_variable_without_bounds_is_refused() -> None:
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0])
-def test_a_box_without_any_room_is_its_only_point_or_none(delta: float) -> None:
+def test_a_box_of_one_point_is_optimal_if_it_meets_the_equality(delta: float) -> None:
     zero = np.zeros(40)
     form = BoxQP(
         SignedGram(Gram(X, RBF(0.5)), Y), -np.ones(40), Y, None, np.array([delta]), zero, zero

@@ -54,7 +54,7 @@ def test_its_weights_are_the_loop_of_the_note():
     assert np.isclose(counts @ y, b)
 
 
-def test_where_nothing_separates_it_ends_with_the_proof():
+def test_the_perceptron_stops_with_a_proof_on_inseparable_samples():
     X, y = separable(3)
     y[0] = -y[0]
     X = np.vstack([X, X[:1]])

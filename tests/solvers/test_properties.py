@@ -133,7 +133,7 @@ def test_shifting_an_rbfs_samples_or_a_regressions_targets_leaves_the_optimum(pr
 
 @settings(max_examples=15)
 @given(problem=problems(kernels=(RBF(0.05), RBF(20.0), Polynomial(2, 0.5))))
-def test_the_method_chosen_never_changes_the_certified_optimum(problem):
+def test_the_solver_never_changes_the_certified_optimum(problem):
     one = optimum(problem)
     for solver in (SemismoothNewton(tol=1e-10, gap=1e-8), InteriorPoint(), None):
         assert_equal_optima(one, optimum(problem, solver))
@@ -198,7 +198,7 @@ def test_the_gap_is_0_only_at_the_optimum(problem, seed, spread):
 
 @few
 @given(problem=problems(kernels=(Linear(),), regression=False))
-def test_every_view_of_a_soft_margin_has_one_optimum(problem):
+def test_every_formulation_of_a_soft_margin_has_one_optimum(problem):
     C = float(problem.C[0])
     dual = replace(problem, C=C)
     risk = HingeERM(problem.X, problem.y, 1 / (problem.n * C), problem.intercept)

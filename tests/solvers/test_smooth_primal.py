@@ -23,7 +23,7 @@ def test_the_unit_of_the_targets_does_not_matter(solver, exponent, offset):
 @pytest.mark.parametrize("solver", [LBFGS(), NewtonCG()])
 @pytest.mark.parametrize("kernel", [RBF(0.03), Polynomial(1)])  # of the latter K has the rank 31
 @pytest.mark.parametrize("intercept", [False, True])
-def test_a_factor_of_K_stands_for_the_samples_of_a_kernel(solver, kernel, intercept):
+def test_a_factor_of_K_replaces_the_samples_of_a_kernel(solver, kernel, intercept):
     problem = RegularizedERM(CANCER.X, CANCER.y, 0.01, "logistic", kernel, intercept)
     solution = solve(problem, solver)
     assert solution.verdict == "solved"
@@ -32,6 +32,6 @@ def test_a_factor_of_K_stands_for_the_samples_of_a_kernel(solver, kernel, interc
 
 @pytest.mark.parametrize("solver", [LBFGS(), NewtonCG()])
 @pytest.mark.parametrize("lam", [1e-6, 1e-9])
-def test_nothing_is_claimed_of_coefficients_whose_gap_is_large(solver, lam):
+def test_coefficients_with_a_large_gap_are_not_claimed_optimal(solver, lam):
     problem = RegularizedERM(CANCER.X, CANCER.y, lam, "squared_hinge", RBF(0.03), intercept=True)
     assert solve(problem, solver).verdict != "wrong"

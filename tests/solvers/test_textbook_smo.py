@@ -25,7 +25,7 @@ def test_objective_never_rises_and_the_point_stays_feasible(solver, monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["soft_dual_linear", "soft_dual_weights", "svr_dual_rbf"])
-def test_platts_gap_is_what_its_tol_implies(name):
+def test_the_gap_of_platts_smo_is_within_the_bound_of_its_tol(name):
     problem, tol = PROBLEMS[name], 1e-3
     unit = 2.0 ** decision_exponent(problem.risk)
     assert (

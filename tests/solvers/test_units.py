@@ -306,19 +306,19 @@ def test_answers_do_not_depend_on_units(find):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("first", range(QUICK, 2 * MANY, MANY))
 @pytest.mark.parametrize("find", [fault, fault_of_estimator])
-def test_answers_to_many_more_do_not_depend_on_units(find, first):
+def test_answers_to_random_problems_do_not_depend_on_units(find, first):
     assert [text for number in range(first, first + MANY) if (text := find(number))] == []
 
 
 @pytest.mark.parametrize("nu", [1e-2, 1e-5, 1e-8])
-def test_a_small_nu_is_solved_as_well(nu):
+def test_a_nu_near_zero_is_solved(nu):
     X = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.1], [1.0, 2.0, 3.2]])
     answer = solve(OneClassSVM(X, nu, RBF(1 / 3)), SMO())
     assert answer.verdict == "solved"
     np.testing.assert_allclose(answer.alpha / (3 * nu), [0.5, 0.0, 0.5], atol=1e-6)
 
 
-def test_an_answer_far_off_is_not_solved_because_nu_is_small():
+def test_a_suboptimal_answer_is_not_solved_for_a_tiny_nu():
     X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
     problem = NuSVC(X, y, 1e-9)
     far = certify(

@@ -49,7 +49,7 @@ def test_the_verdict_and_the_gap_do_not_depend_on_units(solver, seeds):
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e-6, 1e-9, 1e-12])
-def test_one_small_bound_is_not_the_size_of_the_box(size):
+def test_one_tight_bound_does_not_set_the_scale_of_the_box(size):
     arrays = {
         "P": np.array([[2.0, 0.5, 0.0], [0.5, 2.0, 0.3], [0.0, 0.3, 1.0]]),
         "q": np.array([1.0, -2.0, 3.0]),

@@ -37,7 +37,7 @@ def sparse(n: int, d: int, seed: int = 0) -> tuple[sp.csr_array, np.ndarray]:
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_a_sample_starts_a_large_problem_and_the_gap_ends_it(intercept: bool) -> None:
+def test_a_large_problem_starts_from_a_subsample_and_stops_at_the_gap(intercept: bool) -> None:
     X, y = two_classes(40_000, 8)
     problem = SoftMarginDual(X, y, 1.0, intercept=intercept)
     solution = solve(problem, DualCoordinateDescent(tol=1e-12, gap=1e-6))
@@ -47,7 +47,7 @@ def test_a_sample_starts_a_large_problem_and_the_gap_ends_it(intercept: bool) ->
 
 
 @pytest.mark.parametrize("C", [1e-3, 100.0])
-def test_the_first_step_is_long_where_many_variables_would_stay_inside(C: float) -> None:
+def test_the_first_step_is_enlarged_if_most_variables_end_at_C(C: float) -> None:
     """Labels at random: nearly all variables end at C, which short steps do not reach."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((3000, 5)), np.where(rng.random(3000) < 0.5, 1.0, -1.0)
@@ -61,7 +61,7 @@ def test_the_first_step_is_long_where_many_variables_would_stay_inside(C: float)
     assert (state.sigma > short) == (C == 100.0)
 
 
-def test_large_systems_are_left_alone_where_epochs_reach_the_gap() -> None:
+def test_large_systems_take_no_newton_step_if_epochs_reach_the_gap() -> None:
     X, y = sparse(1200, 2000)
     solution = solve(SoftMarginDual(X, y, 10.0), DualCoordinateDescent(tol=1e-12, gap=1e-3))
     assert solution.certificate.relative_gap <= 1e-3
@@ -111,7 +111,7 @@ def test_products_are_those_of_numpy(form: str) -> None:
         np.testing.assert_allclose(np.tril(K), np.tril(Z @ Z.T), atol=1e-12)
 
 
-def test_threads_share_products_of_many_rows() -> None:
+def test_products_of_15000_rows_are_computed_in_threads() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30_000, 40)), rng.choice([-1.0, 1.0], 30_000)
     part = whole_block(reduce(SoftMarginDual(X, y, 1.0), BoxQP).form).take(np.arange(0, 30_000, 2))
@@ -138,7 +138,7 @@ def test_a_start_from_another_box_leads_to_the_optimum(factor: float, intercept:
     assert second.certificate.relative_gap <= 1.1e-8
 
 
-def test_an_epoch_pauses_on_its_way_without_changing_its_result(
+def test_pauses_within_an_epoch_do_not_change_its_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = two_classes(300, 5)
@@ -165,7 +165,7 @@ def test_systems_are_solved_whatever_their_condition(
     assert np.linalg.norm(full @ y - right) <= 1e-8 * np.linalg.norm(right)
 
 
-def test_a_start_whose_dual_objective_is_0_is_not_called_optimal_for_small_targets():
+def test_a_start_of_zero_dual_objective_is_not_claimed_optimal_for_tiny_targets():
     X = np.random.default_rng(0).standard_normal((100, 3))
     problem = SVRDual(X, 1e-4 * X[:, 0], 1.0, 0.0)
     for solver in (DualCoordinateDescent(), SMO()):

@@ -38,7 +38,7 @@ def test_a_tube_without_intercept_is_certified(epsilon):
     assert certify(problem, Point(alpha=beta, w=w)).relative_gap < 1e-7
 
 
-def test_no_more_epochs_than_are_allowed():
+def test_the_number_of_epochs_is_limited():
     beta, limits = np.zeros(67), (np.minimum(100 * Y, 0.0), np.maximum(100 * Y, 0.0))
     _, epochs, violation = minimise_linear(X, beta, terms(-Y, 0.0, *limits), 1e-4, 1e-10, 1)
     assert epochs == 1

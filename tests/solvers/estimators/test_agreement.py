@@ -134,7 +134,7 @@ def test_samples_on_the_boundary_are_outliers_as_often_as_with_scikit_learn(n: i
     assert 0.5 * expected < outliers.sum() < 2.0 * expected
 
 
-def test_one_sample_is_predicted_as_among_others() -> None:
+def test_the_prediction_of_a_sample_does_not_depend_on_its_batch() -> None:
     X = np.random.default_rng(0).normal(size=(300, 20))
     model = estimators.OneClassSVM(nu=0.05).fit(X)
     np.testing.assert_array_equal(model.predict(X), [model.predict(x[None])[0] for x in X])

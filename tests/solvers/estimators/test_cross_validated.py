@@ -18,7 +18,7 @@ Y = np.where(Y[:150] == 1, "benign", "malignant")
 
 
 @pytest.mark.parametrize("gamma", quick([0.1, "scale", "auto"], ["auto"]))
-def test_scores_at_the_values_of_a_grid_are_between_those_that_are_stated(gamma: object) -> None:
+def test_scores_on_a_grid_are_within_the_stated_bounds(gamma: object) -> None:
     grid = np.geomspace(0.11, 0.9, 6)
     theirs = GridSearchCV(svm.SVC(gamma=gamma, tol=1e-6), {"C": grid}, cv=5).fit(X, Y)
     ours = CertifiedSVCCV(C=(0.1, 1.0), gamma=gamma).fit(X, Y).cv_results_
@@ -45,7 +45,7 @@ def test_the_best_of_several_widths_is_trained_on_all_samples() -> None:
     assert model.certificate_.relative_gap < 1e-4
 
 
-def test_kernels_of_this_package_splitters_and_sparse_samples_are_taken() -> None:
+def test_kernel_objects_splitters_and_sparse_samples_are_accepted() -> None:
     how = {"C": (0.1, 0.3), "gap": 1e-2, "cv": StratifiedKFold(3, shuffle=True, random_state=0)}
     own = CertifiedSVCCV(kernel=RBF(0.1), **how).fit(X, Y)
     named = CertifiedSVCCV(gamma=0.1, **how).fit(csr_array(X), Y)
@@ -59,6 +59,8 @@ def test_more_than_two_classes_are_refused() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"kernel": np.matmul}, {"kernel": "foo"}, {"gamma": "foo"}])
-def test_what_no_path_is_of_is_refused_before_any_is_computed(settings: dict[str, object]) -> None:
+def test_unsupported_settings_are_refused_before_a_path_is_computed(
+    settings: dict[str, object],
+) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         CertifiedSVCCV(**settings).fit(X, Y)

@@ -95,7 +95,7 @@ def test_a_warm_start_at_the_answer_takes_no_steps():
     assert model.fit(BINARY[0], flipped).certificate_.relative_gap < 1e-6
 
 
-def test_a_callback_sees_certified_progress():
+def test_a_callback_receives_certified_progress():
     seen = []
     SVC(callback=lambda evaluation: seen.append(evaluation.certificate)).fit(*BINARY)
     assert seen
@@ -118,7 +118,7 @@ def test_the_certificate_of_several_classes_is_a_sum_with_its_parts():
     assert len(repr(certificate)) < 200
 
 
-def test_certificates_and_geometry_are_shown_on_one_line():
+def test_certificates_and_geometry_have_a_repr_of_one_line():
     certificate = SVC().fit(*BINARY).certificate_
     shown = repr(describe(SoftMarginDual(BINARY[0], np.sign(BINARY[1] - 1.5)), certificate))
     assert shown.startswith("Geometry(SoftMarginDual, 100 samples, ‖w‖ = ")
@@ -148,7 +148,7 @@ def test_probabilities_need_neither_five_samples_a_class_nor_two():
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
-def test_probabilities_that_were_not_fitted_are_asked_for_in_vain():
+def test_unfitted_probabilities_raise_NotFittedError():
     model = SVC().fit(*BINARY).set_params(probability=True)
     with pytest.raises(NotFittedError, match="predict_proba is not available"):
         model.predict_proba(BINARY[0])
@@ -183,7 +183,7 @@ def test_coefficients_become_sparse_and_dense_again():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
-def test_many_samples_are_predicted_as_few_are(kernel):
+def test_predictions_of_12000_samples_equal_those_of_9(kernel):
     X, y = np.random.default_rng(0).standard_normal((12_000, 3)), np.tile([0, 1, 2], 4000)
     model = SVC(kernel=kernel, gamma=1.0, degree=2).fit(X[:900], y[:900])
     f = model.decision_function(X)
@@ -217,7 +217,7 @@ def test_a_nu_that_a_pair_does_not_allow_is_the_largest_that_it_does():
     np.testing.assert_allclose(np.sign(model.decision_function(X)), np.sign(f))
 
 
-def test_what_is_too_hard_for_the_quick_way_is_solved_by_the_other():
+def test_a_problem_too_hard_for_coordinate_descent_is_solved_by_the_fallback():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((80, 5))
     y = X[:, 0] + rng.standard_normal(80) > 0
@@ -228,7 +228,7 @@ def test_what_is_too_hard_for_the_quick_way_is_solved_by_the_other():
 @pytest.mark.parametrize(
     "problem", [{"penalty": "l1"}, {"multi_class": "crammer_singer", "C": 0.1}]
 )
-def test_problems_of_liblinear_alone_are_its_own_and_have_no_certificate(problem):
+def test_problems_only_liblinear_solves_equal_its_answer_without_a_certificate(problem):
     ours = LinearSVC(random_state=0, max_iter=100_000, **problem).fit(X_IRIS, Y_IRIS)
     theirs = svm.LinearSVC(random_state=0, max_iter=100_000, **problem).fit(X_IRIS, Y_IRIS)
     np.testing.assert_array_equal(ours.coef_, theirs.coef_)

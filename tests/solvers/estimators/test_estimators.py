@@ -69,18 +69,18 @@ def excused(estimator):
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=excused)
-def test_scikit_learns_own_checks_pass(estimator, check):
+def test_the_estimator_checks_of_scikit_learn_pass(estimator, check):
     check(estimator)
 
 
 @pytest.mark.exhaustive
 @parametrize_with_checks(VARIANTS, expected_failed_checks=excused)
-def test_scikit_learns_own_checks_pass_of_more_classes_and_settings(estimator, check):
+def test_the_estimator_checks_of_scikit_learn_pass_with_other_settings(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("ours", [SVC, SVR, LinearSVC, LinearSVR])
-def test_parameters_are_scikit_learns_with_its_defaults_and_some_more(ours):
+def test_parameters_and_defaults_extend_those_of_scikit_learn(ours):
     theirs = getattr(svm, ours.__name__)().get_params()
     own = {"solver": None, "refine": True, "warm_start": False, "callback": None}
     assert ours().get_params() == {"fit_intercept": True, **theirs, **own}
@@ -113,7 +113,7 @@ def test_SVC_agrees_with_scikit_learn_solved_tightly(name, settings):
 
 @pytest.mark.parametrize("name", CLASSIFIED)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_LinearSVC_agrees_with_scikit_learn_to_its_own_accuracy(name, loss):
+def test_LinearSVC_agrees_with_scikit_learn_to_liblinears_accuracy(name, loss):
     X, y = bundled(name)
     settings = {"loss": loss, "class_weight": "balanced", "C": 0.1, "intercept_scaling": 2.0}
     ours = LinearSVC(**settings).fit(X, y)
@@ -209,7 +209,7 @@ def test_pandas_names_pipelines_grid_search_and_pickles():
     pd.testing.assert_series_equal(pd.Series(again.predict(X)), pd.Series(model.predict(X)))
 
 
-def test_default_tolerance_is_at_least_as_accurate_as_libsvm():
+def test_the_default_tolerance_is_as_accurate_as_libsvm():
     X, y = datasets.make_classification(1200, 10, flip_y=0.1, random_state=0)
     ours = SVC().fit(X, y)
     theirs = SVC(solver="libsvm").fit(X, y)
@@ -227,7 +227,7 @@ def test_any_solver_of_the_problem_gives_the_same_model(solver):
     assert ours.support_.size < 60
 
 
-def test_a_solver_without_a_way_to_the_problem_is_an_error_with_its_reason():
+def test_an_unsuitable_solver_is_an_error_with_its_reason():
     X, y = IRIS
     with pytest.raises(ValueError, match="requires the linear kernel"):
         SVC(solver="dual_coordinate_descent").fit(X, y)
@@ -257,7 +257,7 @@ def test_unusable_parameters_are_named(estimator, words):
         estimator.fit(*IRIS)
 
 
-def test_too_few_iterations_warn_and_set_fit_status():
+def test_reaching_max_iter_warns_and_sets_fit_status():
     X, y = bundled("digits")
     for model in (SVC(max_iter=1), SVR(max_iter=1), LinearSVC(loss="hinge", max_iter=1)):
         with pytest.warns(ConvergenceWarning, match="max_iter=1"):
@@ -273,7 +273,7 @@ def test_verbose_logs_each_problem(caplog):
     assert set(sizes) <= {32, 33, 34}
 
 
-def test_infinite_C_is_the_hard_margin_and_refuses_what_it_cannot_separate():
+def test_infinite_C_is_the_hard_margin_and_refuses_inseparable_samples():
     X, y = np.array([[0.0], [1.0], [3.0], [5.0]]), [0, 0, 1, 1]
     model = SVC(kernel="linear", C=np.inf).fit(X, y)
     np.testing.assert_allclose(model.coef_, [[1.0]], rtol=1e-6)

@@ -115,7 +115,7 @@ def blocks_of(y, folder):
         ({}, {"sample_weight": WEIGHT}, "sample_weight: must be None when X is Blocks"),
     ],
 )
-def test_what_blocks_cannot_have_is_refused_by_name(options, given, message, tmp_path):
+def test_options_that_blocks_do_not_support_are_refused_by_name(options, given, message, tmp_path):
     blocks = blocks_of(np.where(TARGETS > 0, 1.0, -1.0), tmp_path)
     with pytest.raises(ValueError, match=message):
         LinearSVC(**options).fit(blocks, **given)
@@ -135,7 +135,7 @@ def test_labels_of_blocks_are_signs(tmp_path):
         ("one", None, "y: the number of classes has to be greater than one"),
     ],
 )
-def test_what_does_not_go_with_a_dask_array_is_refused_by_name(y, weight, message):
+def test_arguments_that_do_not_match_a_dask_array_are_refused_by_name(y, weight, message):
     samples, lazy, one = arrays(X, LABELS, np.ones(300))
     y = {"lazy": lazy, "one": one}.get(y, y) if isinstance(y, str) else y
     with pytest.raises(ValueError, match=message):

@@ -75,13 +75,13 @@ def global_random_seed() -> int:
 
 
 @pytest.fixture(autouse=True)
-def _known_exceptions(request: pytest.FixtureRequest) -> None:
+def _expected_failures(request: pytest.FixtureRequest) -> None:
     for pattern, reason in EXCEPTIONS:
         if pattern.fullmatch(request.node.name):
             request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
 
 
-def test_each_exception_is_of_a_test_that_there_is(request: pytest.FixtureRequest) -> None:
+def test_each_expected_failure_names_an_existing_test(request: pytest.FixtureRequest) -> None:
     names = [item.name for item in request.session.items]
     for pattern, reason in EXCEPTIONS:
         assert any(pattern.fullmatch(name) for name in names), reason

@@ -21,7 +21,7 @@ KERNELS = [partial(SVC, kernel=RBF(0.5)), NuSVC, SVR, OneClassSVM]
 @pytest.mark.parametrize(
     "made", [SVC, LinearSVC, partial(LinearSVC, penalty="l1", random_state=0), *KERNELS]
 )
-def test_how_a_sparse_matrix_is_stored_changes_nothing(made):
+def test_the_storage_of_a_sparse_matrix_does_not_change_the_answer(made):
     """Entries in two parts, columns in any order, 64-bit indices; and the caller's matrix stays."""
     order = np.argsort(RNG.random((30, 6)), axis=1) + 6 * np.arange(30)[:, None]
     data = np.hstack([0.25 * X, 0.75 * X]).ravel()[order].ravel()
@@ -82,7 +82,7 @@ def test_an_extreme_weight_has_an_answer_a_warning_or_a_sentence(made, size):
     assert all(sentence.startswith(named) for sentence in sentences)
 
 
-def test_an_l1_model_says_why_it_has_no_certificate():
+def test_an_l1_model_explains_its_missing_certificate():
     model = LinearSVC(penalty="l1").fit(X, Y)
     for each in (model, pickle.loads(pickle.dumps(model))):
         with pytest.raises(AttributeError, match="LIBLINEAR solved penalty='l1'"):

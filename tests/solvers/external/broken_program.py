@@ -65,7 +65,7 @@ def locked():
     os.chmod("locked", 0)
 
 
-def answered(content):
+def write_answer(content):
     """Write an answer, in text or bytes."""
     with open(ANSWER, "wb") as file:
         file.write(content if isinstance(content, bytes) else content.encode())
@@ -75,13 +75,13 @@ def torn(source):
     """Write the first part of a good answer."""
     with open(source, "rb") as file:
         content = file.read()
-    answered(content[: random.Random(source).randrange(len(content))])
+    write_answer(content[: random.Random(source).randrange(len(content))])
 
 
 def good(source):
     """Write a good answer."""
     with open(source, "rb") as file:
-        answered(file.read())
+        write_answer(file.read())
 
 
 def struck(name):
@@ -114,23 +114,23 @@ WORDS = {
     "unread": lambda: [os.unlink(each) for each in os.listdir(".") if each.startswith("samples")],
     "silent": lambda: os.closerange(0, 3),
     # answers
-    "nan": lambda: answered("alpha\n" + "nan\n" * N),
-    "inf": lambda: answered("alpha\n" + "1\n" * (N - 1) + "-inf\n"),
-    "large": lambda: answered("alpha\n" + "1e308\n" * N),
-    "negative": lambda: answered("alpha\n" + "-1\n" * N),
-    "zero": lambda: answered("alpha\n" + "0\n" * N),
-    "short": lambda: answered("alpha\n" + "1\n" * (N - 1)),
-    "long": lambda: answered("alpha\n" + "1\n" * (N + 1)),
+    "nan": lambda: write_answer("alpha\n" + "nan\n" * N),
+    "inf": lambda: write_answer("alpha\n" + "1\n" * (N - 1) + "-inf\n"),
+    "large": lambda: write_answer("alpha\n" + "1e308\n" * N),
+    "negative": lambda: write_answer("alpha\n" + "-1\n" * N),
+    "zero": lambda: write_answer("alpha\n" + "0\n" * N),
+    "short": lambda: write_answer("alpha\n" + "1\n" * (N - 1)),
+    "long": lambda: write_answer("alpha\n" + "1\n" * (N + 1)),
     "endless": lambda: filled(ANSWER, MOST),
-    "junk": lambda: answered(random.Random(N).randbytes(500)),
-    "empty": lambda: answered(""),
-    "words": lambda: answered("it is optimal\n"),
+    "junk": lambda: write_answer(random.Random(N).randbytes(500)),
+    "empty": lambda: write_answer(""),
+    "words": lambda: write_answer("it is optimal\n"),
     "folder": lambda: os.mkdir(ANSWER),
     "pipe": lambda: os.mkfifo(ANSWER),
     "zeros": lambda: os.symlink("/dev/zero", ANSWER),
     "nowhere": lambda: os.symlink("nowhere", ANSWER),
     "other": lambda: os.symlink(sys.executable, ANSWER),
-    "closed": lambda: (answered("alpha\n"), os.chmod(ANSWER, 0)),
+    "closed": lambda: (write_answer("alpha\n"), os.chmod(ANSWER, 0)),
     "none": lambda: None,
     # ends
     "0": lambda: sys.exit(0),

@@ -107,7 +107,7 @@ def test_an_absent_package_is_named(
         (SnapML(tol=1e-12), LINEAR["one C"], 3),
     ],
 )
-def test_at_its_limit_a_baseline_makes_no_claim(
+def test_at_its_iteration_limit_a_baseline_claims_nothing(
     solver: Solver, problem: Formulation, limit: int
 ) -> None:
     solution = solve(problem, solver, max_iter=limit)

@@ -20,14 +20,14 @@ def reachable(solution: Solution, tol: float) -> float:
     return tol + np.finfo(np.float32).eps * float(rows.max())
 
 
-def test_the_answer_meets_its_tolerance_as_far_as_single_precision_goes() -> None:
+def test_the_answer_meets_its_tolerance_up_to_single_precision() -> None:
     problem = SoftMarginDual(*two_classes(80), 1.0, RBF(0.3))
     for tol in (1e-1, 1e-3, 1e-6, 1e-9):
         solution = solve(problem, LibSVM(tol=tol))
         assert solution.certificate.violating_pair <= reachable(solution, tol)
 
 
-def test_shrinking_changes_the_way_and_not_the_answer() -> None:
+def test_shrinking_changes_the_iterates_but_not_the_answer() -> None:
     problem = SoftMarginDual(*two_classes(80), 100.0, RBF(0.3))
     for shrinking in (True, False):
         solution = solve(problem, LibSVM(tol=1e-7, shrinking=shrinking, cache_size=1.0))

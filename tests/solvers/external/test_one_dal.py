@@ -19,7 +19,7 @@ NEEDED = pytest.mark.skipif(
 
 
 @NEEDED
-def test_one_dal_leaves_scikit_learn_as_it_is_and_never_falls_back_on_it(
+def test_one_dal_neither_patches_scikit_learn_nor_falls_back_on_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     svm = importlib.import_module("sklearn.svm")
@@ -34,7 +34,7 @@ def test_one_dal_leaves_scikit_learn_as_it_is_and_never_falls_back_on_it(
 
 @pytest.mark.parametrize("problem", KERNEL.values(), ids=KERNEL)
 @NEEDED
-def test_one_dal_is_given_samples_in_single_precision_and_judged_by_them_as_they_are(
+def test_one_dal_receives_float32_samples_and_is_certified_on_the_float64_ones(
     problem: Formulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, given = importlib.import_module("sklearnex.svm"), []

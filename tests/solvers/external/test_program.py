@@ -135,7 +135,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_no_answer_is_told(name):
+def test_an_invalid_answer_of_a_program_is_reported(name):
     code, message = BROKEN[name]
     with pytest.raises(RuntimeError) as told:
         solve(KERNEL, script(code))
@@ -149,12 +149,12 @@ def test_what_is_no_answer_is_told(name):
         "[open(str(i), 'wb').write(bytes(900_000)) for i in range(99)]; time.sleep(9)",
     ],
 )
-def test_what_a_program_writes_is_bounded(code):
+def test_the_output_of_a_program_is_limited(code):
     with pytest.raises(RuntimeError, match=r"disk_limit|File too large"):
         solve(KERNEL, replace(script(code), disk_limit=1e6))
 
 
-def test_what_a_program_started_ends_with_it():
+def test_descendants_of_a_program_are_killed_with_it():
     code = "[os.spawnlp(os.P_NOWAIT, 'sleep', 'sleep', '86399') for i in range(3)]; time.sleep(0.4)"
     with pytest.raises(RuntimeError, match="wrote no answer"):
         solve(KERNEL, script(code))
@@ -169,7 +169,7 @@ def test_a_time_limit_ends_a_program():
     assert solution.time_solve < 60
 
 
-def test_nothing_of_a_program_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
+def test_a_program_leaves_no_files_in_the_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     for program in (script("open('more', 'w')"), script("os.mkdir('a')"), Program("nowhere {tol}")):
         with suppress(RuntimeError):
@@ -177,7 +177,7 @@ def test_nothing_of_a_program_is_left_in_the_temporary_folder(tmp_path, monkeypa
     assert [*tmp_path.iterdir()] == []
 
 
-def test_arguments_are_no_shell_s(tmp_path):
+def test_arguments_are_not_interpreted_by_a_shell(tmp_path):
     program = Program(
         f'{PYTHON} "import sys; sys.exit(str(sys.argv[1:]))" "$HOME; {{C}}" {{{{x}}}}'
     )
@@ -186,7 +186,7 @@ def test_arguments_are_no_shell_s(tmp_path):
     assert "['$HOME; 2.0', '{x}']" in str(told.value)
 
 
-def test_digits_that_a_text_loses_are_in_the_reason(tmp_path):
+def test_digits_lost_in_text_are_in_the_reason(tmp_path):
     known = solve(KERNEL, SMO(tol=1e-9)).alpha
     np.savetxt(tmp_path / "known.csv", known, "%.8g", header="alpha", comments="")
     program = Program("cp {folder}/known.csv {answer}", answer="csv", folder=str(tmp_path))

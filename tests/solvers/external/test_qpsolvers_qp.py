@@ -83,7 +83,7 @@ def test_a_missing_back_end_is_named(backend: str, monkeypatch: pytest.MonkeyPat
 
 
 @NEEDED
-def test_quadprog_refuses_a_limit_that_solve_is_given_and_a_linear_program() -> None:
+def test_quadprog_refuses_an_iteration_limit_and_a_linear_program() -> None:
     limited = solve(QUADRATIC["dual"], QPSolversQP("quadprog"), max_iter=2)
     assert limited.status is Status.UNSUPPORTED
     assert "has no limit on its iterations" in limited.note

@@ -16,7 +16,7 @@ NEEDED = pytest.mark.skipif(
 
 
 @NEEDED
-def test_snap_ml_leaves_subnormal_numbers_to_others() -> None:
+def test_snap_ml_restores_subnormal_arithmetic() -> None:
     solve(LINEAR["one C"], SnapML())
     assert sys.float_info.min / 2 > 0
 

@@ -74,7 +74,7 @@ def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp
 
 
 @pytest.mark.exhaustive
-def test_less_memory_than_a_block_needs_is_told_before_the_first_round(address):
+def test_a_block_larger_than_a_workers_memory_is_refused_before_the_first_round(address):
     risk = _risk(Blocks.checked(GeneratedSource(**DRAWN)))
     blocks = replace(risk.blocks, nbytes=(3 * 2**30,) * 4)
     large = replace(risk, samples=replace(risk.samples, X=blocks))
@@ -93,7 +93,7 @@ def test_a_block_that_a_worker_finds_missing_is_named(address, tmp_path):
         list(points)
 
 
-def test_an_address_without_a_scheduler_is_told(monkeypatch):
+def test_an_address_without_a_scheduler_is_an_error(monkeypatch):
     monkeypatch.setattr(engines, "_LOST_AFTER_S", 0.5)
     solver = NearRows(engine="dask", address="tcp://127.0.0.1:9")
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
@@ -102,7 +102,7 @@ def test_an_address_without_a_scheduler_is_told(monkeypatch):
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("patient")
-def test_a_block_that_kills_every_worker_ends_it(address, tmp_path):
+def test_a_block_that_kills_every_worker_stops_the_solver(address, tmp_path):
     always = DeadlySource(**DRAWN, folder=str(tmp_path), driver=os.getpid(), deaths=range(99))
     risk = _risk(Blocks.checked(always))
     with pytest.raises(EngineError, match=r"rows .*: more than 3 workers died"):
@@ -110,7 +110,7 @@ def test_a_block_that_kills_every_worker_ends_it(address, tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_a_scheduler_that_disappears_ends_it_within_a_minute(tmp_path):
+def test_a_lost_scheduler_stops_the_solver_within_a_minute(tmp_path):
     where = tmp_path / "scheduler.json"
 
     def started(command, *words):
@@ -142,7 +142,7 @@ def test_a_scheduler_that_disappears_ends_it_within_a_minute(tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["missing", "cut", "replaced"])
-def test_a_block_that_goes_between_two_rounds_is_named(fault, tmp_path):
+def test_a_block_removed_between_two_rounds_is_named(fault, tmp_path):
     for k in range(2):
         np.save(tmp_path / f"X_{k}.npy", X[k * 150 : k * 150 + 150])
         np.save(tmp_path / f"y_{k}.npy", Y[k * 150 : k * 150 + 150])

@@ -88,7 +88,7 @@ def test_variables_have_one_key_only_if_their_samples_are_equal(make):
     assert np.unique(keys).size == 8
 
 
-def test_equal_samples_have_shares_of_their_weights():
+def test_equal_samples_have_alpha_in_proportion_to_their_weights():
     X, y = np.ones((6, 1)), np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     weight = np.array([1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
     blocks = Blocks.checked(ArraySource(X, y, weight, 6))

@@ -41,12 +41,12 @@ def tree(root: Path, files: dict[str, str]) -> Path:
         ),
     ],
 )
-def test_a_control_group_leaves_what_it_has_not_used(
+def test_available_memory_is_what_the_control_group_has_unused(
     tmp_path: Path, files: dict[str, str], left: int
 ) -> None:
     assert available(tree(tmp_path, files)) == left
 
 
-def test_without_control_groups_it_is_what_the_machine_has(tmp_path: Path) -> None:
+def test_available_memory_without_control_groups_is_that_of_the_machine(tmp_path: Path) -> None:
     assert 0 < available(tmp_path) <= psutil.virtual_memory().total
     assert available() > 0

@@ -35,7 +35,7 @@ def test_the_gap_is_relative_for_every_slack_weight(solver: Solver, view: type, 
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("view", [HardMarginPrimal, HardMarginDual])
-def test_an_infeasible_hard_margin_is_found_infeasible(
+def test_an_infeasible_hard_margin_is_proven_infeasible(
     solver: Solver, view: type, intercept: bool
 ) -> None:
     X, y = two_classes(n=80, d=3)
@@ -111,7 +111,7 @@ def test_targets_of_any_size_are_fitted(solver: Solver) -> None:
         assert solution.certificate.relative_gap <= 1e-8
 
 
-def test_options_of_cvxopt_stay_as_they_were() -> None:
+def test_the_global_options_of_cvxopt_are_restored() -> None:
     before = dict(cvxopt.solvers.options)
     solve(SoftMarginDual(*two_classes(), 1.0), CvxoptQP(tol=1e-5, max_iter=7))
     assert cvxopt.solvers.options == before

@@ -44,9 +44,9 @@ def error_of_optima(problem, folds: int, parameter: str, value: float) -> float:
         train, held = fold_rows(np.arange(problem.n), labels, folds, k, 0)
         gram = isinstance(problem.kernel, Precomputed)
         own = {"X": problem.X[np.ix_(train, train)] if gram else problem.X[train]}
-        own |= {"C": value * problem.C[train] / problem.C.max()} if np.ndim(own_C(problem)) else {}
+        own |= {"C": value * problem.C[train] / problem.C.max()} if np.ndim(C_of(problem)) else {}
         fold = replace(problem, **own, y=problem.y[train])
-        fold = fold if np.ndim(own_C(problem)) else with_value(fold, parameter, value)
+        fold = fold if np.ndim(C_of(problem)) else with_value(fold, parameter, value)
         answer = solve(fold, target_gap=1e-9)
         new = problem.X[np.ix_(held, train)] if gram else problem.X[held]
         errors = problem.task.errors(answer.decision_function(new), problem.y[held])
@@ -54,7 +54,7 @@ def error_of_optima(problem, folds: int, parameter: str, value: float) -> float:
     return total / problem.n
 
 
-def own_C(problem: object) -> object:
+def C_of(problem: object) -> object:
     return getattr(problem, "C", 1.0)
 
 
@@ -113,7 +113,7 @@ def test_each_kernel_value_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert sum(len(fold.path.pieces) for fold in found.folds) > 30
 
 
-def test_the_statement_names_the_value_and_what_no_other_can_reach() -> None:
+def test_the_statement_names_the_value_and_a_lower_bound_for_all_others() -> None:
     found = cross_validate(FOLLOWED["kernel"][0], C=(0.05, 5.0), folds=2, gap=1e-2)
     assert found.error == found.table["error"].min()
     assert found.at(found.value)["error"] == found.error
@@ -143,7 +143,7 @@ def test_folds_may_be_those_of_a_splitter() -> None:
         (FOLLOWED["kernel"][0], {"C": (2.0, 1.0)}, "C: must be an interval"),
     ],
 )
-def test_what_cannot_be_cross_validated_is_refused(problem, given: dict, message: str) -> None:
+def test_unsupported_cross_validations_are_refused(problem, given: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         cross_validate(problem, **({"C": (0.1, 0.2)} | given))
 

@@ -138,7 +138,7 @@ def test_the_pieces_cover_the_interval_in_order() -> None:
     assert table["worst_gap"].max() <= 3e-3
 
 
-def test_a_larger_gap_takes_fewer_answers_as_its_root() -> None:
+def test_the_number_of_answers_falls_as_the_root_of_the_gap() -> None:
     counts = [
         len(solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=g).pieces) for g in (3e-4, 3e-2)
     ]
@@ -154,7 +154,7 @@ def test_the_decision_function_at_a_value_is_that_of_the_certified_weights() -> 
     np.testing.assert_allclose(at.decision_function(X), at.geometry.decision)
 
 
-def test_kernel_values_are_kept_from_one_value_to_the_next() -> None:
+def test_kernel_values_are_reused_along_the_path() -> None:
     problem, path = FOLLOWED["kernel, C"][0], assemble_path("kernel, C")
     total = max(piece.solution.counters["kernel_evaluations"] for piece in path.pieces)
     cold = solve(with_value(problem, "C", 1.0), SMO(gap=3e-3)).counters["kernel_evaluations"]
@@ -163,13 +163,13 @@ def test_kernel_values_are_kept_from_one_value_to_the_next() -> None:
 
 
 @pytest.mark.parametrize("solver", [SMO(tol=1e-6), InteriorPoint()])
-def test_any_solver_that_is_accurate_enough_will_do(solver: object) -> None:
+def test_any_solver_of_sufficient_accuracy_follows_the_path(solver: object) -> None:
     path = solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=1e-2, solver=solver)  # type: ignore[arg-type]
     assert path.at(3.0).certificate.relative_gap <= 1e-2
 
 
 @pytest.mark.exhaustive
-def test_a_solver_that_is_not_says_where_it_stopped() -> None:
+def test_an_inaccurate_solver_reports_where_the_path_stopped() -> None:
     with pytest.raises(NoPath, match=r"pegasos at lam = 0\.01 reached a certified relative gap of"):
         solve_path(HingeERM(X, Y, 1.0), lam=(0.01, 1.0), gap=1e-6, solver=Pegasos(max_iter=100))
     with pytest.raises(NoPath, match="gave no answer"):
@@ -207,12 +207,14 @@ def test_a_value_outside_the_path_is_refused() -> None:
         (OneCost(X, Y, 1.0), {"C": (0.1, 10)}, "the bounds along it"),
     ],
 )
-def test_what_has_no_path_is_refused(problem: object, interval: dict, message: str) -> None:
+def test_a_problem_or_interval_without_a_path_is_refused(
+    problem: object, interval: dict, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         solve_path(problem, **interval)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("gap", [3e-3, 0.05])
-def test_an_answer_at_any_value_is_judged_by_the_gap_of_the_path(gap: float) -> None:
+def test_an_answer_at_any_value_has_the_verdict_for_the_gap_of_the_path(gap: float) -> None:
     path = solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=gap)
     assert {path.at(value).verdict for value in path.breakpoints} == {"solved"}

@@ -21,7 +21,7 @@ FOLLOWED = {
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
-def test_every_optimum_has_an_error_between_those_that_are_stated(name: str) -> None:
+def test_the_error_of_every_optimum_is_within_the_stated_bounds(name: str) -> None:
     problem, interval = FOLLOWED[name]
     path = solve_path(problem, **{"gap": 3e-3, **interval})
     y = (TARGETS if problem.risk.loss.is_regression else Y)[NEW]
@@ -43,7 +43,7 @@ def error(problem: object, f: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean(np.where(f >= 0, 1.0, -1.0) != y))
 
 
-def test_the_statement_names_the_value_and_what_no_other_can_reach() -> None:
+def test_the_statement_names_the_value_and_a_lower_bound_for_all_others() -> None:
     problem, interval = FOLLOWED["kernel"]
     selection = select(solve_path(problem, **interval, gap=3e-4), X[NEW], Y[NEW])
     assert f"C = {selection.value:.6g} has a validation error of" in selection.statement
@@ -68,7 +68,7 @@ def test_samples_that_do_not_fit_are_refused(change: dict, message: str) -> None
         select(path, **({"X_val": X[NEW], "y_val": Y[NEW]} | change))
 
 
-def test_what_cannot_be_enclosed_is_refused() -> None:
+def test_predictions_that_cannot_be_enclosed_are_refused() -> None:
     risk = RegularizedERM(X[OLD], Y[OLD], 0.1, intercept=True)
     with pytest.raises(ValueError, match="logistic loss is not enclosed"):
         select(solve_path(risk, lam=(0.1, 0.2), gap=1e-2), X[NEW], Y[NEW])

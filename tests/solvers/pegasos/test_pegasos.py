@@ -37,7 +37,7 @@ VARIANTS = pytest.mark.parametrize(
 )
 
 
-def own_primal(problem, answer):
+def unclipped_primal(problem, answer):
     """The primal value at the solver's own w, before the certificate clips an overshooting α."""
     beta = problem.risk.beta(answer.point.alpha)
     scores = problem.samples.gram().matvec(beta)
@@ -52,7 +52,7 @@ def test_averaged_answer_is_within_a_hundredth_of_the_optimum(name, sampling, ba
     best = solve(problem).certificate
     answer = solve(problem, Pegasos(epochs=200, sampling=sampling, batch_size=batch_size))
     assert answer.claimed == "stopped"
-    assert own_primal(problem, answer) <= 1.01 * best.primal_objective
+    assert unclipped_primal(problem, answer) <= 1.01 * best.primal_objective
     if sampling == "permutation":
         assert answer.certificate.primal_objective <= 1.01 * best.primal_objective
 
@@ -92,7 +92,7 @@ def test_permutation_keeps_alpha_in_its_box_at_the_end_of_epochs(name, batch_siz
 
 
 @VARIANTS
-def test_linear_and_precomputed_kernels_take_the_same_path(sampling, project, average):
+def test_linear_and_precomputed_kernels_give_the_same_iterates(sampling, project, average):
     X, y = samples()
     solver = Pegasos(epochs=5, batch_size=4, sampling=sampling, project=project, average=average)
     linear = solve(SoftMarginDual(X, y, 0.3, Linear(), False), solver)
@@ -101,7 +101,7 @@ def test_linear_and_precomputed_kernels_take_the_same_path(sampling, project, av
     assert linear.point.alpha == pytest.approx(kernel.point.alpha, rel=1e-9, abs=1e-12)
 
 
-def test_rows_computed_in_chunks_give_the_path_of_the_whole_gram_matrix(monkeypatch):
+def test_rows_computed_in_chunks_give_the_iterates_of_the_full_gram_matrix(monkeypatch):
     monkeypatch.setattr("dualgap.solvers.pegasos._BLOCK_ENTRIES", 3000)
     form = reduce(LARGER, ERM).form
     small = ERM(Gram(form.gram.X, form.gram.kernel, 10_000), form.y, form.C, form.loss, False)
@@ -112,7 +112,7 @@ def test_rows_computed_in_chunks_give_the_path_of_the_whole_gram_matrix(monkeypa
 
 
 @pytest.mark.parametrize("batch_size", [1, 16])
-def test_dense_and_sparse_samples_take_the_same_path(batch_size):
+def test_dense_and_sparse_samples_give_the_same_iterates(batch_size):
     X, y = samples()
     X[np.abs(X) < 0.5] = 0.0
     solver = Pegasos(epochs=5, batch_size=batch_size)
@@ -154,7 +154,7 @@ def test_optimum_lies_in_the_ball_that_is_projected_onto():
         assert norm2 <= loss_at_zero
 
 
-def test_stops_by_its_own_estimate_of_the_gap():
+def test_it_stops_at_its_estimate_of_the_gap():
     problem = PROBLEMS["soft_primal_no_intercept"]
     answer = solve(problem, Pegasos(tol=0.05, epochs=1000))
     assert answer.iterations < 1000 * problem.n

@@ -57,7 +57,7 @@ def test_rate_scales_the_step() -> None:
     assert fast < slow
 
 
-def test_few_variables_are_solved_in_subsets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_problems_are_solved_in_subsets_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projected_gradient, "_MIN_SUBSET_VARIABLES", 1)
     for name, problem in BINARY.items():
         solution = solve(problem, ProjectedGradient(tol=1e-6))
@@ -75,7 +75,7 @@ def test_a_start_that_is_optimal_ends_at_once() -> None:
     assert solution.certificate.gap == 0
 
 
-def test_past_the_last_digit_it_stops_without_a_claim() -> None:
+def test_at_rounding_level_it_stops_without_a_claim() -> None:
     form = shifted_box("a coefficient of 0", 40, 6)
     answer = points(ProjectedGradient(tol=1e-300, max_iter=5000), form)[-1]
     g = form.Q.matvec(answer.x) + form.p
@@ -85,7 +85,7 @@ def test_past_the_last_digit_it_stops_without_a_claim() -> None:
 
 @pytest.mark.parametrize("C", [1.0, 10.0])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_many_samples_are_solved_with_little_memory(C: float, intercept: bool) -> None:
+def test_1500_samples_are_solved_with_a_cache_of_1_megabyte(C: float, intercept: bool) -> None:
     X, y = two_classes(1500, 3)
     problem = SoftMarginDual(X, y, C, RBF(0.5), intercept)
     solver = ProjectedGradient(tol=1e-3, cache_size=1.0)
@@ -95,7 +95,7 @@ def test_many_samples_are_solved_with_little_memory(C: float, intercept: bool) -
     assert solve(problem, solver, initial=solution).iterations == 0
 
 
-def test_regression_with_many_samples_is_solved() -> None:
+def test_regression_with_600_samples_is_solved() -> None:
     X, y = two_classes(600, 3)
     problem = SVRDual(X, y + X[:, 0], 1.0, 0.1, RBF(0.5))
     solution = solve(problem, ProjectedGradient(tol=1e-7))
@@ -105,7 +105,7 @@ def test_regression_with_many_samples_is_solved() -> None:
 
 @pytest.mark.parametrize("variant", EXACT)
 @pytest.mark.parametrize("size", [1e-8, 1e-4])
-def test_features_of_tiny_size_are_no_trap(variant: str, size: float) -> None:
+def test_tiny_features_are_solved(variant: str, size: float) -> None:
     X, y = two_classes(40, 3)
     solution = solve(SoftMarginDual(size * X, y), ProjectedGradient(variant))
     assert solution.claimed == "optimal"
@@ -167,7 +167,7 @@ def test_too_large_a_rate_in_the_notebook_diverges() -> None:
     assert solution.status is Status.DIVERGED
 
 
-def test_a_changed_copy_of_a_large_form_is_solved_as_it_is_now() -> None:
+def test_a_modified_copy_of_a_large_form_is_solved_with_its_current_values() -> None:
     rng = np.random.default_rng(7)
     samples = rng.standard_normal((600, 3))
     problem = SoftMarginDual(samples, np.sign(samples[:, 0]), 1.0, RBF(0.5))

@@ -48,7 +48,7 @@ FINE = [
 FINE += [LibLinear(), SDCA(), LBFGS()]
 
 
-def test_no_solver_has_a_tolerance_of_its_own() -> None:
+def test_no_solver_has_a_default_tolerance() -> None:
     defaults = {(cls, f.name): f.default for cls in all_solvers().values() for f in fields(cls)}
     assert not {
         cls for (cls, name), value in defaults.items() if name == "tol" and value is not None
@@ -57,9 +57,7 @@ def test_no_solver_has_a_tolerance_of_its_own() -> None:
 
 @pytest.mark.parametrize("target", quick([1e-3, 1e-6, 1e-9], [1e-6]))
 @pytest.mark.parametrize("solver", FINE, ids=lambda solver: solver.name)
-def test_a_solver_that_is_given_no_tolerance_reaches_the_target(
-    solver: Solver, target: float
-) -> None:
+def test_a_solver_without_a_tolerance_reaches_the_target(solver: Solver, target: float) -> None:
     solutions = [solve(problem, solver, target_gap=target) for problem in PROBLEMS]
     taken = [solution for solution in solutions if solution.status != "unsupported"]
     assert taken
@@ -67,7 +65,7 @@ def test_a_solver_that_is_given_no_tolerance_reaches_the_target(
 
 
 @pytest.mark.parametrize("target", [1e-3, 1e-6])
-def test_libsvm_reaches_what_single_precision_leaves(target: float) -> None:
+def test_libsvm_reaches_the_limit_of_single_precision(target: float) -> None:
     assert solve(KERNEL, LibSVM(), target_gap=target).verdict == "solved"
 
 
@@ -85,7 +83,7 @@ def test_the_default_solver_is_aimed_as_one_that_is_named():
     assert replace(chosen, max_iter=SMO.max_iter) == named
 
 
-def test_a_tolerance_that_is_given_is_kept_with_its_gap():
+def test_an_explicit_tolerance_and_gap_are_not_changed():
     for solver in (SMO(tol=0.1), SMO(tol=0.1, gap=0.2), LibSVM(tol=1e-12), InteriorPoint(tol=1e-3)):
         assert solver.aimed_at(1e-9) is solver
     assert SMO(gap=0.01).aimed_at(1e-6) == SMO(tol=1e-9, gap=0.01)
@@ -99,11 +97,11 @@ def test_a_hard_margin_that_has_no_gap_to_end_by_needs_a_tenth_of_the_target():
 
 
 @pytest.mark.parametrize("solver", [LibSVM(), OneDAL(dtype="float32")])
-def test_no_tolerance_follows_below_what_the_solver_resolves(solver: Solver):
+def test_the_derived_tolerance_is_at_least_the_resolution_of_the_solver(solver: Solver):
     assert solver.aimed_at(1e-12).tolerance == solver.tol_for(1e-15)
 
 
-def test_a_target_that_the_tolerance_did_not_reach_is_explained_with_what_to_set():
+def test_a_missed_target_is_explained_with_the_setting_to_change():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((80, 3)), np.where(rng.random(80) < 0.5, 1.0, -1.0)
     solution = solve(SoftMarginDual(X, y, 1e4, RBF(0.05)), LibSVM(), target_gap=1e-9)

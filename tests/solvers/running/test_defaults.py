@@ -133,7 +133,7 @@ def test_every_loss_kernel_and_intercept_has_a_default_that_solves_it(name, kern
 @each_kernel
 @with_and_without
 @pytest.mark.parametrize("name", ["squared_hinge", "epsilon_insensitive", "own"])
-def test_a_formulation_from_outside_has_one_too(name, kernel, intercept):
+def test_a_plug_in_formulation_has_a_default_solver(name, kernel, intercept):
     loss = LogCosh() if name == "own" else loss_named(name)
     y = TARGETS if loss.is_regression else LABELS
     assert solve(Outside(X, y, loss, kernel, intercept)).verdict == "solved"
@@ -141,7 +141,7 @@ def test_a_formulation_from_outside_has_one_too(name, kernel, intercept):
 
 @each_kernel
 @pytest.mark.parametrize("without", [0, 1], ids=["each in a group", "some in none"])
-def test_several_offsets_are_solved_for(kernel, without):
+def test_the_default_solves_a_problem_with_several_offsets(kernel, without):
     groups = np.arange(N) % 4 - without
     solution = solve(Outside(X, LABELS, Hinge(), kernel, groups=groups))
     assert solution.verdict == "solved"
@@ -150,7 +150,7 @@ def test_several_offsets_are_solved_for(kernel, without):
 
 @with_and_without
 @pytest.mark.parametrize("name", ["hinge", "logistic", "epsilon_insensitive"])
-def test_samples_in_blocks_have_near_rows(name, intercept):
+def test_samples_in_blocks_are_solved_by_near_rows(name, intercept):
     loss = loss_named(name)
     y = TARGETS if loss.is_regression else LABELS
     blocks = Blocks.checked(ArraySource(X, y, None, 15))
@@ -159,7 +159,7 @@ def test_samples_in_blocks_have_near_rows(name, intercept):
     assert solution.verdict == "solved"
 
 
-def test_a_million_samples_with_a_large_C_have_near_rows_unless_they_go_on_from_an_answer(
+def test_a_million_samples_with_a_large_C_use_near_rows_without_a_warm_start(
     monkeypatch,
 ):
     problem = SoftMarginPrimal(X, LABELS, C=100.0)
@@ -174,7 +174,7 @@ def test_a_million_samples_with_a_large_C_have_near_rows_unless_they_go_on_from_
     assert default_solver(SoftMarginPrimal(X, LABELS)).name == "dual_coordinate_descent"
 
 
-def test_samples_in_blocks_of_too_many_features_are_refused_with_their_number():
+def test_samples_in_blocks_of_more_than_2000_features_are_refused():
     blocks = Blocks.checked(ArraySource(np.zeros((2, 2001)), LABELS[:2], None, 1))
     solution = solve(SoftMarginPrimal(blocks, None))
     assert solution.status is Status.UNSUPPORTED
@@ -207,7 +207,7 @@ def test_samples_in_blocks_of_too_many_features_are_refused_with_their_number():
     ],
     ids=["smooth loss, several offsets", "indefinite kernel", "kinks of an unknown kind"],
 )
-def test_where_no_solver_takes_a_problem_each_says_why(problem, reasons):
+def test_each_solver_gives_its_reason_if_none_supports_a_problem(problem, reasons):
     solution = solve(problem)
     assert solution.status is Status.UNSUPPORTED
     assert all(reason in solution.reason for reason in reasons), solution.reason
@@ -216,13 +216,13 @@ def test_where_no_solver_takes_a_problem_each_says_why(problem, reasons):
         default_solver(problem)
 
 
-def test_the_default_is_the_first_that_takes_the_problem():
+def test_the_default_is_the_first_candidate_that_supports_the_problem():
     risk = RegularizedERM(X, LABELS, 0.05, kernel=RBF(0.5))
     assert isinstance(default_solver(risk), SDCA)
     assert isinstance(default_solver(Outside(X, LABELS, Hinge(), groups=np.arange(N) % 4)), SMO)
 
 
-def test_the_look_at_K_that_chooses_counts_as_solving_and_is_made_once(monkeypatch):
+def test_the_choice_by_K_is_made_once_and_counts_as_solving_time(monkeypatch):
     looks, seconds = [], iter(range(10**6))
 
     def look(_, form):
@@ -239,7 +239,7 @@ def test_the_look_at_K_that_chooses_counts_as_solving_and_is_made_once(monkeypat
     assert solve(problem, time_limit=500, clock=lambda: next(seconds)).status is Status.TIME_LIMIT
 
 
-def test_an_interior_point_method_ends_what_takes_too_many_pair_steps():
+def test_the_interior_point_method_takes_over_after_too_many_pair_steps():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((600, 3))
     y = np.sin(X.sum(axis=1)) + 0.1 * rng.standard_normal(600)
@@ -250,14 +250,14 @@ def test_an_interior_point_method_ends_what_takes_too_many_pair_steps():
     assert solve(problem, max_iter=1000).solver.name == "smo"  # a limit is one of the first solver
 
 
-def test_where_nothing_goes_on_the_steps_of_a_default_solver_are_not_limited():
+def test_a_default_solver_without_a_successor_has_no_step_limit():
     """An interior-point method goes on in `solve` alone, and from each of several binary problems."""
     problem = SVRDual(X, TARGETS, C=10.0, epsilon=0.01, kernel=RBF(1.0))
     assert default_solver(problem).max_iter == SMO.max_iter
     assert solve(problem).solver.max_iter < SMO.max_iter
 
 
-def test_each_of_several_binary_problems_gets_its_own_solver(monkeypatch):
+def test_a_default_solver_is_chosen_for_each_binary_problem(monkeypatch):
     asked = []
 
     def choose(units, *arguments):
@@ -273,7 +273,7 @@ def test_each_of_several_binary_problems_gets_its_own_solver(monkeypatch):
 @pytest.mark.parametrize(
     ("end", "claim"), [(0.0, "stopped"), (0.0, "optimal"), (np.nan, "stopped")]
 )
-def test_a_better_answer_is_kept_where_what_goes_on_from_it_is_worse(monkeypatch, end, claim):
+def test_the_better_answer_is_returned_if_the_successor_is_worse(monkeypatch, end, claim):
     @dataclass(frozen=True)
     class Worse(Solver):
         form: ClassVar = BoxQP
@@ -313,7 +313,7 @@ class Counting(Solver):
             yield FormPoint(self.share * self.best, iterations=count, claim="stopped")
 
 
-def test_solvers_named_in_turn_begin_at_the_best_point_and_share_the_limits():
+def test_a_chain_of_solvers_starts_each_at_the_best_point_within_common_limits():
     problem, began = RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5)), []
     best = solve(problem, target_gap=1e-9).alpha
     chain = [Counting(share, best=best, began=began) for share in (0.9, 0.5, 0.8, 1.0, 0.0)]
@@ -331,7 +331,7 @@ def test_every_successor_in_the_table_is_a_solver():
     assert {*defaults.SUCCESSORS, *sum(defaults.SUCCESSORS.values(), ())} <= {*all_solvers()}
 
 
-def test_the_default_ends_no_worse_than_the_interior_point_and_says_what_was_tried():
+def test_the_default_is_as_accurate_as_the_interior_point_and_lists_its_attempts():
     cancer = datasets.load("breast_cancer", limit=300, seed=0)
     problem = SoftMarginPrimal(cancer.X, cancer.y, C=1e5)
     answer, other = solve(problem), solve(problem, InteriorPoint())
@@ -348,7 +348,7 @@ def test_estimators_continue_with_the_successors_of_solve(monkeypatch):
     assert model.certificate_.relative_gap <= 1e-6
 
 
-def test_an_optimum_is_claimed_by_a_gap_and_newton_cg_ends_what_lbfgs_does_not():
+def test_newton_cg_takes_over_if_lbfgs_stops_above_the_gap():
     X = np.array([[-2.0, -1], [-1, -1], [-1, -2], [1, 1], [1, 2], [2, 1]])
     problem = RegularizedERM(X, np.sign(X[:, 0]), 1e-10, "squared_hinge")
     assert solve(problem, LBFGS()).claimed == "stopped"
@@ -359,7 +359,7 @@ def test_an_optimum_is_claimed_by_a_gap_and_newton_cg_ends_what_lbfgs_does_not()
 
 @pytest.mark.parametrize("distance", quick([1e-6, 1e-8], [1e-8]))
 @pytest.mark.parametrize("solver", [None, PlattSMO(), ProjectedGradient(), DualCoordinateDescent()])
-def test_a_hard_margin_ends_by_its_gap_however_thin_the_margin(solver, distance):
+def test_a_hard_margin_of_any_width_stops_at_its_gap(solver, distance):
     """Scores of weights of 1/distance are not known to the tolerance of a violation."""
     problem = HardMarginDual([[0.0], [1.0], [1.0 + distance], [3.0]], [1.0, 1, -1, -1])
     answer = solve(problem, solver)
@@ -370,7 +370,7 @@ def test_a_hard_margin_ends_by_its_gap_however_thin_the_margin(solver, distance)
 
 @pytest.mark.parametrize("solver", [None, SMO(), InteriorPoint()])
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)])
-def test_samples_that_float64_hardly_tells_apart_are_no_proof_of_infeasibility(kernel, solver):
+def test_nearly_equal_samples_do_not_prove_infeasibility(kernel, solver):
     problem = HardMarginDual([[1.0], [1.0 + 1e-8]], [1.0, -1.0], kernel)
     answer = solve(problem, solver)
     assert answer.status is Status.FINISHED

@@ -81,7 +81,7 @@ def test_the_default_solves_the_margin_of_sequences_too():
     assert solve(problem).verdict == "solved"
 
 
-def test_a_claim_of_optimality_that_is_wrong_gets_the_verdict():
+def test_a_false_claim_of_optimality_is_wrong():
     wrong = solve(PROBLEM, Scripted((ZERO,), claim="optimal"))
     assert (wrong.status, wrong.claimed, wrong.verdict) == (Status.FINISHED, "optimal", "wrong")
     humble = solve(PROBLEM, Scripted((ZERO,), claim="stopped"))
@@ -103,7 +103,7 @@ def test_a_refuted_claim_of_infeasibility_is_wrong():
     assert answer.verdict == "wrong"
 
 
-def test_a_solver_that_ends_without_a_point_says_so():
+def test_a_solver_without_a_point_is_reported():
     answer = solve(PROBLEM, Scripted())
     assert answer.verdict == "uncertified"
     assert "without giving a point" in answer.reason
@@ -117,7 +117,7 @@ def test_nan_is_divergence():
     assert answer.verdict == "uncertified"
 
 
-def test_limits_end_it_at_the_next_yield():
+def test_limits_stop_a_solver_at_its_next_yield():
     points = (ZERO,) * 50
     slow = solve(PROBLEM, Scripted(points, sleep=0.01), time_limit=0.05)
     assert slow.status is Status.TIME_LIMIT
@@ -126,12 +126,12 @@ def test_limits_end_it_at_the_next_yield():
     assert (counted.status, counted.iterations) == (Status.MAX_ITER, 7)
 
 
-def test_a_black_box_that_is_late_did_not_succeed():
+def test_a_black_box_past_its_time_limit_is_not_finished():
     late = solve(PROBLEM, Scripted((best().alpha,), sleep=0.05, claim="optimal"), time_limit=0.01)
     assert late.status is Status.TIME_LIMIT
 
 
-def test_the_clock_is_stopped_while_evaluating():
+def test_the_clock_pauses_during_evaluations():
     def slow_callback(evaluation):
         time.sleep(0.4)
 
@@ -140,7 +140,7 @@ def test_the_clock_is_stopped_while_evaluating():
     assert answer.time_solve < 0.4  # else the callback's sleep would be in it
 
 
-def test_looks_are_taken_only_when_asked_for_and_cost_little():
+def test_evaluations_happen_only_on_request_and_at_a_limited_rate():
     silent = solve(PROBLEM, Scripted((ZERO,) * 20, sleep=0.002))
     assert silent.trace == ()
     seen = []
@@ -165,7 +165,7 @@ def test_the_last_evaluation_is_of_the_answer_even_without_another_iteration():
     assert answer.trace[-1].certificate.relative_gap == answer.certificate.relative_gap
 
 
-def test_stop_at_target_ends_a_solver_that_would_go_on():
+def test_stop_at_target_stops_a_solver_that_would_continue():
     endless = Scripted((ZERO,) + (best().alpha,) * 1000, sleep=0.002)
     answer = solve(PROBLEM, endless, target_gap=1e-4, stop_at_target=True)
     assert answer.status is Status.FINISHED
@@ -178,7 +178,7 @@ def test_a_missing_package_is_a_status():
     assert answer.reason == "the package is missing"
 
 
-def test_what_a_solver_raises_is_passed_on():
+def test_an_exception_of_a_solver_propagates():
     with pytest.raises(ZeroDivisionError):
         solve(PROBLEM, Scripted(fails=ZeroDivisionError))
 
@@ -208,7 +208,7 @@ def test_bad_arguments_are_named(arguments, message):
         solve(PROBLEM, SMO(), **arguments)
 
 
-def test_a_gram_matrix_that_is_given_keeps_its_values_for_the_next_problem():
+def test_a_shared_gram_matrix_keeps_its_values_for_the_next_problem():
     gram = Gram(PROBLEM.X, PROBLEM.kernel, keep=True)
     solve(PROBLEM, SMO(tol=1e-6), gram=gram)
     computed = gram.evaluations
@@ -217,7 +217,7 @@ def test_a_gram_matrix_that_is_given_keeps_its_values_for_the_next_problem():
     assert gram.evaluations < 1.5 * computed
 
 
-def test_beginning_at_an_answer_does_not_certify_it():
+def test_a_warm_start_does_not_certify_its_answer():
     first = solve(PROBLEM, SMO(tol=1e-6))
     again = solve(replace(PROBLEM, C=1.1), SMO(tol=1e-6), initial=first)
     assert "certificate" not in vars(first)
@@ -246,18 +246,18 @@ def test_a_gram_matrix_of_other_samples_or_kernel_is_refused(X_other):
         ((PROBLEM.X, PROBLEM.y), SMO(), "must be a formulation such as SoftMarginDual"),
     ],
 )
-def test_a_problem_or_a_solver_that_is_none_says_what_to_write(problem, solver, message):
+def test_an_invalid_problem_or_solver_is_refused_with_a_hint(problem, solver, message):
     with pytest.raises(ValueError, match=message):
         solve(problem, solver)
 
 
 @pytest.mark.parametrize("name", [3, None, SMO, SMO()])
-def test_a_solver_is_found_by_a_name_alone(name):
+def test_find_solver_accepts_only_a_name(name):
     with pytest.raises(ValueError, match=r"^solver: must be a name, got "):
         find_solver(name)
 
 
-def test_a_function_that_is_yielded_in_the_place_of_an_array_is_named():
+def test_a_function_yielded_instead_of_an_array_is_named():
     scope = {"iterates": lambda self, form: iter([FormPoint(self.refuses)]), "form": BoxQP}
     solver = dataclass(frozen=True)(type("Uncalled", (Solver,), scope))
     with pytest.raises(TypeError, match="x: must be an array of floats, got the function refuses"):
@@ -265,7 +265,7 @@ def test_a_function_that_is_yielded_in_the_place_of_an_array_is_named():
 
 
 @pytest.mark.parametrize("body", ["return FormPoint(x)", "yield FormPoint(x)\nreturn FormPoint(x)"])
-def test_iterates_that_return_a_point_are_told_to_yield_it(body):
+def test_returning_a_point_suggests_yield(body):
     scope = {"FormPoint": FormPoint, "x": np.zeros(60)}
     exec("def iterates(self, form):\n    " + body.replace("\n", "\n    "), scope)
     solver = dataclass(frozen=True)(type("Returning", (Solver,), {**scope, "form": BoxQP}))
@@ -273,7 +273,7 @@ def test_iterates_that_return_a_point_are_told_to_yield_it(body):
         solve(PROBLEM, solver())
 
 
-def test_a_solver_without_a_form_says_what_to_write():
+def test_a_solver_without_a_form_is_refused_with_a_hint():
     with pytest.raises(ValueError, match=r"Formless: needs .* `form: ClassVar = BoxQP`"):
         dataclass(frozen=True)(type("Formless", (Solver,), {"iterates": lambda *_: iter(())}))()
 
@@ -290,7 +290,7 @@ class Compiling(Solver):
             yield FormPoint(form.first_point())
 
 
-def test_what_a_solver_compiles_while_it_solves_counts_as_set_up():
+def test_compilation_during_solving_counts_as_set_up():
     """Whatever it is, of ours or from outside: the clocks stand still, and so does the time limit."""
     compiled, begun = [], []
     clock = lambda: float(len(compiled))  # noqa: E731

@@ -52,7 +52,7 @@ def libsvm(kernel) -> SVC:
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_one_against_one_is_the_svc_of_scikit_learn(name):
+def test_one_vs_one_equals_the_svc_of_scikit_learn(name):
     data = DATA[name]
     solution = solve(OneVsOne(data.X, data.y, 1.0, KERNELS[name]), TIGHT)
     svc = libsvm(KERNELS[name]).fit(data.X, data.y)
@@ -64,7 +64,7 @@ def test_one_against_one_is_the_svc_of_scikit_learn(name):
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_one_against_the_rest_is_the_classifier_of_scikit_learn(name):
+def test_one_vs_rest_equals_the_classifier_of_scikit_learn(name):
     data = DATA[name]
     solution = solve(OneVsRest(data.X, data.y, 1.0, KERNELS[name], voting="margin"), TIGHT)
     baseline = OneVsRestClassifier(libsvm(KERNELS[name])).fit(data.X, data.y)
@@ -102,7 +102,7 @@ def test_any_binary_solver_is_certified_part_by_part(strategy, solver):
     assert default_solver(problem) == default_solver(problem.parts[0].problem)
 
 
-def test_ambiguous_regions_are_found_between_the_classes():
+def test_ambiguous_regions_lie_between_the_classes():
     data = datasets.load("blobs", multiclass=True)
     rest, one = (solve(strategy(data.X, data.y)) for strategy in STRATEGIES)
     centre, far = np.zeros((1, 2)), 2.5 * data.X[np.linalg.norm(data.X, axis=1).argmax()][None]
@@ -145,7 +145,7 @@ def unequal() -> OneVsOne:
 @pytest.mark.parametrize(
     ("claim", "verdict"), [("optimal", "wrong"), ("stopped", "inaccurate"), ("infeasible", "wrong")]
 )
-def test_a_part_that_lies_makes_the_whole_what_it_is(claim, verdict):
+def test_a_false_claim_of_one_subproblem_decides_the_verdict(claim, verdict):
     problem = unequal()
     n = problem.parts[1].rows.size  # 0 against 2: its share of the sum is below one in a million
     solution = solve(problem, LiesInOnePart(n=n, claim=claim), target_gap=1e-6)
@@ -156,7 +156,7 @@ def test_a_part_that_lies_makes_the_whole_what_it_is(claim, verdict):
     assert [part.verdict for part in solution.parts] == ["solved", verdict, "solved"]
 
 
-def test_a_part_without_an_answer_leaves_the_whole_uncertified():
+def test_a_subproblem_without_an_answer_leaves_the_problem_uncertified():
     problem = unequal()
     n = problem.parts[1].rows.size
     solution = solve(problem, LiesInOnePart(n=n, share=np.nan))
@@ -165,7 +165,7 @@ def test_a_part_without_an_answer_leaves_the_whole_uncertified():
 
 @pytest.mark.parametrize("limit", [{"max_iter": 60}, {"time_limit": 1e-9}])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_limits_hold_for_the_sum_and_what_was_not_begun_stays_at_its_start(strategy, limit):
+def test_limits_apply_to_all_parts_and_unstarted_ones_keep_their_start(strategy, limit):
     data = DATA["digits"]
     problem = strategy(data.X, data.y, 1.0, RBF(0.001))
     solution = solve(problem, SMO(tol=1e-8), **limit)
@@ -189,7 +189,7 @@ def test_unsupported_pairs_say_so():
 
 
 @pytest.mark.parametrize("options", [{}, {"stop_at_target": True}])
-def test_looks_are_at_the_sum(options):
+def test_evaluations_are_of_the_sum_of_all_parts(options):
     data = DATA["digits"]
     problem = OneVsOne(data.X, data.y, 1.0, RBF(0.001))
     seen = []
@@ -207,7 +207,7 @@ def test_looks_are_at_the_sum(options):
     assert seen[-1].certificate.gap == pytest.approx(solution.certificate.gap, rel=1e-6)
 
 
-def test_it_begins_where_it_is_told():
+def test_a_multiclass_solve_starts_at_the_initial_point():
     problem = OneVsOne(IRIS.X, IRIS.y, 1.0, RBF(0.5))
     best = solve(problem, TIGHT)
     for initial in (best, best.alpha, Point(best.alpha), solve(problem, TIGHT).point):

@@ -12,7 +12,7 @@ def form_of(gamma: float, C: float = 1.0, copies: int = 1) -> KernelQP:
     return reduce(SoftMarginDual(X, y, C, RBF(gamma)), KernelQP).form
 
 
-def test_narrow_kernels_pay_and_wide_ones_do_not() -> None:
+def test_semismooth_newton_pays_off_for_narrow_kernels_only() -> None:
     narrow, wide = diagnose(form_of(4.0), 1e-6), diagnose(form_of(0.01), 1e-6)
     assert narrow.problem.form.n == wide.problem.form.n == 3000
     assert narrow.pays
@@ -23,7 +23,7 @@ def test_narrow_kernels_pay_and_wide_ones_do_not() -> None:
     assert not wide.fits(100.0)
 
 
-def test_what_may_be_neglected_falls_with_the_box_and_the_tolerance() -> None:
+def test_the_drop_threshold_falls_with_the_box_and_the_tolerance() -> None:
     assert np.isclose(diagnose(form_of(4.0), 1e-3).threshold, 1e-4 / 3000, atol=0)
     assert np.isclose(diagnose(form_of(4.0, C=100.0), 1e-3).threshold, 1e-4 / 3e5, atol=0)
     assert np.isclose(diagnose(form_of(4.0), 1e-15).threshold, 1e-16, rtol=1e-4, atol=0)

@@ -24,7 +24,7 @@ def samples(n: int, seed: int = 0, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_kernel_that_is_nearly_the_identity_takes_few_products(sparse: bool) -> None:
+def test_a_nearly_diagonal_kernel_needs_few_products(sparse: bool) -> None:
     X, y = samples(900, d=15)
     X[450:] = X[:450]  # some of them with opposite labels
     kept = sp.csr_array(X) if sparse else X
@@ -48,7 +48,7 @@ def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
     assert (large.verdict, large.counters["bits"]) == ("solved", 64)
 
 
-def test_too_many_entries_are_refused() -> None:
+def test_more_entries_than_the_cache_holds_are_refused() -> None:
     problem = SoftMarginDual(*samples(400), 1.0, RBF(0.01))
     answer = solve(problem, SemismoothNewton(cache_size=1.0))
     assert answer.status is Status.UNSUPPORTED
@@ -56,7 +56,7 @@ def test_too_many_entries_are_refused() -> None:
     assert solve(problem, SemismoothNewton(cache_size=6.0)).status is Status.FINISHED
 
 
-def test_solve_takes_it_where_k_is_nearly_its_diagonal() -> None:
+def test_solve_picks_semismooth_newton_if_K_is_nearly_diagonal() -> None:
     X, y = samples(3000, d=15)
     narrow = SoftMarginDual(X, y, 64.0, RBF(4.0))
     assert isinstance(default_solver(narrow), SemismoothNewton)

@@ -16,7 +16,7 @@ from dualgap.solvers.semismooth_newton.tuning import TUNING
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_products_are_off_by_no_more_than_they_say(
+def test_errors_of_products_are_within_their_bound(
     monkeypatch: pytest.MonkeyPatch, dtype: type, sparse: bool
 ) -> None:
     monkeypatch.setattr(storage, "TUNING", replace(TUNING, tile_rows=32, tile_columns=48))
@@ -34,7 +34,7 @@ def test_products_are_off_by_no_more_than_they_say(
 
 
 @pytest.mark.parametrize("factored", [0, 1000])
-def test_the_inverse_is_that_of_the_variables_inside(
+def test_the_inverse_is_that_of_the_free_variables(
     monkeypatch: pytest.MonkeyPatch, factored: int
 ) -> None:
     monkeypatch.setattr(storage, "TUNING", replace(TUNING, max_factored=factored))

@@ -45,7 +45,7 @@ def test_refinement_reaches_a_tight_gap_with_rows_in_single_precision(
     assert certify(solution.problem, solution.point, rigorous=True).relative_gap <= 1e-9
 
 
-def test_a_score_that_was_far_from_the_margin_is_refreshed_once_it_is_near() -> None:
+def test_a_score_is_refreshed_once_it_approaches_the_margin() -> None:
     X, y = classes(1500)
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.05)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
@@ -81,7 +81,7 @@ def test_kernel_values_beyond_float32_are_computed_in_float64() -> None:
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
-def test_few_active_variables_and_little_memory_reach_the_same_optimum(
+def test_a_small_active_set_and_cache_reach_the_same_optimum(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(state, "TUNING", replace(TUNING, max_first_active=600))
@@ -96,7 +96,7 @@ def test_few_active_variables_and_little_memory_reach_the_same_optimum(
     assert solution.verdict == "solved"
 
 
-def test_by_default_more_become_active_where_needed_and_the_room_is_said(
+def test_the_active_set_grows_on_demand_and_its_memory_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     few = {"max_first_active": 300, "max_all_active_bytes": 10**6, "max_unchecked_bytes": 10**6}
@@ -113,7 +113,7 @@ def test_by_default_more_become_active_where_needed_and_the_room_is_said(
     assert limited.counters["cache_size"] == pytest.approx(4.0)
 
 
-def test_members_that_arrive_in_a_working_set_of_all_have_their_rows() -> None:
+def test_new_members_of_a_working_set_of_all_variables_have_their_rows() -> None:
     X, y = classes(800)
     problem = SoftMarginDual(X, y, 10.0, RBF(1.0))
     solver = SMO(tol=1e-5, cache_size=2.0)  # room for 707 active variables and all of their rows
@@ -123,7 +123,7 @@ def test_members_that_arrive_in_a_working_set_of_all_have_their_rows() -> None:
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-4])
-def test_what_cancels_in_exponents_is_no_accuracy_that_is_claimed(tol: float) -> None:
+def test_accuracy_lost_to_cancellation_is_not_claimed(tol: float) -> None:
     """With gamma·‖x‖² of 900 values of K in float32 have four digits."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (1200, 3))
@@ -165,7 +165,7 @@ def test_a_kernel_that_is_not_semidefinite_is_as_accurate_as_is_claimed(
     assert solution.claimed != "optimal" or found.violating_pair <= 2 * tol
 
 
-def test_rows_that_a_newton_step_has_computed_are_kept() -> None:
+def test_rows_computed_by_a_newton_step_are_reused() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((600, 5))
     y = np.where(X[:, 0] + rng.standard_normal(600) > 0, 1.0, -1.0)
@@ -186,7 +186,7 @@ def test_rows_that_a_newton_step_has_computed_are_kept() -> None:
         assert np.abs(active.f - RBF(0.2)(X, X) @ active.z).max() < 1e-3
 
 
-def test_a_small_violation_does_not_end_a_run_whose_gap_misses_its_target() -> None:
+def test_smo_continues_below_tol_until_the_gap_reaches_its_target() -> None:
     X, y = classes(600)
     problem = SVRDual(X, np.sin(X[:, 0]) + 0.1 * y, 100.0, 0.01, RBF(0.2))
     assert solve(problem, SMO(tol=1e-3, gap=1e-5), target_gap=1e-5).verdict == "solved"

@@ -19,7 +19,7 @@ def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_equal_samples_share_a_variable_and_its_value(sparse: bool) -> None:
+def test_equal_samples_are_merged_into_one_variable(sparse: bool) -> None:
     X, y = repeated()
     form = reduce(SoftMarginDual(sp.csr_array(X) if sparse else X, y, 1.5, RBF(1.0)), KernelQP).form
     found = merged(form)
@@ -43,7 +43,7 @@ def test_unlike_weights_are_merged_and_unlike_labels_get_a_tube() -> None:
     assert smaller.hi.sum() - smaller.lo.sum() == pytest.approx(form.hi.sum() - form.lo.sum())
 
 
-def test_without_upper_bounds_one_of_equals_takes_all() -> None:
+def test_without_upper_bounds_one_duplicate_carries_the_multiplier() -> None:
     X, y = repeated()
     form = reduce(HardMarginDual(X, y, RBF(50.0)), KernelQP).form
     found = merged(form)
@@ -61,7 +61,7 @@ def test_repeating_samples_costs_nothing_in_support() -> None:
     assert thrice.verdict == "solved"
 
 
-def test_repeated_targets_are_shared_out_on_one_side_of_the_tube() -> None:
+def test_repeated_targets_are_divided_on_one_side_of_the_tube() -> None:
     X, _ = repeated(copies=1)
     targets = np.round(X[:, 0] ** 2, 1)
     once = solve(SVRDual(X, targets, 2.0, 0.1, RBF(0.3)), SMO(tol=1e-8))
@@ -98,13 +98,13 @@ def test_the_optimum_is_that_of_two_variables(
     assert apart.certificate.dual_objective <= together.certificate.primal_objective
 
 
-def test_the_gap_that_ends_a_run_counts_the_centres() -> None:
+def test_the_stopping_gap_includes_the_centres() -> None:
     problem = contradicting(5.0)
     solution = solve(problem, SMO(tol=1e-12, gap=1e-4))
     assert 0.0 < solution.certificate.relative_gap <= 1.01e-4
 
 
-def test_the_gap_that_ends_a_run_is_of_the_centres_multiplier_too() -> None:
+def test_the_stopping_gap_includes_the_multiplier_of_the_centres() -> None:
     x = np.random.default_rng(0).standard_normal((700, 3))
     # two of three targets of each sample agree
     targets = 2000 + 3 * np.sin(2 * x[:, :1]) + np.array([2.0, 2.0, -2.0])

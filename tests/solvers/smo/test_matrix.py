@@ -44,7 +44,7 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
         assert np.allclose(rows.block(some), K[np.ix_(some, some)], atol=1e-6)
 
 
-def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
+def test_the_two_variables_of_a_sample_use_one_row() -> None:
     form = reduce(NuSVR(X, X[:, 0], 0.3, 1.0, RBF(0.3)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
         state = SMOState(form, tiles, 1000.0, 10)
@@ -64,7 +64,7 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
         )
 
 
-def test_rows_that_stay_get_the_columns_of_new_members() -> None:
+def test_retained_rows_are_extended_to_new_members() -> None:
     with Tiles(FORM.gram, 1) as tiles:
         state = SMOState(FORM, tiles, 1000.0, 10)
         rows = RowCache(state.scores.matrix, np.arange(1100), state.capacity)
@@ -81,7 +81,7 @@ MANY = np.random.default_rng(1).standard_normal((4200, 3))  # products take seve
 LABELS = np.sign(MANY[:, 0] + 0.5 * MANY[:, 1] ** 3)
 
 
-def test_many_rows_are_left_to_a_problem_that_begins_at_the_last_answer() -> None:
+def test_a_warm_started_problem_reuses_the_rows_of_the_previous_one() -> None:
     gram = Gram(MANY, RBF(0.3), keep=True)
     problem = SoftMarginDual(MANY, LABELS, 1.0, RBF(0.3))
     first = solve(problem, SMO(gap=1e-2), gram=gram)
@@ -91,7 +91,7 @@ def test_many_rows_are_left_to_a_problem_that_begins_at_the_last_answer() -> Non
     assert gram.evaluations < 1.5 * computed
 
 
-def test_rows_stay_where_the_start_is_good_enough() -> None:
+def test_rows_are_reused_if_the_start_is_nearly_optimal() -> None:
     gram = Gram(MANY, RBF(0.3), keep=True)
     problem = SoftMarginDual(MANY, LABELS, 1.0, RBF(0.3))
     answer = solve(problem, SMO(gap=1e-2), gram=gram)
@@ -101,7 +101,7 @@ def test_rows_stay_where_the_start_is_good_enough() -> None:
         assert gram.evaluations < 1.2 * computed
 
 
-def test_rows_of_one_working_set_serve_a_problem_without_the_equality() -> None:
+def test_rows_of_a_working_set_are_reused_without_the_equality() -> None:
     gram = Gram(MANY[:600], RBF(0.3), keep=True)
     for intercept in (True, False):
         problem = SoftMarginDual(MANY[:600], LABELS[:600], 1.0, RBF(0.3), intercept)
@@ -111,7 +111,7 @@ def test_rows_of_one_working_set_serve_a_problem_without_the_equality() -> None:
 
 
 @pytest.mark.parametrize("n", [600, 4200])  # one working set, and several
-def test_problems_that_are_solved_in_turns_on_one_gram_matrix_share_no_rows(n: int) -> None:
+def test_problems_solved_alternately_on_one_gram_matrix_keep_separate_rows(n: int) -> None:
     gram = Gram(MANY[:n], RBF(0.3), keep=True)
     problem = SoftMarginDual(MANY[:n], LABELS[:n], 1.0, RBF(0.3))
     problems = problem, replace(problem, y=-problem.y, C=10.0), replace(problem, C=0.1)

@@ -45,7 +45,9 @@ def test_a_step_inside_the_box_reaches_the_minimum(equalities: str) -> None:
 
 
 @pytest.mark.parametrize("equalities", GROUPS)
-def test_what_leaves_the_box_is_fixed_and_the_others_are_best_placed(equalities: str) -> None:
+def test_a_newton_step_fixes_variables_that_leave_the_box_and_optimises_the_rest(
+    equalities: str,
+) -> None:
     groups, each = GROUPS[equalities]
     invert = inverse_in_place(K.astype(np.float32))
     one = np.ones(N)
@@ -66,7 +68,7 @@ def test_what_leaves_the_box_is_fixed_and_the_others_are_best_placed(equalities:
     assert each or value[0] <= value[1]
 
 
-def test_without_curvature_there_is_no_factor() -> None:
+def test_an_indefinite_matrix_has_no_factor() -> None:
     with pytest.raises(np.linalg.LinAlgError):
         inverse_in_place(-np.eye(3, dtype=np.float32))
     with pytest.raises(np.linalg.LinAlgError):

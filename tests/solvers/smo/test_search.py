@@ -23,20 +23,20 @@ def rounds_until_a_step(search: NewtonSearch, gap: float, most: int = 5000) -> i
     return most
 
 
-def test_no_step_before_the_free_variables_are_known() -> None:
+def test_no_newton_step_precedes_the_identification_of_the_free_set() -> None:
     assert rounds_until_a_step(NewtonSearch(free_known=False), gap=3.0) == 5000
     assert rounds_until_a_step(NewtonSearch(free_known=False), gap=0.05) < 1000
     assert rounds_until_a_step(NewtonSearch(free_known=True), gap=3.0) < 1000
 
 
-def test_a_step_that_led_far_away_does_not_make_them_known() -> None:
+def test_a_newton_step_that_increases_the_gap_does_not_identify_the_free_set() -> None:
     search = NewtonSearch(free_known=False)
     rounds_until_a_step(search, gap=0.05)
     search.approximate.accept(gap=0.5)
     assert rounds_until_a_step(search, gap=0.5) == 5000
 
 
-def test_steps_that_do_not_pay_become_rare() -> None:
+def test_unprofitable_newton_steps_become_rare() -> None:
     search = NewtonSearch(free_known=True)
     waits = list[int]()
     for _ in range(5):
@@ -45,7 +45,7 @@ def test_steps_that_do_not_pay_become_rare() -> None:
     assert all(later >= 1.5 * sooner for sooner, later in pairwise(waits[1:]))
 
 
-def test_a_start_that_is_no_answer_of_another_problem() -> None:
+def test_the_first_point_of_a_nu_machine_is_not_a_warm_start() -> None:
     """That of a ν-machine is at bounds, and does not tell which variables will be free."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))

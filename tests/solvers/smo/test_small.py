@@ -45,14 +45,14 @@ def test_a_soft_margin_is_certified_and_its_multiplier_is_an_optimal_intercept(
         assert low - 1e-6 <= fit.b[0] <= high + 1e-6
 
 
-def test_few_steps_are_a_feasible_beginning():
+def test_seven_steps_give_a_feasible_point():
     beta, fit = solved(RBF(0.2), most=7)
     assert fit.steps == 7
     assert fit.violation > 1e-3
     assert abs(beta.sum()) < 1e-12
 
 
-def test_smo_takes_all_of_K_where_it_fits_and_stops_at_the_gap():
+def test_smo_stores_all_of_K_if_it_fits_and_stops_at_the_gap():
     problem, many = SoftMarginDual(X, Y, 10.0, RBF(0.2)), np.tile(X, (7, 1))
     form = reduce(problem, KernelQP).form
     assert is_small(form, None)
@@ -72,7 +72,7 @@ def test_a_thin_margin_far_from_the_origin_is_a_margin() -> None:
     assert (solution.claimed, solution.verdict) == ("optimal", "solved")
 
 
-def test_a_matrix_that_may_keep_nothing_is_computed_in_rows() -> None:
+def test_a_matrix_without_a_cache_is_computed_by_rows() -> None:
     X = np.random.default_rng(0).standard_normal((50, 2))
     problem = SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.5))
     gram = Gram(problem.X, problem.kernel, memory=0)
@@ -80,7 +80,7 @@ def test_a_matrix_that_may_keep_nothing_is_computed_in_rows() -> None:
 
 
 @pytest.mark.parametrize("X", [[[1.7e9], [1.7e9 + 1000]], [[1e4], [1e4 + 0.005]]])
-def test_samples_that_are_near_each_other_and_far_from_0_are_separable(
+def test_two_close_samples_far_from_the_origin_are_separable(
     X: list[list[float]],
 ) -> None:
     solution = solve(HardMarginDual(X, [-1.0, 1.0]))

@@ -31,7 +31,7 @@ def test_working_sets_give_the_same_optimum_with_any_cache(kind: str, cache_size
 @pytest.mark.parametrize(
     "kind", ["classification", "without intercept", "regression", "two groups"]
 )
-def test_a_run_ends_soon_after_the_gap_is_there(kind: str) -> None:
+def test_smo_stops_soon_after_the_gap_is_reached(kind: str) -> None:
     X, y = two_classes(_LARGE + 300, 5)
     problem = {
         "classification": SoftMarginDual(X, y, 5.0, RBF(0.2)),
@@ -64,7 +64,7 @@ def test_the_dual_never_falls_and_weak_duality_holds_at_every_evaluation() -> No
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("view", ["classification", "regression"])
-def test_newton_steps_on_half_of_K_do_not_change_the_optimum(
+def test_newton_steps_on_the_packed_triangle_do_not_change_the_optimum(
     monkeypatch: pytest.MonkeyPatch, view: str, intercept: bool
 ) -> None:
     X, y = two_classes(_LARGE + 200, 5)

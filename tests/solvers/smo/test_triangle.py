@@ -18,7 +18,9 @@ LABELS = np.where(X[:, 0] >= 0, 1.0, -1.0)
 @pytest.mark.parametrize("k", [2, 511, 513, 1030])
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear(), Polynomial(3, 0.2, 1.0)])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_product_with_half_of_K_is_one_with_K(kernel: Kernel, k: int, threads: int) -> None:
+def test_a_product_with_the_packed_triangle_is_one_with_K(
+    kernel: Kernel, k: int, threads: int
+) -> None:
     rng = np.random.default_rng(k)
     form = reduce(SoftMarginDual(X, LABELS, 1.0, kernel), KernelQP).form
     with Tiles(form.gram, threads) as tiles:
@@ -31,7 +33,7 @@ def test_a_product_with_half_of_K_is_one_with_K(kernel: Kernel, k: int, threads:
     assert (np.abs(result - K @ v) <= bound).all()
 
 
-def test_a_smaller_half_takes_the_memory_of_a_larger_one() -> None:
+def test_a_smaller_triangle_reuses_the_memory_of_a_larger_one() -> None:
     form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.3)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
         matrix = Matrix(tiles, form, np.float32)
@@ -42,7 +44,7 @@ def test_a_smaller_half_takes_the_memory_of_a_larger_one() -> None:
         assert np.allclose(small.product(v), RBF(0.3)(X[:900:2], X[:900:2]) @ v, rtol=1e-4)
 
 
-def test_the_approximate_inverse_saves_most_products() -> None:
+def test_the_approximate_inverse_speeds_up_conjugate_gradients() -> None:
     form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.02)), KernelQP).form
     K, g = RBF(0.02)(X, X) + 0.01 * np.eye(N), np.sin(X[:, 0])
     with Tiles(form.gram, 1) as tiles:

@@ -29,7 +29,7 @@ def test_it_agrees_with_the_plain_build(name: str, tol: float) -> None:
 
 
 @NEEDED
-def test_at_its_own_limit_it_makes_no_claim_and_prints_nothing(
+def test_at_its_iteration_limit_it_claims_nothing_and_prints_nothing(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     solution = solve(LINEAR["one C"], LibLinearMulticore(tol=1e-320))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import gamma, products, transposed_products
+from dualgap.problems.arithmetic.intervals import gamma, products, transposed_products
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
 

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import UNIT
+from dualgap.problems.arithmetic.intervals import UNIT
 from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.problem import replace_fields

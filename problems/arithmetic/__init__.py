@@ -12,7 +12,7 @@ import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls
 from dualgap.problems.arithmetic.enclosure import Enclosure as Enclosure
-from dualgap.problems.arithmetic.midpoint_radius import Intervals
+from dualgap.problems.arithmetic.intervals import Intervals
 
 
 def entropy(p: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from flint import arb, arb_mat, fmpq
 
 from dualgap.problems.arithmetic import Balls
-from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL
+from dualgap.problems.arithmetic.intervals import WEIGHT_RTOL
 from dualgap.problems.certificates.bounds import Arithmetic, Positions, targets
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.risk.recovery import Weights

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 
 from dualgap.problems.arithmetic import Balls, Intervals
-from dualgap.problems.arithmetic.rounding import WEIGHT_RTOL, gamma
+from dualgap.problems.arithmetic.intervals import WEIGHT_RTOL, gamma
 from dualgap.problems.box_gap import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.losses import ScalarLoss

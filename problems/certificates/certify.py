@@ -4,19 +4,47 @@ Weak duality: for any feasible α, and any w and offsets u,
     dual(α) = Σ −Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) − ½βᵀKβ  ≤  optimum  ≤  primal(w, u) = ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ).
 An infeasible point is projected first, u is always the exact minimiser of the primal, and the
 multipliers and bias reported by a solver are never used. All formulations of a problem are certified
-in the scale ½‖w‖² + Σ Cᵢ·lossᵢ.
+in the scale ½‖w‖² + Σ Cᵢ·lossᵢ. `fenchel_bounds` is for finite losses, `hard_margin` for a hard margin.
 """
 
 from dataclasses import replace
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
+from dualgap.problems.arithmetic import Intervals
+from dualgap.problems.arithmetic.intervals import WEIGHT_RTOL
+from dualgap.problems.box_gap import gap_terms
+from dualgap.problems.certificates.bounds import (
+    Float64,
+    Primal,
+    best_primal,
+    corrections,
+    dual_terms,
+    middles,
+    primal_value,
+    shifted,
+    stretched,
+    targets,
+)
 from dualgap.problems.certificates.hard_margin import certificate_without_point
+from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
 from dualgap.problems.kernels.samples import entries
+from dualgap.problems.losses import ScalarLoss
 from dualgap.problems.problem import join_certificates, split
-from dualgap.problems.problem.certificate import WRONG_GAP, Certificate
+from dualgap.problems.problem.certificate import (
+    WRONG_GAP,
+    Bounds,
+    Certificate,
+    gap_scale_for,
+    make_certificate,
+    missing_bound,
+)
+from dualgap.problems.risk.offsets import mean_offset, shifts
+from dualgap.problems.risk.recovery import DualPoint, Weights, dual_point, weights_of
+from dualgap.problems.risk.risk import Risk
 
 _MAX_PROOF_S = 20.0  # estimated duration up to which an undecided certificate is proven
 
@@ -75,3 +103,210 @@ def _proof_seconds(problem: Any, certificate: Certificate) -> float:
         return base_seconds + 5e-7 * entries(problem.X).size * problem.outputs
     seconds_per_value = 1e-6 + 5e-9 * problem.d
     return base_seconds + seconds_per_value * problem.n * int(np.count_nonzero(alpha))
+
+
+def fenchel_bounds(original: Risk, point: Point) -> Certificate:
+    """Return the certificate of dual variables, weights or both, after making them feasible.
+
+    A missing `alpha` is recovered from `w`. If both are given, the primal bound is taken at `w`.
+    """
+    risk, shift, y = shift_targets(original)
+    A = Float64(risk, y)
+    solver_w = point.w if risk.samples.is_linear else None
+    dual, source = dual_point(risk, point)
+    beta = Intervals(risk.beta(dual.alpha))
+    try:
+        linear, norm2 = dual_terms(risk, A, beta, dual.exact)
+        lower = linear - 0.5 * norm2
+        failure = ""
+    except ArithmeticError as error:
+        lower, norm2, failure = Intervals(-inf), Intervals(nan), str(error)
+    delta = risk.samples.psd_shift if risk.is_bounded else 0.0
+    weights = dual.rounded if solver_w is None else weights_of(risk, solver_w)
+    if delta and solver_w is None:
+        weights = shifted(weights, beta, delta)
+    intervals = corrections(risk, A, weights.scores)
+    primal = best_primal(risk, A, weights, [middles(intervals)])
+    shift_slack = 0.505 * delta * float(np.sum(risk.upper**2)) if delta else 0.0
+    rounding = _primal_rounding(risk, A, dual, weights, primal, delta)
+    rounding += shift_slack + (0.0 if failure else 2 * float(lower.mid - lower.low))
+    high = float(primal.value.high) + shift_slack if original.samples.is_psd else nan
+    bounds = for_rounded_weights(float(lower.low), high, rounding)
+    scale_of_gap, reason = gap_scale(original, risk, A)
+    scale = primal.scale
+    squares = norm2, stretched(weights, scale).norm2
+    smallest, largest = (min(v.low for v in squares), max(v.high for v in squares))
+    ends = scale * np.reshape(intervals, (-1, 2)).T + shift
+    offsets = tuple(float(u) + shift for u in scale * primal.offsets)
+    w = weights.w if scale == 1.0 or weights.w is None else scale * weights.w
+    dual_intervals = intervals if solver_w is None else corrections(risk, A, dual.exact.scores)
+    return make_certificate(
+        bounds,
+        gap_scale_for(bounds, scale_of_gap),
+        **_optimality_measures(risk, dual, middles(dual_intervals)),
+        primal_residual=dual.primal_residual,
+        dual_residual=0.0,
+        projection_distance=dual.projection_distance,
+        bound_source=source,
+        point=Point(dual.alpha, w, mean_offset(offsets)),
+        b_interval=(mean_offset(ends[0]), mean_offset(ends[1])),
+        offsets=offsets,
+        norm2=(max(0.0, float(smallest)), float(largest)) if solver_w is None else (nan, nan),
+        scale=scale,
+        reason=failure or missing_bound(original.samples.is_psd, bounds) or reason,
+    )
+
+
+def for_rounded_weights(low: float, high: float, rounding: float) -> Bounds:
+    """Return bounds for all C within their rounding: the optimum grows at most in proportion to C."""
+    return Bounds(low - WEIGHT_RTOL * abs(low), high + WEIGHT_RTOL * abs(high), rounding)
+
+
+def _primal_rounding(
+    risk: Risk,
+    A: Float64,
+    dual: DualPoint,
+    weights: Weights[Intervals],
+    primal: Primal[Intervals, Vector],
+    delta: float,
+) -> float:
+    """Return how much of the primal value may be rounding error.
+
+    It includes the rounding of w as a float64 sum of samples, what a scale costs that only rounding
+    makes worthwhile, and δ if only K + δI ⪰ 0 is known.
+    """
+    beta = risk.beta(dual.alpha)
+    w_rounding = dual.exact.scores.rad if risk.samples.is_linear else 0.0
+    scores, norm2 = weights.scores.widened(w_rounding), weights.norm2
+    if delta:
+        scores = scores.widened(delta * np.abs(beta))
+        norm2 = norm2.widened(delta * float(beta @ beta))
+    worst = primal_value(
+        risk, A, stretched(Weights(scores, norm2), primal.scale), primal.scale * primal.offsets
+    )
+    unscaled = primal_value(risk, A, weights, primal.offsets)
+    return 2 * float(worst.high - min(primal.value.mid, unscaled.mid))
+
+
+def _optimality_measures(risk: Risk, dual: DualPoint, offsets: Vector) -> dict[str, Any]:
+    """Return the optimality measures of `Certificate` for a dual point and offsets.
+
+    The dual of a piecewise linear loss (hinge, tube) is a box QP, whose gap is a sum of nonnegative
+    products, without cancellation (`box_gap`). For any convex loss the gap is the sum of
+    Cᵢℓ(yᵢ, fᵢ) + Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) + βᵢfᵢ ≥ 0 (Fenchel–Young; Rockafellar 1970, theorem 31.3), and the
+    natural residual is |β − step(β)|, where step(β) maximises the dual plus −½(β' − β)² in each
+    coefficient; with several outputs it is |β + Cℓ'(f)|.
+    """
+    if risk.terms is not None:
+        box, x = risk.box, risk.box_point(dual.alpha)
+        g = box.gradient(dual.scores)
+        terms = gap_terms(box.lagrangian_gradient(g, offsets.tolist()), x - box.lb, box.ub - x)
+        pair, residual = box.violating_pair(g, x), box.kkt_violation(g, x)
+    else:
+        y, loss, beta = risk.y, risk.loss, risk.beta(dual.alpha)
+        C = risk.C.reshape(-1, *(1 for _ in beta.shape[1:]))
+        f = dual.scores + shifts(risk, offsets)
+        terms = risk.C * (loss.value(y, f) + loss.conjugate(y, -beta / C))
+        terms = terms + (beta * f).reshape(risk.n, -1).sum(axis=1)
+        scalar = isinstance(loss, ScalarLoss)
+        maximiser = loss.dual_step(y, f - beta, C) if scalar else -loss.subgradient(y, f)
+        pair, residual = nan, float(np.abs(beta - C * maximiser).max())
+    return {
+        "complementarity": max(0.0, float(terms.max())),
+        "kkt_violation": residual,
+        "violating_pair": pair,
+    }
+
+
+def shift_targets(risk: Risk) -> tuple[Risk, float, Vector | Intervals]:
+    """Return the problem with targets shifted towards 0, the shift, and the targets with their errors.
+
+    For losses of y − f alone, offsets without a total cost absorb a shift of all targets. The error of
+    one subtraction is computed exactly (Knuth 1998, section 4.2.2, theorem B).
+    """
+    y = risk.y
+    unmoved = risk, 0.0, targets(risk, Intervals)
+    if not _absorbs_shifts(risk):
+        return unmoved
+    shift = float(np.partition(y, risk.n // 2)[risk.n // 2])
+    centred = y - shift
+    if 2 * np.abs(centred).max() > np.abs(y).max():
+        return unmoved
+    back = centred - y
+    errors = np.abs((y - (centred - back)) + (-shift - back))
+    return replace(risk, y=centred), shift, Intervals(centred, errors)
+
+
+def _absorbs_shifts(risk: Risk) -> bool:
+    """Whether offsets without a total cost absorb a constant added to all targets."""
+    single_offset = risk.groups is None and risk.costs.size and not risk.costs.sum()
+    return bool(single_offset) and getattr(risk.loss, "depends_on_residual", False)
+
+
+def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
+    """Return the least divisor of gaps, 0 if none is needed, and a reason to report.
+
+    A relative gap is relative to the larger bound or, if that is larger, to this scale. If w = 0 is
+    optimal, without a loss beyond rounding of the targets, the scale is the objective at w = 0 without
+    an offset; if that is 0, or an offset absorbs a constant added to all targets and the tube has a
+    width, it is the sum of the weights times the tube (or 1). If every loss is below 2⁻³⁰ times target
+    plus tube, it is that. If each side has an offset and all targets are equal, the optimum is 0,
+    and the scale is the objective at w = 0 without an offset. For other offsets with costs see
+    `_gap_scale_with_costs`.
+
+    Parameters
+    ----------
+    risk : the original one with targets near 0. A : its arithmetic.
+    """
+    if original.by_side:
+        sizes = original.C @ np.abs(original.y)
+        return 0.0 if np.ptp(original.y) else float(sizes or original.C.sum()), ""
+    if risk.costs.any():
+        return _gap_scale_with_costs(risk), ""
+    zero = np.zeros((risk.n, risk.loss.outputs) if risk.loss.outputs > 1 else risk.n)
+    best = middles(corrections(risk, A, Intervals(zero)))
+    size, rtol = np.abs(risk.y) + original.tube, 0.0
+    for offsets in (best, 0.0 * best):
+        decision = zero + shifts(risk, offsets)
+        if risk.terms is None:
+            if not np.any(risk.loss.value(risk.y, decision)):
+                break
+            continue
+        # targets, tube and offsets are rounded
+        rounding = np.spacing(np.abs(decision)) + 2 * np.spacing(np.abs(original.y) + original.tube)
+        losses = risk.loss.value(risk.y, Intervals(decision, rounding)).low
+        if not np.any(losses > 0):
+            break
+        # float64 resolves a loss below 2⁻³⁰ of its target to under six digits
+        if original.loss.is_regression and np.all(losses <= 2.0**-30 * size):
+            rtol = 2.0**-30
+    else:
+        return rtol * float(original.C @ size), ""
+    in_tube = _absorbs_shifts(original) and original.tube
+    at_zero = 0.0 if in_tube else float(original.C @ original.loss.value(original.y, zero))
+    scale = at_zero or float(original.C.sum()) * (original.tube or 1.0)
+    return scale, "" if risk.terms else "w = 0 is optimal: no sample has a loss there"
+
+
+def _gap_scale_with_costs(risk: Risk) -> float:
+    """Return the gap scale of a problem whose offsets have costs.
+
+    If the losses are 0 at w = 0 and u = 0 (ν-SVC, one-class SVM), the optimum −½‖w‖² may be 0. The scale
+    is then ½‖w‖² for orthogonal samples with the variance of the data that share Σ|c| equally:
+    ½(Σ|c|)²/n times the mean squared distance to the mean in feature space, which constant features do
+    not change. It is estimated from a subsample, minus its possible rounding error.
+
+    Otherwise (SVDD) it is 0, except for identical samples: their ball is a point and the gap is
+    rounding, so a fraction of the objective at w = 0 is used.
+    """
+    rtol = 1e-12  # rounding error of the variance, relative to the mean squared length
+    at_zero = float(risk.C @ risk.loss.value(risk.y, np.zeros(risk.n)))
+    if at_zero:
+        X = risk.samples.X
+        identical = isinstance(X, np.ndarray) and bool((X[0] == X).all())
+        return rtol**3 * at_zero if identical else 0.0
+    subset = np.unique(np.linspace(0, risk.n - 1, min(risk.n, 256)).astype(np.intp))
+    K = risk.samples.kernel.bind(risk.samples.X).block(subset, subset)
+    length2 = float(np.mean(np.diag(K)))
+    variance = max(0.0, length2 - float(np.mean(K)) - rtol * abs(length2))
+    return 0.5 * float(np.abs(risk.costs).sum()) ** 2 / risk.n * variance

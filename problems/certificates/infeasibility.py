@@ -20,7 +20,7 @@ from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Matrix, Vector
-from dualgap.problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
+from dualgap.problems.kernels import Block, Precomputed, as_dense
 from dualgap.problems.quadratic.constraints import LP_TIME_LIMIT_S
 from dualgap.problems.risk.risk import Risk
 
@@ -103,7 +103,7 @@ def _row_keys(X: Matrix) -> Iterator[bytes]:
 
 def _are_one_sample(risk: Risk, indices: Iterable[int]) -> bool:
     """Whether equal rows are equal samples; in a Gram matrix their mutual entries must be equal too."""
-    if not uses_gram_matrix(risk.samples.kernel):
+    if not risk.samples.kernel.uses_gram_matrix:
         return True
     chosen = np.array(list(indices))
     return np.unique(Precomputed().bind(risk.samples.X).block(chosen, chosen)).size == 1

@@ -20,8 +20,7 @@ import numpy as np
 
 from dualgap.problems.blocks import Blocks
 from dualgap.problems.certificates.blocks import bounds_of_blocks
-from dualgap.problems.certificates.certify import certify_samples
-from dualgap.problems.certificates.fenchel import fenchel_bounds
+from dualgap.problems.certificates.certify import certify_samples, fenchel_bounds
 from dualgap.problems.certificates.hard_margin import hard_bounds
 from dualgap.problems.dataset import (
     HasSamples,
@@ -35,7 +34,7 @@ from dualgap.problems.forms import Point, Reduction, Unsupported
 from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Kernel, Linear
-from dualgap.problems.kernels.base import check_declared, check_overflow
+from dualgap.problems.kernels.base import check_values
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.problem.certificate import Certificate, not_proven
 from dualgap.problems.problem.task import CLASSES, LABELS, Task
@@ -254,8 +253,7 @@ def check_fields(problem: Any) -> None:
             values["y"] = problem.task.check(problem.y, problem.n)
         kernel.check(problem.X)
         values["kernel"] = kernel = kernel.fit(problem.X)
-        check_overflow(kernel, problem.X)
-        check_declared(kernel, problem.X)
+        check_values(kernel, problem.X)
     if "C" in names:
         values["C"] = check_slack_weight(problem.C, 0 if problem.in_blocks else problem.n)
 

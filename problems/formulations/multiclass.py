@@ -31,7 +31,7 @@ from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.erm import WeightedERM, named_loss
 from dualgap.problems.formulations.formulation import SampleProblem
 from dualgap.problems.formulations.svm import SoftMarginDual
-from dualgap.problems.kernels import Block, Kernel, Linear, uses_gram_matrix
+from dualgap.problems.kernels import Block, Kernel, Linear
 from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
 from dualgap.problems.problem import Part, Problem, Reducer
 from dualgap.problems.problem.task import CLASSES, Task
@@ -119,7 +119,7 @@ class Multiclass(SampleProblem):
             X, y, C = self.X, signs[rows], self.C
             if rows.size < self.n:
                 X, C = X[rows], C[rows] if np.ndim(C) else C
-                X = X[:, rows] if uses_gram_matrix(self.kernel) else X
+                X = X[:, rows] if self.kernel.uses_gram_matrix else X
             if isinstance(self.loss, Hinge):
                 problem = SoftMarginDual(X, y, C, self.kernel, self.intercept)
             else:

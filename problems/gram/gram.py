@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems.arithmetic.rounding import SPARE, lost_to_underflow
+from dualgap.problems.arithmetic.intervals import SPARE, lost_to_underflow
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tuning import TUNING
-from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
+from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection
 from dualgap.problems.kernels.base import error_radius
 from dualgap.problems.kernels.samples import distinct, for_products
 
@@ -116,7 +116,7 @@ class Gram:
     def part(self, rows: Indices) -> Gram:
         """Return the Gram matrix of a subset of the samples; it reuses values stored here."""
         X = self.X[rows]
-        X = X[:, rows] if uses_gram_matrix(self.kernel) else X
+        X = X[:, rows] if self.kernel.uses_gram_matrix else X
         part = Gram(X, self.kernel, self.memory, keep=True)
         if self._dense is not None:
             part._dense = self._dense[np.ix_(rows, rows)]
@@ -140,7 +140,7 @@ class Gram:
         if self._dense is None:
             if not self.fits:
                 raise too_large(f"the Gram matrix of {self.n} samples", self.n, self.memory)
-            if uses_gram_matrix(self.kernel):
+            if self.kernel.uses_gram_matrix:
                 self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
                 return self._dense
             # compute the upper triangle, in chunks of rows of 1 MiB that stay in the cache
@@ -242,7 +242,7 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
             result = cache[key] = _products_of_distinct_rows(full, beta, *[samples] * 3)
         return result[0][rows], result[1][rows]
     samples = np.arange(v.size)
-    groups = (samples, samples) if uses_gram_matrix(gram.kernel) else distinct(gram.X)
+    groups = (samples, samples) if gram.kernel.uses_gram_matrix else distinct(gram.X)
     scores, errors = _products_of_distinct_rows(gram, v, support, *groups)
     return scores[groups[1]], errors[groups[1]]
 

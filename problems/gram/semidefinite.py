@@ -15,9 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import PRECISION_BITS, Unprovable
-from dualgap.problems.arithmetic.midpoint_radius import UNIT
+from dualgap.problems.arithmetic.intervals import SPARE, UNIT
 from dualgap.problems.arithmetic.rational import MAX_EXACT_ROWS, is_semidefinite
-from dualgap.problems.arithmetic.rounding import SPARE
 from dualgap.problems.dataset import Vector
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.tuning import TUNING
@@ -44,15 +43,16 @@ def is_positive_semidefinite(gram: Gram) -> bool:
 def psd_shift(gram: Gram, proven: bool = False) -> float:
     """Return δ ≥ 0 such that K + δI ⪰ 0, for a Gram matrix that is semidefinite up to rounding.
 
-    δ comes from a factorisation of K if that takes seconds, else from the tolerance of the test of K.
-    With `proven`, K is evaluated in ball arithmetic, and matrices in a kernel's settings are checked.
+    For a kernel that does not declare it. δ comes from a factorisation of K if that takes seconds, else
+    from the tolerance of the test of K. With `proven`, for any kernel: K is evaluated in balls,
+    and matrices in a kernel's settings are checked.
 
     Raises
     ------
     Unprovable
         If `proven` is set and no δ of the order of rounding can be proven.
     """
-    if _is_exactly_semidefinite(gram) if proven else gram.kernel.is_psd:
+    if proven and _is_exactly_semidefinite(gram):
         return 0.0
     if not proven and gram.n > TUNING.max_cholesky_rows:
         return 20 * gram.n * UNIT * _extreme_eigenvalues(gram)[1]

@@ -1,9 +1,9 @@
 """Kernels k(x, z) = φ(x)ᵀφ(z), one class each, and their algebra.
 
 base         a kernel and its values on bound samples; sum, product and positive multiple of kernels
-dot          kernels of inner products, of samples or of explicit features
+dot          kernels of inner products, and the Gaussian one
 standard     linear, polynomial, sigmoid, and a precomputed Gram matrix
-gaussian     exp(−gamma·‖x − z‖²)
+features     kernels of explicit features
 algebra      exponential and polynomial of a kernel
 coordinates  a kernel on a subset of the coordinates; xᵀAz
 sets, strings, graphs    kernels on symbolic samples
@@ -16,12 +16,12 @@ padded with zeros and stored sparse. Use `encode_sets`, `encode_strings` and `en
 such rows; each kernel decodes them.
 """
 
-from dualgap.problems.kernels.algebra import Exponential, PolynomialOf, kernels_in, uses_gram_matrix
+from dualgap.problems.kernels.algebra import Exponential, PolynomialOf, kernels_in
 from dualgap.problems.kernels.base import Bound, Kernel, Product, Scaled, Sum
 from dualgap.problems.kernels.coordinates import QuadraticForm, Subset
-from dualgap.problems.kernels.dot import DotKernel, FeatureKernel
+from dualgap.problems.kernels.dot import RBF, DotKernel
+from dualgap.problems.kernels.features import FeatureKernel
 from dualgap.problems.kernels.fisher import Fisher, FittedFisher
-from dualgap.problems.kernels.gaussian import RBF
 from dualgap.problems.kernels.graphs import WeisfeilerLehman, encode_graphs
 from dualgap.problems.kernels.samples import (
     Block,
@@ -70,5 +70,4 @@ __all__ = [
     "inner_products",
     "kernels_in",
     "squared_norms",
-    "uses_gram_matrix",
 ]

@@ -6,16 +6,14 @@ matrices are positive semidefinite, hence also powers, polynomials, and their li
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, cast
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY, UNIT
-from dualgap.problems.arithmetic.rounding import gamma
+from dualgap.problems.arithmetic.intervals import ELEMENTARY, UNIT, gamma
 from dualgap.problems.dataset import Matrix
 from dualgap.problems.kernels.base import Composite, Kernel, degree_sums
-from dualgap.problems.kernels.standard import Precomputed
 from dualgap.problems.validation import check_positive, short_repr
 
 
@@ -78,27 +76,11 @@ class PolynomialOf(Composite):
         return degrees
 
 
-def kernels_in(kernel: Any) -> Iterator[Kernel]:
-    """Yield a kernel and, recursively, the kernels among its fields.
-
-    Raises
-    ------
-    TypeError
-        If its class is not a dataclass, so that its fields are unknown.
-    """
-    if not is_dataclass(kernel):
-        name = type(kernel).__name__
-        raise TypeError(
-            f"kernel: the class {name} is not a dataclass; write @dataclass(frozen=True) above "
-            f"`class {name}`, and declare its settings as fields instead of writing __init__"
-        )
-    yield cast(Kernel, kernel)
-    for field in fields(kernel):
+def kernels_in(kernel: Kernel) -> Iterator[Kernel]:
+    """Yield a kernel and, recursively, the kernels among its fields."""
+    yield kernel
+    settings: Any = kernel
+    for field in fields(settings):
         inner = getattr(kernel, field.name)
         if isinstance(inner, Kernel):
             yield from kernels_in(inner)
-
-
-def uses_gram_matrix(kernel: Kernel) -> bool:
-    """Whether `X` is a matrix of kernel values, so that its columns are samples too."""
-    return any(isinstance(part, Precomputed) for part in kernels_in(kernel))

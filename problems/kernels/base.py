@@ -7,14 +7,14 @@ these combinations are kernels too (Shawe-Taylor & Cristianini 2004, proposition
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from inspect import isabstract
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls, Unprovable
-from dualgap.problems.arithmetic.rounding import gamma
+from dualgap.problems.arithmetic.intervals import gamma
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.samples import Block, Selection
 from dualgap.problems.registry import is_ours, snake_case
@@ -120,6 +120,11 @@ class Kernel(ABC):
         """`psd`; for a combination, True only if it is for all parts."""
         return self.psd
 
+    @property
+    def uses_gram_matrix(self) -> bool:
+        """Whether `X` is a matrix of kernel values, so that its columns are samples too."""
+        return False
+
     def __add__(self, other: Kernel) -> Kernel:
         """Return the kernel k1(x, z) + k2(x, z)."""
         return Sum(self, other)
@@ -162,22 +167,43 @@ def error_radius(operations: float, norms: Vector) -> Vector:
     return np.sqrt(np.expm1(gamma(operations))) * norms
 
 
-def check_overflow(kernel: Kernel, X: Matrix) -> None:
-    """Raise ValueError if the diagonal of K overflows float64."""
+def check_values(kernel: Kernel, X: Matrix) -> None:
+    """Raise an error if kernel values overflow, or the class of a user's kernel does not describe them.
+
+    Raises
+    ------
+    TypeError
+        If the class is not a dataclass, so that its settings are unknown.
+    ValueError
+        If the diagonal of K overflows float64, or values contradict the class's `psd = True`.
+    """
     with np.errstate(over="ignore"):
         diagonal = kernel.diagonal(X)
     if not np.isfinite(diagonal).all():
         raise ValueError("X: its kernel values overflow float64; scale the features down")
+    _check_class(kernel, X)
 
 
-def check_declared(kernel: Kernel, X: Matrix) -> None:
-    """Raise ValueError if the values of a user's kernel contradict its `psd = True`."""
+def _check_class(kernel: Kernel, X: Matrix) -> None:
     if isinstance(kernel, Composite):
         for part in kernel.parts:
-            check_declared(part, kernel.view(X))
-        return
-    if is_ours(type(kernel)) or not kernel.is_psd:
-        return
+            _check_class(part, kernel.view(X))
+    elif not is_ours(type(kernel)):
+        _check_dataclass(kernel)
+        if kernel.is_psd:
+            _check_semidefinite(kernel, X)
+
+
+def _check_dataclass(kernel: Kernel) -> None:
+    name = type(kernel).__name__
+    if not is_dataclass(kernel):
+        raise TypeError(
+            f"kernel: the class {name} is not a dataclass; write @dataclass(frozen=True) above "
+            f"`class {name}`, and declare its settings as fields instead of writing __init__"
+        )
+
+
+def _check_semidefinite(kernel: Kernel, X: Matrix) -> None:
     count = min(X.shape[0], 256)  # the eigenvalues of so small a matrix take milliseconds
     rows = np.unique(np.linspace(0, X.shape[0] - 1, count).astype(np.intp))
     K = kernel(X[rows], X[rows])
@@ -263,6 +289,11 @@ class Composite(Kernel):
     def is_psd(self) -> bool | None:
         """True if all parts are, else None: the combination may still be semidefinite."""
         return True if all(part.is_psd for part in self.parts) else None
+
+    @property
+    def uses_gram_matrix(self) -> bool:
+        """Whether a part does."""
+        return any(part.uses_gram_matrix for part in self.parts)
 
 
 class Joined(Bound):

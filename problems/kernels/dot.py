@@ -1,4 +1,4 @@
-"""Kernels of inner products, k(x, z) = g(xᵀz, ‖x‖², ‖z‖²), and of inner products of explicit features.
+"""Kernels of inner products, k(x, z) = g(xᵀz, ‖x‖², ‖z‖²), and the Gaussian one.
 
 g is written once, with operators and NumPy's elementary functions, and evaluated on arrays of float64,
 on float32 tiles (`dualgap.problems.gram.tiles`) and on balls. Distances ‖x‖² − 2xᵀz + ‖z‖² are expanded
@@ -8,6 +8,7 @@ unless that cancels digits; then differences are taken.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ import numpy as np
 import scipy
 
 from dualgap.problems.arithmetic.balls import Balls
-from dualgap.problems.arithmetic.rounding import terms
+from dualgap.problems.arithmetic.intervals import EXPONENTIAL, terms
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel
 from dualgap.problems.kernels.compiled import subtract_norms
@@ -27,8 +28,8 @@ from dualgap.problems.kernels.samples import (
     inner_products,
     squared_distances,
     squared_norms,
-    stacked,
 )
+from dualgap.problems.validation import check_positive
 
 
 class DotKernel(Kernel):
@@ -164,54 +165,47 @@ class DotBound(Bound):
         return self.kernel.of_norms(self._norms2)
 
 
-class FeatureKernel(DotKernel):
-    """k(x, z) = φ(x)ᵀφ(z) with an explicit φ: a subclass defines `features`."""
+@dataclass(frozen=True)
+class RBF(DotKernel):
+    """k(x, z) = exp(−gamma·‖x − z‖²), with gamma > 0."""
 
-    @abstractmethod
-    def features(self, X: Matrix) -> Matrix:
-        """Return φ of the rows of `X` (m, d), shape (m, D).
+    gamma: float
 
-        D and the meaning of the columns may depend on `X`: map rows together if their features are
-        to be multiplied.
-        """
+    source: ClassVar[str] = "Aizerman, Braverman & Rozonoer 1964; Boser, Guyon & Vapnik 1992"
+    of_distance: ClassVar[bool] = True
 
-    def mapped(self, *samples: Matrix) -> tuple[Matrix, ...]:
-        """Return φ of the samples, mapped together."""
-        if len(samples) == 1:
-            return (self.features(*samples),)
-        phi, m = self.features(stacked(*samples)), samples[0].shape[0]
-        return phi[:m], phi[m:]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
 
     def of_products(self, p: Any, x2: Any, z2: Any) -> Any:
-        """Return φ(x)ᵀφ(z)."""
-        return p
+        """Return exp(2·gamma·p) for p = −½‖x − z‖²."""
+        return np.exp(self.gamma * (2.0 * p))  # 2·gamma may overflow
+
+    @property
+    def power_form(self) -> tuple[float, float, int]:
+        """exp(2·gamma·p)."""
+        return 2 * self.gamma, 0.0, 0
 
     def cancellation(self, largest: float) -> float:
-        """Return 0: products are not transformed."""
-        return 0.0
+        """Return gamma·max‖x‖², by which the error of the exponent is multiplied."""
+        return self.gamma * largest
+
+    def check(self, X: Matrix) -> None:
+        """Raise ValueError if squared distances overflow."""
+        with np.errstate(over="ignore"):
+            if not np.isfinite(4.0 * squared_norms(X)).all():
+                raise ValueError("X: its squared norms overflow float64; scale the features down")
 
     def operations(self, X: Matrix) -> float:
-        """Return the number of features, each with the errors of a few operations."""
-        return terms(self.features(X)) + super().operations(X)
+        """Return the number for the exponent t and for exp.
 
-
-class CountingKernel(FeatureKernel):
-    """Inner products of counts, which are exact; `normalize` divides them by the lengths."""
-
-    normalize: bool
-
-    def __call__(self, X: Any, Z: Any) -> Block:
-        """Return the matrix of k(xᵢ, zⱼ)."""
-        if not isinstance(X, Balls):
-            return super().__call__(X, Z)
-        left, right = self.mapped(X.mid, Z.mid)  # the samples are numbers
-        x2, z2 = Balls(squared_norms(left)), Balls(squared_norms(right))
-        return self.of_products(Balls(inner_products(left, right)), x2[:, None], z2)
-
-    def of_products(self, p: Any, x2: Any, z2: Any) -> Any:
-        """Return p, or p/√(‖φ(x)‖²‖φ(z)‖²), 0 without counts."""
-        return p / np.sqrt(np.maximum(x2 * z2, 1.0)) if self.normalize else p
-
-    def operations(self, X: Matrix) -> float:
-        """Return the number of operations of the normalisation."""
-        return 4
+        The error of the expansion is at most 4γ_m·max‖x‖²; that of differences γ_m·‖x − z‖², which
+        changes exp by at most γ_m/e, as t·exp(−t) ≤ 1/e.
+        """
+        X = self.centred(X)
+        norms, count = squared_norms(X), terms(X)
+        if not self.needs_differences(norms):
+            largest = self.cancellation(float(norms.max(initial=0.0)))
+            return 4 * largest * (count + 6) + EXPONENTIAL
+        # two sparse rows have up to twice as many entries
+        return 0.4 * ((2 * count if scipy.sparse.issparse(X) else X.shape[1]) + 4) + EXPONENTIAL

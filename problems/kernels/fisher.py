@@ -23,7 +23,7 @@ import numpy as np
 from dualgap.problems.arithmetic.balls import Balls
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel
-from dualgap.problems.kernels.dot import FeatureKernel
+from dualgap.problems.kernels.features import FeatureKernel
 from dualgap.problems.kernels.samples import Block, as_dense
 from dualgap.problems.validation import check_integer
 

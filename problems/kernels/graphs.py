@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Matrix
-from dualgap.problems.kernels.dot import CountingKernel
+from dualgap.problems.kernels.features import CountingKernel
 from dualgap.problems.validation import check_bool, check_integer
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
+from dualgap.problems.arithmetic.intervals import ELEMENTARY
 from dualgap.problems.dataset import Matrix
 from dualgap.problems.kernels.dot import DotKernel
 from dualgap.problems.kernels.samples import entries, squared_norms

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls
-from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY, UNIT
-from dualgap.problems.arithmetic.rounding import terms
+from dualgap.problems.arithmetic.intervals import ELEMENTARY, UNIT, terms
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.base import Bound, Kernel
 from dualgap.problems.kernels.dot import DotKernel
@@ -137,6 +136,11 @@ class Precomputed(Kernel):
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Raise ValueError: rows of a Gram matrix do not identify the samples they belong to."""
         raise ValueError("kernel: Precomputed cannot be evaluated on rows; use bind")
+
+    @property
+    def uses_gram_matrix(self) -> bool:
+        """True."""
+        return True
 
     def diagonal(self, X: Matrix) -> Vector:
         """Return the diagonal of X."""

@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Matrix
-from dualgap.problems.kernels.dot import CountingKernel
+from dualgap.problems.kernels.features import CountingKernel
 from dualgap.problems.kernels.samples import as_dense, entries
 from dualgap.problems.validation import check_bool, check_integer
 

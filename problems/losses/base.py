@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualgap.problems.arithmetic.rounding import MIN_NORMAL
+from dualgap.problems.arithmetic.intervals import MIN_NORMAL
 from dualgap.problems.dataset import Vector
 from dualgap.problems.registry import snake_case
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgap.problems.arithmetic.rounding import MIN_NORMAL
+from dualgap.problems.arithmetic.intervals import MIN_NORMAL
 from dualgap.problems.dataset import Vector
 from dualgap.problems.losses.base import ScalarLoss, Terms
 from dualgap.problems.validation import check_positive

@@ -27,7 +27,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import products
+from dualgap.problems.arithmetic.intervals import products
 from dualgap.problems.dataset import Vector
 from dualgap.problems.quadratic.arrays import QPArrays
 from dualgap.problems.quadratic.constraints import (

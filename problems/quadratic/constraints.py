@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.binary_scaling import exponent_to_one
-from dualgap.problems.arithmetic.rounding import products
+from dualgap.problems.arithmetic.intervals import products
 from dualgap.problems.dataset import Vector
 from dualgap.problems.quadratic.enclosures import least_change, solution_radius
 from dualgap.problems.quadratic.exact_rows import exact_signs

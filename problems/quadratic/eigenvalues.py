@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from dualgap.problems.arithmetic.intervals import gamma, products
 from dualgap.problems.arithmetic.rational import MAX_EXACT_ROWS, is_semidefinite
-from dualgap.problems.arithmetic.rounding import gamma, products
 from dualgap.problems.dataset import Indices, Vector
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dualgap.problems.arithmetic.rounding import gamma, products, terms
+from dualgap.problems.arithmetic.intervals import gamma, products, terms
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.quadratic.eigenvalues import factor_ldl, smallest_eigenvalue, sparse_lu
 from dualgap.problems.quadratic.exact_rows import exact_row, residuals

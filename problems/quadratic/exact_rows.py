@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import UNIT, lost_to_underflow
+from dualgap.problems.arithmetic.intervals import UNIT, lost_to_underflow
 from dualgap.problems.dataset import Vector
 
 

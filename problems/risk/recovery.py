@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from dualgap.problems.arithmetic import Enclosure, Intervals
-from dualgap.problems.arithmetic.rounding import products, transposed_products
+from dualgap.problems.arithmetic.intervals import products, transposed_products
 from dualgap.problems.box_gap import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import Point

@@ -51,12 +51,12 @@ class KernelSamples(HasSamples):
     @cached_property
     def is_psd(self) -> bool:
         """Whether the Gram matrix is positive semidefinite: declared by the kernel, else tested."""
-        return is_positive_semidefinite(self.gram())
+        return bool(self.kernel.is_psd) or is_positive_semidefinite(self.gram())
 
     @cached_property
     def psd_shift(self) -> float:
         """δ ≥ 0 such that K + δI is positive semidefinite; 0 if the kernel declares that K is."""
-        return psd_shift(self.gram()) if self.is_psd else 0.0
+        return 0.0 if self.kernel.is_psd or not self.is_psd else psd_shift(self.gram())
 
     def derived(
         self, X: Matrix, shared_gram: Gram | None = None, factor: float = 1.0

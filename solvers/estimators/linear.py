@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from dualgap.problems import Formulation, Linear, Point, SoftMarginDual, SVRDual, Vector, losses
 from dualgap.problems.dataset import check_samples
 from dualgap.problems.formulations.erm import WeightedERM
-from dualgap.problems.kernels.base import check_overflow
+from dualgap.problems.kernels.base import check_values
 from dualgap.problems.losses import IntervalLoss
 from dualgap.solvers.estimators.certified import (
     MAX_DIRECT_SAMPLES,
@@ -76,7 +76,7 @@ class LinearMachine(Certified):
         if self.fit_intercept and not self._is_free:
             X = with_feature(X, float(self.intercept_scaling))
         X = check_samples(X)
-        check_overflow(Linear(), X)
+        check_values(Linear(), X)
         return X, y[indices], self.C * weight
 
     def _check_blocks(self, X: Any, y: Any, weight: Any) -> list[Any]:

@@ -31,7 +31,7 @@ from dualgap.problems import (
 )
 from dualgap.problems.dataset import Indices, check_samples
 from dualgap.problems.kernels import Block, as_dense
-from dualgap.problems.kernels.base import check_declared, check_overflow
+from dualgap.problems.kernels.base import check_values
 from dualgap.solvers.estimators.certified import (
     Certified,
     ProblemFactory,
@@ -139,8 +139,7 @@ class KernelMachine(Certified, BaseLibSVM):
             weight = weight * self.class_weight_[y.astype(np.intp)]
         samples = check_samples(X[positive][:, positive] if gram else X[positive])
         self._kernel.check(samples)
-        check_overflow(self._kernel, samples)
-        check_declared(self._kernel, samples)
+        check_values(self._kernel, samples)
         problems, rows_of = list[ProblemFactory](), list[Indices]()
         for pair in self._pairs:
             rows, target = np.arange(y.size), y

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dualgap.problems.arithmetic.rounding import UNIT
+from dualgap.problems.arithmetic.intervals import UNIT
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.formulations.formulation import Formulation

@@ -25,8 +25,7 @@ import numpy as np
 from dualgap.problems import Formulation, Gram, Vector
 from dualgap.problems.answers.parametric_bounds import Parameter
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
-from dualgap.problems.arithmetic.rounding import gamma, products
+from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma, products
 from dualgap.problems.dataset import Indices
 from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.gram.tuning import TUNING

@@ -20,8 +20,7 @@ import numpy as np
 from dualgap.problems import Formulation, Gram, Matrix, Precomputed, Vector
 from dualgap.problems.answers.parametric_bounds import ParametricBounds
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.midpoint_radius import ELEMENTARY
-from dualgap.problems.arithmetic.rounding import gamma, products
+from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma, products
 from dualgap.problems.dataset import check_samples
 from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.kernels.samples import stacked

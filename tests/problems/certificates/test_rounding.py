@@ -24,7 +24,7 @@ from dualgap.problems import (
     certify,
 )
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.rounding import EXPONENTIAL, UNIT, products, transposed_products
+from dualgap.problems.arithmetic.intervals import EXPONENTIAL, UNIT, products, transposed_products
 from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.kernels import inner_products
 from dualgap.solvers import SMO, Solution, Status, solve

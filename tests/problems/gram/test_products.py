@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from dualgap.problems import RBF, Gram, Precomputed
-from dualgap.problems.arithmetic.rounding import UNIT
+from dualgap.problems.arithmetic.intervals import UNIT
 from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.gram.tuning import GramTuning
 

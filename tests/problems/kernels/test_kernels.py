@@ -26,7 +26,7 @@ from dualgap.problems import (
     certify,
 )
 from dualgap.problems.gram.tiles import Tiles
-from dualgap.problems.kernels import KERNELS, Sum, as_dense, kernels_in
+from dualgap.problems.kernels import KERNELS, Sum, as_dense
 from dualgap.solvers import SMO, solve
 
 Y = np.where(X[:, 0] * X[:, 1] > 0.1, 1.0, -1.0)
@@ -281,13 +281,18 @@ def test_a_kernel_class_that_is_not_a_dataclass_names_the_missing_decorator():
         pass
 
     class Cauchy(Kernel):
-        __call__ = diagonal = None
+        def __call__(self, X, Z):
+            return 1.0 + X @ Z.T
 
-    assert list(kernels_in(Plain())) == [Plain()]
-    with pytest.raises(
-        TypeError, match=r"Cauchy is not a dataclass; write @dataclass\(frozen=True\)"
-    ):
-        list(kernels_in(Cauchy()))
+        def diagonal(self, X):
+            return 1.0 + (X**2).sum(axis=1)
+
+    assert SoftMarginDual(X, Y, kernel=Plain()).kernel == Plain()
+    for kernel in (Cauchy(), 2.0 * Cauchy()):
+        with pytest.raises(
+            TypeError, match=r"Cauchy is not a dataclass; write @dataclass\(frozen=True\)"
+        ):
+            SoftMarginDual(X, Y, kernel=kernel)
 
 
 @pytest.mark.parametrize("name", ["exponential", "polynomial of", "nested"])

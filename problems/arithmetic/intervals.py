@@ -1,9 +1,13 @@
-"""Float64 arrays with radii: every operation's result encloses the exact result.
+"""Float64 arrays with radii, whose results enclose the exact ones, and bounds on rounding errors.
 
 An operation propagates the radii of its operands, and adds its own rounding error: at most u = 2⁻⁵³ of
 the result, plus the smallest normal number for products and quotients, which may underflow (Rump 1999,
 "Fast and parallel interval arithmetic", BIT 39). Sums do not underflow, nor do products with an exact 0.
 A radius is a sum of a few products of nonnegative numbers: `_ROUND_UP` covers its own rounding.
+
+The error of a sum of m products, in any order, is at most γ_m·Σ|products| with γ_m = m·u/(1 − m·u)
+(Higham 2002, "Accuracy and stability of numerical algorithms", sections 2.2 and 3.1), plus what
+underflows. Long sums are computed in blocks, so that m is the length of a block plus their number.
 """
 
 from __future__ import annotations
@@ -15,10 +19,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dualgap.problems.dataset import Matrix, Vector
+
 UNIT = 2.0**-53
 MIN_NORMAL = float(np.finfo(np.float64).tiny)
 # Units of error of exp, log, tanh and powers: NumPy's tests allow 4 units in the last place.
 ELEMENTARY = 16
+# Units of error of exp alone, which here and in C libraries is below one unit in the last place.
+EXPONENTIAL = 4
+# One hundredth covers the square of m·u, and the rounding of the bounds themselves.
+SPARE = 1.01
+# Error of a weight: C = 1/(n·lam), its inverse and a limit of α take up to eight operations.
+WEIGHT_RTOL = 8 * UNIT
 _ROUND_UP = 1.0 + 2.0**-49
 
 
@@ -226,3 +238,51 @@ def _enclosing(low: Any, high: Any, lost: float = MIN_NORMAL) -> Intervals:
     """Return balls that contain all numbers from `low` to `high`, which have errors up to `lost`."""
     mid = 0.5 * low + 0.5 * high
     return Intervals(mid, _ROUND_UP * np.maximum(high - mid, mid - low) + lost)
+
+
+def gamma(operations: float) -> float:
+    """Return an upper bound on γ_m for m operations."""
+    return SPARE * operations * UNIT
+
+
+def products(X: Matrix, w: Any) -> Intervals:
+    """Return balls that contain Xw, for `X` (n, d) and `w` (d,) or (d, K) of numbers or balls."""
+    w = w if isinstance(w, Intervals) else Intervals(w)
+    scores, errors = (np.empty((X.shape[0], *w.shape[1:])) for _ in range(2))
+    for rows in _blocks(X):
+        part = X[rows]
+        scores[rows] = part @ w.mid
+        errors[rows] = abs(part) @ (gamma(terms(part)) * np.abs(w.mid) + SPARE * w.rad)
+    return Intervals(scores, errors + lost_to_underflow(w.mid, X.shape[1]))
+
+
+def transposed_products(X: Matrix, v: Any) -> Intervals:
+    """Return balls that contain Xᵀv, for `X` (n, d) and `v` (n,) or (n, K) of numbers or balls."""
+    v = v if isinstance(v, Intervals) else Intervals(v)
+    sums, errors = (np.zeros((X.shape[1], *v.shape[1:])) for _ in range(2))
+    blocks = _blocks(X)
+    v_errors = gamma(blocks[0].stop + len(blocks)) * np.abs(v.mid) + SPARE * v.rad
+    for rows in blocks:
+        part = X[rows].T
+        sums += part @ v.mid[rows]
+        errors += abs(part) @ v_errors[rows]
+    return Intervals(sums, errors + lost_to_underflow(v.mid, X.shape[0]))
+
+
+def terms(X: Matrix) -> int:
+    """Return the largest number of nonzero entries in a row: the number of terms of its products."""
+    if isinstance(X, np.ndarray):
+        return int(np.count_nonzero(X, axis=1).max(initial=0))
+    return int(np.diff(X.indptr).max(initial=0))
+
+
+def lost_to_underflow(factors: Vector, count: int) -> float:
+    """Return a bound on the underflow error of a sum of `count` products with the factors."""
+    return count * MIN_NORMAL if factors.any() else 0.0
+
+
+def _blocks(X: Matrix) -> list[slice]:
+    """Partition the rows into about √n blocks."""
+    n = X.shape[0]
+    size = max(1, int(np.ceil(np.sqrt(n))))
+    return [slice(k, min(k + size, n)) for k in range(0, n, size)]

@@ -1,11 +1,15 @@
 """The command line: `dualgap run`, `verify`, `plot`, `report`, `compare`, `list`, `selftest`, ...
 
-Each command is a file of `commands`. Exit codes: 0 when everything succeeded; 1 when a row is wrong,
-crashed, diverged or out of memory, or a check failed; 2 for bad input; 130 when interrupted.
+Each command is a file of `commands`; what `run` returns is shown by `operations.conclusion`. Exit
+codes: 0 when everything succeeded; 1 when a row is wrong, crashed, diverged or out of memory, or a
+check failed; 2 for bad input; 130 when interrupted.
 """
 
+import sys
+from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 import click
 
@@ -23,6 +27,15 @@ def main(context: click.Context) -> None:
         from dualgap.experiments.operations.defaults import load_defaults  # noqa: PLC0415
 
         context.default_map = load_defaults().by_command()
+
+
+@main.result_callback()
+def conclude(experiments: Iterable[Any] | None) -> None:
+    """Show what a command has planned or recorded, if it returns that, and exit."""
+    if experiments is not None:
+        from dualgap.experiments.operations.conclusion import conclude_all  # noqa: PLC0415
+
+        sys.exit(conclude_all(experiments))
 
 
 for _module in iter_modules(commands.__path__):

@@ -23,8 +23,6 @@ from dataclasses import replace
 from math import ceil, floor, inf, isnan, log, log10
 from typing import Any
 
-import pandas as pd
-
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.files.specs import SEARCHED
@@ -41,11 +39,6 @@ _MIN_TIME_S = 0.1  # shorter runs count as this long
 _MIN_PRIMAL_DECREASE = 0.1  # of the target gap, relative: for a solver that has no gap of its own
 
 Record = Mapping[str, Any]
-
-
-def is_followed(results: pd.DataFrame) -> pd.Series:
-    """Whether a tighter run of the same search is among these runs."""
-    return results["step"] < results.groupby("search")["step"].transform("max")
 
 
 def case_at_step(case: Case, number: int) -> Case:

@@ -49,14 +49,13 @@ def command(
     """
     from dualgap.experiments.cases.judging import load_solution  # noqa: PLC0415
     from dualgap.experiments.operations.exchange import (  # noqa: PLC0415
+        certify_all,
         read_formulation,
         report_lines,
         to_json,
     )
 
     if answers is not None and answer is None and problem.is_dir():
-        from dualgap.experiments.operations.outside import certify_all  # noqa: PLC0415
-
         sys.exit(certify_all(problem, answers, options, target_gap, rigorous))
     if answer is None or answers is not None or options.out is not None or problem.is_dir():
         raise Refusal("Give PROBLEM.yaml and ANSWER, or DIR with --answers and optionally --out.")

@@ -29,11 +29,9 @@ def command(
     With --all, PROBLEM.yaml is an experiment, and problems.json lists its problems, with checksums.
     --format is libsvm, npz, csv, mat, qp (npz), qp_mat or qps, and may be repeated.
     """
-    from dualgap.experiments.operations.exchange import write_problem  # noqa: PLC0415
+    from dualgap.experiments.operations.exchange import export_all, write_problem  # noqa: PLC0415
 
     if folder is not None and out is None and not qp:
-        from dualgap.experiments.operations.outside import export_all  # noqa: PLC0415
-
         for path in export_all(problem, folder, formats or ["libsvm"]):
             say(path)
         return

@@ -19,11 +19,11 @@ def command(folders: tuple[Path, ...], out: Path, force: bool) -> None:
     A run that is in several of them is kept once; if its results differ, the merge is refused.
     """
     from dualgap.experiments.analysis.results import Results  # noqa: PLC0415
-    from dualgap.experiments.operations.run import write_all  # noqa: PLC0415
+    from dualgap.experiments.operations.conclusion import write_all  # noqa: PLC0415
     from dualgap.experiments.store.merging import merge as merge_folders  # noqa: PLC0415
-    from dualgap.experiments.tables.summary import summarise, to_markdown  # noqa: PLC0415
+    from dualgap.experiments.tables.summary import summarise  # noqa: PLC0415
 
     with writing(out):
         merged = merge_folders(folders, out, force)
-    summary = to_markdown(summarise(Results(merged.results)), merged.manifest["name"])
+    summary = summarise(Results(merged.results))
     sys.exit(0 if write_all(merged, summary, CommandOptions()) else 1)

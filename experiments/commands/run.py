@@ -1,12 +1,18 @@
 """`dualgap run`: run an experiment, or rerun a results folder or an archive."""
 
-import sys
+from __future__ import annotations
+
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dualgap.experiments.operations.options import CommandOptions, change_options, run_options
 from dualgap.experiments.records import Refusal
+
+if TYPE_CHECKING:
+    from dualgap.experiments.operations.run import Planned, Recorded
 
 
 @click.command("run")
@@ -34,7 +40,7 @@ def command(
     changes: list[tuple[str, str]],
     dry_run: bool,
     check: bool,
-) -> None:
+) -> Iterator[Recorded | Planned]:
     """Run every solver on every problem and certify each answer.
 
     Given a folder of experiment files, or its name (such as notes), all of them are run. A results
@@ -50,9 +56,9 @@ def command(
                 f"Cannot run {experiment} with these options. Use --check with an archive (.zip), "
                 "together with only --out, --workers, --executor, --scheduler, --quiet and --json."
             )
-        from dualgap.experiments.operations.archive import check_archive  # noqa: PLC0415
+        from dualgap.experiments.operations.unpacking import rerun_archive  # noqa: PLC0415
 
-        sys.exit(check_archive(Path(experiment), options))
+        return rerun_archive(Path(experiment), options)
     from dualgap.experiments.operations.run import run_all  # noqa: PLC0415
 
-    sys.exit(run_all(experiment, options, changes, dry_run))
+    return run_all(experiment, options, changes, dry_run)

@@ -1,10 +1,11 @@
 """`dualgap submit`: run an experiment in SLURM jobs in the background."""
 
-import sys
+from dataclasses import replace
 
 import click
 
 from dualgap.experiments.operations.options import RunOptions, change_options, run_options
+from dualgap.experiments.operations.terminal import say
 
 
 @click.command("submit")
@@ -23,6 +24,19 @@ def command(experiment: str, options: RunOptions, changes: list[tuple[str, str]]
     replaces jobs that wait or run. A solver's entry may request resources for its jobs: slurm: {cpus: 4,
     mem: 8GiB, time: 1h}.
     """
-    from dualgap.experiments.operations.submit import submit  # noqa: PLC0415
+    from dualgap.experiments.executors.slurm import SlurmExecutor  # noqa: PLC0415
+    from dualgap.experiments.operations.run import (  # noqa: PLC0415
+        load_experiment,
+        open_run,
+        results_folder,
+    )
 
-    sys.exit(submit(experiment, options, changes))
+    loaded, source = load_experiment(experiment, changes)
+    folder = results_folder(experiment, loaded.name, options)
+    _, executor, session = open_run(loaded, folder, replace(options, executor="slurm"), source)
+    session.close()
+    assert isinstance(executor, SlurmExecutor)
+    missing, jobs = executor.submit()
+    say(
+        f"Submitted {missing} runs in {jobs} jobs. See what is recorded with: dualgap report {folder}"
+    )

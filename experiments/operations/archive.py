@@ -1,4 +1,4 @@
-"""Archive a results folder as one zip file for a paper, and check an archive by rerunning it.
+"""Archive a results folder as one zip file for a paper; `unpacking` reads it.
 
 An archive holds the files of the folder, the tables as CSV, figures, the versions of all installed
 packages, the experiment's input files inside its folder (in `inputs`), a checksum of each file, and two
@@ -18,14 +18,10 @@ from time import localtime
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from dualgap.experiments.analysis.compare import compare_results
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.files.experiment import read_experiment
-from dualgap.experiments.operations.options import CommandOptions
-from dualgap.experiments.operations.run import run_missing
-from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
+from dualgap.experiments.operations.terminal import say
+from dualgap.experiments.operations.unpacking import CHECKSUMS, CRATE
 from dualgap.experiments.plots import plot_all
-from dualgap.experiments.records import Refusal
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.manifest import (
@@ -38,16 +34,11 @@ from dualgap.experiments.store.manifest import (
 from dualgap.experiments.store.plan import planned_cases
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_path
-from dualgap.experiments.tables.comparison import to_json, to_terminal
 from dualgap.experiments.tables.summary import summarise, to_markdown
-from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
-CRATE = "ro-crate-metadata.json"
-CHECKSUMS = "checksums.sha256"
 LOCK = "environment.txt"
 _CITATION = Path(__file__).resolve().parents[2] / "CITATION.cff"
 _INPUTS = "inputs"  # base of the experiment's relative paths in an archive
-_MAX_CONTENT_BYTES = 2**34  # a larger one may be a zip bomb
 
 
 def write_archive(folder: Path, out: Path) -> None:
@@ -210,53 +201,3 @@ def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[st
         "@context": "https://w3id.org/ro/crate/1.1/context",
         "@graph": [descriptor, root, licence, software, action, *files],
     }
-
-
-def check_archive(file: Path, options: CommandOptions) -> int:
-    """Rerun an archive and print the differences; return the exit code."""
-    with TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "archive"
-        _extract(file, folder)
-        old = RunFolder(folder)
-        old_results = old.results  # refuse a damaged archive before running anything
-        experiment = read_experiment(folder / EXPERIMENT)
-        target = Path(options.out or Path(scratch) / "again")
-        rerun, stop_reason = run_missing(experiment, target, options, folder)
-        changes = compare_results(old_results, rerun.results)
-        manifests = old.manifest, rerun.manifest
-    if options.as_json:
-        header = {"archive": str(file), "ended": stop_reason or None}
-        print_json(header | to_json(changes, *manifests))
-    elif not options.quiet:
-        console().print(to_terminal(changes, *manifests))
-    if stop_reason:
-        say(f"{stop_reason}: not every run was checked", err=True)
-        return 130 if stop_reason == INTERRUPTED else 1
-    differing = ("contradictory", "other data")
-    return int(any(run.before != run.after or run.change in differing for run in changes))
-
-
-def _extract(file: Path, folder: Path) -> None:
-    """Unpack an archive; Refusal if it is damaged or not an archive."""
-    try:
-        with ZipFile(file) as archive:
-            if sum(each.file_size for each in archive.infolist()) > _MAX_CONTENT_BYTES:
-                raise Refusal(
-                    f"{file} holds more than {_MAX_CONTENT_BYTES // 2**30} GiB. Unpack it yourself."
-                )
-            for member in archive.infolist():
-                safe_path(member.filename)
-                path = Path(archive.extract(member, folder))
-                if member.external_attr >> 16 & S_IXUSR:
-                    path.chmod(0o755)
-        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-        checksums = {str(safe_path(line[66:])): line[:64] for line in lines}  # two spaces between
-    except (*CORRUPT_FILE_ERRORS, ValueError) as error:  # NotImplementedError is a RuntimeError
-        raise Refusal(f"{file} is not an archive of `dualgap archive`: {error}") from None
-    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    for name in sorted(({*checksums} | files) - {CHECKSUMS, CRATE}):
-        path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != checksums.get(
-            name
-        ):
-            raise Refusal(f"{name} in {file} differs from {CHECKSUMS}. Use an undamaged copy.")

@@ -4,10 +4,9 @@ The bound counts every run until it is killed. Loading data and certifying come 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from math import inf
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group
@@ -19,7 +18,6 @@ from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.schedule import Round
 from dualgap.experiments.cases.search import Record
 from dualgap.experiments.executors.base import limit_of
-from dualgap.experiments.files.experiment import Experiment
 from dualgap.experiments.files.settings import options_of
 from dualgap.experiments.files.specs import (
     SolverSpec,
@@ -29,6 +27,7 @@ from dualgap.experiments.files.specs import (
     build_source,
     plain,
 )
+from dualgap.experiments.operations.run import Planned
 from dualgap.experiments.records.names import settings_text
 from dualgap.experiments.store.manifest import StoreError
 from dualgap.experiments.store.reading import RunFolder
@@ -40,26 +39,15 @@ from dualgap.solvers import SOLVERS
 _MAX_LISTED = 20  # names; a longer list fills the screen
 
 
-def preview(
-    experiment: Experiment,
-    planned: tuple[Sequence[Case], Set[RunKey]],
-    folder: Path,
-    workers: int = 1,
-    resume: bool = False,
-) -> Group:
-    """Return the plan of an experiment for the terminal, without running or writing anything.
-
-    Parameters
-    ----------
-    planned : the cases, and the keys of the runs and rounds to rerun.
-    folder : the results folder. workers : processes. resume : whether recorded runs are skipped.
-    """
-    (cases, restarted), recorded = planned, dict[str, Record]()
+def preview(planned: Planned) -> Group:
+    """Return the plan of an experiment for the terminal, without running or writing anything."""
+    experiment, cases, restarted, folder, options = planned
+    recorded, workers = dict[str, Record](), options.workers or 1
     with suppress(StoreError):
         recorded = RunFolder(folder).records()
     valid = {k: row for k, row in recorded.items() if not RunKey.parse(k).is_in(restarted)}
     refusals = impossible(cases)
-    if not resume:
+    if not options.resumes:
         valid = dict[str, Record]()
     pending = [case for case in cases if Round(case.key, valid).next_run() is not None]
     possible = [case for case in pending if _pair(case) not in refusals]
@@ -71,7 +59,7 @@ def preview(
         *[f"{len(pending) - len(possible)} of them unsupported"] * (len(possible) < len(pending)),
     ]
     searched = "; more if a tolerance is searched" * any(c.solver.searched for c in cases)
-    hint = "" if resume else "; add --resume to continue, or choose another --out"
+    hint = "" if options.resumes else "; add --resume to continue, or choose another --out"
     limits, memory = "no time limit", "no memory limit"
     if experiment.time_limit is not None:
         killed = f"killed after {limit_of(cases[0], 'solving'):g} s if it ignores the limit"

@@ -1,19 +1,16 @@
 """Run experiments, each into one folder, as `dualgap run` does."""
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.plan import Case, keep_existing_names, plan
 from dualgap.experiments.cases.records import failed
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.schedule import Schedule
-from dualgap.experiments.cases.search import is_followed
 from dualgap.experiments.cases.shard import Shard
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from dualgap.experiments.files.experiment import (
@@ -26,22 +23,44 @@ from dualgap.experiments.files.selection import name_matches, solver_names
 from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import CommandOptions, RunOptions
 from dualgap.experiments.operations.progress import progress
-from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
+from dualgap.experiments.operations.terminal import INTERRUPTED, say
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.records.names import choices_text
-from dualgap.experiments.records.outcomes import FAILING
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.manifest import LOG, is_results_folder, read_manifest
 from dualgap.experiments.store.plan import planned_cases
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.resume import ResumePolicy
 from dualgap.experiments.store.session import Session
-from dualgap.experiments.store.tables import write_tables
-from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
 
-# Tables are rewritten if other commands record runs meanwhile; one that runs longer writes its own.
-_MAX_TABLE_WRITES = 3
 _MAX_KILLED_STARTS = 3  # of one run, by commands of a shard
+
+
+class Recorded(NamedTuple):
+    """What a command that records runs returns, for `conclusion` to show.
+
+    Attributes
+    ----------
+    runs : the results folder. stop_reason : why some of its runs are missing, empty if none is.
+    options : of the command. arguments : of a `dualgap run` that runs what is missing.
+    archived : the earlier runs of an archive, if these repeat them.
+    """
+
+    runs: RunFolder
+    stop_reason: str
+    options: CommandOptions
+    arguments: Sequence[str]
+    archived: RunFolder | None = None
+
+
+class Planned(NamedTuple):
+    """What `dualgap run --dry-run` returns: the cases, and the keys of the runs and rounds to rerun."""
+
+    experiment: Experiment
+    cases: Sequence[Case]
+    restarted: Set[RunKey]
+    folder: Path
+    options: CommandOptions
 
 
 def run_all(
@@ -49,8 +68,8 @@ def run_all(
     options: CommandOptions,
     changes: Sequence[tuple[str, str]] = (),
     dry_run: bool = False,
-) -> int:
-    """Run the experiments of a name or file, or show their plans; return the exit code.
+) -> Iterator[Recorded | Planned]:
+    """Run, or only plan, the experiments of a name or file one after another; yield each.
 
     Parameters
     ----------
@@ -64,29 +83,18 @@ def run_all(
             f"Several experiments of {experiment} are named {duplicate!r}, which is also the name of "
             "their results folder. Rename all except one."
         )
-    name = Path(experiment).name if several else names[0]
-    folder = results_folder(experiment, name, options)
-    folders = [folder / one.name if several else folder for one in experiments]
+    folder = results_folder(experiment, Path(experiment).name if several else names[0], options)
+    targets = [(one, folder / one.name if several else folder) for one in experiments]
     if options.rerun_names("solver"):  # before any of several is run
-        for one, target in zip(experiments, folders, strict=True):
+        for one, target in targets:
             plan_runs(one, target, options, source)
-    code = 0
-    for one, target in zip(experiments, folders, strict=True):
+    arguments = [experiment, *chain.from_iterable(changes), "--out", str(folder)]
+    for one, target in targets:
         if dry_run:
-            from dualgap.experiments.operations.dry_run import preview  # noqa: PLC0415
-
-            cases = plan_runs(one, target, options, source)
-            console().print(preview(one, cases, target, options.workers or 1, options.resumes))
+            yield Planned(one, *plan_runs(one, target, options, source), target, options)
             continue
         recorded, stop_reason = run_missing(one, target, options, source)
-        failed = conclude(recorded, options, stop_reason)
-        if stop_reason:
-            command = ["dualgap", "run", experiment, *chain.from_iterable(changes)]
-            command += ["--out", str(folder), *options.resume_arguments()]
-            say(f"{stop_reason}; resume with: {shlex.join(command)}", err=True)
-            return 130 if stop_reason == INTERRUPTED else 1
-        code = max(code, int(failed))
-    return code
+        yield Recorded(recorded, stop_reason, options, [*arguments, *options.resume_arguments()])
 
 
 def load_experiments(
@@ -129,31 +137,6 @@ def results_folder(experiment: str | None, name: str, options: RunOptions) -> Pa
 def default_output_folder(name: str) -> Path:
     """Return an experiment's results folder if --out is not given."""
     return Path(load_defaults().out) / name
-
-
-def conclude(recorded: RunFolder, options: CommandOptions, stop_reason: str = "") -> bool:
-    """Write the tables of a folder, print its summary, and return whether a run or a table failed.
-
-    `stop_reason` is why some runs are not recorded, empty if all are.
-    """
-    writes = 0
-    while True:
-        writes += 1
-        results, name = recorded.results, recorded.manifest["name"]
-        summary = summarise(Results(results))
-        # written first, as printing fails if standard output is closed
-        written = write_all(recorded, to_markdown(summary, name), options)
-        if recorded.is_current or writes == _MAX_TABLE_WRITES:
-            break
-        recorded = RunFolder(recorded.path)
-    if options.as_json:
-        header = {"experiment": name, "folder": str(recorded.path), "ended": stop_reason or None}
-        print_json(header | {"missing": recorded.missing} | to_json(summary))
-    elif not options.quiet:
-        console().print(to_terminal(summary))
-    final = results[~is_followed(results)]
-    broken = final["status"].isin(FAILING) | final["verdict"].isin(FAILING)
-    return bool(broken.any()) or not written
 
 
 def run_missing(
@@ -293,20 +276,3 @@ def _run(
     except OSError as error:
         return f"stopped: a run could not be recorded: {error.strerror or error}"
     return ""
-
-
-def write_all(
-    folder: RunFolder,
-    summary: str,
-    options: CommandOptions,
-    more_texts: Mapping[str, str] | None = None,
-) -> bool:
-    """Write all tables of a folder and print their paths or the error; return whether that worked."""
-    try:
-        paths = write_tables(folder, {"summary.md": summary} | dict(more_texts or {}))
-    except OSError as error:  # the runs themselves are recorded
-        say(f"Cannot write the tables of {folder.path}: {error.strerror}", err=True)
-        return False
-    for path in () if options.quiet else paths:
-        say(path, err=options.as_json)
-    return True

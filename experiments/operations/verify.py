@@ -12,10 +12,11 @@ from dualgap.experiments.files.document import ConfigError, Fault
 from dualgap.experiments.files.experiment import Experiment
 from dualgap.experiments.files.overrides import text_of
 from dualgap.experiments.files.yaml import parse
+from dualgap.experiments.operations.conclusion import write_all
 from dualgap.experiments.operations.options import CommandOptions
-from dualgap.experiments.operations.run import load_experiment, run_missing, write_all
+from dualgap.experiments.operations.run import load_experiment, run_missing
 from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
-from dualgap.experiments.tables import summary as tables
+from dualgap.experiments.tables.summary import summarise
 from dualgap.experiments.tables.verification import to_json, to_terminal, verification_texts
 
 
@@ -47,9 +48,8 @@ def verify_experiment(
         elif not options.quiet:
             console().print(to_terminal(verification))
         if options.out:
-            summary = tables.to_markdown(tables.summarise(Results(results)), loaded.name)
             texts = verification_texts(verification, loaded.name)
-            if not write_all(recorded, summary, options, texts):
+            if not write_all(recorded, summarise(Results(results)), options, texts):
                 return 1
     if stop_reason:
         say(f"{stop_reason}: not every problem was checked", err=True)

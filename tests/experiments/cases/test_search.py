@@ -11,9 +11,10 @@ from tests.experiments.functions import log_of, posing, run_case
 
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.schedule import Round, Schedule
-from dualgap.experiments.cases.search import case_at_step, is_followed, is_over
+from dualgap.experiments.cases.search import case_at_step, is_over
 from dualgap.experiments.files.experiment import ConfigError
 from dualgap.experiments.files.schema import experiment_schema
+from dualgap.experiments.operations.conclusion import is_followed
 from dualgap.experiments.store.reading import RunFolder, load_results
 
 NAN = float("nan")

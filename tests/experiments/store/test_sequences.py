@@ -35,9 +35,9 @@ PLACES = st.integers(0, 10)  # of a folder among those there are
 
 
 BESIDE = {  # what takes most of a command's time, and changes nothing of its rows
-    "operations.run.summarise": None,
-    "operations.run.to_markdown": "",
-    "operations.run.to_terminal": "",
+    "operations.conclusion.summarise": None,
+    "operations.conclusion.to_markdown": "",
+    "operations.conclusion.to_terminal": "",
     "operations.archive.summarise": None,
     "operations.archive.to_markdown": "",
     "operations.archive.distributions": [],

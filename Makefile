@@ -29,7 +29,7 @@ test-all: test
 # The baselines and the browser's driver, without which some tests are skipped. The baselines with OpenMP
 # are built from source.
 test-environment: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group ci --editable '.[peers,skops]'
+	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group ci --editable '.[peers]'
 	@if command -v c++ > /dev/null; \
 	then $(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[openmp]'; \
 	else echo "There is no C++ compiler, so libsvm_openmp and liblinear_multicore are not installed."; fi

@@ -13,19 +13,15 @@ Before a process loads its first cached function, numba sets up typing and lower
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from copy import copy
 from functools import partial
-from hashlib import sha256
-from pathlib import Path
 from pickle import UnpicklingError
 from threading import Lock
 from time import monotonic
 from typing import Any
 
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, install_listener, register
 from numba.core.runtime.nrt import rtsys
-from platformdirs import user_cache_path
 
 _SILENT_SECONDS = 1.0  # compile time without an announcement: shorter waits need no explanation
 _COMPILING = (
@@ -35,48 +31,22 @@ _COMPILING = (
 
 _log = logging.getLogger("dualgap")
 _load_overload: Any = FunctionCache.load_overload
-_save_overload: Any = FunctionCache.save_overload
-_separate_folders: list[
-    Path
-] = []  # stack of cache folders used instead of numba's; the last is active
 
 
 def recompile_unreadable_caches() -> None:
     """Let numba recompile functions of these packages whose cache files it cannot read."""
-    FunctionCache.load_overload, FunctionCache.save_overload = _load, _save  # type: ignore[method-assign]
-
-
-@contextmanager
-def separate_compile_cache(name: str) -> Generator[None]:
-    """Write functions compiled in this context to a separate folder, derived from `name`; read it too.
-
-    Cached functions are pickles, which execute code when loaded. A process that runs user code must not
-    write them where processes without it would load them. An empty name changes nothing.
-    """
-    if not name:
-        yield
-        return
-    folder = sha256(name.encode()).hexdigest()[:16]
-    _separate_folders.append(user_cache_path("dualgap") / "compiled" / folder)
-    try:
-        yield
-    finally:
-        _separate_folders.pop()
+    FunctionCache.load_overload = _load  # type: ignore[method-assign]
 
 
 def _load(cache: Any, *of: Any) -> Any:
     """Return numba's cached function; None, so that it compiles, if our cache file is unreadable."""
-    for candidate in (cache, *([_separate_cache(cache)] if _separate_folders else [])):
-        try:
-            function = _read(candidate, *of)
-        except (AttributeError, EOFError, ImportError, UnpicklingError):
-            if not _caches_ours(candidate):
-                raise
-            candidate.flush()
-            continue
-        if function is not None:
-            return function
-    return None
+    try:
+        return _read(cache, *of)
+    except (AttributeError, EOFError, ImportError, UnpicklingError):
+        if not _caches_ours(cache):
+            raise
+        cache.flush()
+        return None
 
 
 def _is_ours(function: Any) -> bool:
@@ -93,21 +63,6 @@ def _read(cache: Any, signature: Any, context: Any) -> Any:
         return _load_overload(cache, signature, context)
     rtsys.initialize(context)
     return cache._load_overload(signature, context)
-
-
-def _save(cache: Any, *of: Any) -> None:
-    _save_overload(_separate_cache(cache) if _separate_folders else cache, *of)
-
-
-def _separate_cache(cache: Any) -> Any:
-    """Return the cache of the same function in the active separate folder."""
-    twin, locator = copy(cache), cache._impl.locator
-    folder = _separate_folders[-1] / sha256(cache._cache_path.encode()).hexdigest()[:16]
-    folder.mkdir(parents=True, exist_ok=True)
-    twin._cache_file = IndexDataCacheFile(
-        str(folder), cache._impl.filename_base, locator.get_source_stamp()
-    )
-    return twin
 
 
 class _Announcement(Listener):

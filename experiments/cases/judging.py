@@ -17,7 +17,7 @@ import numpy as np
 from dualgap.experiments.cases import paths
 from dualgap.experiments.cases.answer import Failure, SolverAnswer, unpack_answer
 from dualgap.experiments.cases.description import describe_optimum
-from dualgap.experiments.cases.plan import Case, user_code
+from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome, blank_record, failed, pack_outcome, versions
 from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.files.specs import Loaded
@@ -25,7 +25,6 @@ from dualgap.experiments.records.columns import COUNTED
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.wire import Malformed
 from dualgap.problems import Dataset, Point, Precomputed, Problem, SampleProblem, describe
-from dualgap.problems.compilation import separate_compile_cache
 from dualgap.problems.exchange.answers import read_answer
 from dualgap.problems.forms import Claim
 from dualgap.problems.problem.task import LABELS
@@ -52,8 +51,7 @@ def certify_run(_: Callable[[], object], case: Case, call: ChildResult, threads:
     `threads` is the number of threads that the solver may use.
     """
     try:
-        cache = separate_compile_cache(user_code(case, "problem"))
-        with warnings.catch_warnings(), np.errstate(), cache:
+        with warnings.catch_warnings(), np.errstate():
             outcome = _certify(case, call, threads)
     except BaseException as error:
         outcome = failed(case, *Failure.of(error))

@@ -21,7 +21,7 @@ from dualgap.experiments.cases.plan import Case, user_code
 from dualgap.experiments.files.specs import Loaded, build_problem, build_solver, build_source
 from dualgap.experiments.workers.start import COMPILING
 from dualgap.problems import Point, reduce
-from dualgap.problems.compilation import compiling, separate_compile_cache
+from dualgap.problems.compilation import compiling
 from dualgap.solvers import Solution, Status, solve
 from dualgap.solvers.numerics.warm_up import warm_up
 
@@ -36,7 +36,7 @@ def solve_case(started: Callable[[], object], case: Case) -> bytes:
     solver is set up.
     """
     try:
-        with warnings.catch_warnings(), np.errstate(), separate_compile_cache(user_code(case)):
+        with warnings.catch_warnings(), np.errstate():
             return _solve_case(started, case)
     except BaseException as error:  # a solver may also call sys.exit
         return pack_answer(SolverAnswer(failure=Failure.of(error)))

@@ -41,8 +41,8 @@ def command(
     Print bounds on the optimum, the verdict and a diagnosis.
 
     PROBLEM.yaml has the keys of a problem in an experiment file. ANSWER is a .npz, .mat or .csv file
-    with alpha, or coefs and index, or w, and optionally b; a model file of LIBSVM or LIBLINEAR; or a
-    scikit-learn estimator saved by skops. Exit 1 if it is not solved to the target gap.
+    with alpha, or coefs and index, or w, and optionally b; or a model file of LIBSVM or LIBLINEAR. Exit
+    1 if it is not solved to the target gap.
 
     With --answers, DIR is a folder written by `dualgap export --all`. The results folder gets one row
     per problem and program.

@@ -26,7 +26,6 @@ from dualgap.experiments.files.specs import (
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 from dualgap.problems import FORMULATIONS, Problem, datasets
-from dualgap.problems.compilation import separate_compile_cache
 from dualgap.problems.datasets import ENTRIES, SOURCES
 from dualgap.problems.kernels import KERNELS
 from dualgap.problems.losses import LOSSES
@@ -84,7 +83,7 @@ class Describer:
         if (files := {*outside.values()}) != self.imported:
             self.worker.stop()  # so that no file influences the description of another
         self.imported = files
-        self.worker.call(_description, describe, entry, self.folder, " ".join(outside))
+        self.worker.call(_description, describe, entry, self.folder)
         try:
             description, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_TIMEOUT_S))
             if isinstance(description, ProblemSpec):
@@ -98,15 +97,12 @@ class Describer:
         return cast("S", description)
 
 
-def _description(
-    describe: Callable[[Any, str, bool], object], entry: Any, folder: str, outside: str
-) -> bytes:
+def _description(describe: Callable[[Any, str, bool], object], entry: Any, folder: str) -> bytes:
     """Return a message with a description, or with the text of its fault and what leads to it."""
-    with separate_compile_cache(outside):
-        try:
-            return pack(describe(entry, folder, True))
-        except Fault as fault:
-            return pack((fault.text, fault.loc))
+    try:
+        return pack(describe(entry, folder, True))
+    except Fault as fault:
+        return pack((fault.text, fault.loc))
 
 
 def _check_names(values: Iterable[Any]) -> None:

@@ -12,8 +12,6 @@ from dualgap.experiments.workers.errors import error_text
 from dualgap.experiments.workers.start import STARTING
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
-from dualgap.problems.compilation import separate_compile_cache
-from dualgap.problems.registry import is_user_class
 from dualgap.solvers.base import NoSolver
 
 LOADING = "loading the solver"
@@ -102,13 +100,12 @@ def _check(
 ) -> bytes:
     """Check a property in the worker process, and return the outcome as a message."""
     report(LOADING)
-    with separate_compile_cache(solver if is_user_class(solver) else ""):
-        try:
-            bench = _bench(solver, limits)
-        except BaseException as error:  # importing and building it may raise anything
-            failures = {LOADING: f"raised {error_text(error, with_source=True)}"}
-            return pack(PropertyOutcome(item.name, "failed", failures=failures, loaded=False))
-        return pack(bench.check(item, digests, report))
+    try:
+        bench = _bench(solver, limits)
+    except BaseException as error:  # importing and building it may raise anything
+        failures = {LOADING: f"raised {error_text(error, with_source=True)}"}
+        return pack(PropertyOutcome(item.name, "failed", failures=failures, loaded=False))
+    return pack(bench.check(item, digests, report))
 
 
 @cache

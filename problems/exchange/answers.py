@@ -1,7 +1,7 @@
 """Answers of other programs: NumPy and MATLAB archives, CSV tables, and model files.
 
-Model files are those of LIBSVM, LIBLINEAR and scikit-learn (written by skops). A table or archive has
-columns (or arrays) with these names, and one row per sample:
+Model files are those of LIBSVM and LIBLINEAR. A table or archive has columns (or arrays) with these
+names, and one row per sample:
     alpha          the multipliers αᵢ ≥ 0; for a regression α − α*
     x              the variables of the box QP written by `dualgap export --qp`, or of a convex QP
     z, y           for a convex QP the multipliers of Gx ≤ h and Ax = b, if known
@@ -30,7 +30,6 @@ import numpy as np
 from dualgap.problems.answers.geometry import coefficients
 from dualgap.problems.dataset import Vector
 from dualgap.problems.exchange import liblinear_model, libsvm_model
-from dualgap.problems.exchange.estimator import read_estimator
 from dualgap.problems.exchange.words import parse_finite, quote
 from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
@@ -62,9 +61,6 @@ def read_answer(path: Path, problem: Problem) -> Point | QPPoint:
                 return _from_columns(*_read_archive(file, problem), problem)
             if ending == ".mat":
                 return _from_columns(*_read_mat(file, problem), problem)
-            if ending == ".skops" and isinstance(problem, SampleProblem):
-                columns = read_estimator(path, _max_bytes(problem), problem)
-                return _from_columns(columns, columns, problem)
             text = _read_text(file, problem)
             if ending in (".csv", ".tsv"):
                 delimiter = "\t" if ending == ".tsv" else ","

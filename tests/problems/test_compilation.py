@@ -11,7 +11,7 @@ import pytest
 from numba.core.event import Listener, install_listener
 
 from dualgap.problems import compilation
-from dualgap.problems.compilation import compiling, pausing, separate_compile_cache
+from dualgap.problems.compilation import compiling, pausing
 
 FUNCTION = "import numba\n\n@numba.njit(cache=True)\ndef doubled(x):\n    return x + x\n"
 MOVED = b"cproblems.where_it_was\nRows\n."  # the pickle of a class in a module that is not there
@@ -59,27 +59,6 @@ def test_corrupt_caches_of_other_packages_are_not_touched(rest, error, folder, m
     with pytest.raises(error):
         module_of("problems_of_others", folder).doubled(2)
     assert index.read_bytes() == damaged
-
-
-def test_a_separate_compile_cache_is_read_only_from_its_folder(folder, monkeypatch, tmp_path):
-    apart = tmp_path / "apart"
-    monkeypatch.setattr(compilation, "user_cache_path", lambda _: apart)
-
-    def doubled(value, expected):
-        module = module_of("compiled_once", folder)
-        monkeypatch.setitem(sys.modules, "compiled_once", module)
-        assert module.doubled(value) == expected
-        (stats,) = module.doubled.stats.cache_hits.values() or [0]
-        return stats
-
-    assert doubled(2, 4) == 0
-    known = sorted(path for path in folder.rglob("*.nb?") if apart not in path.parents)
-    for hits in (0, 1):
-        with separate_compile_cache("theirs.py:Solver"):
-            assert doubled(2, 4) == 1  # what is there is read
-            assert doubled(2.5, 5.0) == hits
-    assert sorted(path for path in folder.rglob("*.nb?") if apart not in path.parents) == known
-    assert doubled(2.5, 5.0) == 0
 
 
 @pytest.mark.parametrize(("seconds", "times"), [(-1.0, 1), (1e9, 0)], ids=["long", "short"])

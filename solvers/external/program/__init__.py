@@ -34,7 +34,7 @@ from dualgap.solvers.external.program.child import Child, remove
 
 _SUFFIXES = {  # file name extension of each format
     **{"libsvm_model": ".model", "liblinear_model": ".model"},
-    **{"csv": ".csv", "npz": ".npz", "mat": ".mat", "skops": ".skops"},
+    **{"csv": ".csv", "npz": ".npz", "mat": ".mat"},
 }
 _RESERVED = ("samples", "answer", "folder", "tol", "seed", "threads", "n", "d", "intercept")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
@@ -55,7 +55,7 @@ class Program(Solver):
         folder below; `{{` is a brace.
     samples : format that it reads: libsvm, npz, csv, mat, qp (npz), qp_mat, qps; the last three are for
         convex QPs.
-    answer : format that it writes: libsvm_model, liblinear_model, csv, npz, mat, skops.
+    answer : format that it writes: libsvm_model, liblinear_model, csv, npz, mat.
     takes : supported values of formulation, kernel or intercept; by default all.
     claims : regular expression; if its output matches, it claims its answer to be optimal.
     time : regular expression with one group, the time that it reports, in seconds.
@@ -267,9 +267,7 @@ class Run:
             )
         try:
             point = read_answer(self.answer, self.problem)
-            digits = (
-                0 if solver.answer in ("npz", "mat", "skops") else significant_digits(self.answer)
-            )
+            digits = 0 if solver.answer in ("npz", "mat") else significant_digits(self.answer)
         except (ValueError, OSError) as error:
             message = str(error).replace(str(self.answer), name)
             raise RuntimeError(f"its answer cannot be read as {solver.answer}: {message}") from None

@@ -8,7 +8,7 @@ import pytest
 import scipy
 from scipy.sparse import load_npz
 from sklearn.datasets import load_svmlight_file
-from sklearn.svm import SVC, SVR, NuSVC
+from sklearn.svm import SVC, SVR
 
 from dualgap.problems import (
     RBF,
@@ -212,16 +212,6 @@ def test_formats_are_of_all_problems_and_blocks_of_none(command, tmp_path):
     assert "samples in blocks are not exported" in " ".join(told.split())
     (tmp_path / "w.csv").write_text("w\n0\n0\n0\n")
     assert "gap" in command("certify", "b.yaml", "w.csv", code=1).output
-
-
-def test_an_estimator_with_nu_is_judged_in_the_scale_of_the_problem(command, tmp_path):
-    skops = pytest.importorskip("skops.io", reason="skops is not installed")
-    text = FILES["p.yaml"].replace("soft_margin_dual", "nu_svc").replace("C: 10", "nu: 0.3")
-    (tmp_path / "nu.yaml").write_text(text)
-    skops.dump(NuSVC(nu=0.3, gamma=0.02, tol=1e-8).fit(DATA.X, DATA.y), tmp_path / "nu.skops")
-    result = command("certify", "nu.yaml", "nu.skops", "--target-gap", "1e-5")
-    assert re.search(r"verdict: +solved", result.output)
-    assert "diagnosis" not in result.output
 
 
 def test_multipliers_of_a_matlab_file_may_be_sparse(command, tmp_path):

@@ -81,17 +81,6 @@ def test_answers_of_every_kind_are_a_row_each_and_missing_ones_too(command, expo
     assert set(rows["status"]) == {"finished", "crashed"}
 
 
-def test_estimators_that_skops_wrote_are_answers(command, exported, tmp_path):
-    skops = pytest.importorskip("skops.io", reason="skops is not installed")
-    for i, C in ((1, 1), (2, 10)):
-        skops.dump(trained(exported, f"p00{i}", C, gamma=0.05), tmp_path / f"answers/p00{i}.skops")
-    with np.load(exported / "p003.npz") as archive:
-        linear = LinearSVC(C=0.01, loss="hinge", fit_intercept=False, tol=1e-9, max_iter=10**5)
-        skops.dump(linear.fit(archive["X"], archive["y"]), tmp_path / "answers/p003.skops")
-    command("certify", "given", "--answers", "answers", "--out", "judged")
-    assert set(verdicts(tmp_path / "judged").values()) == {"solved"}
-
-
 def test_model_files_of_command_line_tools_are_answers(command, exported, tmp_path):
     for name in ("svm-train", "liblinear-train"):
         if shutil.which(name) is None:

@@ -88,7 +88,7 @@ def _strict(config: pytest.Config, report):
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _ctrl_c_is_heard() -> None:
+def _handle_ctrl_c() -> None:
     """Let commands that tests start be interrupted: in the background of a shell Ctrl-C is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

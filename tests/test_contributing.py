@@ -60,7 +60,7 @@ def step(*words):
     return found
 
 
-def test_the_file_is_written_in_the_style_that_is_asked_for(clone):
+def test_the_generated_file_passes_the_linter(clone):
     for options in (["check"], ["format", "--check"]):
         code, _, said = clone(
             [*step(".venv/bin/ruff")[:1], *options, *(f"solvers/{n}.py" for n in NAMES)]
@@ -69,7 +69,7 @@ def test_the_file_is_written_in_the_style_that_is_asked_for(clone):
 
 
 @pytest.mark.exhaustive
-def test_a_new_solver_passes_the_tests_whatever_it_is_called(clone):
+def test_a_new_solver_passes_the_tests_under_any_name(clone):
     command = [part.replace("fixed_step", " or ".join(NAMES)) for part in step("pytest", "-k")]
     code, _, said = clone([*command, "-q", "-p", "no:cacheprovider"])
     assert code == 0, said
@@ -79,7 +79,7 @@ def test_a_new_solver_passes_the_tests_whatever_it_is_called(clone):
 
 
 @pytest.mark.exhaustive
-def test_an_experiment_may_name_it(clone):
+def test_an_experiment_uses_a_new_solver(clone):
     code, _, said = clone(step("run", "--dry-run"))
     assert code == 0, said
     listed = clone([".venv/bin/dualgap", "list", "solvers"])[1]

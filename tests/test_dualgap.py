@@ -13,12 +13,12 @@ CLI = [sys.executable, "-m", "dualgap.experiments.cli"]
 
 
 @pytest.mark.parametrize("package", [problems, solvers, experiments])
-def test_every_public_name_is_offered(package):
+def test_every_public_name_is_exported(package):
     assert set(package.__all__) <= set(dir(dualgap))
     assert all(getattr(dualgap, name) is getattr(package, name) for name in package.__all__)
 
 
-def test_a_star_brings_all_names_of_a_package_and_solvers_those_of_all_solver_classes():
+def test_a_star_import_has_all_names_and_all_solver_classes():
     for package in (problems, solvers, experiments):
         names = {}
         exec(f"from {package.__name__} import *", names)
@@ -28,7 +28,7 @@ def test_a_star_brings_all_names_of_a_package_and_solvers_those_of_all_solver_cl
     assert {"SMO", "solve", "NotInstalled"} <= set(solvers.__all__)
 
 
-def test_every_solver_class_and_the_modules_of_data_sets_and_estimators_are_offered():
+def test_all_solver_classes_and_the_datasets_and_estimators_modules_are_exported():
     assert dualgap.SMO is solvers.find_solver("smo")
     assert dualgap.datasets.make("two_moons", n=10).load().n == 10
     assert dualgap.estimators.SVC().C == 1.0
@@ -39,7 +39,7 @@ def test_every_solver_class_and_the_modules_of_data_sets_and_estimators_are_offe
 
 
 @pytest.mark.exhaustive
-def test_it_works_beside_packages_that_are_called_problems_solvers_and_experiments(tmp_path):
+def test_dualgap_works_next_to_packages_called_problems_solvers_and_experiments(tmp_path):
     for name in ("problems", "solvers", "experiments"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"raise ImportError('the other {name}')\n")

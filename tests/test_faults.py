@@ -41,7 +41,7 @@ def test_every_kind_of_fault_has_its_section():
     assert tuple(dict.fromkeys(row[0] for row in ROWS)) == SECTIONS
 
 
-def test_a_fault_is_told_whole_and_its_test_exists():
+def test_each_fault_is_fully_described_and_its_test_exists():
     for *told, test in ROWS:
         assert len(told) == 4
         assert all(told)

@@ -77,7 +77,7 @@ def test_nothing_imports_the_tests():
     ]
 
 
-def test_commands_hold_no_arithmetic():
+def test_commands_contain_no_arithmetic():
     commands = [name for name in FILES if name.startswith("dualgap.experiments.commands")]
     numerical = {"numpy", "pandas", "scipy"}
     assert not [
@@ -85,7 +85,7 @@ def test_commands_hold_no_arithmetic():
     ]
 
 
-def test_no_imports_go_in_a_circle():
+def test_imports_have_no_cycles():
     """A package's `__init__` may import its modules, which know only one another."""
     try:
         TopologicalSorter({name: imports()[name] & FILES.keys() for name in FILES}).prepare()
@@ -93,7 +93,7 @@ def test_no_imports_go_in_a_circle():
         pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
-def test_a_room_has_few_modules_on_one_level():
+def test_a_package_has_at_most_12_modules_on_a_level():
     modules = [name.rpartition(".")[0] for name, file in FILES.items() if file.stem != "__init__"]
     many = {room for room, count in Counter(modules).items() if count > MOST}
     assert many <= CROWDED
@@ -131,7 +131,7 @@ STEPS = {
 }
 
 
-def test_each_import_loads_little_and_a_star_brings_all_names(tmp_path):
+def test_imports_are_lazy_and_a_star_import_has_all_names(tmp_path):
     report = "print('LOADED', *sys.modules)"
     code = "\n".join(["import sys", *(f"{step}\n{report}" for step in STEPS)])
     code += "\nfrom dualgap import *\ncertify, SMO, datasets"

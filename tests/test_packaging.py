@@ -28,7 +28,7 @@ def test_the_version_is_the_same_everywhere():
     assert {citation["license"], zenodo["license"]} == {PROJECT["license"]}
 
 
-def test_the_conda_package_needs_what_the_wheel_does():
+def test_the_conda_package_has_the_requirements_of_the_wheel():
     needed = set(read_yaml(RECIPE)["requirements"]["run"]) - {"__unix"}
     wheel = [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
     conda = {"matplotlib": "matplotlib-base"}
@@ -36,7 +36,7 @@ def test_the_conda_package_needs_what_the_wheel_does():
     assert needed == {f"{conda.get(name, name)} {least}" for name, least in parts}
 
 
-def test_the_container_is_made_of_files_that_are_here():
+def test_the_container_copies_existing_files():
     copied = re.findall(r"^COPY (.*) /source\S*$", CONTAINER.read_text(), re.MULTILINE)
     files = [name for line in copied for name in line.split()]
     assert {"problems", "solvers", "experiments", "requirements.lock"} <= set(files)
@@ -44,7 +44,7 @@ def test_the_container_is_made_of_files_that_are_here():
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda p: p.name)
-def test_what_a_workflow_or_a_form_runs_is_here(path):
+def test_files_named_by_workflows_and_forms_exist(path):
     content = read_yaml(path)
     for job in content.get("jobs", {}).values():
         commands = [step.get("run", "") for step in job["steps"]]

@@ -31,7 +31,7 @@ def files_in(root, folders):
     return {path.relative_to(root) for path in paths if path.is_file()}
 
 
-def test_it_holds_the_packages_with_their_data_but_neither_tests_nor_documentation(wheel):
+def test_the_wheel_has_packages_and_data_but_no_tests_or_documentation(wheel):
     tops = {path.name for path in wheel.iterdir() if path.suffix != ".dist-info"}
     assert tops == {"dualgap"}
     left_out = {"__pycache__", "docs", "GALLERY_HEADER.rst"}
@@ -42,7 +42,7 @@ def test_it_holds_the_packages_with_their_data_but_neither_tests_nor_documentati
 
 
 @pytest.mark.exhaustive
-def test_it_solves_and_names_its_experiments_from_where_it_is(wheel, tmp_path):
+def test_the_installed_wheel_solves_and_lists_its_experiments(wheel, tmp_path):
     code = """
 import dualgap
 from dualgap.experiments.files.experiment import experiment_names

@@ -50,12 +50,12 @@ def bound_names(node):
     return []
 
 
-def test_names_say_what_they_are(nodes):
+def test_names_are_nouns_of_the_field(nodes):
     bound = [(file, node, name) for file, node in nodes for name in bound_names(node)]
     assert not [f"{f}:{n.lineno} {name}" for f, n, name in bound if VAGUE_NAME.fullmatch(name)]
 
 
-def test_constants_are_quantities_and_few(nodes):
+def test_constants_are_quantities_below_their_ceiling(nodes):
     modules = [(file, node) for file, node in nodes if isinstance(node, ast.Module)]
     bound = [(file, n, bound_names(n)) for file, module in modules for n in module.body]
     bound = [part for part in bound if not isinstance(part[1], ast.ClassDef)]  # such as RBF

@@ -35,6 +35,6 @@ def test_verdicts_are_those_of_rational_optima(first):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("first", range(1000, 1900, 150))
-def test_verdicts_of_many_more_are_those_of_rational_optima(first):
+def test_verdicts_of_random_qps_are_those_of_rational_optima(first):
     seeds = range(first, first + 150)
     assert [f for at in zip(seeds, cycle(SOLVERS), strict=False) for f in faults_of(*at)] == []

@@ -25,11 +25,11 @@ def test_every_bound_and_verdict_holds(first):
     check(range(first, first + PROBLEMS))
 
 
-def test_what_was_found_stays_mended():
+def test_fixed_bugs_stay_fixed():
     check(FOUND, seed=0)
 
 
-def test_a_judge_that_fails_costs_only_its_problem(monkeypatch):
+def test_a_failing_check_counts_against_its_problem_only(monkeypatch):
     def failing(problem):
         raise ValueError("cannot convert NaN to integer ratio")
 
@@ -39,7 +39,7 @@ def test_a_judge_that_fails_costs_only_its_problem(monkeypatch):
     assert all("cannot convert NaN" in described(SEED, judgement) for judgement in judgements)
 
 
-def test_a_verdict_that_differs_from_a_written_one_is_told(tmp_path):
+def test_a_verdict_that_differs_from_a_recorded_one_is_reported(tmp_path):
     judgements, file = list(judge_all(SEED, range(3), 1)), tmp_path / "said.jsonl"
     file.write_text(written(judgements), encoding="utf-8")
     differences, count = compared(judgements, file)

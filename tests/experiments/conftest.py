@@ -156,7 +156,7 @@ def in_process(describer):
 
 
 @pytest.fixture
-def no_worker_left():
+def no_leaked_worker():
     """Fail if a worker that a test started is running at its end."""
     before = running_workers()
     yield

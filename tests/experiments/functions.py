@@ -42,16 +42,16 @@ def posing(name="small", *, solvers=("smo",), **keys):
     return "".join(f"{key}: {yaml(value)}\n" for key, value in content.items())
 
 
-def _here(function, *arguments, solving=None):
+def _call_here(function, *arguments, solving=None):
     begun, computed = [perf_counter()], process_time()
     content = function(lambda: begun.append(perf_counter()), *arguments)
     took = perf_counter() - begun[:2][-1], 0.0, process_time() - computed
     return ChildResult(BytesIO(content), *took, psutil.Process().memory_info().rss)
 
 
-def run_case(case, threads=None, apart=_here):
+def run_case(case, threads=None, isolated=_call_here):
     """Return the outcome of a case that is run in this process, as a worker sends it."""
-    return read_outcome(run(str, case, threads or cores(), apart), case)
+    return read_outcome(run(str, case, threads or cores(), isolated), case)
 
 
 class KeptWorker(Worker):
@@ -112,7 +112,7 @@ def wait_for(condition, seconds=60.0):
         time.sleep(0.05)
 
 
-def wait_until_gone(pid):
+def wait_for_exit(pid):
     wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
 
 

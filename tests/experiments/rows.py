@@ -16,7 +16,7 @@ _EMPTY = {own.name: NAN if own.kind in ("number", "whole") else None for own in 
 _GONE = ("relative_gap", "gap", "primal_objective", "dual_objective", "time_solve", "iterations")
 
 
-def posed(dataset="moons", formulation="soft_margin_dual", /, *, params=None, **options):
+def problem_spec(dataset="moons", formulation="soft_margin_dual", /, *, params=None, **options):
     """Return the specification of a problem on a data set with these options."""
     known = {"formulation": formulation, "dataset": {"name": dataset} | options}
     return known | {"parameters": params or {}, "path": {}}
@@ -105,7 +105,7 @@ def results_of_folds(folds=3):
     kernel = {"name": "rbf", "gamma": 1.0}
     rows = [
         run(
-            posed(fold=fold, folds=folds, params={"kernel": kernel, "C": C}),
+            problem_spec(fold=fold, folds=folds, params={"kernel": kernel, "C": C}),
             run_id=f"{C}-{fold}",
             dataset="moons",
             kernel="rbf(gamma=1)",
@@ -119,7 +119,7 @@ def results_of_folds(folds=3):
     return pd.DataFrame(rows)
 
 
-def looked_at(own, gaps, times=None):
+def trace_of_gaps(own, gaps, times=None):
     """Return the evaluations of a run with these relative gaps, evenly in time if not said otherwise."""
     times = times or np.linspace(0.1, 1.0, len(gaps)) * own["time_solve"]
     known = {"iteration": 1, "primal_objective": 10.0, "kkt_violation": 0.1}

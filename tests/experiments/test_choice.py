@@ -17,7 +17,7 @@ from dualgap.solvers.running import defaults
         (Linear(), "near_rows"),
     ],
 )
-def test_what_is_picked_is_counted_and_solves_the_problem(kernel, picked, monkeypatch):
+def test_the_picked_solver_is_counted_and_solves_the_problem(kernel, picked, monkeypatch):
     monkeypatch.setattr(defaults, "_NEAR_ROWS_MIN_SAMPLES", 3000)
     X = np.random.default_rng(0).standard_normal((3000, 15))
     problem = SoftMarginDual(X, np.where(X[:, 0] > 0.3 * X[:, 1] ** 2, 1.0, -1.0), 1.0, kernel)

@@ -35,7 +35,7 @@ def test_help_has_a_line_for_each_command_that_80_columns_hold(command, monkeypa
     assert all(line.endswith(".") and not line.endswith("...") for line in lines)
 
 
-def test_a_run_writes_its_tables_and_tells_where(command, write):
+def test_a_run_writes_its_tables_and_prints_their_folder(command, write):
     result = command("run", write())
     for name in ("summary.md", "runs.csv", "runs.parquet", "traces.parquet"):
         assert f"runs/small/{name}" in result.output
@@ -47,7 +47,7 @@ def test_a_run_writes_its_tables_and_tells_where(command, write):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_resume_runs_only_what_is_missing(command, finished, tmp_path):
+def test_resume_runs_only_missing_cases(command, finished, tmp_path):
     path = finished(GRID)
     log = log_of("x")
     lines = log.read_bytes().splitlines(keepends=True)
@@ -58,7 +58,7 @@ def test_resume_runs_only_what_is_missing(command, finished, tmp_path):
     assert load_results("x")["objective"].tolist() == before["objective"].tolist()
 
 
-def test_what_ended_so_is_run_again(command, write, tmp_path):
+def test_rerun_repeats_runs_of_a_status(command, write, tmp_path):
     arguments = ["run", write(), "--out", "x"]
     with in_this_process(lambda case: failed(case, "crashed", "boom")):
         command(*arguments, code=1)
@@ -71,7 +71,7 @@ def test_what_ended_so_is_run_again(command, write, tmp_path):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_folder_of_runs_is_gone_on_with_where_it_is(command, finished, tmp_path):
+def test_a_folder_of_runs_is_resumed_in_its_location(command, finished, tmp_path):
     finished(GRID)
     runs = log_of("x")
     runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:2]))
@@ -81,7 +81,7 @@ def test_a_folder_of_runs_is_gone_on_with_where_it_is(command, finished, tmp_pat
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_solver_that_one_of_several_lacks_is_refused_before_any_is_run_again(command, tmp_path):
+def test_rerun_refuses_a_solver_missing_from_one_of_several_experiments(command, tmp_path):
     (tmp_path / "d").mkdir()
     for name, solver in (("a", "smo"), ("b", "libsvm")):
         text = posing(solvers=f"[{solver}]").replace("name: small", f"name: {name}")
@@ -102,7 +102,7 @@ def test_a_command_that_is_interrupted_says_so(command, monkeypatch, arguments):
     assert command(*arguments, code=130).output == "interrupted\n"
 
 
-def test_rerun_names_what_it_accepts(command, write):
+def test_rerun_lists_the_accepted_values(command, write):
     result = command("run", write(), "--rerun", "status:slow", code=2)
     assert "crashed" in result.output
     assert "wrong" in result.output
@@ -168,7 +168,7 @@ def test_a_full_disk_ends_a_run_which_then_resumes(command, write, monkeypatch):
 
 
 @pytest.mark.exhaustive
-def test_an_output_that_is_no_regular_file_is_written_to_and_stays(command, write, tmp_path):
+def test_an_output_other_than_a_regular_file_is_written_but_not_replaced(command, write, tmp_path):
     stored(tmp_path / "x", [run()])
     (tmp_path / "full").symlink_to("/dev/full")
     (tmp_path / "link").symlink_to("page.html")
@@ -200,7 +200,7 @@ def test_tables_that_cannot_be_written_fail_the_run(command, finished, tmp_path)
         pytest.param(None, "its reader has closed it", marks=pytest.mark.exhaustive),
     ],
 )
-def test_output_that_cannot_be_printed_is_told_in_a_sentence(output, words):
+def test_unwritable_output_is_reported_in_a_sentence(output, words):
     line = [sys.executable, "-m", "dualgap.experiments.cli", "list", "columns"]
     read, written = os.pipe()
     os.close(read)
@@ -213,7 +213,7 @@ def test_output_that_cannot_be_printed_is_told_in_a_sentence(output, words):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_the_exit_code_tells_of_bad_rows(command, write, strange):
+def test_the_exit_code_reports_bad_rows(command, write, strange):
     claims = strange("yield FormPoint(x, claim='optimal')")
     # the first is inaccurate, but it says nothing else
     for solver, code in (("{name: smo, max_iter: 1}", 0), (repr(claims), 1)):
@@ -246,15 +246,13 @@ def test_a_folder_without_results_is_refused(command, tmp_path, arguments):
         ("columns", "relative_gap"),
     ],
 )
-def test_list_names_what_experiment_files_know(command, kind, name):
+def test_list_prints_the_names_used_in_experiments(command, kind, name):
     result = command("list", kind)
     assert name in result.output
 
 
 @pytest.mark.parametrize(("columns", "widest"), [("70", 70), ("", 100)])
-def test_piped_output_has_as_many_columns_as_the_environment_says(
-    command, monkeypatch, columns, widest
-):
+def test_piped_output_respects_COLUMNS(command, monkeypatch, columns, widest):
     monkeypatch.setenv("COLUMNS", columns)
     assert max(map(len, command("list", "columns").output.splitlines())) == widest
 
@@ -285,7 +283,7 @@ def test_version(command):
     ("sent", "code"),
     [pytest.param(signal.SIGINT, 130, marks=pytest.mark.exhaustive), (signal.SIGKILL, -9)],
 )
-def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
+def test_a_terminated_run_keeps_its_records_and_leaves_no_process(
     write, tmp_path, strange, sent, code
 ):
     solvers, out = ["smo", f"'{strange('time.sleep(600); yield')}'"], tmp_path / "out"
@@ -306,7 +304,7 @@ def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
     wait_for(lambda: not any(worker.is_running() for worker in workers))
 
 
-def test_a_run_is_shown_in_ascii_where_nothing_else_can_be(finished, tmp_path):
+def test_a_run_prints_ascii_in_an_ascii_terminal(finished, tmp_path):
     words = ["run", str(finished()), "--out", str(tmp_path / "x"), "--resume"]
     shown = CliRunner(charset="ascii").invoke(main, words)
     assert shown.exit_code == 0
@@ -322,7 +320,7 @@ def test_a_run_is_shown_in_ascii_where_nothing_else_can_be(finished, tmp_path):
         pytest.param(":", {"PYTHONIOENCODING": "ascii"}, id="an output of ASCII"),
     ],
 )
-def test_a_run_needs_nobody_who_reads_what_it_prints(command, tmp_path, finished, how, variables):
+def test_a_run_completes_with_closed_output(command, tmp_path, finished, how, variables):
     finished()
     (tmp_path / "x/summary.md").unlink()
     line = f'{how}; "{sys.executable}" -m dualgap.experiments.cli run small.yaml --out x --resume'
@@ -334,7 +332,7 @@ def test_a_run_needs_nobody_who_reads_what_it_prints(command, tmp_path, finished
     assert (tmp_path / "x/summary.md").is_file()
 
 
-def test_a_folder_that_was_removed_is_told_in_a_line(tmp_path, write):
+def test_a_removed_working_directory_is_reported_in_one_line(tmp_path, write):
     (tmp_path / "gone").mkdir()
     line = f'cd "{tmp_path}/gone"; rmdir "{tmp_path}/gone"; exec "$0" "$@"'
     done = subprocess.run(

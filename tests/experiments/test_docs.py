@@ -41,11 +41,11 @@ def pages(docstring: str) -> str:
         ("it is *ambiguous* there", "it is *ambiguous* there"),
     ],
 )
-def test_mathematics_is_no_markup(text: str, escaped: str):
+def test_mathematics_is_not_parsed_as_markup(text: str, escaped: str):
     assert _extension("docstrings").escape(text) == escaped
 
 
-def test_formulas_lists_and_names_are_what_they_are_and_other_sections_stay():
+def test_docstrings_are_converted_to_formulas_lists_and_names():
     page = pages(
         "The problem is\n    min |x|\nwith two cases:\none    this *\nmore   that\nVariants:\n"
         "- plain: one that\n  goes on\n- other\n\nParameters\n----------\nx : where to begin,\n"
@@ -75,7 +75,7 @@ def test_every_page_has_a_title_and_is_in_the_index():
     assert all(f"   {page.relative_to(DOCS).with_suffix('')}\n" in index for page in pages)
 
 
-def test_what_is_verified_of_the_set_of_maros_and_meszaros_is_what_was_published():
+def test_the_maros_meszaros_table_equals_the_published_records():
     published = load_results(DOCS.parents[1] / "results" / "maros_meszaros")
     found, shown = StringIO(claims(Results(published)).csv()), "tutorials/maros_meszaros.csv"
     assert_frame_equal(pd.read_csv(found), pd.read_csv(DOCS / shown), check_dtype=False)

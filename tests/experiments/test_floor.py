@@ -31,6 +31,6 @@ def test_the_floor_of_a_linear_kernel_is_refused():
     assert "RBF" in KernelFloor().refuses(form)
 
 
-def test_the_floor_wants_a_positive_number_of_values():
+def test_the_floor_requires_a_positive_number_of_values():
     with pytest.raises(ValueError, match="values"):
         KernelFloor(values=0)

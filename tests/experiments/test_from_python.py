@@ -75,14 +75,14 @@ def test_a_notebook_shows_a_folder(command):
         ({"seed": range(3)}, "experiment: cannot represent an object: range"),
     ],
 )
-def test_what_is_wrong_with_a_dict_is_told_by_its_place(command, change, told):
+def test_a_fault_of_a_dict_is_reported_by_its_path(command, change, told):
     with pytest.raises(Refusal) as refused:
         experiments.run(GRID | change, "x")
     assert str(refused.value).startswith(told)
     assert not experiments.RunFolder("x").path.exists()
 
 
-def test_runs_that_could_not_be_made_are_an_error_and_an_interrupt_is_one(command, monkeypatch):
+def test_incomplete_runs_and_interrupts_raise(command, monkeypatch):
     really = from_python.run_missing
     for why, error in (("stopped: no disk", RuntimeError), ("interrupted", KeyboardInterrupt)):
         monkeypatch.setattr(from_python, "run_missing", lambda *a, why=why: (really(*a)[0], why))

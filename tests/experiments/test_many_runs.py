@@ -88,7 +88,7 @@ def calls_of(do):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("repetitions", [1, 5])
-def test_each_further_run_costs_few_calls(command, recorded, repetitions):
+def test_the_number_of_calls_per_further_run_is_bounded(command, recorded, repetitions):
     """Calls are counted, not seconds, which are those of one machine: a thousand take some 0.1 ms."""
     limits = {"load_results": 100, "report": 4000, "resume": 2000}
     spent = []

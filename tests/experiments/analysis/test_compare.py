@@ -37,7 +37,7 @@ INACCURATE = {"verdict": "inaccurate", "relative_gap": 1e-4}
 MANIFEST = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
 
 
-def test_a_folder_beside_itself_has_no_changes():
+def test_a_folder_compared_with_itself_has_no_changes():
     both = runs() + runs("q", times=(1.0, 2.0, 3.0)) + runs("r", **INACCURATE)
     comparison = changes(both, both)
     assert [change.change for change in comparison] == ["same"] * 3
@@ -58,7 +58,7 @@ def test_a_folder_beside_itself_has_no_changes():
         (CRASHED, CRASHED, "same"),
     ],
 )
-def test_what_became_right_or_wrong_has_a_word_for_it(before, after, word):
+def test_each_change_of_verdict_has_a_name(before, after, word):
     change = only(runs(**before), runs(**after))
     assert change.change == word
     assert regressed([change]) == (word in ("wrong", "unsolved", "broken"))
@@ -90,7 +90,7 @@ def test_a_failure_of_one_repetition_is_a_failure():
         ((1.0,), (5.0,), "unclear", 5.0),  # too few to tell
     ],
 )
-def test_only_what_exceeds_the_noise_is_faster_or_slower(before, after, word, ratio):
+def test_only_differences_beyond_the_noise_are_faster_or_slower(before, after, word, ratio):
     change = only(runs(times=before), runs(times=after))
     assert (change.change, change.comparison.ratio) == (word, pytest.approx(ratio))
 
@@ -100,7 +100,7 @@ def test_times_of_different_hosts_are_not_compared():
     assert (change.change, change.samples) == ("unclear", ((), ()))
 
 
-def test_a_pair_that_differs_as_much_makes_a_difference_noise():
+def test_a_difference_no_larger_than_that_of_aa_repeats_is_noise():
     twins = runs(times=[1.5 * t for t in QUIET], aa_repeat=True)
     change = only(runs() + twins, runs(times=[1.3 * t for t in QUIET]))
     assert change.change == "same"
@@ -117,13 +117,13 @@ def test_runs_of_one_folder_alone_are_missing_or_new():
     assert not regressed(comparison)
 
 
-def test_a_problem_is_known_by_its_name_or_else_by_its_data():
+def test_problems_are_matched_by_name_then_by_data():
     change = only(runs(), runs("another name", problem_hash="hash of p"))
     assert (change.change, change.problem) == ("same", "p")
     assert only(runs(), runs(problem_hash="another", **CRASHED)).change == "other data"
 
 
-def test_a_new_setting_does_not_part_a_solver_from_what_it_was_but_its_variants_stay_apart():
+def test_new_settings_keep_a_solver_matched_but_variants_stay_separate():
     old_settings, new_settings = (
         {"tol": 1e-6, "seed": 1},
         {"shrinking": True, "tol": 1e-6, "seed": 2},
@@ -140,7 +140,7 @@ def test_a_new_setting_does_not_part_a_solver_from_what_it_was_but_its_variants_
     assert sorted(c.change for c in changes(runs(), variants)) == ["missing", "new", "new"]
 
 
-def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(
+def test_the_command_prints_the_changes_and_exits_with_1_on_a_regression(
     command, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "200")  # the folders' names are long
@@ -160,7 +160,7 @@ def report(first, second, width=120):
     return captured.get()
 
 
-def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised():
+def test_incomparable_runs_are_one_line_per_solver():
     first = [row for p in "pqr" for row in runs(p)] + runs("s", "libsvm")
     second = [row for p in "pqr" for row in runs(p, "pegasos")]
     second += runs("s", "libsvm", problem_hash="another", **CRASHED)
@@ -172,7 +172,7 @@ def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised():
     assert "nothing could be compared: 1 other data, 3 missing, 3 new" in text
 
 
-def test_the_times_of_what_became_wrong_or_unsolved_are_in_no_ratio():
+def test_ratios_leave_out_times_of_regressions():
     short_times, wrong = (0.1, 0.1, 0.1, 0.1), {"verdict": "wrong", "relative_gap": 0.5}
     first = [row for p in "pqr" for row in runs(p)]
     second = [
@@ -197,7 +197,7 @@ def test_several_seeds_are_named():
     assert only(seeds, seeds).solver == "pegasos (3 seeds)"
 
 
-def test_changes_of_long_names_fit_into_80_columns_with_whole_words():
+def test_changes_with_long_names_fit_into_80_columns_without_broken_words():
     problem = "friedman(n=20000, d=20) svr_dual rbf(gamma=0.0833333) C=184.008 epsilon=1.84008"
     record = {"problem": problem, "solver": "dual_coordinate_descent", **INACCURATE}
     slower_runs = runs(times=SLOW, **record | {"relative_gap": 1e-2})
@@ -214,6 +214,6 @@ def test_changes_of_long_names_fit_into_80_columns_with_whole_words():
         (INACCURATE, "finished", "less accurate"),
     ],
 )
-def test_what_no_longer_gives_a_certificate_is_neither_mended_nor_the_same(before, status, word):
+def test_a_lost_certificate_is_neither_an_improvement_nor_unchanged(before, status, word):
     uncertified = {"verdict": "uncertified", "relative_gap": float("nan")}
     assert only(runs(**before), runs(status=status, **uncertified)).change == word

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.experiments.rows import posed, results_from, timed
+from tests.experiments.rows import problem_spec, results_from, timed
 
 from dualgap.experiments.analysis.growth import exponent, growth
 from dualgap.experiments.analysis.means import compared
@@ -17,7 +17,7 @@ def test_the_exponent_is_that_of_a_power_law():
 
 def test_exponents_are_fitted_to_problems_that_differ_in_n_alone():
     rows = [
-        timed(problem=posed(n=n), n=float(n), time=1e-6 * n**1.5, peak_rss=1e3 * n)
+        timed(problem=problem_spec(n=n), n=float(n), time=1e-6 * n**1.5, peak_rss=1e3 * n)
         for n in (100, 400, 1600)
     ]
     results = results_from(*rows)

@@ -46,7 +46,7 @@ def test_an_aa_repeat_is_marked_in_its_label_and_its_settings_are_those_of_the_o
     assert len(named.without_repeats) == (~is_repeat(results)).sum()
 
 
-def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_differ(planned):
+def test_an_entry_is_named_by_its_label_and_the_settings_that_vary_within_it(planned):
     searched = {"name": "smo", "tol": "auto", "label": "searched"}
     cases = planned(posing(solvers=[SMO | {"label": "Ours"}, searched, "platt_smo"], **NOISY))
     searched = next(case for case in cases if case.solver.searched)

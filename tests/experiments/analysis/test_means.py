@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.experiments.rows import posed, results_from, timed
+from tests.experiments.rows import problem_spec, results_from, timed
 
 from dualgap.experiments.analysis.means import compared, intercepts, means, passes
 
@@ -26,9 +26,9 @@ def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed()
     assert rates.loc["libsvm", "ours"] == "smo"
 
 
-def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without():
+def test_the_cost_of_the_intercept_is_the_ratio_to_the_same_problem_without_it():
     problems = {
-        (name, intercept): posed(name, params={"C": 1.0, "intercept": intercept})
+        (name, intercept): problem_spec(name, params={"C": 1.0, "intercept": intercept})
         for name in ("a9a", "w8a")
         for intercept in (False, True)
     }
@@ -44,7 +44,7 @@ def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without():
     assert cost["ratio"] == 1.5
 
 
-def test_settings_that_tell_are_those_that_vary():
+def test_distinguishing_settings_are_those_that_vary():
     both = [json.dumps({"tol": 1e-9, "epochs": k}) for k in (1, 20)]
     rows = [timed("pegasos", params=text, suboptimality=0.2) for text in both]
     counted = passes(results_from(*rows, timed()).by_optimum)

@@ -37,7 +37,7 @@ def test_95_percent_intervals_cover_the_true_ratio_in_95_percent_of_samples(
     assert covered < samples
 
 
-def test_winners_are_not_known_from_two_repetitions():
+def test_two_repetitions_determine_no_winner():
     table = pd.DataFrame(
         [
             {"problem": problem, "solver": solver, "time": time, "times": (time,) * count}
@@ -79,7 +79,7 @@ def test_identical_times_are_within_the_noise_and_a_clear_winner_is_not():
     assert not clear.within_noise
 
 
-def test_a_difference_is_noise_if_identical_solvers_differ_as_much():
+def test_a_difference_within_that_of_identical_solvers_is_noise():
     pair = ([1.05, 1.051, 1.052], [1.0, 1.001, 1.002])
     assert not compare([pair]).within_noise
     assert compare([pair], noise=1.1).within_noise
@@ -99,7 +99,7 @@ def test_times_that_cannot_be_compared_have_no_ratio(times):
     assert np.isnan(compare([(times, [1.0] * 3)]).ratio)
 
 
-def test_ratios_are_told_with_as_many_digits_as_they_have():
+def test_ratios_are_printed_with_their_significant_digits():
     comparisons = [Comparison(1.041, 0.97, 1.114, within_noise=True), Comparison(123.4, 119.6, 130)]
     assert [c.factor + c.interval_text for c in comparisons] == [
         "1.04× [0.97, 1.11] ~",

@@ -27,7 +27,7 @@ def table(rows):
     return pd.DataFrame([dict(zip(columns, row, strict=True)) | fixed for row in rows])
 
 
-def test_a_performance_profile_counts_failures_in_the_share():
+def test_a_performance_profile_counts_failures_in_the_fraction():
     times = table([(1, "p", "a", 1.0), (1, "p", "b", 3.0), (1, "q", "a", NAN), (1, "q", "b", 2.0)])
     profile = performance_profile(times)
     x, fraction = profile["a"]
@@ -78,7 +78,7 @@ def test_a_pair_that_was_not_run_is_not_charged_and_not_compared():
     assert partial_coverage_text(table(rows[:1])) == ""
 
 
-def test_a_share_is_of_the_problems_that_were_run():
+def test_the_fraction_is_of_the_problems_that_were_run():
     times = table([(1, "p", "a", 1.0), (1, "q", "a", NAN), (1, "p", "b", 2.0), (1, "r", "b", 1.0)])
     profile = performance_profile(times)
     assert profile["a"][1].tolist() == [0.5, 0.5]
@@ -102,7 +102,7 @@ def test_the_penalty_is_the_time_limit_and_without_one_ten_times_the_slowest_run
     assert words.startswith("30 s, ten times")
 
 
-def test_a_quality_profile_has_the_last_gap_of_the_most_accurate_setting_and_failures_in_the_share(
+def test_a_quality_profile_uses_the_most_accurate_setting_and_counts_failures(
     tmp_path,
 ):
     settings = {gap: {"relative_gap": gap, "params": f'{{"tol": {gap}}}'} for gap in (1e-2, 1e-8)}

@@ -31,7 +31,7 @@ def test_the_order_and_the_rate_are_those_of_the_distances(order, distances, val
     assert abs(rate.value - value) < 0.1 * abs(value)
 
 
-def test_a_jump_to_the_optimum_is_finite_and_few_evaluations_have_no_rate():
+def test_a_jump_to_the_optimum_is_finite_and_5_evaluations_have_no_rate():
     distances = np.array([1.0, 0.5, 0.2, 0.0, 0.0])
     assert fit_rate(np.arange(10.0, 15.0), distances, 1e-12)[:2] == ("finite", 13.0)
     assert fit_rate(10 ** np.arange(1.0, 6.0), distances, 1e-12)[:2] == ("", 1e4)

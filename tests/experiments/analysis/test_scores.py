@@ -21,6 +21,6 @@ def test_a_smaller_shift_lets_short_times_count():
     assert shifted_geometric_mean([0.0, 3.0], 60, shift=1) == pytest.approx(1.0)
 
 
-def test_each_is_defined_in_one_sentence():
+def test_each_score_is_defined_in_one_sentence():
     for text in (SGM10, PAR2):
         assert text.format(limit="60 s").count(". ") == 0

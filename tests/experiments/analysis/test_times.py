@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.experiments.rows import crashed, looked_at, results_from, run, stored, timed
+from tests.experiments.rows import crashed, results_from, run, stored, timed, trace_of_gaps
 
 from dualgap.experiments.analysis.means import compared, reference_times
 from dualgap.experiments.analysis.results import Results
@@ -31,7 +31,7 @@ def cell(table, target, solver, problem="p"):
     return row
 
 
-def test_the_cheapest_configuration_within_the_target_stands_for_a_solver():
+def test_a_solver_is_represented_by_its_cheapest_configuration_within_the_target():
     table = compared(
         results_from(
             timed(tol=1e-2, time=1.0, gap=5e-3),
@@ -52,7 +52,7 @@ def test_tolerances_of_one_leading_digit_are_different_settings():
     assert cell(compared(results_from(*settings)), 1e-3, "smo")["time"] == 4.0
 
 
-def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap():
+def test_a_solver_above_the_target_is_listed_with_its_best_gap():
     table = compared(
         results_from(
             timed(tol=1e-6, gap=5e-7),
@@ -70,7 +70,7 @@ def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap():
     assert np.isnan([stalled["time"], stalled["ratio"], short["time"]]).all()
 
 
-def test_a_repetition_without_an_answer_spoils_its_configuration():
+def test_a_repetition_without_an_answer_disqualifies_its_configuration():
     table = compared(
         results_from(timed(), timed(repetition=1, gap=NAN, time=NAN, status="crashed"))
     )
@@ -83,7 +83,7 @@ def test_a_solver_without_a_dual_point_is_measured_against_the_best_bound():
     assert cell(table, 1e-3, "liblinear")["gap"] == pytest.approx(1e-4)
 
 
-def test_a_solver_may_take_whichever_face_of_a_problem_is_cheaper():
+def test_a_solver_may_use_the_cheaper_formulation_of_a_problem():
     same = {"family_hash": "f"}
     dual, primal = ({"formulation": f"soft_margin_{face}", **same} for face in ("dual", "primal"))
     rows = [
@@ -137,7 +137,7 @@ def test_baselines_that_make_passes_are_compared_with_ours_that_do_by_the_distan
     assert cell(table, 1e-3, "pegasos")["ours"] == "dual_coordinate_descent"
 
 
-def test_what_is_wrong_or_not_certified_reaches_nothing():
+def test_wrong_or_uncertified_answers_reach_no_target():
     rows = [timed(time=2.0), timed("libsvm", time=1.0, gap=1e-9, verdict="uncertified")]
     table = compared(results_from(*rows), [1e-3])
     assert cell(table, 1e-3, "libsvm")["outcome"] != "reached"
@@ -150,7 +150,7 @@ def test_a_gap_that_float64_does_not_resolve_to_its_target_counts_for_looser_one
     assert cell(table, 1e-9, "libsvm")["outcome"] != "reached"
 
 
-def test_a_baseline_fails_only_where_it_was_asked():
+def test_a_baseline_fails_only_at_requested_targets():
     rows = [timed(gap=1e-9)]
     rows += [timed("libsvm", tol=t, gap=t / 10) for t in (1e-2, 1e-3, 1e-4)]
     rows += [timed("one_dal", tol=t, gap=2e-5) for t in (1e-3, 1e-4)]
@@ -159,7 +159,7 @@ def test_a_baseline_fails_only_where_it_was_asked():
     assert [missed_text(row) for row in table.to_dict("records")[1:]] == ["", "– stalls at 2.0e-05"]
 
 
-def test_a_search_has_asked_for_every_target():
+def test_a_search_requests_every_target():
     """Whatever the solver claimed, and whether its gap still fell or there was none."""
     falling = [timed("libsvm", tol=t, gap=t, claimed="stopped", search="x") for t in (1e-2, 1e-3)]
     wrong = [timed("one_dal", tol=1e-3, gap=0.5, verdict="wrong", search="y")]
@@ -169,15 +169,17 @@ def test_a_search_has_asked_for_every_target():
     assert texts == ["– stalls at 1.0e-03", "– no certified answer"]
 
 
-def test_a_target_is_reached_at_the_first_look_within_it(tmp_path):
+def test_a_target_is_reached_at_the_first_evaluation_within_it(tmp_path):
     row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
-    folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})
+    folder = stored(
+        tmp_path / "x", [row], {0: trace_of_gaps(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])}
+    )
     recorded = RunFolder(folder)
     table = times(Results(recorded.results), traces=recorded.traces)
     assert table.set_index("target")["time"][[1e-3, 1e-6]].tolist() == [0.2, 0.9]
 
 
-def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(tmp_path):
+def test_a_crash_reaches_no_target_but_a_proof_of_infeasibility_does(tmp_path):
     nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
     rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
     folder = stored(tmp_path / "x", rows)
@@ -206,7 +208,7 @@ def test_of_several_limits_on_iterations_the_one_that_reached_the_target_counts(
     assert (reached["time"], reached["setting"]) == (5.0, "tol 1e-09, max_iter 10000")
 
 
-def test_a_path_that_was_asked_for_less_is_no_failure_at_the_least_target():
+def test_a_path_with_a_looser_target_does_not_fail_at_the_tightest_one():
     rows = [run("p", target_gap=1e-2, relative_gap=9e-3)]
     rows += [run("q", target_gap=1e-3, relative_gap=9e-4)]
     table = times(results_from(*rows))

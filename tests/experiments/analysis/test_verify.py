@@ -48,7 +48,7 @@ def test_a_different_answer_fails_with_its_reason(change, reason):
     assert "smo on p" in result.sentence
 
 
-def test_the_tolerance_is_the_target_gap_and_the_sentence_says_how_to_change_it():
+def test_the_tolerance_is_the_target_gap_and_the_sentence_names_its_option():
     loose = {"target_gap": 1e-2}
     runs = pd.DataFrame([row | loose for row in (*QP, ROW | {"dual_objective": 0.995})])
     assert compare(runs).passed
@@ -86,7 +86,7 @@ def test_an_unsupported_pair_is_listed_and_passes():
     assert [c.status for c in result.checks][-1] == "unsupported"
 
 
-def test_references_that_contradict_each_other_fail_everybody():
+def test_contradictory_references_fail_all_solvers():
     contradiction = QP[1] | {"dual_objective": 1.1, "primal_objective": 1.2}
     result = compare(pd.DataFrame([QP[0], contradiction, ROW]))
     assert not any(check.passed for check in result.checks)
@@ -97,7 +97,7 @@ def test_one_reference_is_not_enough():
     assert "needs both QP references" in compare(pd.DataFrame([QP[0], ROW])).sentence
 
 
-def test_nothing_compared_is_a_failure():
+def test_a_verification_that_compares_nothing_fails():
     assert not compare(pd.DataFrame(columns=list(ROW))).passed
 
 
@@ -111,7 +111,7 @@ def proven(**change):
     return compare(pd.DataFrame([*references, PROVEN | change]), proven=True)
 
 
-def test_proven_intervals_need_a_number_in_common_however_near_they_are():
+def test_disjoint_proven_intervals_fail_even_if_close():
     result = proven()
     assert result.passed
     assert "every bound is proven, and all agree" in result.sentence

@@ -40,7 +40,7 @@ def files(tmp_path):
     )
 
 
-def test_an_answer_on_files_is_solved_and_says_what_it_took(planned, files):
+def test_an_answer_on_files_is_solved_and_reports_its_resource_usage(planned, files):
     near, other = (run_case(case).record for case in planned(files))
     assert list(near) == [*COLUMNS, *COUNTERS]
     assert (near["verdict"], near["status"], near["reason"]) == ("solved", "finished", "")
@@ -54,7 +54,7 @@ def test_an_answer_on_files_is_solved_and_says_what_it_took(planned, files):
     assert "use near_rows" in other["reason"]
 
 
-def test_a_rule_arrives_as_it_was_sent_or_not_at_all():
+def test_a_rule_is_received_unchanged_or_refused():
     X = np.eye(6)[:, :3]
     blocks = Blocks.checked(ArraySource(X, np.array([1.0, -1.0] * 3), None, 3))
     problem = SoftMarginPrimal(blocks, None)
@@ -79,7 +79,7 @@ def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files,
         frame.to_parquet(path, row_group_size=30)
         return returned
 
-    record = run_case(case, apart=changed).record
+    record = run_case(case, isolated=changed).record
     assert record["verdict"] == "uncertified"
     assert "1.parquet, rows 0 to 29: has changed since it was checked" in record["reason"]
     assert np.isnan(record["dual_objective"])
@@ -96,13 +96,13 @@ def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files,
         (GENERATED % "regression", "needs labels, but generated_blocks is a regression data set"),
     ],
 )
-def test_blocks_that_cannot_be_are_refused_before_the_first_run(files, outcome, data, message):
+def test_invalid_blocks_are_refused_before_the_first_run(files, outcome, data, message):
     text = posing(formulation="soft_margin_primal", dataset=data, C=1, solvers=["near_rows"])
     (told,) = outcome(text.encode())
     assert message in told
 
 
-def test_a_label_that_no_sample_has_ends_its_rows_by_name(planned, files):
+def test_an_absent_label_is_named_in_the_rows_that_fail(planned, files):
     record = run_case(planned(files.replace("positive: yes", "positive: maybe"))[0]).record
     assert record["status"] == "crashed"
     assert "positive: no sample has the label 'maybe'" in record["reason"]
@@ -110,7 +110,7 @@ def test_a_label_that_no_sample_has_ends_its_rows_by_name(planned, files):
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed")
-def test_a_cluster_made_for_the_run_gives_the_same_answer_to_the_last_bit(planned):
+def test_a_cluster_started_for_the_run_gives_a_bitwise_equal_answer(planned):
     text = posing(
         formulation="svr_primal",
         dataset=GENERATED % "regression",

@@ -57,12 +57,12 @@ def folder(tmp_path, case):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def temporary_folder(tmp_path, monkeypatch):
     """The only folder of temporary files."""
-    place = tmp_path / "temporary"
-    place.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(place))
-    return place
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def drawn(seed, case, folder, most, alone):
     return replace(case, key=RunKey(f"{seed}"), solver=solver, time_limit=limit), is_good
 
 
-def left(folder):
+def leftovers(folder):
     """Return what is left of programs: processes, and files in the folder."""
     seen = [p.info for p in psutil.process_iter(["cmdline", "status"])]
     running = [one["cmdline"] or [] for one in seen if one["status"] != "zombie"]
@@ -110,19 +110,19 @@ def judge(record, case, is_good):
 
 
 @pytest.mark.exhaustive
-def test_a_broken_program_is_one_row_and_nothing_of_it_is_left(case, folder, place):
+def test_a_broken_program_is_one_row_and_leaves_no_process_or_file(case, folder, temporary_folder):
     n_solved = 0
     for seed in range(24):
         one, is_good = drawn(seed, case, folder, 4e6, alone=False)
         judge(record := run_case(one).record, one, is_good)
         n_solved += record["verdict"] == "solved"
-        assert left(place) == ([], []), one.solver.settings["command"]
+        assert leftovers(temporary_folder) == ([], []), one.solver.settings["command"]
     assert n_solved > 1
 
 
 @pytest.mark.exhaustive
-def test_broken_programs_in_workers_are_one_row_each_and_nothing_of_them_is_left(
-    case, folder, place
+def test_broken_programs_in_workers_are_one_row_each_and_leave_no_process_or_file(
+    case, folder, temporary_folder
 ):
     cases = {}
     for seed in range(50):
@@ -133,11 +133,11 @@ def test_broken_programs_in_workers_are_one_row_each_and_nothing_of_them_is_left
     assert sorted(row["run_id"] for row in rows) == sorted(cases)
     for row in rows:
         judge(row, *cases[row["run_id"]])
-    assert left(place) == ([], [])
+    assert leftovers(temporary_folder) == ([], [])
 
 
 @pytest.mark.exhaustive
-def test_what_forks_while_the_processes_are_listed_is_killed(tmp_path):
+def test_a_process_forked_during_the_listing_is_killed(tmp_path):
     """A fork in a fork whose parents have ended, as the program has: of 400 such, 12 were once left."""
     words = [sys.executable, "-SI", str(SCRIPT), "answer", "2", "4e6", MARK, "writing", "0"]
     for i in range(60):
@@ -146,4 +146,4 @@ def test_what_forks_while_the_processes_are_listed_is_killed(tmp_path):
         while not child.wait_for_end(1.0):
             pass
         child.end()
-        assert left(folder)[0] == []
+        assert leftovers(folder)[0] == []

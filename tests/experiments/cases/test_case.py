@@ -31,7 +31,7 @@ def _row(case):
     return record
 
 
-def test_a_solved_case_is_recorded_whole(case_of):
+def test_the_record_of_a_solved_case_is_complete(case_of):
     record = _row(case_of())
     missing = {key for key, value in record.items() if pd.isna(value)}
     of_others = {"epsilon", "lam", "seed", "step", "n_answers", "suboptimality", "test_accuracy"}
@@ -45,7 +45,7 @@ def test_a_solved_case_is_recorded_whole(case_of):
     assert {"python", "numpy", "numba"} <= set(json.loads(record["versions"]))
 
 
-def test_a_row_has_the_tolerance_that_followed_the_target(case_of):
+def test_a_row_has_the_tolerance_derived_from_the_target(case_of):
     text = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[smo]", target_gap="1e-4")
     record = _row(case_of(text=text))
     assert json.loads(record["params"])["tol"] is None
@@ -55,7 +55,7 @@ def test_a_row_has_the_tolerance_that_followed_the_target(case_of):
     assert _row(case_of())["tol"] == 1e-6
 
 
-def test_a_row_that_misses_its_target_by_no_fault_of_the_file_says_what_to_set(case_of):
+def test_a_row_above_its_target_names_the_setting_to_change(case_of):
     data, kernel = "{name: two_moons, n: 60, noise: 0.2}", "{name: rbf, gamma: 0.5}"
     text = posing(dataset=data, kernel=kernel, C=1e4, solvers="[libsvm]", target_gap="1e-9")
     record = _row(case_of(text=text))
@@ -63,7 +63,7 @@ def test_a_row_that_misses_its_target_by_no_fault_of_the_file_says_what_to_set(c
     assert "although the tolerance, 1e-09, was derived from it; set tol below" in record["reason"]
 
 
-def test_the_row_repeats_exactly_what_the_certificate_says(case_of):
+def test_the_row_equals_the_certificate_exactly(case_of):
     data = load("four_gaussians", n=24)
     problem = SoftMarginDual(data.X, data.y, 1.0, RBF(0.05))
     solution = solve(problem, SMO(tol=1e-6))
@@ -73,14 +73,14 @@ def test_the_row_repeats_exactly_what_the_certificate_says(case_of):
     assert record["problem_hash"] == problem.hash
 
 
-def test_a_regression_is_measured_by_its_share_of_explained_variance(case_of):
+def test_a_regression_is_scored_by_its_explained_variance(case_of):
     record = _row(case_of(text=LINE))
     assert 0.9 < record["test_accuracy"] < 1
     assert 0.9 < record["train_accuracy"] < 1
     assert record["margin"] is None
 
 
-def test_a_machine_of_one_class_is_tested_on_what_is_novel_too(case_of):
+def test_a_one_class_machine_is_tested_on_novel_samples_too(case_of):
     data = "{name: two_gaussians, n: 60, distance: 9, test_size: 0.25}"
     record = _row(case_of(text=posing(formulation="one_class_svm", dataset=data, nu=0.2)))
     assert record["n"] < 45  # the samples labelled +1 of those that are not held out
@@ -89,7 +89,7 @@ def test_a_machine_of_one_class_is_tested_on_what_is_novel_too(case_of):
     assert record["margin"] is None
 
 
-def test_looks_and_a_model_are_kept_for_samples_in_the_plane(case_of):
+def test_evaluations_and_model_are_stored_for_planar_samples(case_of):
     outcome = run_case(case_of())
     assert outcome.trace
     assert outcome.trace[-1]["n_support"] == outcome.record["n_support"]
@@ -99,7 +99,7 @@ def test_looks_and_a_model_are_kept_for_samples_in_the_plane(case_of):
     assert spec["parameters"]["kernel"] == {"name": "rbf", "gamma": 0.05}
 
 
-def test_without_trace_nothing_is_looked_at(case_of):
+def test_without_trace_there_are_no_evaluations(case_of):
     assert run_case(case_of(trace="false")).trace == []
 
 
@@ -145,7 +145,7 @@ FAILURES = [*(({"iterates": body}, *ended) for body, *ended in IN_ITERATES), *EL
 
 
 @pytest.mark.parametrize(("bodies", "status", "reason"), FAILURES)
-def test_a_solver_that_fails_is_a_row_with_its_reason(case_of, strange, bodies, status, reason):
+def test_a_failing_solver_is_a_row_with_its_reason(case_of, strange, bodies, status, reason):
     record = _row(case_of(strange(**bodies)))
     assert record["status"] == status
     assert reason in record["reason"]
@@ -192,20 +192,20 @@ def test_warnings_filters_and_random_state_do_not_leak(case_of, strange):
     assert np.isfinite(first["objective"])
 
 
-def test_what_a_failed_run_keeps_of_its_traceback(case_of, strange):
+def test_a_failed_run_stores_its_traceback(case_of, strange):
     outcome = run_case(case_of(strange("1 / 0\nyield")))
     assert outcome.output.startswith("Traceback")
     assert "strange.py" in outcome.output
 
 
-def test_what_its_time_does_not_show_is_in_the_reason(case_of, monkeypatch):
+def test_work_outside_the_solving_time_is_in_the_reason(case_of, monkeypatch):
     def timed(used=0.0, took=0.0, **times):
         monkeypatch.setattr(solving, "solve", lambda *a, **k: replace(solve(*a, **k), **times))
 
-        def apart(function, *arguments, **_):
+        def isolated(function, *arguments, **_):
             return ChildResult(BytesIO(function(lambda: None, *arguments)), took, 0.0, used)
 
-        return run_case(case_of(), threads=2, apart=apart).record["reason"]
+        return run_case(case_of(), threads=2, isolated=isolated).record["reason"]
 
     assert timed(time_solve=1.0, cpu_time=1.9) == ""
     assert timed(time_solve=1.0, cpu_time=3.9) == "used 3.9 threads, 2 were allowed"
@@ -230,7 +230,7 @@ def test_a_nu_that_no_machine_has_is_refused_before_solving(case_of):
     assert record["time_solve"] is None
 
 
-def test_a_solver_that_changes_the_problem_is_certified_on_the_one_it_was_given(case_of, strange):
+def test_a_solver_that_modifies_its_problem_is_certified_on_the_original(case_of, strange):
     answer = "yield FormPoint(x + 1.0, claim='optimal')"
     eased = "object.__setattr__(form.gram.kernel, 'gamma', 1e9)"
     honest, record = (_row(case_of(strange(body))) for body in (answer, f"{eased}\n{answer}"))
@@ -238,7 +238,7 @@ def test_a_solver_that_changes_the_problem_is_certified_on_the_one_it_was_given(
         assert record[name] == honest[name]
 
 
-def test_a_solver_that_replaces_the_clock_is_timed_all_the_same(case_of, strange, monkeypatch):
+def test_a_solver_that_replaces_the_clock_is_still_timed(case_of, strange, monkeypatch):
     monkeypatch.setattr(time, "perf_counter", time.perf_counter)  # put back afterwards
     body = "time.perf_counter = lambda: 0.0\ntime.sleep(0.1)\nyield FormPoint(x)"
     assert _row(case_of(strange(body)))["time_solve"] > 0.1
@@ -267,7 +267,7 @@ LOSSY = posing(
 PROVEN = LOSSY + "target: proven\n"
 
 
-def test_the_record_has_proven_bounds_where_float64_loses_too_many_digits(case_of):
+def test_the_record_has_proven_bounds_if_float64_loses_too_many_digits(case_of):
     plain, proven = (run_case(case_of(text=t)).record for t in (LOSSY, PROVEN))
     for record in (plain, proven):
         assert record["bound_source"] == "proven: alpha"
@@ -276,7 +276,7 @@ def test_the_record_has_proven_bounds_where_float64_loses_too_many_digits(case_o
     assert plain["dual_objective"] == proven["dual_objective"]
 
 
-def test_what_cannot_be_proven_is_uncertified_with_its_reason(case_of):
+def test_an_unprovable_answer_is_uncertified_with_its_reason(case_of):
     kernel = "{name: sigmoid, gamma: 0.1, coef0: 0}"
     record = run_case(case_of(text=PROVEN.replace("{name: rbf, gamma: 1e-14}", kernel))).record
     assert record["verdict"] == "uncertified"
@@ -304,7 +304,7 @@ def test_a_loss_is_a_name_or_a_mapping(planned):
     assert all(record["margin"] is None for record in records)
 
 
-def test_softmax_runs_are_recorded_like_others(planned):
+def test_softmax_runs_have_complete_records(planned):
     data = "{name: wine, standardize: true, multiclass: true, test_size: 0.3}"
     (record,) = _risks(planned, data, "softmax_erm")
     assert record["verdict"] == "solved"
@@ -313,7 +313,7 @@ def test_softmax_runs_are_recorded_like_others(planned):
     assert record["margin"] is None
 
 
-def test_a_warm_run_begins_at_another_answer_and_says_so(planned, case_of):
+def test_a_warm_run_starts_at_another_answer_and_records_it(planned, case_of):
     text = LINE.replace("C: 1,", "C: [1, 2],") + "warm_start: true\n"
     first, second = planned(text)
     found = run_case(first)
@@ -325,7 +325,7 @@ def test_a_warm_run_begins_at_another_answer_and_says_so(planned, case_of):
     assert run_case(case_of(text=LINE)).answer is None
 
 
-def test_a_data_set_is_let_go_before_the_next_one_is_read(monkeypatch):
+def test_a_data_set_is_released_before_the_next_one_is_loaded(monkeypatch):
     known, kept = [], []
 
     class Reading:

@@ -17,7 +17,7 @@ TEXT = posing(
 
 
 @pytest.fixture
-def small(tmp_path):
+def qp_file(tmp_path):
     np.savez(
         tmp_path / "small.npz",
         P=np.eye(2),
@@ -28,7 +28,7 @@ def small(tmp_path):
     )
 
 
-def test_a_file_is_solved_and_certified(planned, small):
+def test_a_file_is_solved_and_certified(planned, qp_file):
     solved, refused = (run_case(case) for case in planned(TEXT))
     record = solved.record
     assert (record["verdict"], record["status"], record["reason"]) == ("solved", "finished", "")
@@ -43,12 +43,12 @@ def test_a_file_is_solved_and_certified(planned, small):
     )
 
 
-def test_that_it_has_no_samples_is_known_before_anything_runs(planned, small):
+def test_solvers_that_need_samples_are_refused_before_the_first_run(planned, qp_file):
     (refusal,) = impossible(planned(TEXT)).values()
     assert "cannot be stated as a kernel QP, only as a quadratic program" in refusal
 
 
-def test_samples_and_whole_problems_are_not_mistaken_for_one_another(planned, small):
+def test_data_sets_of_samples_and_of_problems_are_not_interchangeable(planned, qp_file):
     with pytest.raises(
         ConfigError, match="soft_margin_dual cannot use quadratic_program, which contains whole"
     ):

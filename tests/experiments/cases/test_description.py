@@ -10,7 +10,7 @@ from dualgap.problems.datasets import TwoGaussians
 from dualgap.solvers import SMO, solve
 
 
-def test_the_optimum_of_a_small_problem_is_described_as_matrices_say():
+def test_the_description_of_an_optimum_agrees_with_dense_matrices():
     data = TwoGaussians(n=60, d=3, distance=2.0, seed=1).load()
     X, y = np.vstack([data.X, data.X[:15]]), np.append(data.y, data.y[:15])
     problem = SoftMarginDual(X, y, C=1.0, kernel=RBF(0.5))
@@ -41,7 +41,7 @@ def test_free_variables_are_conditioned_within_the_equality():
     assert found["condition_free"] == pytest.approx(values[-1] / values[0])
 
 
-def test_blocks_of_a_matrix_estimate_the_whole_within_a_few_standard_errors():
+def test_blocks_estimate_the_spectrum_within_their_standard_error():
     data = TwoGaussians(n=1200, d=4, distance=2.0, seed=1).load()
     K = RBF(0.2).bind(data.X).block(slice(None), slice(None))
     order = np.random.default_rng(0).permutation(1200)
@@ -57,7 +57,7 @@ def test_equal_rows_are_counted_once_dense_or_sparse():
     assert distinct(X) == distinct(sp.csr_array(X)) == 3
 
 
-def test_what_interior_points_leave_of_zeros_is_at_no_other_bound():
+def test_interior_point_residues_of_zero_count_as_lower_bounds():
     data = TwoGaussians(n=60, d=3, distance=2.0, seed=1).load()
     problem = SoftMarginDual(data.X, data.y, C=1.0, kernel=RBF(0.5))
     x, box = solve(problem, SMO(tol=1e-10)).alpha, reduce(problem, BoxQP).form

@@ -65,7 +65,7 @@ def user_code(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", REASONS)
-def test_the_reason_of_a_crash_has_type_first_line_and_place(user_code, name):
+def test_the_reason_of_a_crash_has_type_message_and_location(user_code, name):
     try:
         getattr(user_code, name)()
     except Exception as error:

@@ -22,7 +22,7 @@ def outcome_of(case_of):
     return _outcome
 
 
-def test_a_row_is_of_the_whole_path(outcome_of, case_of):
+def test_a_path_is_one_row(outcome_of, case_of):
     outcome = outcome_of()
     record, rows = outcome.record, outcome.path
     assert list(record) == COLUMNS
@@ -37,7 +37,7 @@ def test_a_row_is_of_the_whole_path(outcome_of, case_of):
     assert record["family_hash"] != at_its_end.record["family_hash"]
 
 
-def test_answers_that_do_not_cover_the_interval_are_no_path(outcome_of, monkeypatch):
+def test_answers_that_do_not_cover_the_interval_are_refused(outcome_of, monkeypatch):
     follow_path = paths.follow_path
 
     def without_the_first(*arguments):
@@ -71,7 +71,9 @@ def test_answers_that_do_not_cover_the_interval_are_no_path(outcome_of, monkeypa
         ("smo", {"time_limit": 1e-9}, "time_limit", "uncertified", "ended with 1 answers"),
     ],
 )
-def test_a_solver_that_follows_no_path_is_a_row(outcome_of, solver, head, status, verdict, reason):
+def test_a_solver_that_cannot_follow_the_path_is_a_row(
+    outcome_of, solver, head, status, verdict, reason
+):
     record = outcome_of(solver, **head).record
     assert (record["status"], record["verdict"]) == (status, verdict)
     assert re.search(reason, record["reason"])

@@ -47,13 +47,13 @@ def test_hashes_are_the_same_on_every_machine():
     assert digest("case", 1, 0.1, {"b": [None, True], "a": 1e-6})[:16] == "68d3f79eb2f58a69"
 
 
-def test_the_folder_of_the_file_does_not_decide_a_run(planned, tmp_path):
+def test_a_run_id_does_not_depend_on_the_folder_of_the_file(planned, tmp_path):
     (tmp_path / "other").mkdir()
     here, there = planned(TEXT), planned(TEXT, "other/plan.yaml")
     assert [case.run_id for case in here] == [case.run_id for case in there]
 
 
-def test_a_label_decides_nothing_and_is_recorded(planned, cases):
+def test_a_label_is_recorded_but_not_part_of_a_run_id(planned, cases):
     labelled = planned(TEXT.replace("1e-6]}", "1e-6], label: Ours}"))
     assert [case.run_id for case in labelled] == [case.run_id for case in cases]
     recorded = {blank_record(case)["label"] for case in labelled if case.solver.name == "smo"}
@@ -71,13 +71,13 @@ LINES = ["time_limit: 3", "target_gap: 1e-3", "seed: 1", "trace: false", "target
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_what_decides_a_run_is_in_its_id(planned, cases, line):
+def test_a_run_id_depends_on_every_relevant_setting(planned, cases, line):
     changed = planned(TEXT + line + "\n")
     seeded = {case.run_id for case in changed if case.solver.seeded}
     assert seeded.isdisjoint(case.run_id for case in cases)
 
 
-def test_repetitions_have_seeds_of_their_own_unless_the_file_sets_them(cases):
+def test_repetitions_have_distinct_seeds_unless_the_file_sets_one(cases):
     platt = [case for case in cases if case.solver.name == "platt_smo"]
     free = [case.seed for case in platt if case.solver.seeded]
     assert {case.seed for case in platt if not case.solver.seeded} == {7}
@@ -106,7 +106,7 @@ def test_noise_adds_an_aa_repeat_that_does_the_same_for_each_solver_to_every_rou
     assert all(firsts.count([getattr(case, name) for name in of]) == 1 for case in repeats)
 
 
-def test_warm_runs_begin_at_the_answer_to_the_problem_listed_before(planned):
+def test_warm_runs_start_at_the_answer_to_the_previous_problem(planned):
     warm = planned(TEXT + "noise: true\nwarm_start: true\n")
     cold = planned(TEXT + "noise: true\n")
     by_id = {case.run_id: case for case in warm}

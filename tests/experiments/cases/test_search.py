@@ -117,7 +117,7 @@ def test_a_search_takes_both_neighbours_of_each_target(gap_of, order):
 
 
 @given(st.lists(st.floats(-1.0, 3.0), min_size=30, max_size=30), st.integers(0, 60))
-def test_no_target_is_missed_whose_neighbour_is_looser(falls, ends):
+def test_a_search_reaches_each_target_next_to_a_looser_step(falls, ends):
     """The gap falls by any factor from number to number, and runs do not end from some number on."""
     gaps = np.cumprod(10.0 ** -np.maximum(falls, 0.1))
     order = searched(lambda number: gaps[number] if number < ends else None)
@@ -160,7 +160,7 @@ def test_a_search_without_its_first_run_begins_with_it():
     assert next_run("a-00", in_order((4, record(1e-2)))) == "a-00"
 
 
-def test_a_search_goes_on_from_steps_that_another_rule_has_chosen():
+def test_a_search_continues_from_steps_of_another_rule():
     known = in_order((0, record(1e-1)), (4, record(1e-3)), (3, record(2e-3)))
     assert next_run("a-00", known) == "a-08"
     known |= in_order((9, record(1e-7)))
@@ -183,7 +183,7 @@ def test_a_search_goes_on_from_steps_that_another_rule_has_chosen():
         ),
     ],
 )
-def test_a_key_is_read_as_it_was_written(text, key):
+def test_a_key_is_read_back_unchanged(text, key):
     assert RunKey.parse(text) == key
     assert str(key) == text
 
@@ -199,7 +199,7 @@ def test_each_step_is_a_half_decade_tighter_and_of_one_search(planned):
     assert [case_at_step(epochs, i).solver.settings["epochs"] for i in range(4)] == [1, 3, 10, 32]
 
 
-def test_what_remains_follows_from_the_records_alone(planned):
+def test_remaining_runs_follow_from_the_records_alone(planned):
     cases = planned(searched_by())
     first = [case for case in cases if case.repetition == 0]
     assert list(Schedule(cases, {})) == first, "repetitions wait until the first search is over"
@@ -214,7 +214,7 @@ def test_what_remains_follows_from_the_records_alone(planned):
     assert [case.run_id[-5:] for case in Schedule(cases, known)][-1] == ".1-03"
 
 
-def test_what_follows_a_run_comes_next(planned):
+def test_the_successor_of_a_run_is_scheduled_next(planned):
     cases = planned(searched_by())
     schedule = Schedule(cases, {})
     first = next(schedule)
@@ -224,7 +224,7 @@ def test_what_follows_a_run_comes_next(planned):
     assert not schedule.follow(record(1e-1) | {"run_id": "of another plan"})
 
 
-def test_a_record_that_comes_from_elsewhere_does_not_ask_for_a_run_twice(planned):
+def test_a_record_of_another_process_schedules_no_run_twice(planned):
     cases = planned(searched_by())
     schedule = Schedule(cases, {})
     assert schedule.follow(record(1e-1) | {"run_id": cases[0].run_id})
@@ -232,7 +232,7 @@ def test_a_record_that_comes_from_elsewhere_does_not_ask_for_a_run_twice(planned
     assert [case.key.round for case in schedule].count(cases[0].key.round) == 1
 
 
-def test_only_the_last_run_of_a_search_says_how_it_ended():
+def test_only_the_last_run_of_a_search_has_its_outcome():
     runs = {"search": ["a", "", "a", "c", "a"], "step": [0, None, 2, 0, 1]}
     assert is_followed(pd.DataFrame(runs)).tolist() == [True, False, False, False, True]
 
@@ -253,7 +253,7 @@ def test_later_repetitions_repeat_the_cheapest_runs_that_reached_a_target():
     assert next_run("a.1-00", missed) == "a.1-05", "chance let it miss the target"
 
 
-def test_later_repetitions_of_a_search_in_vain_end_with_what_it_reached():
+def test_later_repetitions_of_a_failed_search_repeat_its_best_run():
     steps = searched(at((0, 1e-3), (1, 9.5e-4)))
     known = in_order(*((step, record(9.5e-4 if step else 1e-3)) for step in steps))
     assert next_run("a-00", known) is None
@@ -281,7 +281,7 @@ def test_repetitions_and_aa_repeats_follow_the_first_search(planned):
     assert sorted(ids) == sorted(f"{first}{of}-00" for of in ("", ".0a", ".1", ".1a"))
 
 
-def test_listed_tolerances_are_planned_as_they_were(planned):
+def test_listed_tolerances_are_planned_unchanged(planned):
     listed = [case for case in planned(searched_by("1e-3")) if case.solver.name == "smo"]
     assert all(case.key == RunKey(case.run_id) and not case.solver.searched for case in listed)
     assert len(Schedule(listed, {case.run_id: {} for case in listed})) == 0

@@ -27,7 +27,7 @@ def no_figures(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def kept(describer, tmp_path_factory):
+def archive_file(describer, tmp_path_factory):
     """An archive of a folder that has grown and reads a file."""
     folder = tmp_path_factory.mktemp("kept")
     (folder / "mine.csv").write_text(TABLE)
@@ -47,12 +47,12 @@ def kept(describer, tmp_path_factory):
 
 
 @pytest.fixture
-def archived(kept, in_process, no_figures, tmp_path):
+def archived(archive_file, in_process, no_figures, tmp_path):
     """That archive, where neither its folder nor the file is."""
-    return Path(shutil.copy(kept, tmp_path))
+    return Path(shutil.copy(archive_file, tmp_path))
 
 
-def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
+def test_each_file_has_its_checksum_and_path_in_the_description(archived):
     with ZipFile(archived) as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
     assert {"inputs/mine.csv", "experiment.yaml", "datapackage.json"} <= content.keys()
@@ -74,14 +74,14 @@ def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
     assert not any("sha256" in each for each in graph)
 
 
-def test_an_archive_is_run_again_from_itself_alone(command, archived):
+def test_an_archive_alone_suffices_to_repeat_its_runs(command, archived):
     told = command("run", archived, "--check", "--out", "again")
     assert "nothing became wrong, unsolved or broken: 3 " in told.output.replace("\n", " ")
     assert len(RunFolder("again").results) == 3
 
 
 @pytest.mark.exhaustive
-def test_an_unpacked_archive_may_be_described_anew_and_archived_again(command, archived, tmp_path):
+def test_an_unpacked_archive_may_be_edited_and_archived_again(command, archived, tmp_path):
     shutil.unpack_archive(archived, "unpacked")
     command("archive", "unpacked", "--out", "second.zip")
     shutil.unpack_archive("second.zip", "edited")
@@ -90,7 +90,7 @@ def test_an_unpacked_archive_may_be_described_anew_and_archived_again(command, a
     assert "nothing became wrong" in command("run", "third.zip", "--check").output
 
 
-def test_a_damaged_archive_and_what_is_none_are_refused(command, archived, tmp_path):
+def test_damaged_and_foreign_archives_are_refused(command, archived, tmp_path):
     with ZipFile(archived) as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
     with ZipFile(tmp_path / "bad.zip", "w") as packed:
@@ -103,7 +103,7 @@ def test_a_damaged_archive_and_what_is_none_are_refused(command, archived, tmp_p
     assert "Use --check with an archive" in command("run", archived, code=2).output
 
 
-def test_a_full_disk_leaves_the_archive_that_was_there(command, archived, monkeypatch):
+def test_a_full_disk_does_not_damage_an_existing_archive(command, archived, monkeypatch):
     shutil.unpack_archive(archived, "unpacked")
     before = archived.read_bytes()
     monkeypatch.setattr(disk, "os", Failing("write", errno.ENOSPC))
@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_the_archive_that_was_there(command, archived, monkey
     assert archived.read_bytes() == before
 
 
-def test_an_archive_holds_what_the_runs_used_and_says_what_it_leaves_out(
+def test_an_archive_has_the_inputs_of_the_runs_and_lists_omissions(
     command, write, in_process, no_figures, tmp_path
 ):
     (tmp_path / "environment.txt").write_text(TABLE)
@@ -162,7 +162,7 @@ def test_files_that_changed_after_the_runs_are_not_archived(
     assert (tmp_path / "x.zip").read_bytes() == before
 
 
-def test_an_archive_has_whole_figures_where_a_kill_left_half_of_them(
+def test_an_archive_has_complete_figures_after_a_kill(
     command, finished, in_process, monkeypatch, tmp_path
 ):
     def draw(folder, names, out):

@@ -17,12 +17,12 @@ def user(tmp_path, monkeypatch):
     return (tmp_path / "config" / "dualgap.yaml").write_text
 
 
-def test_without_a_file_there_are_those_of_the_toolkit(user):
+def test_without_a_user_file_the_built_in_defaults_apply(user):
     assert load_defaults() == Defaults()
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_users_defaults_stand_where_the_command_line_says_nothing(command, write, user, tmp_path):
+def test_user_defaults_apply_to_options_not_on_the_command_line(command, write, user, tmp_path):
     user(f"workers: 3\nout: mine\ndata: {tmp_path}\n")
     command("run", write(posing()))
     assert len(load_results("mine/small")) == 1
@@ -42,7 +42,7 @@ def test_a_users_defaults_stand_where_the_command_line_says_nothing(command, wri
         ("- workers", "must have keys such as workers, executor"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(command, write, user, text, told):
+def test_a_fault_of_the_defaults_is_reported_with_file_and_line(command, write, user, text, told):
     user(text)
     refused = command("run", write(posing()), code=2)
     assert f"config/dualgap.yaml:1: {told}" in refused.output
@@ -59,7 +59,7 @@ def test_what_is_wrong_is_told_with_file_and_line(command, write, user, text, to
         ((None, None, "tcp://b:2"), (None, "dask", "tcp://b:2")),
     ],
 )
-def test_what_is_given_rules_out_defaults_that_do_not_go_with_it(given, used):
+def test_explicit_options_override_incompatible_defaults(given, used):
     defaults = Defaults(workers=4, executor="dask", address="tcp://a:1")
     names = ("workers", "executor", "address")
     completed = defaults.completed(RunOptions(**dict(zip(names, given, strict=True))))

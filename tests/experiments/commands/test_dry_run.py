@@ -29,9 +29,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
     command("run", write("name: x"), "--dry-run", code=2)
 
 
-def test_a_search_that_has_begun_is_not_recorded_before_it_is_over(
-    command, write, planned, tmp_path
-):
+def test_an_unfinished_search_does_not_count_as_recorded(command, write, planned, tmp_path):
     text = posing(solvers=["smo", "{name: smo, tol: auto}"])
     known = {"status": "finished", "relative_gap": 0.5, "time_solve": 0.1}
     outcomes = [Outcome(blank_record(case) | known) for case in planned(text)]
@@ -40,7 +38,7 @@ def test_a_search_that_has_begun_is_not_recorded_before_it_is_over(
     assert "2, 1 of them recorded; more if a tolerance" in " ".join(shown.output.split())
 
 
-def test_a_dry_run_counts_what_is_rerun(command, write, planned, tmp_path):
+def test_a_dry_run_counts_the_runs_to_repeat(command, write, planned, tmp_path):
     text = posing(solvers=["smo", "pegasos"])
     crashed = {"status": "crashed", "verdict": "uncertified"}
     recorded(tmp_path / "out", [Outcome(blank_record(case) | crashed) for case in planned(text)])
@@ -65,7 +63,7 @@ def test_pairs_that_are_called_impossible_are_unsupported():
         assert found.count(problem) == (ended == "unsupported").sum()
 
 
-def test_an_indefinite_kernel_is_not_judged_without_the_data(planned):
+def test_an_indefinite_kernel_is_not_called_impossible_without_the_data(planned):
     kernel = "{name: sigmoid, gamma: 1, coef0: -1}"
     assert impossible(planned(posing(kernel=kernel, solvers=["cvxopt_qp"]))) == {}
 

@@ -100,7 +100,7 @@ def r_table(coefs, support, rho):
         ("coefs.tsv", "coefs\tb\n" + "\n".join(f"{v}\t{-RHO}" for v in BETA)),
     ],
 )
-def test_an_answer_is_judged_whichever_program_wrote_it(command, tmp_path, name, text):
+def test_answers_of_each_program_are_certified(command, tmp_path, name, text):
     (tmp_path / name).write_text(text)
     result = command("certify", "p.yaml", name, "--target-gap", "1e-5")
     assert "verdict:              solved" in result.output
@@ -109,14 +109,14 @@ def test_an_answer_is_judged_whichever_program_wrote_it(command, tmp_path, name,
     assert "diagnosis" not in result.output
 
 
-def test_a_regression_model_is_judged(command, tmp_path):
+def test_a_regression_model_is_certified(command, tmp_path):
     model = SVR(kernel="linear", C=10, epsilon=5, tol=1e-6).fit(TARGETS.X, TARGETS.y)
     text = svm_train_model(REGRESSION, model.dual_coef_[0], model.support_, -model.intercept_[0])
     (tmp_path / "svr.model").write_text(text)
     command("certify", "svr.yaml", "svr.model", "--target-gap", "1e-5")
 
 
-def test_weights_alone_are_judged(command):
+def test_weights_alone_are_certified(command):
     model = SVC(kernel="linear", C=0.1, tol=1e-8).fit(DATA.X, DATA.y)
     np.savez("w.npz", w=model.coef_[0], b=model.intercept_)
     result = command("certify", "linear.yaml", "w.npz", "--target-gap", "1e-5")
@@ -144,7 +144,7 @@ def test_the_variables_of_the_exported_qp_are_an_answer(command):
     command("certify", "svr.yaml", "x.npz", "--target-gap", "1e-5")
 
 
-def test_exported_samples_are_the_problem_s_to_the_last_digit(command):
+def test_exported_samples_equal_those_of_the_problem_to_the_last_digit(command):
     for out in ("p.libsvm", "p.npz"):
         command("export", "p.yaml", "--out", out)
     X, y = load_svmlight_file("p.libsvm", n_features=PROBLEM.d)
@@ -183,7 +183,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("problem", "name", "text", "message"), REFUSED)
-def test_what_is_no_answer_is_refused(command, tmp_path, problem, name, text, message):
+def test_an_invalid_answer_is_refused(command, tmp_path, problem, name, text, message):
     (tmp_path / name).write_text(text)
     refused = command("certify", problem, name, code=2)
     assert message in refused.output
@@ -201,7 +201,7 @@ def test_zeros_of_a_gram_matrix_are_written_as_libsvm_reads_them(tmp_path):
     assert lines[1] == "-1 0:2 1:0.0 2:1.0 3:0.0"
 
 
-def test_formats_are_of_all_problems_and_blocks_of_none(command, tmp_path):
+def test_export_refuses_csv_of_one_problem_and_blocks(command, tmp_path):
     told = command("export", "p.yaml", "--format", "csv", "--out", "p.csv", code=2).output
     assert "--all DIR, possibly with --format" in told
     dataset = "{name: generated_blocks, n: 100, d: 3}"

@@ -241,7 +241,7 @@ def outcome(problem, path):
 @pytest.mark.parametrize(
     "seeds", [range(200), pytest.param(range(200, 6000), marks=pytest.mark.exhaustive)], ids=str
 )
-def test_a_damaged_answer_is_judged_or_refused_by_file_and_place(answers, tmp_path, seeds):
+def test_a_damaged_answer_is_certified_or_refused_by_file_and_position(answers, tmp_path, seeds):
     counts = Counter()
     for seed in seeds:
         name, ending, content = file_damaged(seed, answers)
@@ -254,7 +254,7 @@ def test_a_damaged_answer_is_judged_or_refused_by_file_and_place(answers, tmp_pa
     assert counts.keys() >= {"solved", "inaccurate", "wrong", "refused with ValueError"}, counts
 
 
-def test_the_command_says_of_damaged_answers_what_the_reader_does(answers, command, tmp_path):
+def test_the_command_reports_damaged_answers_as_the_reader_does(answers, command, tmp_path):
     write_libsvm(PROBLEMS["rbf"], tmp_path / "p.libsvm")
     dataset = "dataset: {name: libsvm_file, path: p.libsvm}"
     kernel = "kernel: {name: rbf, gamma: 0.5}"

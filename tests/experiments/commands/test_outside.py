@@ -96,7 +96,7 @@ def test_model_files_of_command_line_tools_are_answers(command, exported, tmp_pa
     assert told["outcomes"] == {"solved": 3}
 
 
-def test_the_target_may_be_another_and_bounds_may_be_theorems(command, exported, tmp_path):
+def test_the_target_may_change_and_bounds_may_be_proven(command, exported, tmp_path):
     for i, C in ((1, 1), (2, 10)):
         model = trained(exported, f"p00{i}", C, gamma=0.05)
         arrays = {"coefs": model.dual_coef_, "index": model.support_ + 1}
@@ -109,7 +109,7 @@ def test_the_target_may_be_another_and_bounds_may_be_theorems(command, exported,
     assert rows["bound_source"].str.startswith("proven").sum() == 2
 
 
-def test_what_is_not_what_was_exported_is_refused(command, exported, tmp_path):
+def test_changed_exports_are_refused(command, exported, tmp_path):
     (exported / "p002.libsvm").write_text("+1 1:1\n")
     refused = command("certify", "given", "--answers", "answers", code=2)
     assert "p002.libsvm has changed since it was exported" in refused.output
@@ -199,7 +199,9 @@ def test_an_answer_to_a_problem_that_the_index_has_lost_is_refused(command, expo
         (SMALL.replace("rbf, gamma: 0.05", "rbf, gama: 1"), (), "gama"),
     ],
 )
-def test_what_cannot_be_exported_is_refused(command, tmp_path, text, options, message):
+def test_an_experiment_that_cannot_be_exported_is_refused(
+    command, tmp_path, text, options, message
+):
     (tmp_path / "small.yaml").write_text(text)
     refused = command("export", "small.yaml", "--all", "given", *options, code=2)
     assert message in refused.output
@@ -219,7 +221,7 @@ def small_qp(tmp_path):
 
 
 @pytest.mark.usefixtures("small_qp")
-def test_a_convex_qp_is_written_as_one_and_its_answers_judged(command, tmp_path):
+def test_a_convex_qp_is_exported_and_its_answers_are_certified(command, tmp_path):
     known = read_qp("small.npz").hash
     for name in ("one.npz", "one.mat", "one.qps"):
         command("export", "one.yaml", "--out", name)
@@ -251,14 +253,14 @@ def test_a_convex_qp_is_written_as_one_and_its_answers_judged(command, tmp_path)
         ("a.model", "svm_type c_svc\n", "an answer to a convex QP is x in one"),
     ],
 )
-def test_what_is_no_answer_to_a_convex_qp_is_refused(command, tmp_path, name, text, message):
+def test_an_invalid_answer_to_a_convex_qp_is_refused(command, tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     assert message in command("certify", "one.yaml", name, code=2).output
 
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("small_qp")
-def test_samples_that_a_convex_qp_does_not_have_are_not_written(command, tmp_path):
+def test_a_convex_qp_cannot_be_exported_as_samples(command, tmp_path):
     refused = command("export", "one.yaml", "--out", "one.txt", code=2)
     assert "the file name of a QP must end in .npz, .mat, .qps; got one.txt" in refused.output
     refused = command("export", "all.yaml", "--all", "given", code=2)
@@ -270,12 +272,12 @@ def test_samples_that_a_convex_qp_does_not_have_are_not_written(command, tmp_pat
     assert set(load_results(tmp_path / "ran")["status"]) == {"unsupported"}
 
 
-def test_a_folder_that_is_not_empty_is_left_alone(command, exported):
+def test_export_refuses_a_folder_that_is_not_empty(command, exported):
     refused = command("export", "small.yaml", "--all", "given", code=2)
     assert "Output folder given is not empty" in refused.output
 
 
-def test_an_experiment_of_one_problem_has_its_own_target(command, tmp_path):
+def test_an_experiment_of_one_problem_supplies_the_target(command, tmp_path):
     head = SMALL.partition("  - formulation: soft_margin_primal")[0].replace("[1, 10]", "1")
     (tmp_path / "one.yaml").write_text(f"{head}solvers: [smo]\ntarget_gap: 0.1\n")
     command("export", "one.yaml", "--out", "p001.npz")
@@ -285,7 +287,7 @@ def test_an_experiment_of_one_problem_has_its_own_target(command, tmp_path):
     command("certify", "one.yaml", "answer.npz", "--target-gap", "1e-6", code=1)
 
 
-def test_judged_answers_go_where_a_user_keeps_all_runs(command, exported, tmp_path, monkeypatch):
+def test_certified_answers_go_to_the_users_default_folder(command, exported, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "dualgap.yaml").write_text("out: kept\n")
     command("certify", "given", "--answers", "answers", code=1)  # none of the answers is there

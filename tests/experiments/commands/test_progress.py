@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_the_description_is_shortened_and_count_and_time_left_are_not(monkeypatch, columns):
+def test_the_description_is_shortened_but_not_count_and_remaining_time(monkeypatch, columns):
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("TERM", "xterm")
@@ -30,7 +30,7 @@ def test_the_description_is_shortened_and_count_and_time_left_are_not(monkeypatc
     assert re.search(r"   3/1000 (\d|-):[\d-]{2}:[\d-]{2} smo on .*…$", last.rstrip())
 
 
-def test_a_phase_that_takes_long_is_said_once_and_replaced_by_the_next_outcome(monkeypatch, capsys):
+def test_a_long_phase_is_printed_once_and_replaced_by_the_next_outcome(monkeypatch, capsys):
     with progress(3) as advance:
         for _ in range(3):
             advance.begin_phase("compiling smo")
@@ -43,7 +43,7 @@ def test_a_phase_that_takes_long_is_said_once_and_replaced_by_the_next_outcome(m
     assert "compiling smo" in sys.stderr.getvalue()
 
 
-def test_a_notebook_shows_a_bar_that_moves_and_text_from_outside_is_no_tag(monkeypatch):
+def test_a_notebook_has_a_progress_bar_and_escapes_user_text(monkeypatch):
     shown = []
     handle = SimpleNamespace(update=shown.append)
     display = SimpleNamespace(HTML=str, display=lambda bar, display_id: shown.append(bar) or handle)
@@ -64,11 +64,11 @@ def test_a_notebook_shows_a_bar_that_moves_and_text_from_outside_is_no_tag(monke
     assert "1/2 solved: &lt;b&gt;" in shown[-1]
 
 
-def test_a_run_goes_on_when_the_reader_of_its_progress_has_ended(monkeypatch):
-    def ended(*_, **__):
+def test_a_run_continues_after_its_progress_pipe_breaks(monkeypatch):
+    def raise_broken_pipe(*_, **__):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("dualgap.experiments.operations.progress.say", ended)
+    monkeypatch.setattr("dualgap.experiments.operations.progress.say", raise_broken_pipe)
     with progress(2) as advance:
         advance.begin_phase("compiling smo")
         advance("solved")

@@ -98,7 +98,7 @@ def test_a_verification_is_printed_as_json_alone(verify):
 
 
 @pytest.mark.exhaustive
-def test_a_selftest_says_what_failed_and_what_was_not_tried():
+def test_a_selftest_lists_failed_and_untried_properties():
     chosen = ["--property", "claims", "--property", "answers"]
     result = CliRunner().invoke(main, ["selftest", f"{STUDENT}:ForgottenPartner", *chosen])
     said = " ".join(result.stdout.split())
@@ -108,7 +108,7 @@ def test_a_selftest_says_what_failed_and_what_was_not_tried():
     assert "Σαᵢyᵢ" in said.partition("Diagnosis, from ")[2]
 
 
-def test_what_is_wrong_is_recorded_with_the_run(diagnoses):
+def test_the_diagnosis_is_recorded_with_the_run(diagnoses):
     _, folder = diagnoses
     results = load_results(folder)
     students = results[results["solver"].str.endswith("ForgottenPartner")]
@@ -133,7 +133,7 @@ def test_a_right_student_has_no_diagnosis_and_passes_within_the_tolerance(verify
 
 
 @pytest.mark.exhaustive
-def test_only_the_worst_problems_of_a_failure_are_shown_and_each_has_its_verdict(verify):
+def test_a_failure_lists_its_5_worst_problems_with_their_verdicts(verify):
     many = EXPERIMENT.replace("C: [1, 100]", "C: [1, 2, 3, 4, 5, 6]")
     _, output, _ = verify(["SwappedEnds"], text=many)
     differences, more, counts = output.partition("3 more problems have failed runs.")
@@ -145,7 +145,7 @@ def test_only_the_worst_problems_of_a_failure_are_shown_and_each_has_its_verdict
     assert "(8 wrong)" in text
 
 
-def tried(name: str) -> Report:
+def report_of(name: str) -> Report:
     """Try the first problems of two properties in this process."""
     bench = Bench(load(f"{STUDENT}:{name}"), Limits(solving=10.0))
     chosen = [item for item in PROPERTIES if item.name in ("claims", "sign")]
@@ -154,8 +154,8 @@ def tried(name: str) -> Report:
 
 
 @pytest.mark.parametrize("name", quick(BUGS, BUGS[::4]))
-def test_the_selftest_names_it_too(name):
-    report = tried(name)
+def test_the_selftest_names_the_faulty_step_too(name):
+    report = report_of(name)
     assert report.failed
     *_, diagnosis, verdict = map(str, to_terminal(report).renderables)
     assert diagnosis.startswith("Diagnosis, from ")
@@ -164,7 +164,7 @@ def test_the_selftest_names_it_too(name):
 
 
 def test_the_selftest_finds_nothing_wrong_with_a_right_student():
-    report = tried("Student")
+    report = report_of("Student")
     assert report.passed, report.sentences
     assert "Diagnosis" not in str(list(map(str, to_terminal(report).renderables)))
 
@@ -194,7 +194,7 @@ def test_warm_starts_are_verified_and_every_bound_is_proven(verify):
 
 
 @pytest.mark.exhaustive
-def test_a_verification_that_is_kept_has_the_experiment_that_ran(verify):
+def test_a_stored_verification_has_the_experiment_that_ran(verify):
     _, _, folder = verify(["Student"])
     described = read_experiment(folder / "experiment.yaml")
     assert described.solvers[-1].name.endswith(":Student")

@@ -33,7 +33,7 @@ def test_init_does_not_overwrite(command, tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_init_tells_editors_of_the_schema_that_it_wrote(command, tmp_path):
+def test_init_writes_a_schema_and_refers_editors_to_it(command, tmp_path):
     command("init", "a.yaml", "--schema")
     text = (tmp_path / "a.yaml").read_text()
     assert text.splitlines()[0] == f"# yaml-language-server: $schema={SCHEMA_FILE}"
@@ -73,12 +73,12 @@ def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
         (["--values", "margin", "--target", "1e-3"], "must be among time, ratio, gap, memory"),
     ],
 )
-def test_what_table_cannot_show_is_refused(command, repeated, arguments, shown):
+def test_a_table_without_matching_values_is_refused(command, repeated, arguments, shown):
     refused = command("table", repeated, *arguments, code=2)
     assert shown in refused.output
 
 
 @pytest.mark.parametrize("name", ["2026-11-26", "2024", "1e5", "true"])
-def test_a_name_that_yaml_takes_for_something_else_stays_text(command, tmp_path, name):
+def test_a_name_that_yaml_would_parse_as_another_type_stays_text(command, tmp_path, name):
     command("init", f"{name}.yaml")
     assert read_experiment(tmp_path / f"{name}.yaml").name == name

@@ -69,15 +69,15 @@ class OneNode:
         files = {f"--{name}-file": f"munge.{name}" for name in ("pid", "log", "seed")}
         files |= {"--key-file": "key", "--socket": "munge.socket"}
         options = [f"{option}={folder / name}" for option, name in files.items()]
-        self._begin("munged", "--foreground", "--force", *options)
+        self._start_process("munged", "--foreground", "--force", *options)
         wait_for((folder / "munge.socket").exists, 20)
-        self._begin("slurmctld", "-D")
+        self._start_process("slurmctld", "-D")
         self.start_node()
         wait_for(lambda: self.state() == "idle", 30)
 
     def start_node(self) -> None:
         """Start the daemon of the node."""
-        self._begin("slurmd", "-D")
+        self._start_process("slurmd", "-D")
 
     def lose_node(self) -> None:
         """Kill the node: its daemon, and all that belongs to jobs."""
@@ -101,7 +101,7 @@ class OneNode:
             command, env=environment, capture_output=True, text=True, check=False
         ).stdout
 
-    def _begin(self, *command: str) -> subprocess.Popen[bytes]:
+    def _start_process(self, *command: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{command[0]}.out").open("ab") as log:
             process = subprocess.Popen(
                 command, env=os.environ | self.environment, stdout=log, stderr=log

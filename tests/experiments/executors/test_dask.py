@@ -68,7 +68,7 @@ def _table(rows):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("no_worker_left")
+@pytest.mark.usefixtures("no_leaked_worker")
 def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tmp_path):
     """And a run whose file is missing costs its own row."""
     missing = another("missing", "yield FormPoint(x)")
@@ -82,8 +82,8 @@ def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tm
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("no_worker_left")
-def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
+@pytest.mark.usefixtures("no_leaked_worker")
+def test_runs_of_a_lost_worker_are_repeated_on_another(cases, another, tmp_path):
     """One that takes every worker with it is a row crashed; the runs beside it are not."""
     mark = str(tmp_path / "begun")
     waits = another("waits", SLEEPS.format(mark=mark, seconds=1))
@@ -105,9 +105,7 @@ def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_a_scheduler_that_is_lost_ends_the_command_and_keeps_what_is_recorded(
-    write, strange, tmp_path
-):
+def test_a_lost_scheduler_stops_the_command_but_keeps_its_records(write, strange, tmp_path):
     text, out = _with(strange("time.sleep(600); yield")), tmp_path / "out"
     with _scheduler(tmp_path) as (address, scheduler, worker):
         command = _start(write(text), out, "--scheduler", address)
@@ -156,15 +154,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "told"), REFUSED)
-def test_an_address_is_refused_where_nothing_answers_or_nothing_is_asked(
-    command, write, tmp_path, arguments, told
-):
+def test_an_unreachable_or_unused_address_is_refused(command, write, tmp_path, arguments, told):
     result = command("run", write(GRID), "--out", "out", *arguments, code=2)
     assert told in result.output
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheduler_is_looked_for_where_a_loop_is_running_too(cases):
+def test_a_scheduler_is_contacted_within_a_running_event_loop(cases):
     async def in_a_notebook():
         with pytest.raises(ExecutorError, match=r"no Dask scheduler .*ValueError: missing port"):
             list(DaskExecutor(address="nowhere").run(cases))
@@ -172,7 +168,7 @@ def test_a_scheduler_is_looked_for_where_a_loop_is_running_too(cases):
     asyncio.run(in_a_notebook())
 
 
-def test_without_dask_the_command_tells_how_to_install_it(command, write, monkeypatch):
+def test_a_missing_dask_is_named_with_its_install_command(command, write, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "dualgap.experiments.executors.dask.tasks", raising=False)
     result = command("run", write(GRID), "--executor", "dask", code=2)

@@ -2,7 +2,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from tests.experiments.functions import posing, wait_for, wait_until_gone
+from tests.experiments.functions import posing, wait_for, wait_for_exit
 
 from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.executors.base import EXECUTORS, limit_of
@@ -60,7 +60,7 @@ def strange_cases(case_of, strange, tmp_path, kinds):
     return [*cases, replace(fine, key=RunKey("fine after"))]
 
 
-@pytest.mark.usefixtures("no_worker_left")
+@pytest.mark.usefixtures("no_leaked_worker")
 @pytest.mark.parametrize(
     ("kinds", "executor"),
     [
@@ -69,7 +69,7 @@ def strange_cases(case_of, strange, tmp_path, kinds):
         pytest.param(tuple(DEATHS), "dask", marks=pytest.mark.exhaustive),
     ],
 )
-def test_a_process_that_dies_costs_its_own_row(strange_cases, kinds, executor):
+def test_a_crashing_process_fails_only_its_row(strange_cases, kinds, executor):
     if executor == "dask":
         pytest.importorskip("distributed", reason="dask is not installed")
     chosen = EXECUTORS[executor](workers=2, grace_period_s=6)
@@ -86,8 +86,8 @@ def test_a_process_that_dies_costs_its_own_row(strange_cases, kinds, executor):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("no_worker_left")
-def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, tmp_path):
+@pytest.mark.usefixtures("no_leaked_worker")
+def test_closing_the_iterator_leaves_no_process(case_of, strange, tmp_path):
     mark = tmp_path / "grandchild"
     body = f"""
         import subprocess
@@ -100,10 +100,10 @@ def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, t
     with closing(LocalExecutor(workers=64).run([case, fine])) as outcomes:
         assert next(outcomes).record["threads"] == 1  # its share
         wait_for(lambda: mark.exists() and mark.read_text())
-    wait_until_gone(int(mark.read_text()))
+    wait_for_exit(int(mark.read_text()))
 
 
-def test_a_solver_that_never_yields_has_half_its_limit_more_and_ten_seconds(case_of):
+def test_a_solver_that_never_yields_is_killed_after_its_grace_period(case_of):
     assert limit_of(case_of(time_limit=2), "solving") == 1.5 * 2.0 + 10.0
     assert limit_of(case_of(), "solving") == float("inf")
 
@@ -115,7 +115,7 @@ def test_a_number_of_workers_below_1_is_refused(executor):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_an_executor_is_found_in_its_folder_or_from_outside(command, write, tmp_path):
+def test_executors_are_built_in_or_plug_ins(command, write, tmp_path):
     assert {"local", "dask"} <= set(EXECUTORS)
     (tmp_path / "mine.py").write_text(
         "from dualgap.experiments.executors.local import LocalExecutor\n"

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.experiments.functions import posing, run_case, wait_for, wait_until_gone
+from tests.experiments.functions import posing, run_case, wait_for, wait_for_exit
 
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.executors.slot import WorkerSlot
@@ -29,11 +29,11 @@ def born(folder, alone=(False, True)):
     return BORN.format(alone=alone, mark=str(folder / "mark"))
 
 
-def wait_until_none_is_left(folder, count=2):
+def wait_until_all_are_gone(folder, count=2):
     marks = list(folder.glob("mark*"))
     assert len(marks) == count
     for mark in marks:
-        wait_until_gone(int(mark.read_text()))
+        wait_for_exit(int(mark.read_text()))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def slot():
     shared.worker.stop()
 
 
-def test_every_run_has_a_copy_of_one_process(slot, case_of, strange):
+def test_every_run_is_a_fork_of_one_process(slot, case_of, strange):
     ends = ("yield FormPoint(x)", "1 / 0\nyield", "os._exit(3)\nyield", "os.abort()\nyield") * 2
     printed = [
         slot.run(case_of(strange(f"print(os.getppid(), os.getpid())\n{end}"))).output.split()
@@ -61,7 +61,7 @@ def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, stran
         outcome = slot.run(case)
         assert outcome.record["status"] == "finished", outcome.record["reason"]
         os.kill(int(outcome.output), 9)
-        wait_until_gone(int(outcome.output))
+        wait_for_exit(int(outcome.output))
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_no_grandchild_outlives_the_run(slot, case_of, strange, tmp_path, then, 
     solver = strange(f"{born(tmp_path)}\n{then}\nyield FormPoint(x)")
     outcome = slot.run(case_of(solver, time_limit=0.2))
     assert outcome.record["status"] == status, outcome.record["reason"]
-    wait_until_none_is_left(tmp_path)
+    wait_until_all_are_gone(tmp_path)
 
 
 @pytest.mark.exhaustive
-def test_setting_up_does_not_count_as_solving_and_has_a_limit_of_its_own(
+def test_set_up_has_a_separate_limit_and_does_not_count_as_solving(
     slot, case_of, strange, monkeypatch
 ):
     """As where a solver from outside is compiled: no row says that it did not solve in its time."""
@@ -97,17 +97,17 @@ def test_setting_up_does_not_count_as_solving_and_has_a_limit_of_its_own(
 
 
 @pytest.mark.exhaustive
-def test_a_grandchild_whose_parent_has_ended_is_found(slot, case_of, strange, tmp_path):
+def test_an_orphaned_grandchild_is_killed(slot, case_of, strange, tmp_path):
     parted = (
         f"import subprocess\nsubprocess.run([sys.executable, '-c', {born(tmp_path)!r}], check=True)"
     )
     body = f"{parted}\ntime.sleep(600)\nyield"
     assert slot.run(case_of(strange(body), time_limit=0.2)).record["status"] == "time_limit"
-    wait_until_none_is_left(tmp_path)
+    wait_until_all_are_gone(tmp_path)
 
 
 @pytest.mark.parametrize("executor", ["slot", pytest.param("local", marks=pytest.mark.exhaustive)])
-def test_what_a_worker_has_put_into_another_group_is_gone_after_its_death(
+def test_descendants_in_other_process_groups_die_with_their_worker(
     slot, case_of, strange, tmp_path, executor
 ):
     """It has another parent then: it must have been noted before, also where there are no limits."""
@@ -116,11 +116,11 @@ def test_what_a_worker_has_put_into_another_group_is_gone_after_its_death(
     run = slot.run if executor == "slot" else lambda case: next(LocalExecutor().run([case]))
     record = run(case).record
     assert (record["status"], record["signal"]) == ("crashed", "SIGKILL")
-    wait_until_none_is_left(tmp_path, 1)
+    wait_until_all_are_gone(tmp_path, 1)
 
 
 @pytest.mark.exhaustive
-def test_the_end_of_a_flood_is_kept_and_the_solver_is_not_blocked(slot, case_of, strange):
+def test_the_tail_of_excessive_output_is_stored_without_blocking_the_solver(slot, case_of, strange):
     body = """
         import subprocess
         for _ in range(200):
@@ -136,7 +136,7 @@ def test_the_end_of_a_flood_is_kept_and_the_solver_is_not_blocked(slot, case_of,
     assert slot.run(case_of()).output == ""  # nothing of it is taken for the next run's
 
 
-def test_a_run_that_crashed_tells_where_it_was(slot, case_of, strange):
+def test_a_crashed_run_reports_its_location(slot, case_of, strange):
     outcome = slot.run(case_of(strange("import ctypes; ctypes.string_at(0)\nyield")))
     assert "Fatal Python error: Segmentation fault" in outcome.output
     assert "strange.py" in outcome.output
@@ -183,7 +183,7 @@ FORGED = [  # what a solver writes in the place of its answer, and what its row 
 
 
 @pytest.mark.parametrize(("content", "told"), FORGED)
-def test_bytes_of_a_solvers_own_are_a_crashed_row_and_never_run(
+def test_forged_bytes_are_a_crashed_row_and_never_executed(
     slot, case_of, strange, tmp_path, content, told
 ):
     mark = tmp_path / "mark"
@@ -195,7 +195,7 @@ def test_bytes_of_a_solvers_own_are_a_crashed_row_and_never_run(
     assert slot.run(case_of()).record["verdict"] == "solved"
 
 
-def test_a_forged_answer_is_judged_by_its_point_and_timed_by_the_one_who_watches(
+def test_a_forged_answer_is_certified_by_its_point_and_timed_by_the_supervisor(
     slot, case_of, strange
 ):
     body = FORGES.format(seconds=0.3, content="pack(answer, {'alpha 0': x})")
@@ -206,7 +206,7 @@ def test_a_forged_answer_is_judged_by_its_point_and_timed_by_the_one_who_watches
 
 
 @pytest.mark.exhaustive
-def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of, strange):
+def test_a_crash_while_sending_a_result_does_not_block_the_worker(slot, case_of, strange):
     body = """
         import psutil
         channels = f"/proc/{os.getppid()}/fd"  # those of the process that this is a copy of
@@ -262,7 +262,7 @@ def test_a_grandchild_does_not_outlive_a_kill_of_the_command(write, strange, tmp
     with subprocess.Popen([sys.executable, script, path], env=environment) as process:
         wait_for(lambda: len([mark for mark in tmp_path.glob("mark*") if mark.read_text()]) == 2)
         process.kill()
-    wait_until_none_is_left(tmp_path)
+    wait_until_all_are_gone(tmp_path)
     wait_for(lambda: not list(temporary.glob("dualgap-*")))
 
 
@@ -287,7 +287,7 @@ if find_spec("snapml") is not None:  # importing it here would change this proce
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_what_a_solver_does_to_its_process_touches_no_other_run(slot, case_of, strange, kind):
+def test_a_solver_that_damages_its_process_affects_no_other_run(slot, case_of, strange, kind):
     solver = strange(f"{DAMAGE[kind]}\nyield FormPoint(x, claim='optimal')")
     record = slot.run(case_of(solver)).record
     ended = (record["status"], record["verdict"])
@@ -300,9 +300,7 @@ def test_what_a_solver_does_to_its_process_touches_no_other_run(slot, case_of, s
     assert next(reasons) == next(reasons)
 
 
-def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
-    slot, case_of, strange
-):
+def test_a_solver_is_not_certified_by_functions_that_it_patched(slot, case_of, strange):
     body = """
         import scipy.sparse as sp
         sp.csr_array.__matmul__ = lambda self, other: np.zeros(self.shape[0])
@@ -323,7 +321,7 @@ OTHERS = ["HiresAProcess", "ClaimThatSolves", "ThreadGoesOn", "SolvesInPrepare"]
     "name",
     [*OFF_THE_CLOCK, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in OTHERS)],
 )
-def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, case_of, name):
+def test_work_off_the_clock_is_timed_reported_or_discarded(slot, case_of, name):
     solver = f"{ZOO / 'off_the_clock.py'}:{name}"
     record, shown = slot.run(case_of(solver)).record, SOLVERS.find(solver).shown
     if shown == "wrong":

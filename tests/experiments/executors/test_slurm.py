@@ -121,7 +121,7 @@ def test_runs_that_are_restarted_are_submitted(line, command, write):
     assert not (before == after.reindex(before.index)).any()
 
 
-def test_jobs_run_what_the_command_line_changes(line, command, write):
+def test_jobs_apply_the_overrides_of_the_command_line(line, command, write):
     command("submit", write(GRID), "--out", "out", "--set", "C=3", "--solver", "smo")
     line.run()
     assert load_results("out")["C"].unique().tolist() == [3]
@@ -129,7 +129,7 @@ def test_jobs_run_what_the_command_line_changes(line, command, write):
     assert options == ["--set C=3", "--solver smo"]
 
 
-def test_a_run_that_ends_its_jobs_costs_its_own_row(line, command, write, monkeypatch):
+def test_a_run_that_kills_its_jobs_fails_only_its_row(line, command, write, monkeypatch):
     """It is started three times; the runs beside it once."""
     started = []
 
@@ -165,7 +165,7 @@ def test_jobs_that_record_nothing_end_the_command_with_the_last_line_of_a_log(
     assert "jobs end without recording a run; see out/jobs/1_1.log: no module named" in told
 
 
-def test_a_queue_that_refuses_is_quoted_and_keeps_nothing(line, command, write):
+def test_a_refusal_of_the_queue_is_quoted_and_leaves_no_folder(line, command, write):
     grid = GRID.replace(f"[{SMO}]", f"[{SMO}, {{name: perceptron, slurm: {{cpus: 2}}}}]")
     refused = grid.replace("cpus: 2", "partition: nowhere, cpus: 2")
     told = 'refused jobs that request {"cpus": 2, "partition": "nowhere"}: invalid partition'

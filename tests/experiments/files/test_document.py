@@ -16,7 +16,7 @@ def refusal(read, *arguments):
     return refused.value
 
 
-def test_faults_of_a_line_share_its_snippet(write):
+def test_faults_of_one_line_have_one_snippet(write):
     path = write("name: small\nproblems:\n  - {formulation: x, dataset: y}\nsolvers: [smoo, sgt]\n")
     first, _, _, *solvers = refusal(read_experiment, path).lines
     assert first.startswith(f"{path}:3: ")
@@ -32,7 +32,7 @@ def test_faults_of_a_line_share_its_snippet(write):
         ("seed: [\x1b", []),
     ],
 )
-def test_marks_are_below_what_is_at_fault(write, line, snippet):
+def test_carets_mark_the_fault(write, line, snippet):
     _, *shown = refusal(read_experiment, write(f"name: small\n{line}\n")).lines
     assert [part for part in shown if part.startswith(("  2 ", "    "))] == snippet
 

@@ -87,7 +87,7 @@ def experiment(folder: Path, text: str, ours: str = OURS):
     return read_experiment(folder / "experiment.yaml")
 
 
-def test_everything_from_outside_runs_is_certified_and_comes_back(tmp_path: Path) -> None:
+def test_plug_ins_of_every_kind_are_run_certified_and_stored(tmp_path: Path) -> None:
     cases = plan(experiment(tmp_path, FILE.format(kernel=f"[{', '.join(KERNELS)}]")))
     assert impossible(cases) == {}  # nothing is known of what is outside
     assert {file.path for file in input_files(cases).values()} == {tmp_path / "ours.py"}
@@ -138,7 +138,7 @@ WRONG = [  # an entry of `problems`, and what is said of it
 ]
 
 
-def test_a_fault_of_an_entry_from_outside_is_told_at_its_line(tmp_path: Path) -> None:
+def test_a_fault_of_a_plug_in_entry_is_reported_at_its_line(tmp_path: Path) -> None:
     entries = "".join(f"  - {yaml(entry)}\n" for entry, _ in WRONG)
     with pytest.raises(ConfigError) as refusal:
         experiment(tmp_path, f"name: outside\nproblems:\n{entries}solvers: [smo]\n")
@@ -175,7 +175,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize("sent", quick(FORGED, FORGED[1:4:2]))
-def test_nothing_that_a_file_sends_while_it_is_imported_runs_in_the_command(
+def test_bytes_sent_by_a_plug_in_at_import_are_not_executed_in_the_command(
     tmp_path: Path, sent: str
 ) -> None:
     mark = tmp_path / "mark"
@@ -184,7 +184,7 @@ def test_nothing_that_a_file_sends_while_it_is_imported_runs_in_the_command(
     assert not mark.exists()
 
 
-def test_a_file_that_cannot_be_imported_fails_in_its_own_runs(tmp_path: Path) -> None:
+def test_a_plug_in_that_cannot_be_imported_fails_only_its_runs(tmp_path: Path) -> None:
     broken = "raise RuntimeError('broken')"
     cases = plan(experiment(tmp_path, FILE.format(kernel="linear"), broken))
     assert len(cases) == 6

@@ -40,7 +40,7 @@ solvers: [smo]
         ("1.5 1:0.5\n2.25 1:1\n3 1:4\n", "positive: the data have 3 classes (1.5, 2.25, 3)"),
     ],
 )
-def test_unusable_data_of_a_file_are_told_once_and_before_the_first_run(write, content, words):
+def test_unusable_data_are_reported_once_before_the_first_run(write, content, words):
     path = write(DATA)
     (path.parent / "data.txt").write_text(content)
     with pytest.raises(ConfigError) as refusal:
@@ -68,7 +68,7 @@ UNUSABLE = [  # an entry of `solvers`, and what is said of it
 ]
 
 
-def test_faults_of_solvers_from_outside_are_told_before_the_first_run(write, strange, tmp_path):
+def test_faults_of_plug_in_solvers_are_reported_before_the_first_run(write, strange, tmp_path):
     strange()
     for name, content in SOLVER_FILES.items():
         (tmp_path / name).write_text(content)
@@ -81,7 +81,7 @@ def test_faults_of_solvers_from_outside_are_told_before_the_first_run(write, str
         assert words in own
 
 
-def test_all_faults_of_a_file_are_told_together(write):
+def test_all_faults_of_a_file_are_reported_together(write):
     text = (
         HEAD + PROBLEMS.replace("C: 1", "C: 0") + "solvers: [smoo, {name: smo, tol: 0}]\nseed: x\n"
     )
@@ -97,7 +97,7 @@ def test_a_file_that_is_not_utf8_is_refused_at_its_line(tmp_path):
         read_experiment(path)
 
 
-def test_the_experiments_that_come_along_are_right(monkeypatch, in_process):
+def test_the_bundled_experiments_are_valid(monkeypatch, in_process):
     monkeypatch.setattr(Published, "check", lambda self: None)  # their data need not be here
     for name in experiment_names():
         for file in find_experiments(name):
@@ -106,7 +106,7 @@ def test_the_experiments_that_come_along_are_right(monkeypatch, in_process):
             assert plan(experiment)
 
 
-def test_a_folder_stands_for_all_experiments_in_it(tmp_path):
+def test_a_folder_means_all_experiments_in_it(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.yaml").write_text("")
     assert [file.stem for file in find_experiments(str(tmp_path))] == ["a", "b"]
@@ -165,7 +165,7 @@ def test_an_unknown_experiment_is_refused_with_the_nearest():
         find_experiments("nowhere/x.yaml")
 
 
-def test_a_solver_file_that_kills_its_process_is_left_to_its_runs(write, strange):
+def test_a_solver_file_that_kills_its_process_fails_only_its_runs(write, strange):
     name = strange(before="os._exit(3)")
     text = HEAD + PROBLEMS + f"solvers:\n  - {{name: '{name}', tol: [1, 2]}}\n  - smo\n"
     experiment = read_experiment(write(text))

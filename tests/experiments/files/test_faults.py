@@ -142,7 +142,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("text", "line", "words"), FAULTS)
-def test_a_fault_is_told_with_file_line_and_what_is_accepted(write, text, line, words):
+def test_a_fault_is_reported_with_file_line_and_accepted_values(write, text, line, words):
     path = write(text, "bad.yaml")
     with pytest.raises(ConfigError) as refusal:
         read_experiment(path)

@@ -65,7 +65,7 @@ _YAML_PIECES = [
 @example(pieces=["&a ", "{", "<<", ": ", "*a", "}"])
 @example(pieces=["!!bool ", "a"])
 @example(pieces=["!!omap ", "[", "a", ": ", "1", "]"])
-def test_anything_made_of_yamls_own_tokens_is_refused_with_file(outcome, pieces):
+def test_any_sequence_of_yaml_tokens_is_refused_with_its_file(outcome, pieces):
     assert isinstance(outcome("".join(pieces).encode()), list)
 
 

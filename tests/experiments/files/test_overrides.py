@@ -15,19 +15,19 @@ def changed(write, *options):
     return read_experiment(write(TEXT), [tuple(option.split(" ", 1)) for option in options])
 
 
-def test_a_key_without_a_path_stands_for_every_entry_that_has_it(write):
+def test_a_key_without_a_path_changes_every_entry_that_has_it(write):
     experiment = changed(write, "--set C=1,10", "--set kernel.gamma=[0.5, 1e-3]")
     found = [(p.parameters["C"], p.parameters["kernel"]["gamma"]) for p in experiment.problems]
     assert sorted(found) == [(1, 1e-3), (1, 0.5), (10, 1e-3), (10, 0.5)]
 
 
-def test_a_path_leads_into_lists_and_a_name_alone_takes_settings(write):
+def test_a_path_indexes_lists_and_a_bare_name_accepts_settings(write):
     experiment = changed(write, "--set solvers.0.tol=1e-9", "--set problems.0.dataset.n=30")
     assert experiment.solvers[0].settings["tol"] == 1e-9
     assert experiment.problems[0].dataset["n"] == 30
 
 
-def test_solvers_are_kept_by_name_or_label_and_problems_by_an_expression(write):
+def test_solvers_are_selected_by_name_or_label_and_problems_by_an_expression(write):
     options = ["--set C=1,10", "--solver ip", "--problem C=10$"]
     experiment = changed(write, *options)
     assert [s.label for s in experiment.solvers] == ["ip"]
@@ -70,7 +70,7 @@ def test_a_solver_is_selected_by_what_tables_print_or_by_its_bare_name(write, te
     assert chosen.solvers == [every.solvers[i] for i in kept]
 
 
-def test_the_changed_file_plans_the_same_and_keeps_the_question(write):
+def test_an_overridden_experiment_keeps_its_plan_and_comment_when_stored(write):
     experiment = changed(write, "--set C=1,1e-6", "--set time_limit=1h30m", "--solver smo")
     assert experiment.time_limit == 5400
     again = read_experiment(write(experiment.text, "again.yaml"))
@@ -98,7 +98,7 @@ def test_the_changed_file_plans_the_same_and_keeps_the_question(write):
         ("--problem nix", "'nix' selects nothing; available, closest first: 'four_gaussians"),
     ],
 )
-def test_what_is_wrong_names_the_option(write, option, told):
+def test_an_invalid_override_names_its_option(write, option, told):
     with pytest.raises(ConfigError) as refused:
         changed(write, option)
     assert str(refused.value).startswith(f"{option}: ")

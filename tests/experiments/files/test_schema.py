@@ -102,7 +102,7 @@ def _cases(samples: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("file", quick(FILES, FILES[::4]), ids=lambda file: file.stem)
-def test_every_experiment_that_comes_along_fits_the_schema(file, validator):
+def test_every_bundled_experiment_satisfies_the_schema(file, validator):
     assert list(validator.iter_errors(parse(file.read_bytes()).value)) == []
 
 
@@ -128,7 +128,7 @@ def test_benchmarks_are_repeated_with_equal_caches_both_precisions_and_searched_
 
 
 @pytest.mark.parametrize(("part", "text"), _cases(GOOD))
-def test_what_is_read_fits_the_schema(part, text, validator, tmp_path):
+def test_accepted_files_satisfy_the_schema(part, text, validator, tmp_path):
     path = tmp_path / "file.yaml"
     path.write_text(_file(part, text))
     read_experiment(path)
@@ -136,7 +136,7 @@ def test_what_is_read_fits_the_schema(part, text, validator, tmp_path):
 
 
 @pytest.mark.parametrize(("part", "text"), _cases(BAD))
-def test_what_is_refused_does_not_fit_the_schema(part, text, validator, tmp_path):
+def test_refused_files_violate_the_schema(part, text, validator, tmp_path):
     path = tmp_path / "file.yaml"
     path.write_text(_file(part, text))
     with pytest.raises(ConfigError):
@@ -149,7 +149,7 @@ def test_a_solver_from_a_file_may_have_any_settings(validator):
     assert validator.is_valid(parse(dedent(text).encode()).value)
 
 
-def test_an_error_names_the_place_and_the_key(validator):
+def test_an_error_names_the_path_and_the_key(validator):
     text = _file("problem", "{formulation: soft_margin_dual, dataset: {name: wine, size: 7}}")
     (error,) = validator.iter_errors(parse(text.encode()).value)
     assert list(error.absolute_path) == ["problems", 0, "dataset"]

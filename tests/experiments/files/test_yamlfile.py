@@ -42,7 +42,7 @@ TRAPS = [
 
 
 @pytest.mark.parametrize(("text", "words"), [t[1:] for t in TRAPS], ids=[t[0] for t in TRAPS])
-def test_a_trap_is_refused_in_words(outcome, text, words):
+def test_a_yaml_pitfall_is_refused_with_an_explanation(outcome, text, words):
     told = outcome(text.encode())
     assert isinstance(told, list)
     assert words in told[0]
@@ -61,7 +61,7 @@ def test_a_trap_is_refused_in_words(outcome, text, words):
     ],
     ids=["anchored switch", "anchor twice", "octal", "leading 0", "BOM", "CRLF", "no"],
 )
-def test_unusual_yaml_means_what_yaml_1_2_says(outcome, text, field, value):
+def test_unusual_yaml_is_parsed_as_yaml_1_2(outcome, text, field, value):
     assert getattr(outcome(text.encode()), field) == value
 
 
@@ -104,7 +104,7 @@ def test_a_file_larger_than_any_experiment_is_not_parsed(outcome):
     assert "is larger than 256 KiB" in outcome(b"x: 1\n" * 100_000)[0]
 
 
-def test_many_faults_are_counted_and_long_ones_shortened(outcome, tmp_path):
+def test_at_most_20_faults_are_listed_and_long_ones_shortened(outcome, tmp_path):
     text = SMALL.replace("C: 1", f"C: {list(range(-50, 0))}") + f"{'x' * 900}: 1\n"
     told = outcome(text.encode())
     assert told[-1] == f"{tmp_path / 'any.yaml'}: and 31 more faults"

@@ -64,7 +64,7 @@ def test_the_list_of_figures_has_every_script() -> None:
     assert {path.stem: path.parent.name for path in SCRIPTS} == gallery.FIGURES
 
 
-def test_the_command_draws_what_it_is_told_to(tmp_path: Path) -> None:
+def test_the_command_draws_the_named_figure(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["gallery", "surrogate_losses", "--out", str(tmp_path)])
     assert result.exit_code == 0
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -84,7 +84,7 @@ def test_an_unknown_figure_is_refused_before_any_is_drawn(tmp_path: Path) -> Non
     assert not out.exists()
 
 
-def test_a_script_of_ones_own_is_drawn_by_its_path_and_shown(
+def test_a_user_script_is_drawn_by_its_path_and_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
@@ -106,7 +106,7 @@ def test_a_script_of_ones_own_is_drawn_by_its_path_and_shown(
         ("def compute():\n    pass", "has no function draw"),
     ],
 )
-def test_what_is_no_script_of_a_figure_is_refused(tmp_path: Path, code: Any, message: str) -> None:
+def test_an_invalid_figure_script_is_refused(tmp_path: Path, code: Any, message: str) -> None:
     if code is not None:
         (tmp_path / "mine.py").write_text(code)
     result = CliRunner().invoke(main, ["gallery", str(tmp_path / "mine.py")])
@@ -139,7 +139,7 @@ def test_every_answer_is_certified_and_its_free_vectors_are_on_the_margin(name: 
                 assert np.allclose(np.abs(off)[free], expected, atol=1e-2)
 
 
-def test_the_perceptrons_separate_with_smaller_margins_and_few_mistakes() -> None:
+def test_the_perceptrons_separate_with_smaller_margins_within_the_mistake_bound() -> None:
     maximal, found, bound = numbers("perceptron_and_margin")
     assert maximal.verdict == "solved"
     assert len({round(float(np.arctan2(*s.w)), 3) for s in found}) == len(found), "lines differ"
@@ -167,7 +167,7 @@ def test_votes_and_the_intercept_add_up_to_the_decision() -> None:
         assert np.allclose(total, solution.decision_function(points))
 
 
-def test_far_samples_turn_the_discriminant_and_not_the_machine() -> None:
+def test_distant_samples_rotate_the_discriminant_but_not_the_machine() -> None:
     before, after = numbers("lda_against_svm").values()
 
     def turned(name: str) -> float:
@@ -221,7 +221,7 @@ def test_the_dual_rises_to_the_primal_and_the_path_stays_in_its_box() -> None:
     assert primal[-1] - dual[-1] <= 1e-2 * primal[-1]
 
 
-def test_pegasos_stays_in_its_ball_and_its_average_ends_near_the_optimum() -> None:
+def test_pegasos_stays_in_its_ball_and_its_average_approaches_the_optimum() -> None:
     problem, paths, optimum = numbers("pegasos_trajectory")
     best = risk(problem, optimum)
     for path in paths.values():
@@ -230,7 +230,7 @@ def test_pegasos_stays_in_its_ball_and_its_average_ends_near_the_optimum() -> No
     assert risk(problem, paths["their average"][-1]) <= 1.1 * best
 
 
-def test_nu_is_between_the_shares_of_errors_and_of_support_vectors() -> None:
+def test_nu_is_between_the_fractions_of_errors_and_of_support_vectors() -> None:
     for shares in numbers("nu_property").values():
         assert len(shares.nu) > 10
         assert (shares.errors <= shares.nu + 1e-12).all()

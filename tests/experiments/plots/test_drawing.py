@@ -24,14 +24,14 @@ def folder(tmp_path):
     return stored(tmp_path / "runs", [run()])
 
 
-def test_every_kind_has_a_name_and_those_on_request_are_left_out():
+def test_every_kind_has_a_name_and_optional_ones_are_not_drawn_by_default():
     names = [kind.name for kind in drawings()]
     assert {"gap_against_time", "overview", "time_against_n"} <= set(names)
     assert "primal_against_dual" not in names
     assert [kind.name for kind in drawings(["primal_against_dual"])] == ["primal_against_dual"]
 
 
-def test_a_figure_from_outside_is_drawn_by_the_command(command, folder, tmp_path):
+def test_a_plug_in_figure_is_drawn_by_the_command(command, folder, tmp_path):
     file = tmp_path / "counts.py"
     file.write_text(OUTSIDE)
     command("plot", folder, "--figure", f"{file}:Counts")

@@ -7,7 +7,7 @@ from dualgap.problems import RBF, HingeERM, NuSVC
 from dualgap.solvers import SMO, solve
 
 
-def test_regions_are_the_solutions_own_decision_function(moons):
+def test_regions_equal_the_decision_function_of_the_solution(moons):
     points = np.random.default_rng(0).normal(size=(300, 2))
     for problem in (moons, HingeERM(moons.X, moons.y, 0.01)):
         solution = solve(problem, SMO(tol=1e-8))

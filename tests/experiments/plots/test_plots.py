@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
-from tests.experiments.rows import crashed, posed, recorded, run
+from tests.experiments.rows import crashed, problem_spec, recorded, run
 
 from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.plots import plot_all, plot_runs
@@ -38,7 +38,7 @@ def folder(tmp_path, moons):
         for t, i, c in [(1e-6, 0, first), *trace]
     ]
     kernel = {"name": "rbf", "gamma": 1.0}
-    spec = posed("two_moons", params={"C": 2.0, "kernel": kernel})
+    spec = problem_spec("two_moons", params={"C": 2.0, "kernel": kernel})
     model = {"X": moons.X, "y": moons.y, "alpha": solution.alpha, "w": np.full(2, NAN)}
     model |= {"b": solution.b, "offsets": np.zeros(1), "problem": json.dumps([spec, ""])}
     rows = [
@@ -62,7 +62,7 @@ def settings_now():
 
 
 @pytest.mark.exhaustive
-def test_all_figures_come_from_the_folder_alone_twice_the_same(folder):
+def test_figures_are_reproducible_from_the_folder_alone(folder):
     before, seed = settings_now(), np.random.get_state()[1].copy()  # noqa: NPY002
     written = plot_all(folder)
     again = {path: path.read_bytes() for path in written}

@@ -6,7 +6,7 @@ from tests.experiments.plots.conftest import drawn, runs_of
 from tests.experiments.rows import noisy_results, run
 
 
-def test_of_repetitions_the_one_with_the_median_time_is_drawn():
+def test_the_repetition_of_median_time_is_drawn():
     params = [json.dumps({"seed": i, "tol": 1e-3}) for i in range(3)]
     times = [5.0, 1.0, 2.0]
     rows = [run(time_solve=t, params=p) for t, p in zip(times, params, strict=True)]
@@ -20,11 +20,11 @@ def test_a_sweep_of_the_tolerance_is_one_series_and_other_settings_are_not():
     assert runs.table["configuration"].nunique() == 4
 
 
-def test_solvers_from_files_have_short_names_unless_two_share_it():
+def test_solvers_from_files_have_short_names_unless_ambiguous():
     runs = runs_of([run(solver=name) for name in ("a/x.py:My", "b/x.py:My", "a/y.py:My")])
     assert list(runs.table["series"]) == ["a/x.py:My", "b/x.py:My", "y.py:My"]
 
 
-def test_twins_are_not_drawn():
+def test_aa_repeats_are_not_drawn():
     results = noisy_results().assign(run_id=[f"r{i}" for i in range(20)])
     assert set(drawn(results).table["series"]) == {"smo", "libsvm", "one_dal"}

@@ -17,7 +17,7 @@ def test_pages_hold_every_problem_once():
         assert len(parts) == -(-count // 6)
 
 
-def test_long_and_odd_titles_stay_short_and_plain():
+def test_long_titles_are_shortened_and_escaped():
     lines = wrap("standardize=True_" * 40 + "C=$5$", 30).split("\n")
     assert len(lines) == 2
     assert max(map(len, lines)) <= 40

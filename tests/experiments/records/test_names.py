@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from tests.experiments.rows import posed, run
+from tests.experiments.rows import problem_spec, run
 
 from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.records.names import (
@@ -13,10 +13,10 @@ from dualgap.experiments.records.names import (
 )
 
 
-def test_names_leave_out_what_all_problems_have_in_common():
+def test_names_omit_the_words_common_to_all_problems():
     own = [("a9a", "rbf", 1), ("w8a", "rbf", 2)]
     words = problem_words(
-        posed(name, params={"kernel": {"name": kernel, "gamma": gamma}, "C": 1.0})
+        problem_spec(name, params={"kernel": {"name": kernel, "gamma": gamma}, "C": 1.0})
         for name, kernel, gamma in own
     )
     assert distinct_names(words) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
@@ -27,16 +27,14 @@ def test_names_leave_out_what_all_problems_have_in_common():
 @pytest.mark.parametrize(
     ("formulation", "default"), [("soft_margin_dual", True), ("hinge_erm", False)]
 )
-def test_an_intercept_is_named_where_it_is_not_what_the_formulation_has_by_default(
-    formulation, default
-):
+def test_an_intercept_is_named_unless_it_is_the_default_of_the_formulation(formulation, default):
     for intercept in (False, True):
-        (name,) = problem_names([posed("a", formulation, params={"intercept": intercept})])
+        (name,) = problem_names([problem_spec("a", formulation, params={"intercept": intercept})])
         assert ("intercept=" in name) == (intercept != default)
 
 
-def test_options_of_a_data_set_are_named_where_they_differ_and_can_be_left_out():
-    problems = [posed(fold=fold, n=9, seed=seed) for fold, seed in ((0, 1), (1, 1), (0, 2))]
+def test_varying_options_of_a_data_set_are_named_unless_excluded():
+    problems = [problem_spec(fold=fold, n=9, seed=seed) for fold, seed in ((0, 1), (1, 1), (0, 2))]
     assert [words[0] for words in problem_words(problems)] == [
         "moons(fold=0, seed=1)",
         "moons(fold=1, seed=1)",
@@ -49,8 +47,8 @@ def test_options_of_a_data_set_are_named_where_they_differ_and_can_be_left_out()
     ]
 
 
-def test_a_problem_whose_specification_is_missing_goes_by_its_id():
-    results = pd.DataFrame([run("an id"), run(posed("a"))])
+def test_a_problem_without_a_specification_is_named_by_its_id():
+    results = pd.DataFrame([run("an id"), run(problem_spec("a"))])
     assert words_of(results) == {
         "an id": ("an id",),
         "a soft_margin_dual": ("a", "soft_margin_dual"),

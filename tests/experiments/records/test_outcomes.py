@@ -25,9 +25,7 @@ from dualgap.solvers.running.solution import Verdict
         ("finished", "inaccurate", "inaccurate"),
     ],
 )
-def test_a_run_is_named_by_a_verdict_that_settles_it_or_by_an_end_that_is_not_its_own(
-    status, verdict, shown
-):
+def test_the_outcome_is_a_decisive_verdict_or_an_external_end(status, verdict, shown):
     assert outcome_of(status, verdict) == shown
 
 
@@ -36,14 +34,14 @@ def test_every_status_with_every_verdict_is_in_the_table():
     assert {outcome_of(*pair) for pair in pairs} <= set(OUTCOMES)
 
 
-def test_of_several_runs_the_worst_counts_and_what_is_final_is_never_the_worst():
+def test_the_worst_outcome_counts_and_final_outcomes_are_never_worst():
     assert worst(["solved", "crashed", "wrong"]) == "wrong"
     assert worst(["inaccurate", "time_limit"]) == "time_limit"
     for name, kind in OUTCOMES.items():
         assert worst(["solved", name, "infeasible"]) == ("solved" if kind.final else name)
 
 
-def test_what_fails_a_command_comes_first_and_what_is_drawn_can_be_told_apart():
+def test_failing_outcomes_sort_first_and_drawn_ones_have_distinct_signs():
     fails = [kind.fails for kind in OUTCOMES.values()]
     assert fails == sorted(fails, reverse=True)
     assert not any(kind.final for kind in OUTCOMES.values() if kind.fails or not kind.ran)

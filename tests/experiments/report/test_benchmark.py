@@ -58,7 +58,7 @@ def test_a_run_with_a_reference_time_is_published_and_its_tables_are_written_aga
     assert (table["outcome"] == "reached").any()
 
 
-def test_the_row_of_the_floor_is_no_answer(tiny):
+def test_the_row_of_the_time_floor_is_not_an_answer(tiny):
     results = load_results(tiny)
     floor = results[results["solver"].map(kind_of) == "floor"]
     assert (floor["n_kernel_evals"] >= 1e5).all()

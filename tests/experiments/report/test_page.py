@@ -1,7 +1,7 @@
 """The page lets no name act, and can be used by everybody; looked at in a browser."""
 
 import pytest
-from tests.experiments.rows import crashed, looked_at, run, stored
+from tests.experiments.rows import crashed, run, stored, trace_of_gaps
 
 from dualgap.experiments.report import write_report
 
@@ -25,7 +25,7 @@ def page_file(tmp_path_factory):
         crashed("hard", f"/x/{HOSTILE}.py:Bad", reason="killed"),
     ]
     gaps = [1, 1e-2, 1e-5, 1e-8]
-    traces = {i: looked_at(rows[i], gaps) for i in (0, 1, 2)}
+    traces = {i: trace_of_gaps(rows[i], gaps) for i in (0, 1, 2)}
     folder = tmp_path_factory.mktemp("report")
     stored(folder / "x", rows, traces, more=f"# {HOSTILE}\n")
     return write_report(folder / "x", folder / "report.html")
@@ -55,27 +55,27 @@ def page(opened):
     assert page.title() == "small: report"
 
 
-def shown(page):
+def visible_rows(page):
     return page.locator("#all tbody tr:visible").count()
 
 
 def test_a_search_and_a_choice_leave_the_rows_that_match(page):
-    assert shown(page) == 6
+    assert visible_rows(page) == 6
     page.get_by_label("Search").fill("killed hard")
-    assert shown(page) == 1
+    assert visible_rows(page) == 1
     assert page.locator("#filters output").text_content() == "1 of 6 runs"
     page.get_by_role("button", name="Clear").click()
     page.wait_for_function(
         "() => document.querySelectorAll('#all tbody tr:not([hidden])').length === 6"
     )
     page.locator("#filters").get_by_label("Outcome").select_option("crashed")
-    assert shown(page) == 2
+    assert visible_rows(page) == 2
     page.locator("#filters").get_by_label("Problem").select_option("hard")
-    assert shown(page) == 1
+    assert visible_rows(page) == 1
     page.get_by_role("button", name="Clear").click()
 
 
-def test_a_head_sorts_by_number_with_the_keyboard_and_says_so(page):
+def test_a_header_sorts_numerically_by_keyboard_and_announces_it(page):
     head = page.locator("#all th", has_text="iterations")
     column = "[...document.querySelectorAll('#all tbody tr')].map(r => r.cells[9].textContent)"
     head.locator("button").focus()
@@ -185,7 +185,7 @@ def test_every_control_can_be_reached_with_the_keyboard_is_named_and_shows_the_f
     assert reached - hidden <= seen < 300
 
 
-def test_hostile_names_are_shown_as_they_are(page):
+def test_hostile_names_are_escaped(page):
     assert page.locator("#failures td.reason", has_text=HOSTILE).count() == 1
     assert page.locator("img, iframe, object").count() == 0
     assert page.locator("script").count() == 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from markupsafe import escape
 from tests.experiments.functions import log_of
-from tests.experiments.rows import looked_at, repeated, run, stored
+from tests.experiments.rows import repeated, run, stored, trace_of_gaps
 
 from dualgap.experiments.analysis.times import TIME_DEFINITIONS
 from dualgap.experiments.report import report, write_report
@@ -18,7 +18,7 @@ def section(text, name, following):
     return text.partition(f'id="{name}"')[2].partition(following)[0]
 
 
-def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(tmp_path):
+def test_no_solver_is_called_the_fastest_if_none_reached_the_target_or_competed(tmp_path):
     nobody = [run(solver=s, relative_gap=0.1, verdict="inaccurate") for s in ("smo", "libsvm")]
     text = section(report(stored(tmp_path / "nobody", nobody)), "summary", 'id="times"')
     assert "No solver reached a gap of 1e-06" in text
@@ -32,7 +32,7 @@ def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(tm
     assert 'data-chart="data"' in alone
 
 
-def test_the_fastest_is_bold_where_the_noise_is_known_as_in_a_table_for_papers(tmp_path):
+def test_the_fastest_is_bold_if_the_noise_is_measured(tmp_path):
     rows = [
         row
         for problem, time, repetitions in (("two", 0.1, 2), ("three", 0.2, 3))
@@ -48,7 +48,7 @@ def test_the_fastest_is_bold_where_the_noise_is_known_as_in_a_table_for_papers(t
     assert bold == {"two": False, "three": True}
 
 
-def test_a_solver_is_not_charged_for_problems_that_it_was_not_asked_for(tmp_path):
+def test_a_solver_is_not_penalised_for_problems_without_runs(tmp_path):
     rows = [run("p"), run("q"), run("p", "libsvm", time_solve=1.0)]
     text = report(stored(tmp_path / "x", rows))
     summary = section(text, "summary", 'id="times"')
@@ -58,15 +58,15 @@ def test_a_solver_is_not_charged_for_problems_that_it_was_not_asked_for(tmp_path
     assert text.count("Not every solver was run on every problem: libsvm 1 of 2.") == 2
 
 
-def test_times_are_in_one_reading_that_is_stated_beside_them(tmp_path):
+def test_times_follow_one_stated_definition(tmp_path):
     rows = [run(time_solve=2.0), run(solver="libsvm", time_solve=1.0)]
     gaps = [1e-1, 1e-8]
-    mixed = report(stored(tmp_path / "x", rows, {0: looked_at(rows[0], gaps)}))
+    mixed = report(stored(tmp_path / "x", rows, {0: trace_of_gaps(rows[0], gaps)}))
     assert TIME_DEFINITIONS["cheapest_setting"] in mixed
     assert TIME_DEFINITIONS["first_within"] not in mixed
     assert "libsvm</b>, 1.0 s" in section(mixed, "summary", 'id="times"')
     traced = report(
-        stored(tmp_path / "y", rows, {i: looked_at(row, gaps) for i, row in enumerate(rows)})
+        stored(tmp_path / "y", rows, {i: trace_of_gaps(row, gaps) for i, row in enumerate(rows)})
     )
     assert TIME_DEFINITIONS["first_within"] in traced
     assert TIME_DEFINITIONS["cheapest_setting"] not in traced
@@ -86,12 +86,14 @@ def test_a_thousand_runs_make_less_than_five_megabytes(problems, tmp_path):
         for i, t in enumerate(rng.uniform(0.1, 9, size=20))
     ]
     gaps = np.geomspace(1, 1e-8, 50).tolist()
-    folder = stored(tmp_path / "x", rows, {i: looked_at(row, gaps) for i, row in enumerate(rows)})
+    folder = stored(
+        tmp_path / "x", rows, {i: trace_of_gaps(row, gaps) for i, row in enumerate(rows)}
+    )
     path = write_report(folder, tmp_path / "report.html")
     assert path.stat().st_size < 1.5e6 + 3.5e6 * len(rows) / 1000
 
 
-def test_the_report_command_writes_beside_the_results_or_where_it_is_told(command, tmp_path):
+def test_the_report_is_written_next_to_the_results_or_to_out(command, tmp_path):
     stored(tmp_path / "x", [])
     command("report", "x")
     assert "0 of 0 planned runs" in (tmp_path / "x" / "report.html").read_text()
@@ -99,7 +101,7 @@ def test_the_report_command_writes_beside_the_results_or_where_it_is_told(comman
     assert "Cannot write" in refused.output
 
 
-def test_seeds_on_several_hosts_and_limits_of_passes_are_one_solver_and_missing_runs_are_told(
+def test_seeds_hosts_and_pass_limits_are_one_solver_and_missing_runs_are_listed(
     tmp_path,
 ):
     hosts = {1: "ape", 2: "bee"}
@@ -117,7 +119,7 @@ def test_seeds_on_several_hosts_and_limits_of_passes_are_one_solver_and_missing_
     assert "<strong>1 run is missing</strong>" in text
 
 
-def test_answers_whose_times_are_not_known_are_no_failures(tmp_path):
+def test_answers_without_times_do_not_count_as_failures(tmp_path):
     rows = [run(solver=name, time_solve=float("nan")) for name in ("smo", "libsvm")]
     text = report(stored(tmp_path / "x", rows))
     assert "No solver reached" not in text

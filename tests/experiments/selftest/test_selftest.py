@@ -93,7 +93,7 @@ def _try(
     ("solver", "expected", "words"),
     _members("answers", "wrong_problem", "side_effects"),
 )
-def test_the_zoo_is_caught_by_the_property_that_its_fault_breaks(solver, expected, words):
+def test_each_faulty_solver_fails_the_property_that_it_violates(solver, expected, words):
     names = ["answers", expected] if expected == "deterministic" else [expected]
     outcome = _try(solver, *names, few=2)[-1]
     assert outcome.result == "failed"
@@ -104,7 +104,7 @@ def test_the_zoo_is_caught_by_the_property_that_its_fault_breaks(solver, expecte
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("tidy")
 @pytest.mark.parametrize(("solver", "expected", "words"), _members("cheats", "off_the_clock"))
-def test_a_solver_that_cheats_is_caught_at_it(solver, expected, words):
+def test_a_cheating_solver_is_detected(solver, expected, words):
     (outcome,) = _try(solver, expected, on=("four_gaussians rbf C=1",))
     assert outcome.result == "failed"
     assert words in outcome.sentences[0]
@@ -126,7 +126,7 @@ def test_a_solver_that_ends_or_holds_its_process_fails_only_that_property(solver
 
 
 @pytest.mark.exhaustive
-def test_after_some_hangs_the_rest_is_not_run():
+def test_remaining_properties_are_skipped_after_2_hangs():
     limits = Limits(loading=60.0, first=0.2, each=0.2, hangs=2)
     chosen = [item for item in PROPERTIES if not item.basic][:4]
     report = try_solver(f"{ZOO / 'processes.py'}:HangsEverywhere", limits, chosen)
@@ -145,7 +145,7 @@ def test_the_properties_are_explained():
     assert "All other properties depend on it." in " ".join(result.output.split())
 
 
-def test_a_family_that_a_solver_does_not_support_is_one_fault_with_what_to_do():
+def test_an_unsupported_family_is_one_fault_with_a_remedy():
     (claims,) = _try(f"{ZOO / 'student_smo.py'}:SoftMarginOnly", "claims", limits=Limits())
     assert set(claims.failures) == {"regression rbf C=1"}
     outcome = with_unsupported(claims, set(claims.attempted) - claims.failures.keys())
@@ -160,7 +160,7 @@ def test_a_family_that_a_solver_does_not_support_is_one_fault_with_what_to_do():
     assert ONE in later.problems
 
 
-def test_a_fault_on_the_simplest_problem_is_not_taken_for_a_family_that_is_missing():
+def test_a_fault_on_the_simplest_problem_is_not_blamed_on_an_unsupported_family():
     failures = {ONE: "wrong", "regression rbf C=1": "wrong"}
     outcome = PropertyOutcome(
         "claims", "failed", (*failures, "sparse linear C=1"), failures=failures
@@ -189,7 +189,7 @@ def test_a_crash_names_the_line_of_the_solver_once():
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "times"), [("answers", 0), ("claims", 1)])
-def test_our_own_solvers_are_compiled_before_the_time_of_a_solver_counts(name, times, monkeypatch):
+def test_reference_solvers_are_compiled_before_the_clock_starts(name, times, monkeypatch):
     compiled = []
     monkeypatch.setattr(selftest, "compile_references", lambda: compiled.append(name))
     item = replace(BY_NAME[name], problems=(ONE,))
@@ -206,7 +206,7 @@ DEGENERATE = {
 
 
 @pytest.fixture(params=quick(SHOWN, ["README-FixedStep"]))
-def shown(request, tmp_path):
+def documented_solver(request, tmp_path):
     """Return a solver that the documentation shows as right, in a file of its own."""
     code, class_name = SHOWN[request.param]
     file = tmp_path / f"{class_name}.py"
@@ -215,22 +215,24 @@ def shown(request, tmp_path):
 
 
 @pytest.mark.usefixtures("tidy")
-def test_every_solver_that_is_shown_as_right_takes_degenerate_data(shown):
-    outcomes = _try(shown, "answers", "claims", "C per sample", few=1, limits=Limits())
+def test_every_documented_solver_handles_degenerate_data(documented_solver):
+    outcomes = _try(documented_solver, "answers", "claims", "C per sample", few=1, limits=Limits())
     for name, data in DEGENERATE.items():
-        outcomes += _try(shown, name, on=(f"{data}: linear", f"{data}: rbf"), limits=Limits())
+        outcomes += _try(
+            documented_solver, name, on=(f"{data}: linear", f"{data}: rbf"), limits=Limits()
+        )
     assert [outcome.sentences for outcome in outcomes] == [()] * 6
     assert all(outcome.attempted for outcome in outcomes)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("tidy")
-def test_every_solver_that_is_shown_as_right_conforms(shown):
-    outcomes = _try(shown, *BY_NAME, limits=Limits())
+def test_every_documented_solver_conforms(documented_solver):
+    outcomes = _try(documented_solver, *BY_NAME, limits=Limits())
     assert [text for outcome in outcomes for text in outcome.sentences] == []
 
 
-def test_the_solvers_that_are_shown_are_found():
+def test_the_solvers_of_the_documentation_are_collected():
     assert {"README-FixedStep", "CONTRIBUTING-FixedStep", "teach_a_class-StudentSMO"} < {*SHOWN}
     assert "verify_smo-Forgetful" not in SHOWN
 
@@ -246,7 +248,7 @@ def test_a_solver_that_refuses_everything_does_not_conform():
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("tidy")
 @pytest.mark.parametrize("name", CORE)
-def test_our_own_solvers_conform(name):
+def test_built_in_solvers_conform(name):
     names = [item.name for item in PROPERTIES if item.name not in SLOW]
     outcomes = _try(name, *names, limits=Limits())
     assert any(outcome.attempted for outcome in outcomes)
@@ -254,7 +256,7 @@ def test_our_own_solvers_conform(name):
 
 
 @pytest.mark.parametrize("count", [3, pytest.param(len(PROPERTIES), marks=pytest.mark.exhaustive)])
-def test_the_command_passes_our_own_solver_and_prints_a_table(count):
+def test_the_command_passes_a_built_in_solver_and_prints_a_table(count):
     chosen = [item.name for item in PROPERTIES[:count]]
     options = [word for name in chosen for word in ("--property", name)]
     result = CliRunner().invoke(main, ["selftest", "smo", *options])
@@ -264,7 +266,7 @@ def test_the_command_passes_our_own_solver_and_prints_a_table(count):
         assert name in result.output
 
 
-def test_the_command_fails_a_solver_with_a_sentence_and_tries_nothing_without_the_basics():
+def test_the_command_fails_a_solver_with_a_sentence_and_stops_at_the_basics():
     result = CliRunner().invoke(main, ["selftest", f"{ZOO / 'answers.py'}:TooShort"])
     output = " ".join(result.output.split())
     assert result.exit_code == 1
@@ -276,7 +278,7 @@ def test_the_command_fails_a_solver_with_a_sentence_and_tries_nothing_without_th
     assert "not run" not in result.stdout
 
 
-def test_the_command_names_the_properties_that_there_are():
+def test_an_unknown_property_is_refused_with_the_available_ones():
     result = CliRunner().invoke(main, ["selftest", "smo", "--property", "beauty"])
     assert result.exit_code == 2
     assert "unknown property beauty; there are answers" in result.output
@@ -307,20 +309,20 @@ def test_a_solver_that_does_not_exist_is_bad_input(name, message):
         pytest.param("os._exit(3)", "ended with exit code 3", marks=pytest.mark.exhaustive),
     ],
 )
-def test_a_file_that_cannot_be_imported_fails_once_and_is_not_tried_again(strange, before, words):
+def test_a_file_that_cannot_be_imported_is_loaded_only_once(strange, before, words):
     report = try_solver(strange(before=before), SHORT, PROPERTIES[:2])
     assert [o.result for o in report.outcomes] == ["failed", "not run"]
     assert words in report.sentences[0]
     assert "could not be loaded" in report.sentences[1]
 
 
-def test_every_problem_of_the_plan_is_there_and_no_property_twice():
+def test_the_plan_uses_every_problem_and_each_property_once():
     planned = {problem for item in PROPERTIES for problem in item.problems}
     assert planned == set(PROBLEMS)
     assert len({item.name for item in PROPERTIES}) == len(PROPERTIES)
 
 
-def test_problems_are_built_anew_with_data_of_their_own():
+def test_problems_are_rebuilt_with_separate_arrays():
     for build in PROBLEMS.values():
         first, second = build(), build()
         assert first.hash == second.hash
@@ -333,13 +335,13 @@ def test_certified_intervals_that_theory_joins_must_meet():
     assert "do not overlap" in disjoint(first, Certificate(5.0, 4.5), 2.0)
 
 
-def test_a_report_without_failures_passes_and_one_left_out_does_not():
+def test_a_report_passes_only_without_failures_and_omissions():
     passed = PropertyOutcome("claims", "passed", attempted=("x",))
     assert Report("s", (passed,)).passed
     assert not Report("s", (passed, PropertyOutcome("sign", "not run", reason="no time"))).passed
 
 
-def test_only_work_and_a_share_of_the_time_that_passes_count():
+def test_the_work_clock_counts_cpu_time_and_a_fraction_of_wall_time():
     cpu, wall = [0.0], [0.0]
     clock = WorkClock(lambda: cpu[0], lambda: wall[0])
     counted = []

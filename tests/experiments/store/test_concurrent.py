@@ -46,7 +46,7 @@ class Delaying:
         return getattr(os, name)
 
 
-def made_up(numbers):
+def fabricated_run(numbers):
     def run(case):
         columns = {key: value for key, value in blank_record(case).items() if value is not None}
         columns |= {"claimed": "optimal", "verdict": "solved"}
@@ -103,7 +103,7 @@ def folders(tmp_path, monkeypatch):
         monkeypatch.setattr(f"dualgap.experiments.{name}", lambda *_, value=value: value)
     Path(FILE).write_text(posing(C=[1, 2], solvers=["smo"]))
     Path("other.yaml").write_text(posing(C=[8], solvers=["smo"]))
-    with in_this_process(made_up(count())):
+    with in_this_process(fabricated_run(count())):
         for file, folder in ((FILE, "x"), ("other.yaml", "y")):
             with pytest.raises(SystemExit):
                 main(["run", file, "--out", folder, "--quiet"])

@@ -73,14 +73,14 @@ def outcomes(cases):
 
 
 @pytest.fixture(scope="module")
-def kept(outcomes, tmp_path_factory):
+def recorded_folder(outcomes, tmp_path_factory):
     return recorded(tmp_path_factory.mktemp("kept") / "out", outcomes, TEXT)
 
 
 @pytest.fixture
-def folder(kept, tmp_path):
+def folder(recorded_folder, tmp_path):
     """A folder with those runs."""
-    return shutil.copytree(kept, tmp_path / "out")
+    return shutil.copytree(recorded_folder, tmp_path / "out")
 
 
 def resumed(folder, ids, *outcomes):
@@ -91,7 +91,7 @@ def resumed(folder, ids, *outcomes):
     session.close()
 
 
-def test_an_answer_at_which_others_begin_is_kept(outcomes, tmp_path):
+def test_an_answer_needed_by_warm_starts_is_stored(outcomes, tmp_path):
     (run_id, other), alpha = (outcome.run_id for outcome in outcomes[:2]), np.arange(3.0)
     folder = recorded(tmp_path / "out", [replace(outcomes[0], answer=alpha)])
     np.testing.assert_array_equal(RunFolder(folder).answer(run_id), alpha)
@@ -151,7 +151,7 @@ def test_a_torn_last_line_loses_only_itself(folder, cases, ids):
     assert load_results(folder)["run_id"].tolist() == ids
 
 
-def test_a_record_that_is_there_twice_counts_once(folder, ids):
+def test_a_duplicate_record_counts_once(folder, ids):
     path = log_of(folder)
     path.write_bytes(path.read_bytes() * 2)
     assert load_results(folder)["run_id"].tolist() == ids
@@ -197,7 +197,7 @@ def test_a_session_that_recorded_and_planned_nothing_leaves_no_trace(folder, ids
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_sessions_that_are_copied_to_another_folder_count_there(folder, cases, tmp_path):
+def test_sessions_copied_to_another_folder_count_there(folder, cases, tmp_path):
     other = tmp_path / "other"
     session = Session.begin(other, TEXT, [cases[0].run_id])
     session.append(failed(cases[0], "crashed", "x"))
@@ -209,7 +209,7 @@ def test_sessions_that_are_copied_to_another_folder_count_there(folder, cases, t
     assert RunFolder(other).missing == 0
 
 
-def test_lines_that_others_change_are_reported(folder, caplog, ids):
+def test_lines_changed_by_another_process_are_reported(folder, caplog, ids):
     log = log_of(folder)
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[1:]))
     recorded_now = RunFolder(folder)
@@ -268,7 +268,7 @@ def test_of_two_runs_of_a_case_the_later_counts_and_the_earlier_stays_in_the_log
     assert ids[0] not in set(load_traces(folder)["run_id"])
 
 
-def test_the_output_of_a_run_is_kept(folder, cases, ids):
+def test_the_output_of_a_run_is_stored(folder, cases, ids):
     resumed(folder, ids, replace(failed(cases[0], "crashed", "x"), output="last\nwords"))
     last = log_of(folder).read_text().splitlines()[-1]
     assert json.loads(last)["output"] == "last\nwords"
@@ -283,7 +283,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_resuming_something_else_is_refused_unless_forced(folder, ids, kind):
+def test_resuming_another_plan_is_refused_unless_forced(folder, ids, kind):
     key, change, message = CHANGES[kind]
     path = session_of(folder) / "session.json"
     manifest = json.loads(path.read_text())

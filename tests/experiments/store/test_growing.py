@@ -27,7 +27,7 @@ def ids(folder):
     return set(run_ids)
 
 
-def test_what_is_new_is_run_and_the_rest_stays(command, finished):
+def test_resume_runs_new_cases_and_keeps_recorded_ones(command, finished):
     file = finished(TEXT)
     before = load_results("x")
     result = command("run", file, "--out", "x", "--set", "C=2,4", "--resume")
@@ -57,7 +57,7 @@ def test_problems_keep_their_names_in_a_folder_that_grows(command, finished, wri
 
 
 @pytest.mark.exhaustive
-def test_a_grown_folder_is_repeated_from_itself_alone(command, write):
+def test_an_extended_folder_alone_suffices_to_repeat_its_runs(command, write):
     file = write(TEXT)
     command("run", file, "--out", "x", "--set", "C=1,3", "--solver", "smo")
     command("run", file, "--out", "x", "--solver", "cvxopt_qp", "--resume")
@@ -69,7 +69,7 @@ def test_a_grown_folder_is_repeated_from_itself_alone(command, write):
     assert len(ids("x")) == 4
 
 
-def test_paths_of_what_is_new_begin_where_those_of_the_folder_do(command, tmp_path):
+def test_paths_of_new_cases_are_relative_to_the_original_folder(command, tmp_path):
     for place in ("a", "b"):
         (tmp_path / place).mkdir()
         (tmp_path / place / "mine.csv").write_text("a,label\n1,1\n2,1\n-1,-1\n-2,-1\n")
@@ -162,7 +162,7 @@ def test_an_extended_folder_is_resumed_with_the_same_file_and_with_runs_in_any_o
     assert "runs 6" in " ".join(command("run", "x", "--dry-run").output.split())
 
 
-def test_a_solver_is_run_again_on_some_problems_and_the_folder_keeps_its_plan(command, finished):
+def test_a_rerun_on_selected_problems_keeps_the_plan_of_the_folder(command, finished):
     file = finished(TEXT)
     before = load_results("x").set_index("run_id")
     for experiment in (file, "x"):
@@ -196,9 +196,7 @@ def test_merged_folders_have_each_run_once_with_its_host(command, write, tmp_pat
     assert [*(tmp_path / "all").glob("sessions/*/models")]
 
 
-def test_a_run_of_which_two_folders_say_different_things_is_refused_by_name(
-    command, finished, write
-):
+def test_conflicting_records_of_two_folders_are_refused_by_name(command, finished, write):
     finished(TEXT, "a")
     command("run", write(TEXT), "--out", "b")
     refused = command("merge", "a", "b", "--out", "all", code=2)

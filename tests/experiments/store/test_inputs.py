@@ -37,7 +37,7 @@ def write_table(folder, factor=1.0, end=""):
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def killed_run(tmp_path_factory):
     """A folder with an experiment and its results, of which one run is missing, as after a kill."""
     folder = tmp_path_factory.mktemp("killed")
     write_table(folder)
@@ -51,9 +51,9 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture
-def killed(kept, tmp_path, in_process):
+def killed(killed_run, tmp_path, in_process):
     """The experiment's file in a copy of that folder."""
-    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(killed_run, tmp_path, dirs_exist_ok=True)
     return tmp_path / "small.yaml"
 
 
@@ -98,7 +98,7 @@ def test_a_file_that_is_read_alike_has_not_changed(command, killed, tmp_path, wr
     command("run", killed, "--out", "out", "--resume")
 
 
-def test_data_that_were_compressed_anew_have_not_changed(tmp_path, planned):
+def test_recompressed_data_have_not_changed(tmp_path, planned):
     text = TEXT.replace("mine.csv", "mine.csv.gz")
     checksums = []
     for level in (1, 9):

@@ -76,7 +76,7 @@ def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
         load_results(tmp_path)
 
 
-def test_a_folder_of_an_older_schema_is_left_alone_and_says_what_reads_it(tmp_path):
+def test_a_folder_of_an_older_schema_is_not_modified_and_names_its_version(tmp_path):
     manifest = {"schema": 1, "experiment": "name: old", "versions": {"dualgap": "0.0.9"}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"code": {"solvers": "1a2b"}}))
     (tmp_path / "runs.jsonl").write_text("kept")
@@ -96,7 +96,7 @@ def test_a_folder_of_an_older_schema_is_left_alone_and_says_what_reads_it(tmp_pa
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_whole_numbers_are_whole_in_files_and_the_columns_are_described(run):
+def test_integers_are_written_without_a_point_and_columns_are_described(run):
     table = pd.read_csv(run / "runs.csv", dtype=str)
     assert set(table["n"]) == {"24"}
     assert set(table["repetition"]) == {"0", "1"}
@@ -112,7 +112,7 @@ def test_whole_numbers_are_whole_in_files_and_the_columns_are_described(run):
     assert (fields["n"], fields["gap"], fields["params"]) == ("integer", "number", "object")
 
 
-def test_a_published_folder_is_not_gone_on_with_and_stays_as_it_is(command, run, tmp_path):
+def test_a_published_folder_is_not_resumed_or_modified(command, run, tmp_path):
     published = tmp_path / "published"
     published.mkdir()
     for name in ("runs.csv", "manifest.json", "experiment.yaml"):

@@ -121,7 +121,7 @@ class Folders(RuleBasedStateMachine):
         assert result.exit_code == code, result.output
         return True, result.output
 
-    def seen(self, folder, ended, again=(), plan=None):
+    def check_folder(self, folder, ended, again=(), plan=None):
         """Compare a folder with what it had before, and with the plan of a command that has ended."""
         now = {}
         if is_results_folder(folder):
@@ -158,7 +158,7 @@ class Folders(RuleBasedStateMachine):
         folder = self.new(product(*part))
         self.begun[folder] = ["run", self.file, *self.options(part), "--out", folder]
         ended, _ = self.dualgap(*self.begun[folder], kill=kill)
-        self.seen(folder, ended)
+        self.check_folder(folder, ended)
 
     @precondition(lambda self: self.planned)
     @rule(place=PLACES, kill=KILLS)
@@ -169,7 +169,7 @@ class Folders(RuleBasedStateMachine):
         itself = ["run", folder, "--out", folder]
         command = itself if is_results_folder(folder) else self.begun[folder]
         ended, _ = self.dualgap(*command, "--resume", kill=kill)
-        self.seen(folder, ended)
+        self.check_folder(folder, ended)
 
     @precondition(lambda self: self.planned)
     @rule(place=PLACES, part=PARTS, kill=KILLS)
@@ -183,7 +183,7 @@ class Folders(RuleBasedStateMachine):
             self.begun[folder] = extending
         elif len(RunFolder(folder).manifest["run_ids"]) != len(before | more):
             self.planned[folder] = before  # killed before the plan was written
-        self.seen(folder, ended, plan=more)  # what an earlier one lacks is left to --resume
+        self.check_folder(folder, ended, plan=more)  # what an earlier one lacks is left to --resume
 
     @precondition(lambda self: self.planned)
     @rule(place=PLACES, solver=st.sampled_from(SOLVERS), kill=KILLS)
@@ -197,7 +197,7 @@ class Folders(RuleBasedStateMachine):
         ended, _ = self.dualgap(
             "run", folder, "--out", folder, "--rerun", f"solver:{solver}", kill=kill
         )
-        self.seen(folder, ended, [solver])
+        self.check_folder(folder, ended, [solver])
         same = before.items() & self.known[folder].items()
         assert not (ended and any(own == solver for (_, own), _ in same))
 
@@ -217,7 +217,7 @@ class Folders(RuleBasedStateMachine):
         if not self.dualgap("merge", *sources, "--out", out, kill=kill)[0] and not out.exists():
             self.dualgap("merge", *sources, "--out", out)
         self.known[out] = dict(pairs)
-        self.seen(out, ended=set(dict(pairs)) == self.planned[out])
+        self.check_folder(out, ended=set(dict(pairs)) == self.planned[out])
         assert self.known[out] == dict(pairs)
 
     @precondition(lambda self: self.planned)
@@ -238,8 +238,8 @@ class Folders(RuleBasedStateMachine):
         )
         same = re.findall("([0-9]+) (?:slower|unclear|faster|same)", counted)
         assert sum(map(int, same)) == len(self.planned[folder])
-        self.seen(again, ended=True)
-        self.seen(folder, ended=True)
+        self.check_folder(again, ended=True)
+        self.check_folder(folder, ended=True)
 
 
 def sequences(examples, steps):
@@ -248,7 +248,7 @@ def sequences(examples, steps):
 
 
 @pytest.mark.exhaustive
-def test_a_few_sequences_of_commands_and_kills_lose_and_double_no_row():
+def test_2_sequences_of_commands_and_kills_lose_and_double_no_row():
     sequences(2, 5)
 
 

@@ -188,13 +188,13 @@ def stranger(originals, tmp_path, monkeypatch, in_process):
     for name in ("train.npz", "train.npy"):
         (tmp_path / "victim" / name).write_text("mine")
 
-    def begin():
+    def fresh_home():
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(tmp_path / "home", ignore_errors=True)
         shutil.copytree(originals, tmp_path / "home")
         monkeypatch.chdir(tmp_path / "home")
 
-    return begin
+    return fresh_home
 
 
 def folder_case(rng):
@@ -254,7 +254,7 @@ CASES = [folder_case, folder_case, archive_case, index_case]
 @pytest.mark.parametrize(
     "seeds", [range(12), pytest.param(range(12, 512), marks=pytest.mark.exhaustive)], ids=str
 )
-def test_what_strangers_send_is_refused_or_used_and_changes_nothing_else(stranger, seeds):
+def test_untrusted_files_are_refused_or_used_without_side_effects(stranger, seeds):
     counts = Counter()
     for seed in seeds:
         rng = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ NAN = float("nan")
 PRECISIONS = get_args(Precision)
 
 
-def test_every_sign_of_the_report_is_there():
+def test_every_sign_of_the_report_is_present():
     rows = [timed(repetition=i, time=1.0 + i) for i in range(2)]
     rows += [
         timed("libsvm", tol=t, time=30.0, gap=2e-5, repetition=i)
@@ -36,14 +36,14 @@ def test_every_sign_of_the_report_is_there():
     assert SETUP in text
 
 
-def test_a_benchmark_counts_the_problems_that_a_solver_was_asked_for():
+def test_a_benchmark_counts_the_problems_run_per_solver():
     rows = [timed(), timed(problem="q"), timed("libsvm", time=3.0)]
     text = to_markdown(Benchmark.of(results_from(*rows)), "bench_x", "")
     (line,) = (line for line in text.splitlines() if line.startswith("| 1e-03 | libsvm"))
     assert "| 1 of 1 " in line
 
 
-def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():
+def test_a_benchmark_states_its_precision_and_the_missing_noise_measurement():
     def caption(*rows):
         return to_markdown(Benchmark.of(results_from(*rows)), "bench_x", "")
 
@@ -58,7 +58,7 @@ def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():
     assert "Ratios have no intervals" in alone
 
 
-def test_pages_of_several_benchmarks_say_which_precision_each_measured():
+def test_a_page_of_several_benchmarks_states_the_precision_of_each():
     old, new = (pd.DataFrame([timed("one_dal", params=f'{{"dtype": "{d}"}}')]) for d in PRECISIONS)
     assert precision_text({"a": old, "b": old, "c": pd.concat([old, new])}) == (
         "Precision of the samples, for baselines with a choice: "
@@ -66,7 +66,7 @@ def test_pages_of_several_benchmarks_say_which_precision_each_measured():
     )
 
 
-def test_a_benchmark_marks_what_is_noise_and_does_not_print_it_bold():
+def test_a_benchmark_marks_differences_within_the_noise_and_prints_them_plain():
     results = Results(pd.concat([noisy_results("a"), noisy_results("b")], ignore_index=True))
     table = compared(results)
     assert set(table["solver"]) == {"smo", "libsvm", "one_dal"}

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.experiments.rows import posed
+from tests.experiments.rows import problem_spec
 from tests.experiments.tables.conftest import times
 
 from dualgap.experiments.analysis.noise import MIN_REPETITIONS
@@ -14,7 +14,8 @@ from dualgap.experiments.tables.chosen import paper_table
 from dualgap.experiments.tables.summary import summarise, to_markdown
 
 EASY, HARD = (
-    posed(name, params={"kernel": {"name": "linear"}, "C": 1.0}) for name in ("moons", "rings")
+    problem_spec(name, params={"kernel": {"name": "linear"}, "C": 1.0})
+    for name in ("moons", "rings")
 )
 FAST, NEAR, SLOW = [1.0, 1.1, 1.2], [1.05, 1.1, 1.3], [3.0, 3.1, 3.2]
 OFF = [1.5, 1.6, 1.7]
@@ -77,7 +78,7 @@ def test_a_run_that_is_not_solved_shows_its_gap(results):
     assert np.isnan(missed.value)
 
 
-def test_some_of_several_seeds_that_solved_it_are_counted(results):
+def test_seeds_that_solved_a_problem_are_counted(results):
     gaps = dict(zip((1, 2, 3), (1e-9, 1e-3, 1e-2), strict=True))
     seeds = [
         times(EASY, "pegasos", [2.0], params=json.dumps({"seed": seed}), relative_gap=gap)[0]
@@ -98,7 +99,7 @@ def test_a_row_is_chosen_by_its_name_as_the_table_prints_it(results):
     assert _names(paper_table(folder, rows=["moons / C=1e1"]))[0] == ["moons C=10"]
 
 
-def test_only_solvers_that_are_shown_compete(results):
+def test_only_listed_solvers_compete(results):
     runs = [
         *times(EASY, "smo", FAST),
         *times(EASY, "libsvm", SLOW),
@@ -109,7 +110,7 @@ def test_only_solvers_that_are_shown_compete(results):
     assert _bold(table) == {"libsvm"}
 
 
-def test_values_that_are_no_times_have_no_winners(results):
+def test_values_other_than_times_have_no_winners(results):
     runs = [*times(EASY, "smo", FAST), *times(EASY, "libsvm", SLOW, relative_gap=1e-2)]
     table = paper_table(results(runs), values=["gap", "objective:4"])
     assert [cell.text for cell in table.rows[0][1:]] == ["1.0e-09", "-245.0", "1.0e-02", "-245.0"]
@@ -117,7 +118,7 @@ def test_values_that_are_no_times_have_no_winners(results):
     assert "Bold" not in table.title
 
 
-def test_rows_and_columns_are_chosen_in_order_and_may_change_places(results):
+def test_rows_and_columns_are_ordered_and_may_be_transposed(results):
     runs = [run for p in (EASY, HARD) for s in ("smo", "sgd") for run in times(p, s, FAST)]
     folder = results(runs)
     table = paper_table(folder, rows=["rings", "moo*"], columns=["sgd", "smo"])
@@ -130,7 +131,7 @@ def test_rows_and_columns_are_chosen_in_order_and_may_change_places(results):
     ]
 
 
-def test_the_ratio_is_to_the_fastest_that_is_shown(results):
+def test_the_ratio_is_to_the_fastest_listed_solver(results):
     folder = results([*times(EASY, "smo", [2.0] * 3), *times(EASY, "sgd", [5.0] * 3)])
     assert [c.value for c in paper_table(folder, values=["ratio"]).rows[0][1:]] == [1.0, 2.5]
 
@@ -154,7 +155,7 @@ def test_at_a_target_each_solver_has_its_cheapest_run_that_reaches_it(results):
     assert "at most 0.001" in table.title
 
 
-def test_a_gap_just_above_the_target_is_not_shown_as_the_target(results):
+def test_a_gap_just_above_the_target_is_not_rounded_to_it(results):
     folder = results([*times("p", "smo", (1.0,)), *times("p", "sgd", (1.0,), relative_gap=1.3e-6)])
     texts = [cell.text for row in paper_table(folder).rows for cell in row]
     assert "≈ 2e-06" in texts

@@ -16,7 +16,7 @@ def test_times_have_two_or_three_digits_and_a_unit():
     assert list(map(precise_duration, seconds)) == ["", "12.3 ms", "1 s", "123 s"]
 
 
-def test_gaps_have_the_digits_that_they_were_asked_with():
+def test_target_gaps_keep_their_digits():
     assert [*map(gap_text, (1e-3, 1e-9, 2.5e-4, 1.25e-7))] == [
         "1e-03",
         "1e-09",
@@ -47,7 +47,7 @@ def test_file_names_are_safe(odd):
         (float("inf"), 2, "inf"),
     ],
 )
-def test_numbers_have_so_many_significant_digits(value, digits, text):
+def test_numbers_are_rounded_to_significant_digits(value, digits, text):
     assert rounded(value, digits) == text
 
 

@@ -51,7 +51,7 @@ def folder(results):
     return results(hostile_runs(EVERYTHING), "st<u>dy\x1b[31m_|x")
 
 
-def test_tables_and_comparisons_show_hostile_names_as_they_are(command, folder):
+def test_tables_and_comparisons_escape_hostile_names(command, folder):
     for kind in ("markdown", "latex", "csv"):
         output = command("table", folder, "--format", kind, "--values", "time,gap").output
         check_terminal(output)
@@ -63,7 +63,7 @@ def test_tables_and_comparisons_show_hostile_names_as_they_are(command, folder):
     assert json.loads(output)["changes"] is not None
 
 
-def test_a_report_shows_hostile_names_as_they_are(command, folder):
+def test_a_report_escapes_hostile_names(command, folder):
     output = command("report", folder).output
     check_terminal(output)
     page = Texts((folder / "report.html").read_text())
@@ -74,7 +74,7 @@ def test_a_report_shows_hostile_names_as_they_are(command, folder):
     assert "".join(re.split(r"[\n\t]", page.text)).isprintable()
 
 
-def test_figures_show_hostile_names_as_they_are(folder):
+def test_figures_escape_hostile_names(folder):
     for path in plot_all(folder):
         if path.suffix == ".svg":
             root = ElementTree.parse(path).getroot()
@@ -82,7 +82,9 @@ def test_figures_show_hostile_names_as_they_are(folder):
             assert "".join("".join(root.itertext()).split()).isprintable()
 
 
-def test_answers_from_a_folder_with_a_hostile_name_are_judged_in_one_row(command, write, tmp_path):
+def test_answers_from_a_folder_with_a_hostile_name_are_certified_in_one_row(
+    command, write, tmp_path
+):
     command("export", write(posing(C=1)), "--all", "there")
     folder = tmp_path / "answers" / "\x1b[31m<b>a|b\n[x](y) \u202e"
     folder.mkdir(parents=True)
@@ -103,7 +105,7 @@ def test_notes_of_solvers_and_labels_reach_no_page_as_markup(command, write, str
 
 
 @pytest.mark.parametrize("text", ["\x1b[31m", "a\nb", "\u202e", "\x9b2J"])
-def test_a_path_that_is_refused_steers_no_terminal(command, text):
+def test_a_refused_path_prints_no_control_characters(command, text):
     for words in (["run", f"{text}.yaml"], ["verify", f"{text}.yaml"]):
         output = command(*words, code=2).output
         assert output.count("\n") == 1

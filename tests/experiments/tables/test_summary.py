@@ -21,7 +21,7 @@ def printed(summary):
     return captured.get()
 
 
-def test_the_summary_shares_ranks_and_marks_what_is_noise():
+def test_the_summary_ties_ranks_within_the_noise():
     summary = summarise(Results(noisy_results())).set_index("solver")
     assert summary["rank"].dropna().to_dict() == {"smo": 1, "libsvm": 1, "one_dal": 3}
     assert summary["within_noise"].to_dict()["libsvm"]
@@ -31,7 +31,7 @@ def test_the_summary_shares_ranks_and_marks_what_is_noise():
     assert summary["within_noise"]["smo (A/A)"]
 
 
-def test_what_set_up_times_charge_is_said_beside_them():
+def test_the_definition_of_set_up_time_is_printed_with_it():
     rows = repeated("smo", [1.0], time_setup=0.1) + repeated("libsvm", [2.0], time_setup=0.9)
     summary = summarise(Results(pd.DataFrame(rows)))
     assert SETUP in to_markdown(summary, "x")
@@ -48,7 +48,7 @@ def test_one_repetition_is_ranked_by_time_alone():
 
 
 @pytest.mark.parametrize("verdict", ["uncertified", "inaccurate", "wrong"])
-def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
+def test_only_certified_solvers_are_ranked_or_are_the_reference(verdict):
     uncertified = [row | {"verdict": verdict} for row in repeated("libsvm", [0.1, 0.1, 0.1])]
     summary = summarise(Results(pd.DataFrame([*uncertified, *repeated("smo", [1.0, 1.0, 1.0])])))
     assert summary["solver"].tolist() == ["smo", "libsvm"]
@@ -57,7 +57,7 @@ def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
     assert summary[["rank", "ratio"]].iloc[1].isna().all()
 
 
-def test_an_aa_repeat_that_has_no_answer_either_is_not_told_twice():
+def test_an_aa_repeat_without_an_answer_is_not_listed_separately():
     rows = repeated("smo", [1.0]) + repeated("smo", [1.0], aa_repeat=True)
     rows = [row | {"verdict": "uncertified", "status": "unsupported"} for row in rows]
     assert summarise(Results(pd.DataFrame(rows)))["solver"].tolist() == ["smo"]
@@ -76,7 +76,7 @@ def test_intervals_fit_into_a_terminal_of_100_columns():
     assert any(line.startswith("~ within the noise") for line in lines)
 
 
-def test_of_many_problems_the_terminal_shows_the_broken_first_and_counts_the_rest():
+def test_the_terminal_lists_40_problems_with_failures_first():
     rows = [row for i in range(99) for row in repeated("smo", [1.0], f"p{i}")]
     rows += repeated("smo", [1.0], "last", status="crashed", verdict="uncertified")
     text = printed(summarise(Results(pd.DataFrame(rows))))
@@ -94,18 +94,18 @@ def results_of(*hosts):
     return pd.DataFrame(rows)
 
 
-def test_solvers_are_ranked_within_one_host_and_the_table_says_so():
+def test_solvers_are_ranked_within_one_host_and_the_table_states_it():
     summary = summarise(Results(results_of("ape", "bee")))
     assert sorted(summary["problem"]) == ["p on ape", "p on bee", "q on ape", "q on bee"]
     assert summary["rank"].tolist() == [1] * 4
     assert "Run on several hosts (ape, bee)" in to_markdown(summary, "x")
 
 
-def test_names_of_problems_tell_hosts_apart():
+def test_names_of_problems_distinguish_hosts():
     assert len(set(words_of(Results(results_of("ape", "bee")).runs).values())) == 4
 
 
-def test_a_table_of_one_host_does_not_tell_of_hosts():
+def test_a_table_of_one_host_does_not_mention_it():
     one = results_of("ape", "ape")
     assert Results(one).runs["problem_id"].tolist() == one["problem_id"].tolist()
     assert "hosts" not in to_markdown(summarise(Results(one)), "x")

@@ -26,7 +26,7 @@ TABLE = Table(
 )
 
 
-def test_a_value_is_shown_as_its_column_says_and_nan_by_what_stands_for_it():
+def test_values_are_formatted_by_their_column_and_nan_as_missing():
     columns = {"time": Column("s", "{:.1f}".format, missing="–"), "name": Column("name")}
     rows = [{"time": 0.25, "name": "[b]a|b"}, {"time": float("nan"), "name": ""}]
     (first, name), (second, _) = Table.of(rows, columns).rows
@@ -43,7 +43,7 @@ def test_names_are_escaped_for_latex():
     assert latex("α\n中") == "{[}U+03B1] [U+4E2D]"
 
 
-def test_latex_has_as_many_cells_in_each_row_as_columns():
+def test_latex_has_one_cell_per_column_in_each_row():
     text = TABLE.latex("my study/1")
     assert r"\begin{tabular}{lrrrr}" in text
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
@@ -76,7 +76,7 @@ def test_markdown_has_bold_winners_and_escaped_bars():
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {6}
 
 
-def test_csv_has_every_digit_and_leaves_out_what_is_no_number():
+def test_csv_has_all_digits_and_leaves_missing_numbers_empty():
     heads, first, _ = csv.reader(io.StringIO(TABLE.csv()))
     assert heads == ["problem", "smo_1 time", "smo_1 gap", "li|b time", "li|b gap"]
     assert first == [HOSTILE, "1.5", "1e-07", "", "2"]
@@ -106,7 +106,7 @@ def printed(table, width):
     return console.file.getvalue()
 
 
-def test_a_terminal_with_little_room_breaks_words_leaves_out_columns_and_never_breaks_numbers():
+def test_a_narrow_terminal_wraps_words_and_drops_columns_but_never_breaks_numbers():
     for width in range(50, 200, 5):
         text = printed(Table.of([ROW], COLUMNS, "title"), width)
         assert max(map(len, text.splitlines())) <= width
@@ -124,6 +124,6 @@ def test_words_are_broken_between_words_where_a_column_can_hold_the_longest():
     assert {"projected_gradient", "(barzilai_borwein)", "time_limit,", "solved"} <= set(words)
 
 
-def test_a_table_that_has_room_is_on_one_line():
+def test_a_row_that_fits_is_on_one_line():
     (line,) = (line for line in printed(Table.of([ROW], COLUMNS), 200).splitlines() if "ms" in line)
     assert [cell.strip() for cell in line.split("  ") if cell] == list(ROW.values())

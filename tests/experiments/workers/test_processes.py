@@ -27,7 +27,7 @@ from dualgap.experiments.workers.processes import oom_kills
     ],
     ids=["no /proc", "the machine's", "no group's", "version 2", "version 1"],
 )
-def test_the_kernels_count_is_of_our_control_group_where_it_tells(tmp_path, files, kills):
+def test_out_of_memory_kills_are_counted_in_our_control_group(tmp_path, files, kills):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

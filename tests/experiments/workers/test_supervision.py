@@ -25,7 +25,7 @@ def worker():
     kept.stop()
 
 
-def _begun(worker, function, *arguments):
+def _result_of(worker, function, *arguments):
     """Return what a function returns in a worker, as text."""
     worker.call(_as_bytes, function, *arguments)
     return worker.finish(60.0).decode()
@@ -35,14 +35,14 @@ def _as_bytes(function, *arguments):
     return str(function(*arguments)).encode()
 
 
-def test_a_process_is_used_again_until_it_ends_and_its_folder_goes_with_it(worker):
-    first, second = (_begun(worker, os.getpid) for _ in range(2))
+def test_a_process_is_reused_until_its_exit_which_removes_its_folder(worker):
+    first, second = (_result_of(worker, os.getpid) for _ in range(2))
     assert first == second != str(os.getpid())
-    assert _begun(worker, os.getenv, "OMP_NUM_THREADS") == "3"
+    assert _result_of(worker, os.getenv, "OMP_NUM_THREADS") == "3"
     with pytest.raises(WorkerExit, match="the process ended with exit code 4") as death:
-        _begun(worker, os._exit, 4)
+        _result_of(worker, os._exit, 4)
     assert (death.value.code, death.value.signal) == (4, "")
-    third = _begun(worker, os.getpid)
+    third = _result_of(worker, os.getpid)
     assert third not in (first, str(os.getpid()))
     worker.stop()
     assert not alive(int(third))
@@ -61,24 +61,24 @@ def test_a_script_is_not_run_again_by_its_workers(tmp_path):
 
 def test_an_exit_with_0_and_a_signal_are_distinguished(worker):
     with pytest.raises(WorkerExit, match="ended with exit code 0"):
-        _begun(worker, os._exit, 0)
+        _result_of(worker, os._exit, 0)
     with pytest.raises(WorkerExit, match="was killed by SIGABRT"):
-        _begun(worker, os.abort)
+        _result_of(worker, os.abort)
 
 
 def test_a_call_that_does_not_return_in_time_ends_with_its_process(worker):
-    pid = _begun(worker, os.getpid)
+    pid = _result_of(worker, os.getpid)
     worker.call(time.sleep, 600.0)
     with pytest.raises(TimeoutError, match="did not end within 0 s"):
         worker.finish(0.2)
     assert not alive(int(pid))
-    assert _begun(worker, abs, -1) == "1"
+    assert _result_of(worker, abs, -1) == "1"
 
 
-def test_what_a_call_raises_is_told_here(worker):
+def test_an_exception_of_a_call_is_reported_to_the_caller(worker):
     told = "ZeroDivisionError: integer division or modulo by zero"
     with pytest.raises(WorkerError, match=told):
-        _begun(worker, divmod, 1, 0)
+        _result_of(worker, divmod, 1, 0)
 
 
 def _solve(report):
@@ -113,7 +113,7 @@ def _send(content):
 
 
 @pytest.mark.parametrize("kind", SENT)
-def test_what_is_no_frame_is_an_error_and_nothing_of_it_runs(worker, kind):
+def test_an_invalid_frame_is_an_error_and_not_executed(worker, kind):
     worker.call(_send, SENT[kind])
     with pytest.raises(WorkerError, match="sent bytes that are not an answer"):
         worker.finish(60.0)
@@ -121,7 +121,7 @@ def test_what_is_no_frame_is_an_error_and_nothing_of_it_runs(worker, kind):
 
 
 @pytest.mark.exhaustive
-def test_a_frame_that_never_ends_is_waited_for_no_longer_than_its_call(worker):
+def test_an_endless_frame_is_limited_by_the_time_of_its_call(worker):
     worker.call(_send, b"r" + (100).to_bytes(8, "little") + b"torn")
     with pytest.raises(TimeoutError):
         worker.finish(3.0)
@@ -131,7 +131,7 @@ def test_a_call_returns_bytes(worker):
     worker.call(abs, -1)
     with pytest.raises(WorkerError, match="TypeError"):
         worker.finish(60.0)
-    assert _begun(worker, abs, -1) == "1"
+    assert _result_of(worker, abs, -1) == "1"
 
 
 def _leave_a_file():
@@ -144,10 +144,10 @@ def _leave_a_zombie():
 
 
 @pytest.mark.parametrize("function", [_leave_a_file, _leave_a_zombie])
-def test_a_process_that_leaves_something_is_not_used_again(worker, function):
-    assert _begun(worker, abs, -1) == "1"
+def test_a_process_with_side_effects_is_not_reused(worker, function):
+    assert _result_of(worker, abs, -1) == "1"
     assert worker.is_reusable()
-    _begun(worker, function)
+    _result_of(worker, function)
     assert not worker.is_reusable()
     worker.stop()
 
@@ -163,8 +163,8 @@ while time.time() < end:
 
 
 @pytest.mark.exhaustive
-def test_what_forks_without_end_in_a_session_of_its_own_is_ended(worker):
-    begun = _begun(worker, _start_a_chain)
+def test_a_fork_chain_in_a_separate_session_is_killed(worker):
+    begun = _result_of(worker, _start_a_chain)
     worker.stop()
     left = [p for p in psutil.process_iter(["cmdline"]) if begun in (p.info["cmdline"] or [])]
     assert left == []
@@ -181,13 +181,13 @@ def _die_of(number):
     os.kill(os.getpid(), number)
 
 
-def test_a_signal_without_a_name_is_told_by_its_number(worker):
+def test_a_signal_without_a_name_is_reported_by_number(worker):
     with pytest.raises(WorkerExit, match="the process was killed by signal 40"):
-        _begun(worker, _die_of, 40)
+        _result_of(worker, _die_of, 40)
 
 
-def test_a_death_while_a_large_call_is_sent_is_told_as_any_other(worker):
-    pid = int(_begun(worker, os.getpid))
+def test_a_crash_while_a_large_call_is_sent_is_reported(worker):
+    pid = int(_result_of(worker, os.getpid))
     os.kill(pid, signal.SIGSTOP)  # it reads nothing
     threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
     worker.call(_as_bytes, len, bytes(2**23))

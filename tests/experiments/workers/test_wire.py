@@ -37,7 +37,7 @@ def test_a_message_is_read_back():
 
 
 @given(st.data())
-def test_a_damaged_message_is_refused_or_read_as_what_it_says(data):
+def test_a_damaged_message_is_refused_or_decoded_consistently(data):
     content = bytearray(MESSAGE)
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(content) - 1))
@@ -69,7 +69,7 @@ def test_a_damaged_message_is_refused_or_read_as_what_it_says(data):
         (pack(VALUE, {"c": np.zeros(1)}).replace(b'"c", [1]', b'"b", [4]'), "b: is truncated"),
     ],
 )
-def test_what_was_not_expected_is_named(message, told):
+def test_unexpected_fields_are_named(message, told):
     with pytest.raises(Malformed, match=told):
         LAYOUT.read(message, _shapes)
 
@@ -80,7 +80,7 @@ def test_a_message_beyond_its_size_is_not_read():
 
 
 @given(st.lists(st.integers(1, 30)))
-def test_frames_are_found_however_they_are_cut(lengths):
+def test_frames_are_decoded_from_arbitrary_chunks(lengths):
     sent = frame(b"p", b"solving") + frame(b"r", MESSAGE)
     frames, found = Frames(), []
     for length in [*lengths, len(sent)]:

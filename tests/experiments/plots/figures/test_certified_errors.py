@@ -42,7 +42,7 @@ def test_the_mean_over_folds_is_drawn_once(outcomes):
     assert ax.lines[0].get_xdata()[[0, -1]].tolist() == [0.1, 10.0]
 
 
-def test_folds_that_were_run_apart_are_the_cross_validation_of_all(outcomes):
+def test_folds_run_separately_combine_to_the_joint_cross_validation(outcomes):
     data = datasets.load("two_moons", n=40, noise=0.3)
     problem = SoftMarginDual(data.X, data.y, kernel=RBF(1.0))
     whole = cross_validate(problem, C=(0.1, 10.0), folds=2, gap=1e-2)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from tests.experiments.plots.conftest import drawn
-from tests.experiments.rows import posed, results_of_folds, run
+from tests.experiments.rows import problem_spec, results_of_folds, run
 
 from dualgap.experiments.analysis.cross_validation import mean_scores
 from dualgap.experiments.analysis.results import Results
@@ -19,7 +19,7 @@ def test_the_best_model_is_the_best_of_those_solved_on_every_fold():
     assert scores["error"].tolist() == pytest.approx([0.0, 0.1 / 3**0.5, 0.1 / 3**0.5])
 
 
-def test_repetitions_are_no_further_folds():
+def test_repetitions_do_not_count_as_folds():
     once = results_of_folds()
     twice = pd.concat([once, once.assign(repetition=1)], ignore_index=True)
     pd.testing.assert_frame_equal(mean_scores(Results(once).runs), mean_scores(Results(twice).runs))
@@ -59,7 +59,7 @@ def folds_of(formulation="soft_margin_dual", /, *, parameters, **options):
     known = {"dataset": "iris", "kernel": "rbf(gamma=1)"}
     return [
         run(
-            posed(
+            problem_spec(
                 "iris", formulation, fold=k, folds=2, params={"kernel": kernel, **own}, **options
             ),
             **known,
@@ -71,7 +71,7 @@ def folds_of(formulation="soft_margin_dual", /, *, parameters, **options):
     ]
 
 
-def test_other_labels_of_one_data_set_are_another_choice():
+def test_other_labels_of_a_data_set_are_a_separate_model_selection():
     rows = [
         row for p in (1, 2) for row in folds_of(positive=p, parameters=[{"C": 1.0}, {"C": 2.0}])
     ]

@@ -29,7 +29,7 @@ def test_each_problem_has_a_panel_with_the_trace_of_a_run_or_its_end():
     assert len(late.get_xdata()) == 1  # what has no bound is left out
 
 
-def test_zero_gaps_are_drawn_at_the_least_gap_and_marked():
+def test_zero_gaps_are_drawn_at_the_smallest_plotted_gap_and_marked():
     runs = runs_of([run(), run(solver="qp", relative_gap=1e-19)], {0: [1.0, 0.0]})
     (ax,) = gap_against_time(runs, ["p"]).axes
     assert named(ax, "smo")[0].get_ydata()[-1] == MIN_PLOTTED_GAP
@@ -38,7 +38,7 @@ def test_zero_gaps_are_drawn_at_the_least_gap_and_marked():
     assert ax.get_ylim()[0] < MIN_PLOTTED_GAP
 
 
-def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels():
+def test_more_solvers_than_fit_a_legend_are_labelled_next_to_their_lines():
     rows = [run(solver=f"s{i}", relative_gap=10.0**-i) for i in range(9)]
     loose = run(solver="s8", relative_gap=1.0, params='{"tol": 1}')
     runs = runs_of([*rows, loose, crashed("empty")])
@@ -48,7 +48,7 @@ def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels():
     assert not any(text.get_text().startswith("s") for text in legend.get_texts())
 
 
-def test_names_are_moved_apart_no_further_than_needed():
+def test_overlapping_labels_are_separated_minimally():
     np.testing.assert_allclose(
         spread_out(np.array([0.1, 0.5, 0.5, 0.9]), 0.1), [0.1, 0.45, 0.55, 0.9]
     )
@@ -58,7 +58,7 @@ def test_names_are_moved_apart_no_further_than_needed():
     assert crowded.max() <= 1
 
 
-def test_runs_with_rounds_have_a_figure_of_these_and_others_are_not_in_it():
+def test_only_runs_with_rounds_are_drawn_against_rounds():
     rows = [
         run("a"),
         run("b", rounds=4.0),

@@ -17,7 +17,7 @@ def test_the_overview_has_a_cell_for_each_problem_and_solver_that_was_run():
     assert len(ax.patches) == 4
 
 
-def test_of_repetitions_the_worst_verdict_is_shown():
+def test_the_worst_verdict_of_the_repetitions_is_drawn():
     runs = runs_of([run(), run(verdict="wrong", repetition=1.0), run(repetition=2.0)])
     ax = overview(runs, ["p"], ["smo"]).axes[0]
     assert [text.get_text() for text in ax.texts] == ["✗", "500 ms"]

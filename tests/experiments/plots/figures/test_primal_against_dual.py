@@ -28,7 +28,7 @@ def results() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def test_sizes_are_those_of_the_note_only_solved_runs_count_and_all_is_shown():
+def test_costs_follow_the_note_and_count_solved_runs_only():
     found = costs(results())
     table = found.set_index(["view", "n"])
     assert len(table) == 6

@@ -1,6 +1,6 @@
 """Times relative to our fastest solver, drawn."""
 
-from tests.experiments.rows import posed, results_from, timed
+from tests.experiments.rows import problem_spec, results_from, timed
 
 from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.analysis.means import compared
@@ -43,10 +43,10 @@ def test_the_fastest_of_several_of_ours_is_drawn_too():
 def test_rows_that_do_not_fit_are_named_by_their_data_sets():
     kernels = [{"name": "rbf", "gamma": gamma} for gamma in (0.0833333, 0.125)]
     problems = [
-        posed(
+        problem_spec(
             "cpusmall", "svr_dual", params={"kernel": kernels[0], "C": 184.008, "epsilon": 1.84008}
         ),
-        posed(
+        problem_spec(
             "friedman", "svr_dual", params={"kernel": kernels[1], "C": 56.8325, "epsilon": 0.56832}
         ),
     ]

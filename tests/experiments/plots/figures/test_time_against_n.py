@@ -2,23 +2,28 @@
 
 import numpy as np
 from tests.experiments.plots.conftest import runs_of
-from tests.experiments.rows import crashed, posed, run
+from tests.experiments.rows import crashed, problem_spec, run
 
 from dualgap.experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 
 
 def test_growth_needs_three_sizes_of_an_otherwise_equal_problem():
     drawn = ((1, 0), (2, 0), (3, 1), (9, 0))
-    rows = [run(posed(n=n, noise=x, params={"C": 1.0}), n=n) for n, x in drawn]
+    rows = [run(problem_spec(n=n, noise=x, params={"C": 1.0}), n=n) for n, x in drawn]
     few, all_sizes = runs_of(rows[:3]), runs_of(rows)
     assert not list(solved_sizes(few, few.table))
     found = solved_sizes(all_sizes, all_sizes.table)
     assert [title for title, _ in found] == ["moons(noise=0) soft_margin_dual C=1"]
 
 
-def test_time_lines_hold_medians_of_solved_runs_and_hollow_ones_the_rest():
-    rows = [run(posed(n=n), n=n, time_solve=t * n**2) for n in (10, 20, 40) for t in (1, 2, 9)]
-    rows += [run(posed(n=80), n=80, time_solve=7.0, verdict="inaccurate"), crashed(posed(n=90))]
+def test_time_lines_are_medians_of_solved_runs_with_hollow_markers_for_others():
+    rows = [
+        run(problem_spec(n=n), n=n, time_solve=t * n**2) for n in (10, 20, 40) for t in (1, 2, 9)
+    ]
+    rows += [
+        run(problem_spec(n=80), n=80, time_solve=7.0, verdict="inaccurate"),
+        crashed(problem_spec(n=90)),
+    ]
     runs = runs_of(rows)
     ((title, table),) = solved_sizes(runs, runs.table)
     figure = time_against_n(runs, title, table)

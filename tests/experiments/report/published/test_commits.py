@@ -41,7 +41,7 @@ def test_a_published_folder_names_a_commit_of_the_history(tmp_path):
     assert fault.startswith("quickstart: names no commit; write ")
 
 
-def test_a_shallow_clone_cannot_say_which_commits_there_are(tmp_path):
+def test_a_shallow_clone_does_not_know_all_commits(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("x")
     committed(tmp_path / "full")
@@ -50,7 +50,7 @@ def test_a_shallow_clone_cannot_say_which_commits_there_are(tmp_path):
     assert history(tmp_path / "clone") == "this is a shallow clone"
 
 
-def test_a_page_says_where_its_records_are_from():
+def test_a_page_names_the_source_of_its_records():
     folder = ROOT / "results" / "bench_C"  # measured at a commit that is lost
     assert commit_text(folder, read_manifest(folder)) == (
         "Published in commit 92579bb553; measured at 3d82c2251c, which is not in the history."

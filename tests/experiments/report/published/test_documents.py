@@ -35,7 +35,7 @@ def test_each_peer_of_each_published_benchmark_has_a_row():
     assert "0.5× ~" in benchmarks_table(means.assign(within_noise=True)).splitlines()[3]
 
 
-def test_of_a_library_with_several_settings_stands_the_best(monkeypatch):
+def test_a_library_is_represented_by_its_best_setting(monkeypatch):
     monkeypatch.setattr(documents, "_PERFORMANCE", {"bench_a": "kernel"})
     found = [("a (cache=1)", "p", 3.0), ("a (cache=2)", "p", 2.0), ("a (cache=1)", "q", 8.0)]
     found += [
@@ -52,7 +52,7 @@ def test_of_a_library_with_several_settings_stands_the_best(monkeypatch):
     assert row.split("|")[2].strip() == "b **1.5×** (failed 1 of 2), a **4×**"
 
 
-def test_what_ran_on_the_first_problem_stands_with_time_gap_and_outcome():
+def test_runs_of_the_first_problem_are_listed_with_time_gap_and_outcome():
     summary = pd.DataFrame(
         {
             "problem": ["p", "p", "q"],
@@ -69,7 +69,7 @@ def test_what_ran_on_the_first_problem_stands_with_time_gap_and_outcome():
     ]
 
 
-def test_what_is_verified_of_convex_qps_stands_before_the_mean_times(tmp_path):
+def test_verified_convex_qps_precede_the_mean_times(tmp_path):
     known = {"formulation": "convex_qp", "target_gap": 1e-6}
     rows = [
         run("a", "one", relative_gap=1e-7, time_solve=1.0, **known),
@@ -84,7 +84,7 @@ def test_what_is_verified_of_convex_qps_stands_before_the_mean_times(tmp_path):
     assert text.index("gap of 1e-03") < text.index("gap of 1e-06") < text.index("PAR-2 is")
 
 
-def test_single_precision_is_compared_with_double_where_both_were_asked():
+def test_single_and_double_precision_are_compared_on_problems_run_in_both():
     found = [
         ("p", "64", 3.0),
         ("p", "32", 2.0),

@@ -35,7 +35,7 @@ def _contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_pages_follow_from_the_records_and_a_changed_number_is_written_as_it_was(tmp_path):
+def test_pages_are_generated_from_the_records_and_edits_are_overwritten(tmp_path):
     """As `make check` finds it for all of them by `git diff`."""
     for name in ("quickstart", "bench_first_order"):
         shutil.copytree(ROOT / "results" / name, tmp_path / "results" / name)

@@ -40,7 +40,7 @@ def test_a_decision_function_of_one_sign_is_drawn(moons):
     assert decision_regions([(runs_of([row_of(solution)]).table.iloc[0], answer)]).axes
 
 
-def test_answers_that_look_the_same_share_a_panel_named_by_all(moons):
+def test_visually_equal_answers_are_drawn_in_one_panel_named_by_all(moons):
     answers = {
         name: solve(moons, SMO(tol=tol)) for name, tol in (("one", 1e-8), ("two", 1e-9), ("far", 1))
     }

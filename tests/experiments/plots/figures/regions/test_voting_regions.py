@@ -60,7 +60,7 @@ def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
 
 
 @pytest.mark.exhaustive
-def test_figures_of_several_classes_are_drawn_among_the_others(folder, tmp_path):
+def test_multiclass_runs_are_drawn_as_voting_regions(folder, tmp_path):
     table = load_results(folder)
     table = table[table["problem_id"].str.contains("linear.*majority")]
     runs = drawn(table, RunFolder(folder).traces, RunFolder(folder).model)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from math import nan, prod
 from typing import Any, BinaryIO, NamedTuple
 
-from dualgap.experiments.workers.errors import error_text
+from dualgap.experiments.workers.start import error_text
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
 from dualgap.problems import ConvexQP, Point, QPPoint, SampleProblem
 from dualgap.problems.blocks import DualRule

@@ -23,8 +23,7 @@ from dataclasses import replace
 from math import ceil, floor, inf, isnan, log, log10
 from typing import Any
 
-from dualgap.experiments.cases.plan import Case
-from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.plan import Case, RunKey
 from dualgap.experiments.files.specs import SEARCHED
 from dualgap.experiments.records.outcomes import targets_above
 

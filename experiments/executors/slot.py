@@ -23,9 +23,8 @@ from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome, failed, read_outcome
 from dualgap.experiments.executors.base import GRACE_PERIOD_S, limit_of
-from dualgap.experiments.workers.capture import last_words
 from dualgap.experiments.workers.machine import bytes_text
-from dualgap.experiments.workers.processes import oom_kills
+from dualgap.experiments.workers.processes import last_words, oom_kills
 from dualgap.experiments.workers.start import COMPILING, SETTING_UP
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Malformed, WorkerError, WorkerExit

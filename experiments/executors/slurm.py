@@ -22,12 +22,11 @@ from typing import Any, ClassVar
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.schedule import Schedule
-from dualgap.experiments.cases.shard import Shard, resources_of, tasks_of
+from dualgap.experiments.cases.schedule import Schedule, Shard, resources_of, tasks_of
 from dualgap.experiments.executors.base import Executor, ExecutorError
 from dualgap.experiments.store.plan import planned_cases
 from dualgap.experiments.store.reading import RunFolder
-from dualgap.experiments.workers.capture import last_words
+from dualgap.experiments.workers.processes import last_words
 
 MAX_JOBS = 16  # of one array
 _MAX_SUBMISSIONS = 3  # in a row without a new record

@@ -19,8 +19,7 @@ from dualgap.experiments.files.build import Describer
 from dualgap.experiments.files.document import ConfigError, Document, Fault, Loc, Span, relocated
 from dualgap.experiments.files.grid import expand, grid_size, protect_list_settings
 from dualgap.experiments.files.models import ExperimentFile, label_faults, validate
-from dualgap.experiments.files.overrides import override, text_of
-from dualgap.experiments.files.selection import select_problems, select_solvers
+from dualgap.experiments.files.overrides import override, select_problems, select_solvers, text_of
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
 from dualgap.experiments.files.yaml import MAX_FILE_BYTES, load, parse, yaml_text
 from dualgap.problems.registry import unknown

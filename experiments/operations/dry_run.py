@@ -13,8 +13,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dualgap.experiments.cases.plan import Case, user_code
-from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.plan import Case, RunKey, user_code
 from dualgap.experiments.cases.schedule import Round
 from dualgap.experiments.cases.search import Record
 from dualgap.experiments.executors.base import limit_of

@@ -16,9 +16,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from dualgap.experiments.cases.judging import certify_file
-from dualgap.experiments.cases.plan import Case, digest, plan
+from dualgap.experiments.cases.plan import Case, RunKey, digest, plan
 from dualgap.experiments.cases.records import blank_record
-from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.files.document import Fault
 from dualgap.experiments.files.experiment import find_experiments, read_experiment, read_problem

@@ -7,11 +7,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dualgap.experiments.cases.plan import Case, keep_existing_names, plan
+from dualgap.experiments.cases.plan import Case, RunKey, keep_existing_names, plan
 from dualgap.experiments.cases.records import failed
-from dualgap.experiments.cases.run_key import RunKey
-from dualgap.experiments.cases.schedule import Schedule
-from dualgap.experiments.cases.shard import Shard
+from dualgap.experiments.cases.schedule import Schedule, Shard
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from dualgap.experiments.files.experiment import (
     COPY,
@@ -19,7 +17,7 @@ from dualgap.experiments.files.experiment import (
     find_experiments,
     read_experiment,
 )
-from dualgap.experiments.files.selection import name_matches, solver_names
+from dualgap.experiments.files.overrides import name_matches, solver_names
 from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import CommandOptions, RunOptions
 from dualgap.experiments.operations.progress import progress
@@ -28,9 +26,8 @@ from dualgap.experiments.records import Refusal
 from dualgap.experiments.records.names import choices_text
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.manifest import LOG, is_results_folder, read_manifest
-from dualgap.experiments.store.plan import planned_cases
+from dualgap.experiments.store.plan import ResumePolicy, planned_cases
 from dualgap.experiments.store.reading import RunFolder
-from dualgap.experiments.store.resume import ResumePolicy
 from dualgap.experiments.store.session import Session
 
 _MAX_KILLED_STARTS = 3  # of one run, by commands of a shard

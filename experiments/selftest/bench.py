@@ -15,7 +15,7 @@ import numpy as np
 from dualgap.experiments.selftest.limits import Limits, WorkClock
 from dualgap.experiments.selftest.outcome import Property, PropertyOutcome
 from dualgap.experiments.selftest.problems import PROBLEMS
-from dualgap.experiments.workers.errors import error_text
+from dualgap.experiments.workers.start import error_text
 from dualgap.problems import BoxQP, Formulation, Unsupported, reduce
 from dualgap.problems.answers.diagnosis import Diagnosis
 from dualgap.problems.answers.geometry import coefficients, upper_limits

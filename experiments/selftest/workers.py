@@ -8,8 +8,7 @@ from dualgap.experiments.selftest.bench import Bench, load
 from dualgap.experiments.selftest.limits import Limits, WorkClock
 from dualgap.experiments.selftest.outcome import Property, PropertyOutcome
 from dualgap.experiments.selftest.problems import PROBLEMS, REGRESSION, SOFT
-from dualgap.experiments.workers.errors import error_text
-from dualgap.experiments.workers.start import STARTING
+from dualgap.experiments.workers.start import STARTING, error_text
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 from dualgap.solvers.base import NoSolver

@@ -28,8 +28,7 @@ from dualgap.experiments.records.names import problem_names
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
 from dualgap.experiments.store.schema import Manifest, OtherManifest, SessionManifest, fault_text
-from dualgap.experiments.workers.machine import machine
-from dualgap.experiments.workers.provenance import provenance
+from dualgap.experiments.workers.machine import machine, provenance
 
 SCHEMA = 2
 NAME = "manifest.json"

@@ -10,11 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from dualgap.experiments.cases.plan import digest
-from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.plan import RunKey, digest
 from dualgap.experiments.cases.schedule import Round
+from dualgap.experiments.files.specs import (
+    ProblemSpec,
+    build_problem,
+    user_class_file,
+    user_class_names,
+)
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS
 from dualgap.experiments.records.outcomes import outcome_of
 from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
@@ -27,9 +33,8 @@ from dualgap.experiments.store.manifest import (
     read_manifest,
     read_sessions,
 )
-from dualgap.experiments.store.models import load_answer, load_model
-from dualgap.experiments.store.session import STARTS, recorded_lines
-from dualgap.problems import Geometry, Vector
+from dualgap.experiments.store.session import STARTS, load_answer, recorded_lines
+from dualgap.problems import Dataset, Geometry, Point, SampleProblem, Vector
 from dualgap.problems.html_table import format_number, html_table
 
 _PROBLEM_COLUMNS = ["problem_hash", "family_hash", "n", "d"]
@@ -300,3 +305,27 @@ def load_paths(folder: Path | str) -> pd.DataFrame:
         If the folder holds no results.
     """
     return RunFolder(folder).paths
+
+
+def load_model(path: Path, folder: Path) -> Geometry | None:
+    """Return the answer in a file, with its problem; None if it is damaged: it is only for a figure.
+
+    Also None if its kernel is a class of a file within the results folder `folder`: reading a stranger's
+    folder runs no code that is in it.
+    """
+    try:
+        with path.open("rb") as file, np.load(file) as stored:
+            arrays = dict(stored)
+        spec, base = json.loads(str(arrays["problem"]))
+        files = [user_class_file(name, base).resolve() for name in user_class_names(spec)]
+        if any(file.is_relative_to(folder.resolve()) for file in files):
+            return None
+        problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), base)
+        if not isinstance(problem, SampleProblem):
+            return None
+        b = arrays.get("b", np.zeros(()))
+        point = Point(arrays["alpha"], arrays.get("w"), b if b.ndim else float(b))
+        return Geometry(problem, point, tuple(arrays["offsets"].tolist()))
+    except Exception:
+        # the file of its kernel may be missing, or raise anything
+        return None

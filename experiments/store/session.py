@@ -37,9 +37,8 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from dualgap.experiments.cases.plan import Case, digest
+from dualgap.experiments.cases.plan import Case, RunKey, digest
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.run_key import RunKey
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
 from dualgap.experiments.store.manifest import (
@@ -56,11 +55,11 @@ from dualgap.experiments.store.manifest import (
     session_folders,
     write_manifest,
 )
-from dualgap.experiments.store.models import load_answer
-from dualgap.experiments.store.resume import ResumePolicy, check_resume
+from dualgap.experiments.store.plan import ResumePolicy, check_resume
 from dualgap.experiments.store.schema import check_line
-from dualgap.experiments.workers.provenance import frequency
+from dualgap.experiments.workers.machine import frequency
 from dualgap.problems import Vector
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
 _log = logging.getLogger("dualgap")
 _LINE_ERRORS = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
@@ -250,3 +249,11 @@ def recorded_lines(
             problem = record["problem_id"]
             record = common.get(problem, {}) | record
             yield fields | {"record": record | {"problem_id": renamed.get(problem, problem)}}
+
+
+def load_answer(path: Path) -> Vector | None:
+    """Return the dual variables in a file; None if it is missing or damaged: runs then start from 0."""
+    try:
+        return np.load(path)
+    except (*CORRUPT_FILE_ERRORS, MemoryError, ValueError):
+        return None

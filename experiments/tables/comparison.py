@@ -13,8 +13,8 @@ from dualgap.experiments.analysis.noise import MARK, compare
 from dualgap.experiments.store.manifest import differences
 from dualgap.experiments.tables.formats import duration
 from dualgap.experiments.tables.table import Cell, Column, Table
-from dualgap.experiments.workers.provenance import changed_conditions
 
+_FREQUENCY_RTOL = 0.1  # smaller differences between sessions are not worth a remark
 _UNLISTED = ("same", "unclear")  # counted, but not listed
 _IMPROVEMENTS = ("faster", "solved", "mended")
 _COLUMNS = {
@@ -128,6 +128,51 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
     notes += [f"The folders differ: {text}." for text in differences(old, new)]
     if old["host"] != new["host"]:
         notes.append(f"The folders were measured on different hosts: {old['host']}, {new['host']}.")
-    settings = changed_conditions(old.get("provenance", []), new.get("provenance", []))
+    settings = _changed_conditions(old.get("provenance", []), new.get("provenance", []))
     warnings = [Text(f"Measured differently: {text}.", style="yellow") for text in settings]
     return [*warnings, *(Text(note, style="dim") for note in notes)]
+
+
+def _changed_conditions(
+    old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return one phrase per condition that differs between the sessions of two folders.
+
+    Folders of earlier releases, which do not record conditions, never differ.
+    """
+    labels = {"git": "commit", "blas": "BLAS", "environment": "variables of threads"}
+    differences: list[str] = []
+    for key in ("git", "blas", "environment", "governor", "container") if old and new else ():
+        before, now = ({_value_text(each.get(key)) for each in sessions} for sessions in (old, new))
+        if before != now:
+            texts = (" and ".join(sorted(values)) for values in (before, now))
+            differences.append(f"{labels.get(key, key)}: {' against '.join(texts)}")
+    clocks = [
+        [
+            each[key]
+            for each in sessions
+            for key in ("frequency", "frequency_after")
+            if each.get(key)
+        ]
+        for sessions in (old, new)
+    ]
+    if all(clocks):
+        before, now = (sum(each) / len(each) for each in clocks)
+        if abs(now - before) > _FREQUENCY_RTOL * before:
+            differences.append(f"processor's clock: {before:.0f} MHz against {now:.0f} MHz")
+    return differences
+
+
+def _value_text(value: Any) -> str:
+    """Format a value of `provenance`."""
+    if isinstance(value, dict):
+        if "commit" in value:
+            return f"{value['commit'][:10]}{' with changes' * bool(value['dirty'])}"
+        return " ".join(f"{k}={v}" for k, v in value.items()) or "none"
+    if isinstance(value, list):
+        pools = (
+            f"{p['library']} {p['version']} on {p['threads']} thread{'s' * (p['threads'] != 1)}"
+            for p in value
+        )
+        return ", ".join(sorted(pools)) or "none"  # sorted, as the load order varies
+    return str(value or "unknown")

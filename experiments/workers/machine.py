@@ -1,12 +1,20 @@
-"""Description of the machine on which times were measured."""
+"""The machine on which times are measured, and the conditions: commit, BLAS, clock, container, ..."""
 
 import os
 import platform
+import subprocess
 from contextlib import suppress
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import psutil
+from threadpoolctl import threadpool_info
+
+_ROOT = Path(__file__).resolve().parents[2]  # the root of a clone
+_VARIABLES = ("OMP_", "MKL_", "OPENBLAS_", "NUMBA_")
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def machine() -> dict[str, Any]:
@@ -29,3 +37,77 @@ def cores() -> int:
 def bytes_text(size: float) -> str:
     """Format a number of bytes in MiB or GiB."""
     return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+
+
+def provenance() -> dict[str, Any]:
+    """Return the conditions under which a session runs; values are None or empty if unknown.
+
+    Keys: date, git (commit, and whether the tree has changes), blas (library, version, threads),
+    environment (variables that set threads), governor and current frequency (MHz) of the processor,
+    container.
+    """
+    with suppress(ImportError):
+        import_module("scipy.linalg")  # so that its thread pools are listed
+    pools = [
+        {
+            "library": pool["internal_api"],
+            "version": pool["version"],
+            "threads": pool["num_threads"],
+        }
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
+    ]
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git": _git(),
+        "blas": pools,
+        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(_VARIABLES)},
+        "governor": _text(_GOVERNOR),
+        "frequency": frequency(),
+        "container": _container(),
+    }
+
+
+def frequency() -> float | None:
+    """Return the current clock frequency in MHz, averaged over the cores; None if unknown."""
+    with suppress(OSError, NotImplementedError, AttributeError):
+        clock = psutil.cpu_freq()
+        return round(clock.current, 1) if clock and clock.current else None
+    return None
+
+
+def _git() -> dict[str, Any] | None:
+    """Return the commit of a clone, and whether tracked files have changes; None without a clone."""
+    if not (_ROOT / ".git").exists():
+        return None
+    outputs: list[str] = []
+    for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
+        with suppress(OSError, subprocess.SubprocessError):
+            outputs.append(
+                subprocess.run(
+                    ["git", "-C", str(_ROOT), *arguments],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    timeout=20,
+                ).stdout.strip()
+            )
+    return {"commit": outputs[0], "dirty": bool(outputs[1])} if len(outputs) == 2 else None
+
+
+def _container() -> str:
+    """Return the kind of container this process runs in, empty if none is detected."""
+    for variable in ("APPTAINER_NAME", "SINGULARITY_NAME", "container"):
+        if name := os.environ.get(variable):
+            return name
+    marks = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
+    marked = next((kind for mark, kind in marks.items() if Path(mark).exists()), "")
+    groups = _text(Path("/proc/1/cgroup"))
+    kinds = ("kubepods", "docker", "lxc", "containerd")
+    return marked or next((kind for kind in kinds if kind in groups), "")
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text().strip()
+    return ""

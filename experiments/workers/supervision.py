@@ -24,8 +24,8 @@ from typing import Any
 
 import psutil
 
-from dualgap.experiments.workers.capture import Capture
 from dualgap.experiments.workers.processes import (
+    Capture,
     Reaper,
     alive,
     descendants,

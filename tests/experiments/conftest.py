@@ -87,7 +87,7 @@ def planned(write):
 @pytest.fixture
 def case_of(planned):
     """Return the first case of an experiment, its solver replaced by another."""
-    from dualgap.experiments.cases.run_key import RunKey
+    from dualgap.experiments.cases.plan import RunKey
     from dualgap.experiments.files.specs import SolverSpec
 
     def _case(solver=None, text=GOOD, **head):

@@ -12,7 +12,7 @@ import pytest
 from scipy.io import savemat
 from tests.experiments.functions import run_case
 
-from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.plan import RunKey
 from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files.specs import SolverSpec

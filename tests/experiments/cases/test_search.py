@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.experiments.functions import log_of, posing, run_case
 
-from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.plan import RunKey
 from dualgap.experiments.cases.schedule import Round, Schedule
 from dualgap.experiments.cases.search import case_at_step, is_over
 from dualgap.experiments.files.experiment import ConfigError

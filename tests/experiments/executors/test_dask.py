@@ -16,7 +16,7 @@ pytest.importorskip("distributed", reason="dask is not installed")
 from tests.experiments.functions import posing, wait_for
 
 from dualgap.experiments import load_results
-from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.plan import RunKey
 from dualgap.experiments.executors.base import ExecutorError
 from dualgap.experiments.executors.dask import DaskExecutor
 from dualgap.experiments.executors.local import LocalExecutor

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from tests.experiments.functions import posing, wait_for, wait_for_exit
 
-from dualgap.experiments.cases.run_key import RunKey
+from dualgap.experiments.cases.plan import RunKey
 from dualgap.experiments.executors.base import EXECUTORS, limit_of
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files.specs import SolverSpec

@@ -30,8 +30,8 @@ from dualgap.experiments.cases.records import failed
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import StoreError
+from dualgap.experiments.store.plan import ResumePolicy
 from dualgap.experiments.store.reading import RunFolder
-from dualgap.experiments.store.resume import ResumePolicy
 from dualgap.experiments.store.session import Session
 from dualgap.experiments.store.tables import write_tables
 from dualgap.experiments.tables.summary import summarise, to_markdown

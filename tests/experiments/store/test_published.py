@@ -11,8 +11,8 @@ from tests.experiments.functions import posing
 from dualgap.experiments import load_results
 from dualgap.experiments.records.columns import COLUMNS, RESULTS
 from dualgap.experiments.store.manifest import StoreError
+from dualgap.experiments.store.plan import ResumePolicy
 from dualgap.experiments.store.reading import RunFolder
-from dualgap.experiments.store.resume import ResumePolicy
 from dualgap.experiments.store.session import Session
 
 OLD_PLAN = {

@@ -35,7 +35,8 @@ _load_overload: Any = FunctionCache.load_overload
 
 def recompile_unreadable_caches() -> None:
     """Let numba recompile functions of these packages whose cache files it cannot read."""
-    FunctionCache.load_overload = _load  # type: ignore[method-assign]
+    patched: Any = FunctionCache
+    patched.load_overload = _load
 
 
 def _load(cache: Any, *of: Any) -> Any:

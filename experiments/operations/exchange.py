@@ -1,8 +1,8 @@
 """Exchange with other programs: `dualgap export` writes problems for them, `certify` their answers.
 
 `export --all` numbers the problems of an experiment p001, p002, ...; `problems.json` describes each,
-with its hash and the SHA-256 of its files. An answer to p001 is a file p001.csv, .npz, .mat, .model or
-.skops. A folder of answers has them directly, or in one subfolder per program.
+with its hash and the SHA-256 of its files. An answer to p001 is a file p001.csv, .npz, .mat or .model.
+A folder of answers has them directly, or in one subfolder per program.
 """
 
 import hashlib

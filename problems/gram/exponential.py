@@ -30,14 +30,16 @@ def exponential(x: Any) -> Any:
     p = (p * r + np.float32(8.3334519073e-3)) * r + np.float32(4.1665795894e-2)
     p = (p * r + np.float32(1.6666665459e-1)) * r + np.float32(5.0000001201e-1)
     p = p * r * r + r + np.float32(1.0)
-    return p * _from_bits((np.int32(k) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
+    return p * _from_bits((np.int32(k) + np.int32(127)) << np.int32(23))
 
 
-@intrinsic
-def _from_bits(_: Any, __: Any) -> Any:
+def _reinterpret(_: Any, __: Any) -> Any:
     """Reinterpret an int32 as a float32: a power of two if it is a shifted exponent."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.FloatType())
 
     return types.float32(types.int32), generate
+
+
+_from_bits: Any = intrinsic(_reinterpret)

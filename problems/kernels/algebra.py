@@ -79,8 +79,7 @@ class PolynomialOf(Composite):
 def kernels_in(kernel: Kernel) -> Iterator[Kernel]:
     """Yield a kernel and, recursively, the kernels among its fields."""
     yield kernel
-    settings: Any = kernel
-    for field in fields(settings):
+    for field in fields(kernel):
         inner = getattr(kernel, field.name)
         if isinstance(inner, Kernel):
             yield from kernels_in(inner)

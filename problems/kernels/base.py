@@ -7,7 +7,7 @@ these combinations are kernels too (Shawe-Taylor & Cristianini 2004, proposition
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import Field, dataclass, is_dataclass, replace
 from inspect import isabstract
 from typing import Any, ClassVar
 
@@ -38,6 +38,8 @@ class Kernel(ABC):
     name: ClassVar[str] = ""
     source: ClassVar[str] = ""
     psd: ClassVar[bool | None] = True
+    # of the subclass, which is a dataclass
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -283,7 +285,7 @@ class Composite(Kernel):
     def fit(self, X: Matrix) -> Kernel:
         """Fit each part."""
         X = self.view(X)
-        return replace(self, **{name: getattr(self, name).fit(X) for name in self.part_names})  # type: ignore[type-var]
+        return replace(self, **{name: getattr(self, name).fit(X) for name in self.part_names})
 
     @property
     def is_psd(self) -> bool | None:

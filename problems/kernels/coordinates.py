@@ -89,9 +89,13 @@ class QuadraticForm(Kernel):
         size = float(np.abs(values).max())
         return float(values[0]), 10 * len(values) * np.finfo(float).eps * size
 
-    @cached_property
-    def is_psd(self) -> bool | None:  # type: ignore[override]
+    @property
+    def is_psd(self) -> bool | None:
         """True, or None if A may have a negative eigenvalue, and so K for large samples."""
+        return self._is_psd
+
+    @cached_property
+    def _is_psd(self) -> bool | None:
         smallest, rounding = self._smallest
         exact = smallest <= rounding and len(self._A) <= MAX_EXACT_ROWS
         return True if smallest > rounding or (exact and is_semidefinite(self._A)) else None

@@ -1,6 +1,6 @@
 """Operations on samples that kernels share: products, norms, and equal rows."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy
@@ -59,9 +59,9 @@ def inner_products(X: Matrix, Z: Matrix) -> Block:
 def squared_distances(X: Matrix, Z: Matrix) -> Block:
     """Return ‖xᵢ − zⱼ‖² as a dense array, from differences of the entries."""
     if scipy.sparse.issparse(X) or scipy.sparse.issparse(Z):
-        rows = [scipy.sparse.csr_array(M).sorted_indices() for M in (X, Z)]
+        x, z = (scipy.sparse.csr_array(M).sorted_indices() for M in (X, Z))
         out = np.empty((X.shape[0], Z.shape[0]))
-        sparse_squared_distances(*(v for M in rows for v in (M.data, M.indices, M.indptr)), out)  # type: ignore[call-arg]
+        sparse_squared_distances(x.data, x.indices, x.indptr, z.data, z.indices, z.indptr, out)
         return out
     from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import, rarely used
 
@@ -80,7 +80,7 @@ def squared_norms(X: Matrix) -> Vector:
 def as_dense(M: Any) -> NDArray[np.float64]:
     """Return a dense or sparse matrix as a dense array; arrays of balls are returned unchanged."""
     if isinstance(M, Balls):
-        return M  # type: ignore[return-value]
+        return cast(Any, M)
     return M.toarray() if scipy.sparse.issparse(M) else np.asarray(M, dtype=np.float64)
 
 

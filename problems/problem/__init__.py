@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -62,6 +62,8 @@ class Problem(ABC):
     source: ClassVar[str] = ""
     forms: ClassVar[Mapping[type, Reducer]]
     data_fields: ClassVar[tuple[str, ...]] = ("X", "y")
+    # of the subclass, which is a dataclass
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -102,7 +104,7 @@ class Problem(ABC):
     @cached_property
     def hash(self) -> str:
         """Identity of this problem: its class, data and every parameter."""
-        values = [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]
+        values = [getattr(self, f.name) for f in fields(self)]
         return content_hash(type(self).__name__, *values)[:16]
 
     @cached_property
@@ -171,7 +173,7 @@ def replace_fields(problem: ProblemT, **values: Any) -> ProblemT:
     Cached properties of the samples are kept, so this is fast. The values are not validated: they must
     be as the constructor would leave them. With another `X`, give its `samples` too.
     """
-    names = {"y", "samples", *(field.name for field in fields(problem))}  # type: ignore[arg-type]
+    names = {"y", "samples", *(field.name for field in fields(problem))}
     copy = object.__new__(type(problem))
     vars(copy).update({k: v for k, v in vars(problem).items() if k in names} | values)
     return copy

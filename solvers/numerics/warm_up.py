@@ -105,7 +105,7 @@ def _solve_part(
     """Let a solver yield its first points for the problem restricted to `rows`."""
     part = (gram or problem.samples.gram()).part(rows)
     _protect(part.X, problem.X)
-    names = {"y", *(field.name for field in fields(problem))}  # type: ignore[arg-type]
+    names = {"y", *(field.name for field in fields(problem))}
     values = {name: getattr(problem, name) for name in names}
     arrays = {name: v for name, v in values.items() if np.shape(v) == (problem.n,)}
     selected = {name: _protect(v[rows], v) for name, v in arrays.items()}

@@ -156,7 +156,7 @@ def cross_validate(
         if time_left is not None and time_left <= 0:
             raise NoPath(f"the time limit of {time_limit:g} s ended with {len(finished)} folds")
         part, rows = full_gram.part(train), np.append(train, held_out)
-        values = {f.name: getattr(problem, f.name) for f in fields(problem)}  # type: ignore[arg-type]
+        values = {f.name: getattr(problem, f.name) for f in fields(problem)}
         weights = {name: v[train] for name, v in values.items() if np.shape(v) == (problem.n,)}
         samples = shared.samples.derived(part.X, part if part.is_stored else None)
         fold = replace_fields(shared, **weights, X=part.X, samples=samples)

@@ -53,11 +53,11 @@ def validate_interval(
         )
     if problem.risk.costs.any():
         raise ValueError(f"problem: a path needs Σβ = 0, which does not hold for {kind}")
-    names = [field.name for field in fields(problem) if field.name in get_args(Parameter)]  # type: ignore[arg-type]
+    names = [field.name for field in fields(problem) if field.name in get_args(Parameter)]
     if name not in names:
         raise ValueError(f"{name}: {kind} has none; follow its {' or its '.join(names)}")
     for end in (low, high):  # values in between are not checked again
-        replace(problem, **{name: end})  # type: ignore[type-var]
+        replace(problem, **{name: end})
     if not all(_is_parametric(problem, name, end) for end in (low, high)):
         raise ValueError(
             f"{name}: the bounds along it need weights in proportion to C or 1/lam and a fixed loss, or "

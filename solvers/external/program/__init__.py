@@ -316,4 +316,4 @@ def _first_samples(problem: Problem) -> Problem:
     X = X[:, rows] if isinstance(problem.kernel, Precomputed) else X
     values: dict[str, Any] = {"X": X, "y": problem.y[rows]}
     C = getattr(problem, "C", None)
-    return replace(problem, **values | ({"C": C[rows]} if isinstance(C, np.ndarray) else {}))  # type: ignore[type-var]
+    return replace(problem, **values | ({"C": C[rows]} if isinstance(C, np.ndarray) else {}))

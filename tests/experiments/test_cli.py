@@ -93,7 +93,7 @@ def test_rerun_refuses_a_solver_missing_from_one_of_several_experiments(command,
 
 
 @pytest.mark.parametrize("arguments", [["report", "."], ["selftest", "smo"]])
-def test_a_command_that_is_interrupted_says_so(command, monkeypatch, arguments):
+def test_an_interrupted_command_reports_it(command, monkeypatch, arguments):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
@@ -147,7 +147,7 @@ def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(command, wr
     assert "also keeps 2 runs that are not in this plan" in command(*arguments, "--resume").output
 
 
-def test_a_full_disk_ends_a_run_which_then_resumes(command, write, monkeypatch):
+def test_a_run_stopped_by_a_full_disk_can_be_resumed(command, write, monkeypatch):
     arguments = ["run", write(GRID), "--out", "x", "--resume"]
     with monkeypatch.context() as patch:
         runs = []

@@ -25,7 +25,7 @@ GRID = {
 pytestmark = pytest.mark.usefixtures("in_process")
 
 
-def test_a_dict_a_file_and_a_folder_of_runs_are_run_as_the_command_does(command, write):
+def test_a_dict_a_file_and_a_folder_give_the_runs_of_the_command(command, write):
     file = write(posing(C=[1, 1e-6], solvers=["smo", "{name: cvxopt_qp, label: Reference}"]))
     command("run", file, "--out", "a")
     plan = read_manifest(experiments.RunFolder("a").path)["run_ids"]

@@ -64,7 +64,7 @@ def test_weights_derived_from_targets_use_the_unshifted_targets():
 
 
 @pytest.mark.parametrize("cost", [inf, np.nan, 0.0, -1.0])
-def test_weights_that_no_bound_takes_are_refused(cost):
+def test_weights_unsupported_by_bounds_are_refused(cost):
     shown = {"__name__": "cost_sensitive"}
     exec(in_tutorial("add_a_problem", "cost_sensitive.py"), shown)
     with pytest.raises(ValueError, match="C: must be 40 finite numbers above 0"):
@@ -189,7 +189,7 @@ def test_a_falsely_declared_semidefinite_kernel_is_detected(kernel):
         SoftMarginDual(samples, y, 1.0, kernel)
 
 
-def test_a_kernel_that_is_computed_elsewhere_is_not_extended():
+def test_subclassing_a_built_in_kernel_is_refused():
     with pytest.raises(TypeError, match=r"Laplacian: .* have their own code for RBF"):
 
         class Laplacian(RBF):

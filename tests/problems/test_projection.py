@@ -71,7 +71,7 @@ def test_large_projections_meet_the_optimality_conditions(seed: int) -> None:
     np.testing.assert_allclose(x, np.clip(z - np.median(mu) * a, lb, ub), atol=1e-9)
 
 
-def test_a_feasible_point_stays_exactly_itself() -> None:
+def test_the_projection_of_a_feasible_point_is_identical() -> None:
     x = np.array([0.0, 1.0, 0.25, 0.75])
     y = np.array([1.0, -1.0, 1.0, 1.0])
     assert np.array_equal(project(x, np.zeros(4), np.ones(4), y), x)

@@ -123,7 +123,7 @@ def test_stochastic_steps_on_the_hinge_are_those_of_pegasos():
 
 
 @pytest.mark.parametrize("solver", [CvxpyERM(), SDCA(), StochasticSubgradient()])
-def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
+def test_the_perceptron_risk_stops_at_its_optimum_of_zero_with_a_note(solver):
     solution = solve(RegularizedERM(X, Y, LAM, "perceptron"), solver)
     assert solution.verdict == "solved"
     assert np.linalg.norm(solution.w) <= 1e-3

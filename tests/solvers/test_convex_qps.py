@@ -42,11 +42,11 @@ def test_each_back_end_is_certified_from_its_multipliers(solver):
     assert answer.point.z.shape == answer.point.y.shape == (1,)
 
 
-def test_the_default_solver_takes_it():
+def test_the_default_solver_solves_a_convex_qp():
     assert solve(PROBLEM).verdict == "solved"
 
 
-def test_cvxopt_satisfies_equations_alone_where_p_is_singular():
+def test_cvxopt_solves_a_qp_of_equations_with_a_singular_P():
     # (4x₁ − x₂)² + (x₂ + x₃ − 2)² + (x₄ − 1)² + (x₅ − 1)², problem 52 of Hock & Schittkowski 1981
     F = np.array([[4.0, -1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]])
     A = [[1.0, 3, 0, 0, 0], [0, 0, 1, 1, -2], [0, 1, 0, 0, -1]]
@@ -137,7 +137,7 @@ def test_a_cvxpy_problem_without_an_optimum_is_certified():
         assert c.primal_objective == value
 
 
-def test_a_claim_that_it_is_unbounded_is_refuted_by_a_bound_below_alone():
+def test_a_claim_of_unboundedness_is_refuted_by_a_lower_bound():
     # of rank 2 but for rounding, which makes the stored matrix indefinite
     F = np.array([[1.0, 2.0, 3.0], [0.1, 0.7, 0.2]])
     unbounded, bounded = ConvexQP(F.T @ F, [-1.0, 0.0, 0.0]), ConvexQP(np.eye(1), [1.0])

@@ -149,7 +149,7 @@ def test_the_default_solves_every_solvable_degenerate_problem(name):
 
 
 @pytest.mark.parametrize("name", quick(SOLVED, FEW))
-def test_the_default_solves_it_without_an_intercept_too(name):
+def test_the_default_solves_degenerate_problems_without_an_intercept(name):
     problem = replace(SOLVED[name](), intercept=False)
     assert solve(problem, target_gap=1e-6, time_limit=20.0).verdict == "solved"
 

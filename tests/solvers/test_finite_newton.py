@@ -44,7 +44,7 @@ def test_equal_weights_make_the_same_problem_as_lam():
     np.testing.assert_allclose(ours.primal_objective, theirs.primal_objective, rtol=1e-12)
 
 
-def test_weights_count_as_repeated_samples():
+def test_integer_weights_equal_repeated_samples():
     X, y = cancer()
     times = 1 + np.arange(y.size) % 3
     weighted = solve(WeightedERM(X, y, times.astype(float), SquaredHinge()), FiniteNewton())

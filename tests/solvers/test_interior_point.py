@@ -101,7 +101,7 @@ def test_an_inseparable_hard_margin_stops_within_10_iterations(view: type) -> No
 
 @pytest.mark.parametrize("size", [1e-10, 1e-4, 1e4])
 @pytest.mark.parametrize("view", [HardMarginPrimal, HardMarginDual])
-def test_a_margin_is_not_called_infeasible_for_its_units(view: type, size: float) -> None:
+def test_the_units_of_a_margin_do_not_make_it_infeasible(view: type, size: float) -> None:
     samples = RNG.standard_normal((30, 3))
     samples[:, 0] = Y[:30] * (1 + np.abs(samples[:, 0]))
     solution = solve(view(size * samples, Y[:30]), InteriorPoint(tol=1e-9))

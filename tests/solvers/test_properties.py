@@ -75,7 +75,7 @@ def assert_equal_optima(one, other):
 
 @few
 @given(problem=problems(), seed=st.integers(0, 1000))
-def test_permuting_the_samples_leaves_the_optimum(problem, seed):
+def test_permuting_the_samples_preserves_the_optimum(problem, seed):
     order = np.random.default_rng(seed).permutation(problem.n)
     other = replace(problem, X=problem.X[order], y=problem.y[order], C=problem.C[order])
     assert_equal_optima(optimum(problem), optimum(other))
@@ -83,7 +83,7 @@ def test_permuting_the_samples_leaves_the_optimum(problem, seed):
 
 @few
 @given(problem=problems())
-def test_flipping_the_labels_leaves_the_optimum(problem):
+def test_flipping_the_labels_preserves_the_optimum(problem):
     assert_equal_optima(optimum(problem), optimum(replace(problem, y=-problem.y)))
 
 
@@ -120,7 +120,7 @@ def test_scaling_the_features_of_an_rbf_is_dividing_gamma_by_the_square(problem,
 
 @few
 @given(problem=problems(), shift=st.floats(-3, 3))
-def test_shifting_an_rbfs_samples_or_a_regressions_targets_leaves_the_optimum(problem, shift):
+def test_shifting_rbf_samples_or_regression_targets_preserves_the_optimum(problem, shift):
     if isinstance(problem, SVRDual):
         assume(problem.intercept)
         other = replace(problem, y=problem.y + shift)

@@ -14,7 +14,7 @@ from dualgap.experiments.cases.search import case_at_step
 from dualgap.experiments.records.names import AA_REPEAT
 
 
-def test_solvers_are_ours_or_baselines():
+def test_solvers_are_dualgap_solvers_or_baselines():
     kinds = {
         "ours": ["smo", "dual_coordinate_descent"],
         "floor": ["experiments/floor.py:KernelFloor"],

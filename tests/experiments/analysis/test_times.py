@@ -122,7 +122,7 @@ def test_targets_end_at_the_one_of_the_experiment(target, targets):
     assert table["target"].tolist() == targets
 
 
-def test_baselines_that_make_passes_are_compared_with_ours_that_do_by_the_distance_to_the_bound():
+def test_solvers_that_make_passes_are_compared_by_the_distance_to_the_bound():
     def passing(solver, time, epochs, distance):
         params = json.dumps({"epochs": epochs})
         return timed(solver, time=time, gap=0.9, params=params, suboptimality=2.0 * distance)

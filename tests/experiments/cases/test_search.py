@@ -67,7 +67,7 @@ def searched_by(smo="auto", pegasos="auto", C=1, **head):
         (records([NAN] * 5), True),
     ],
 )
-def test_a_search_ends_at_the_target_when_it_stalls_or_when_a_run_does_not_finish(found, over):
+def test_a_search_ends_at_the_target_on_a_stall_or_at_an_unfinished_run(found, over):
     assert is_over(found) == over
 
 
@@ -135,7 +135,7 @@ def test_a_search_reaches_each_target_next_to_a_looser_step(falls, ends):
     st.integers(1, 20),
     st.floats(1.0, 1e3),
 )
-def test_a_search_ends_below_a_floor_where_time_explodes(falls, floor, slower):
+def test_a_search_stops_at_an_accuracy_floor_of_exploding_time(falls, floor, slower):
     """From some number on the gap is the same, and each run takes so many times as long as the last."""
     gaps = np.cumprod(10.0 ** -np.maximum(falls, 0.1))
     times = [0.1 * slower ** max(number - floor, 0) for number in range(30)]
@@ -149,14 +149,14 @@ def test_a_search_ends_below_a_floor_where_time_explodes(falls, floor, slower):
     assert sum(times[number] >= 60 for number in below) <= 1
 
 
-def test_a_run_that_gains_nothing_in_far_more_time_is_the_last():
+def test_a_slower_run_without_improvement_ends_the_search():
     """Gaps as those of oneDAL in single precision."""
     gaps = at((0, 2e-2), (2, 2e-3), (3, 6e-4), (7, 1e-5))
     assert searched(gaps) == [0, 3, 2, 7, 9, 11]
     assert searched(gaps, time_of=lambda number: 0.2 if number < 9 else 30.0) == [0, 3, 2, 7, 9]
 
 
-def test_a_search_without_its_first_run_begins_with_it():
+def test_a_search_without_its_first_run_starts_with_it():
     assert next_run("a-00", in_order((4, record(1e-2)))) == "a-00"
 
 

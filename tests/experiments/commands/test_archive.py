@@ -179,7 +179,7 @@ def test_an_archive_has_complete_figures_after_a_kill(
     assert (tmp_path / "x/figures/gap.svg").read_text() == "ha"
 
 
-def test_a_program_of_an_archive_can_be_run_where_it_is_checked(
+def test_a_program_of_an_archive_runs_in_its_check(
     command, write, in_process, no_figures, tmp_path
 ):
     (tmp_path / "mine").write_text("#!/bin/sh\nexit 3\n")

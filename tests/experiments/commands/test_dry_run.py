@@ -68,7 +68,7 @@ def test_an_indefinite_kernel_is_not_called_impossible_without_the_data(planned)
     assert impossible(planned(posing(kernel=kernel, solvers=["cvxopt_qp"]))) == {}
 
 
-def test_samples_in_blocks_are_possible_where_each_worker_draws_them(planned):
+def test_samples_in_blocks_are_supported_if_each_worker_generates_them(planned):
     solvers = ["near_rows", "{name: near_rows, engine: dask}", "liblinear"]
     data = "{name: generated_blocks, n: 20}"
     text = posing(formulation="soft_margin_primal", dataset=data, solvers=solvers)

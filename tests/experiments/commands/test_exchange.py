@@ -155,7 +155,7 @@ def test_exported_samples_equal_those_of_the_problem_to_the_last_digit(command):
     assert (archive["C"] == 10).all()
 
 
-def test_sparse_samples_are_exported_as_scipy_reads_them(command, tmp_path):
+def test_exported_sparse_samples_are_read_by_scipy(command, tmp_path):
     text = FILES["p.yaml"].replace(
         "breast_cancer, limit: 120, standardize: true", "sparse_classification"
     )
@@ -194,7 +194,7 @@ def test_a_qp_is_written_to_files_of_matrices_only(command):
     assert "the file name of a QP must end in .npz, .mat, .qps; got qp.txt" in refused.output
 
 
-def test_zeros_of_a_gram_matrix_are_written_as_libsvm_reads_them(tmp_path):
+def test_zeros_of_an_exported_gram_matrix_are_read_by_libsvm(tmp_path):
     problem = SoftMarginDual(np.eye(3), [1, -1, 1], 1.0, Precomputed())
     write(problem, "libsvm", tmp_path / "gram")
     lines = (tmp_path / "gram").read_text().splitlines()

@@ -49,7 +49,7 @@ def verdicts(folder):
     return {(row.label, row.problem_id[-4:]): row.verdict for row in rows.itertuples()}
 
 
-def test_answers_of_every_kind_are_a_row_each_and_missing_ones_too(command, exported, tmp_path):
+def test_each_answer_of_every_kind_and_each_missing_one_is_a_row(command, exported, tmp_path):
     sklearn, weights = tmp_path / "answers/sklearn", tmp_path / "answers/weights"
     sklearn.mkdir()
     weights.mkdir()
@@ -150,7 +150,7 @@ def test_a_damaged_index_is_refused_by_the_value_that_is_wrong(command, exported
     assert message in " ".join(refused.output.split())
 
 
-def test_a_problem_that_an_index_has_twice_is_refused(command, exported):
+def test_a_duplicate_problem_of_an_index_is_refused(command, exported):
     index = json.loads((exported / "problems.json").read_text())
     index["problems"]["p002"] = index["problems"]["p001"]
     (exported / "problems.json").write_text(json.dumps(index))
@@ -181,7 +181,7 @@ def test_a_damaged_specification_is_refused_or_fails(exported, part, value):
     assert isinstance(ran.exception, SystemExit)
 
 
-def test_an_answer_to_a_problem_that_the_index_has_lost_is_refused(command, exported, tmp_path):
+def test_an_answer_to_a_problem_missing_from_the_index_is_refused(command, exported, tmp_path):
     (tmp_path / "answers/p009.csv").write_text("alpha\n")
     refused = command("certify", "given", "--answers", "answers", code=2)
     assert "there is an answer to p009, but no such problem" in " ".join(refused.output.split())

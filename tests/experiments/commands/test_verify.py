@@ -122,7 +122,7 @@ def test_the_diagnosis_is_recorded_with_the_run(diagnoses):
     assert (folder / "verification.md").read_text().count("Diagnosis of ") == len(BUGS)
 
 
-def test_a_right_student_has_no_diagnosis_and_passes_within_the_tolerance(verify):
+def test_a_correct_student_solver_has_no_diagnosis_and_passes_within_the_tolerance(verify):
     code, output, _ = verify(["Student"])
     text = " ".join(output.split())
     assert code == 1
@@ -163,7 +163,7 @@ def test_the_selftest_names_the_faulty_step_too(name):
     assert "does not conform" in verdict
 
 
-def test_the_selftest_finds_nothing_wrong_with_a_right_student():
+def test_the_selftest_passes_a_correct_student_solver():
     report = report_of("Student")
     assert report.passed, report.sentences
     assert "Diagnosis" not in str(list(map(str, to_terminal(report).renderables)))

@@ -69,7 +69,7 @@ def _table(rows):
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_leaked_worker")
-def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tmp_path):
+def test_a_grid_gives_the_same_table_as_a_local_run(cases, another, tmp_path):
     """And a run whose file is missing costs its own row."""
     missing = another("missing", "yield FormPoint(x)")
     (tmp_path / "missing.py").unlink()

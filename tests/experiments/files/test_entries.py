@@ -110,7 +110,7 @@ def test_plug_ins_of_every_kind_are_run_certified_and_stored(tmp_path: Path) -> 
     assert kernels == {"linear", "shifted", "sum"}
 
 
-def test_reading_a_folder_never_runs_a_kernel_that_came_with_it(tmp_path: Path) -> None:
+def test_reading_a_folder_never_executes_its_plug_in_kernels(tmp_path: Path) -> None:
     """Even if its models say that their experiment file is in the folder."""
     cases = plan(experiment(tmp_path, FILE.format(kernel=KERNELS[-1])))
     folder = recorded(tmp_path / "out", [run_case(case) for case in cases])

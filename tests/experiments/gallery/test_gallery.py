@@ -48,7 +48,7 @@ def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
     assert "<svg" in svg.read_text()
 
 
-def test_every_script_is_short_titled_and_says_which_notes_it_is_from() -> None:
+def test_every_script_is_short_and_has_a_title_and_a_source() -> None:
     for path in SCRIPTS:
         tree = ast.parse(path.read_text())
         doc = ast.get_docstring(tree) or ""

@@ -21,12 +21,12 @@ def drawn(count):
     return ["".join(word) for word in letters]
 
 
-def test_no_two_series_look_alike_whatever_a_new_solver_is_called():
+def test_no_two_series_look_alike_for_any_solver_names():
     assert all(len(looks([*SERIES, name])) == len(SERIES) + 1 for name in drawn(200))
     assert len(looks(drawn(N_DISTINCT_STYLES))) == N_DISTINCT_STYLES
 
 
-def test_solvers_that_are_often_compared_look_the_same_in_every_company():
+def test_common_solvers_have_the_same_style_in_every_figure():
     together = solver_styles([*SERIES, *drawn(200)])
     assert all(solver_styles([name])[name] == together[name] for name in COMPARED)
     assert len({together[name].colour for name in COMPARED}) == len(COMPARED)

@@ -38,9 +38,7 @@ def tiny(tmp_path_factory):
 
 
 @pytest.mark.exhaustive
-def test_a_run_with_a_reference_time_is_published_and_its_tables_are_written_again_as_they_were(
-    tiny, tmp_path, readme
-):
+def test_a_benchmark_with_a_reference_time_is_published_reproducibly(tiny, tmp_path, readme):
     (target,) = publish(tiny, tmp_path)
     assert target == tmp_path / "results" / "bench_tiny"
     before = {path.name: path.read_bytes() for path in target.iterdir()}

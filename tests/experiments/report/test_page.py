@@ -134,7 +134,7 @@ def test_each_axis_of_convergence_becomes_linear_and_back_with_the_keyboard(page
 @pytest.mark.parametrize(
     "colour_scheme", ["light", pytest.param("dark", marks=pytest.mark.exhaustive)]
 )
-def test_paper_is_light_whatever_the_theme_charts_included(page, colour_scheme, tmp_path):
+def test_print_uses_the_light_theme_including_charts(page, colour_scheme, tmp_path):
     drawn = "plots.get('performance').view.canvas.primary.canvas.toDataURL()"
     page.locator("#performance").scroll_into_view_if_needed()
     page.wait_for_function("() => plots.get('performance').view.frame.x_scale.compute(1) > 0")

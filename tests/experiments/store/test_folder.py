@@ -109,7 +109,7 @@ def test_results_have_the_columns_of_the_contract_and_newer_ones(folder):
     assert list(RunFolder(folder).traces.columns) == TRACE_CONTRACT.split(", ") + more
 
 
-def test_a_killed_run_is_a_row_with_nan_and_never_0(folder):
+def test_a_killed_run_is_a_row_of_nan(folder):
     row = load_results(folder).iloc[-1]
     assert (row["status"], row["signal"], row["claimed"]) == ("crashed", "SIGSEGV", "none")
     measured = ["objective", "gap", "time_solve", "time_setup", "n_support", "peak_rss"]
@@ -229,7 +229,7 @@ def test_a_solver_that_empties_the_log_fails_the_command(command, write):
     assert "--resume" in result.output
 
 
-def test_a_session_whose_end_is_not_on_a_full_disk_keeps_its_runs(
+def test_a_session_keeps_its_runs_if_a_full_disk_prevents_its_end(
     tmp_path, cases, ids, monkeypatch
 ):
     session = Session.begin(tmp_path / "out", TEXT, ids)
@@ -240,7 +240,7 @@ def test_a_session_whose_end_is_not_on_a_full_disk_keeps_its_runs(
     assert set(RunFolder(tmp_path / "out").lines) == {ids[0]}
 
 
-def test_only_starts_of_sessions_that_were_killed_count(tmp_path, cases, ids):
+def test_only_starts_of_killed_sessions_count(tmp_path, cases, ids):
     for number in range(2):
         session = Session.begin(tmp_path / "out", TEXT, ids, resume=True)
         session.log_start(cases[number])
@@ -253,9 +253,7 @@ def test_only_starts_of_sessions_that_were_killed_count(tmp_path, cases, ids):
     assert RunFolder(tmp_path / "out").killed_starts == {ids[0]: 2}
 
 
-def test_of_two_runs_of_a_case_the_later_counts_and_the_earlier_stays_in_the_log(
-    folder, cases, ids
-):
+def test_the_later_of_two_runs_of_a_case_counts_and_both_stay_in_the_log(folder, cases, ids):
     log = log_of(folder)
     before = log.read_bytes()
     assert set(RunFolder(folder).lines) == set(ids)
@@ -300,14 +298,14 @@ def test_resuming_another_plan_is_refused_unless_forced(folder, ids, kind):
     Session.begin(folder, TEXT, ids, resume=True).close()  # from now on it is the same
 
 
-def test_runs_that_are_planned_no_longer_are_not_in_the_tables(folder, ids):
+def test_tables_omit_runs_no_longer_planned(folder, ids):
     Session.begin(folder, TEXT, ids[2:], resume=True, policy=ResumePolicy(force=True)).close()
     assert load_results(folder)["run_id"].tolist() == ids[2:]
     assert set(load_traces(folder)["run_id"]) <= set(ids[2:])
 
 
 @pytest.mark.parametrize("operation", ["write", "fsync"])
-def test_a_full_disk_loses_only_the_run_that_met_it(folder, cases, ids, monkeypatch, operation):
+def test_a_full_disk_loses_only_the_current_run(folder, cases, ids, monkeypatch, operation):
     session = Session.begin(folder, TEXT, ids, resume=True)
     monkeypatch.setattr(disk, "os", Failing(operation, errno.ENOSPC))
     with pytest.raises(OSError, match="No space left"):
@@ -330,7 +328,7 @@ def test_a_folder_that_is_read_only_is_refused(tmp_path, folder, ids, monkeypatc
             Session.begin(out, TEXT, ids, resume)
 
 
-def test_a_clock_that_is_moved_backwards_changes_no_order(tmp_path, cases, ids, monkeypatch):
+def test_a_clock_set_back_does_not_change_the_order(tmp_path, cases, ids, monkeypatch):
     session = Session.begin(tmp_path / "out", TEXT, ids)
     real = time.time
     for i, reason in enumerate(("first", "second")):
@@ -369,13 +367,13 @@ def test_kills_of_a_run_lose_nothing():
     assert process.stdout.startswith("kills: 10, ")
 
 
-def test_a_disk_that_is_full_from_the_start_is_no_bad_input(tmp_path, ids, monkeypatch):
+def test_a_disk_full_at_the_start_is_not_bad_input(tmp_path, ids, monkeypatch):
     monkeypatch.setattr(disk, "os", Failing("write", errno.ENOSPC))
     with pytest.raises(OSError, match=r"No space left on device"):
         Session.begin(tmp_path / "out", TEXT, ids)
 
 
-def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, outcomes, case_of):
+def test_the_answer_of_a_planar_problem_is_read_back(tmp_path, outcomes, case_of):
     other = run_case(case_of())
     folder = recorded(tmp_path / "out", [outcomes[0], other])
     linear, rbf = (RunFolder(folder).model(outcome.run_id) for outcome in (outcomes[0], other))
@@ -385,7 +383,7 @@ def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, outcomes, cas
     assert RunFolder(folder).model("nothing") is None
 
 
-def test_tables_say_the_same_as_the_runs(folder):
+def test_tables_agree_with_the_runs(folder):
     results = load_results(folder)
     write_tables(RunFolder(folder), {})
     parquet = pd.read_parquet(folder / "runs.parquet")
@@ -432,7 +430,7 @@ def test_a_damaged_manifest_is_refused(folder, ids, name, value):
         Session.begin(folder, TEXT, ids, resume=True)
 
 
-def test_a_damaged_model_is_none(folder, ids):
+def test_a_damaged_model_is_ignored(folder, ids):
     models = session_of(folder) / "models"
     models.mkdir(exist_ok=True)
     for content in (b"", b"junk", b"PK\3\4junk"):

@@ -93,7 +93,7 @@ def test_runs_of_changed_data_are_missing_until_they_ran_again(
 @pytest.mark.parametrize(
     "write_anew", [lambda f: write_table(f, end="\n\n"), lambda f: os.utime(f / "mine.csv")]
 )
-def test_a_file_that_is_read_alike_has_not_changed(command, killed, tmp_path, write_anew):
+def test_a_file_that_is_parsed_equally_has_not_changed(command, killed, tmp_path, write_anew):
     write_anew(tmp_path)
     command("run", killed, "--out", "out", "--resume")
 
@@ -114,7 +114,7 @@ def test_recompressed_data_have_not_changed(tmp_path, planned):
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("in_process")
-def test_a_changed_solver_from_outside_starts_again_alone(command, write, strange, tmp_path):
+def test_only_runs_of_a_changed_plug_in_solver_are_repeated(command, write, strange, tmp_path):
     name = strange("yield FormPoint(x)")
     file = write(posing(solvers=["smo", f'"{name}"']))
     command("run", file, "--out", "out")

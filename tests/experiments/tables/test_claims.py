@@ -14,7 +14,7 @@ def rows(results):
     ]
 
 
-def test_answers_are_verified_whatever_is_claimed_of_them():
+def test_answers_are_verified_for_any_claim():
     row = rows(
         results_from(
             run("a", target_gap=1e-9, relative_gap=1e-7),

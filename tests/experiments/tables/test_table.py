@@ -117,7 +117,7 @@ def test_a_narrow_terminal_wraps_words_and_drops_columns_but_never_breaks_number
         assert "…" not in text, width
 
 
-def test_words_are_broken_between_words_where_a_column_can_hold_the_longest():
+def test_text_wraps_at_spaces_if_a_column_fits_its_longest_word():
     cells = ["projected_gradient (barzilai_borwein)", "1.27 ms", "time_limit, 1 of 3 solved"]
     row = dict(zip(("problem", "time", "outcome"), cells, strict=True))
     words = printed(Table.of([row], {name: COLUMNS[name] for name in row}), 46).split()

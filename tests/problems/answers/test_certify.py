@@ -185,7 +185,7 @@ def test_wrong_dual_points_are_never_certified(problem):
 
 
 @pytest.mark.parametrize("problem", [p for p in EVERY.values() if p.samples.is_linear])
-def test_a_right_alpha_does_not_excuse_wrong_weights(problem):
+def test_a_correct_alpha_does_not_excuse_wrong_weights(problem):
     alpha = exact_alpha(problem)
     w = problem.X.T @ problem.risk.beta(alpha)
     assert certify(problem, Point(alpha, w)).relative_gap <= 1e-7
@@ -345,7 +345,7 @@ def test_bounds_that_leave_float64s_range_do_not_cross():
     assert certificate.reason == "the bounds overflow float64"
 
 
-def test_rounding_at_a_huge_C_does_not_spoil_a_right_answer():
+def test_rounding_at_a_huge_C_does_not_reject_a_correct_answer():
     rng = np.random.default_rng(0)
     y = np.where(rng.random(80) < 0.5, 1.0, -1.0)
     X = rng.standard_normal((80, 3)) + 3 * y[:, None]

@@ -177,7 +177,7 @@ def test_a_diagnosis_names_sample_and_amount():
     )
 
 
-def test_the_reason_of_a_solution_says_that_it_is_off_its_constraints():
+def test_the_reason_of_a_solution_names_violated_constraints():
     solution = solve(PROBLEM, SMO(tol=1e-9))
     assert solution.reason == ""
     forgot = replace(solution, point=Point(one(optimum(), free(), 0.99)))

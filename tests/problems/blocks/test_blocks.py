@@ -137,7 +137,7 @@ def test_unsupported_samples_in_blocks_are_refused_by_name(pose, message, tmp_pa
         pose(blocks)
 
 
-def test_a_label_that_is_no_sign_is_named_by_file_and_row(tmp_path):
+def test_an_invalid_label_is_named_by_file_and_row(tmp_path):
     y = Y.copy()
     y[65] = 0.0
     with pytest.raises(ValueError, match=r"y: .*X_2\.npy, row 5: is 0, but labels must be -1 and"):

@@ -108,7 +108,7 @@ def test_weights_of_samples_multiply_C(intercept, tmp_path):
 
 
 @pytest.mark.parametrize("rule", [np.zeros(3), np.full(16, np.nan), np.full(16, -1.0)])
-def test_numbers_that_are_no_dual_variables_are_refused(rule):
+def test_arrays_that_are_not_dual_variables_are_refused(rule):
     with pytest.raises(ValueError, match="numbers do not form a dual rule for 5 features"):
         DualRule.from_vector(rule, 5)
 

@@ -292,7 +292,7 @@ class Unstated(Squared):
         return np.hypot(1.0, f - y)
 
 
-def test_a_loss_that_is_no_formula_of_operators_is_refused():
+def test_a_loss_that_is_not_an_operator_formula_is_refused():
     with pytest.raises(TypeError, match="hypot is not supported for numbers with error bounds"):
         certify(RegularizedERM(X, TARGETS, 0.05, Unstated()), Point(w=np.ones(4)))
 

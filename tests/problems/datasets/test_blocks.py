@@ -138,7 +138,7 @@ def test_generated_blocks_depend_only_on_seed_and_index():
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
-def test_a_missing_label_of_a_frame_is_no_label(missing):
+def test_a_missing_label_of_a_frame_is_refused(missing):
     dd = pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame({"a": np.arange(6.0), "label": ["yes", "no"] * 3})
     frame.loc[4, "label"] = missing
@@ -146,7 +146,7 @@ def test_a_missing_label_of_a_frame_is_no_label(missing):
         dask_blocks(dd.from_pandas(frame, npartitions=2), target="label", positive="yes")
 
 
-def test_the_index_of_a_frame_is_no_feature(samples, tmp_path):
+def test_the_index_of_a_frame_is_not_a_feature(samples, tmp_path):
     frame = pd.DataFrame(samples[0], columns=list("abc")).assign(label=samples[1])
     frame[frame.a > 0].to_parquet(tmp_path / "0.parquet")
     frame[frame.a <= 0].rename_axis("row").to_parquet(tmp_path / "1.parquet")

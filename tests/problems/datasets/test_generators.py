@@ -24,7 +24,7 @@ def test_generator_is_deterministic_under_its_seed(name):
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_generator_leaves_the_global_random_state_alone(name):
+def test_a_generator_does_not_change_the_global_random_state(name):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     datasets.load(name, **KEPT.get(name, {}))
     assert (before == np.random.get_state()[1]).all()  # noqa: NPY002

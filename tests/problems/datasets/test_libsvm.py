@@ -135,7 +135,7 @@ def test_a_table_of_targets_is_a_regression(tmp_path):
         (",a,y\n0,2,1\n1,3,-1\n", "its first line has no name for column 1"),
     ],
 )
-def test_a_table_that_cannot_be_used_says_why(tmp_path, text, message):
+def test_an_unusable_table_is_refused_with_a_reason(tmp_path, text, message):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         datasets.load("table_file", path=tmp_path / "t.csv", target="y")

@@ -89,7 +89,7 @@ def test_a_missing_data_set_or_a_nonnumeric_column_is_refused_by_name(monkeypatc
 
 
 @pytest.mark.usefixtures("openml")
-def test_a_target_that_is_no_column_is_refused_by_name():
+def test_a_target_that_is_not_a_column_is_refused_by_name():
     with pytest.raises(ValueError, match=r"target: openml_7: .*target_column='side'"):
         datasets.make("openml", id=7, target="side").check()
 

@@ -87,7 +87,7 @@ def test_npz_in_single_precision_has_the_published_decimals(folders, entry, monk
     assert from_npz.checksum == datasets.load("tiny").checksum
 
 
-def test_data_folder_comes_before_the_cache(folders, entry):
+def test_the_data_folder_precedes_the_cache(folders, entry):
     (folders / "cache").mkdir()
     for folder in ("cache", "data"):
         (folders / folder / "tiny").write_bytes(TEXT)

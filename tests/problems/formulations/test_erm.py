@@ -191,7 +191,7 @@ def test_risks_with_other_losses_are_other_problems():
 
 
 @pytest.mark.parametrize("form", [QP, BoxQP])
-def test_a_risk_that_is_no_quadratic_program_says_so(form):
+def test_a_risk_without_a_quadratic_program_is_refused_with_a_reason(form):
     with pytest.raises(Unsupported, match="logistic loss has no form as a quadratic program"):
         reduce(RISKS["risk_logistic_sparse"], form)
 

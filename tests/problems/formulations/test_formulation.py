@@ -288,7 +288,7 @@ class Grouped(Formulation):
     "groups",
     [np.arange(9), np.arange(10) % 3 - 2, T, np.zeros((10, 1), int)],
 )
-def test_groups_that_are_no_numbering_of_the_offsets_are_refused(groups):
+def test_groups_that_do_not_number_the_offsets_are_refused(groups):
     with pytest.raises(
         ValueError, match="groups: must be 10 whole numbers, the offset of each sample"
     ):

@@ -95,7 +95,7 @@ def test_primal_weights_bound_every_subproblem_from_above():
         assert np.array_equal(whole.point.w, w)
 
 
-def test_a_missing_bound_of_one_subproblem_is_one_of_the_sum_and_names_it():
+def test_the_sum_lacks_a_bound_if_a_subproblem_does_and_names_it():
     problem = OneVsOne(IRIS.X, IRIS.y, kernel=Sigmoid(1.0, -1.0))
     whole = certify(problem, Point(feasible(problem)))
     assert np.isnan(whole.gap)
@@ -207,7 +207,7 @@ TABLE = np.array(
         ),
     ],
 )
-def test_votes_of_one_against_one_are_those_of_the_rule(voting, votes, tied):
+def test_votes_of_one_vs_one_follow_the_rule(voting, votes, tied):
     problem = three(OneVsOne, voting=voting)
     assert np.allclose(problem.votes(TABLE), votes)
     assert np.array_equal(problem.ambiguous(TABLE), np.array(tied, dtype=bool))

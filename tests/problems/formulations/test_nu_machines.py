@@ -169,7 +169,7 @@ def test_less_than_the_budget_is_filled_with_equal_parts():
     assert infeasibility(problem.risk, 30.0 * alpha) == pytest.approx(80.0)
 
 
-def test_the_largest_nu_of_one_class_leaves_one_point_and_it_is_certified():
+def test_the_single_feasible_point_at_the_largest_one_class_nu_is_certified():
     certificate = solve(OneClassSVM(X + 1.0, 1.0, RBF(1.0)), CvxoptQP()).certificate
     assert certificate.relative_gap <= 1e-9
     np.testing.assert_allclose(certificate.point.alpha, 1.0)

@@ -84,7 +84,7 @@ def test_signed_gram_is_the_matrix_of_the_dual(kernel, repeats):
     np.testing.assert_allclose(Q.matvec(v), full @ v, rtol=1e-10, atol=1e-11)
 
 
-def test_semidefiniteness_is_tested_where_it_is_not_declared():
+def test_semidefiniteness_is_tested_unless_declared():
     assert not is_positive_semidefinite(Gram(X, Sigmoid(1.0, -1.0)))
     assert not is_positive_semidefinite(Gram(np.array([[0.0, 1.0], [1.0, 0.0]]), Precomputed()))
     for K_psd in (K, X @ X.T, np.zeros((4, 4)), np.ones((50, 50))):

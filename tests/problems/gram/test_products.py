@@ -67,7 +67,7 @@ def test_products_with_a_submatrix_of_a_stored_matrix_are_within_their_errors(ki
     assert (np.abs(anew - scores) <= errors + others).all()
 
 
-def test_products_with_a_part_of_a_gram_matrix_count_signs_too():
+def test_products_with_a_submatrix_of_a_signed_gram_matrix_are_within_their_errors():
     X, rows = drawn("short"), np.arange(0, 120, 2)
     K, v = X @ X.T - 1.0, np.random.default_rng(1).standard_normal(60)
     whole = Gram(K, Precomputed(), keep=True)

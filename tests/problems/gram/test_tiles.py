@@ -78,7 +78,7 @@ def test_tiles_of_a_precomputed_gram_matrix_are_read() -> None:
         assert np.array_equal(tiles.block(rows, tiles.columns(cols, np.float64)), K[rows])
 
 
-def test_far_samples_leave_single_precision() -> None:
+def test_distant_samples_are_computed_in_double_precision() -> None:
     X = 1e3 * samples(60)
     with Tiles(Gram(X, RBF(1.0)), 1) as tiles:
         assert not tiles.precise(np.float32)
@@ -88,7 +88,7 @@ def test_far_samples_leave_single_precision() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-40, 1e40])
-def test_values_beyond_the_range_of_single_precision_leave_it(size: float) -> None:
+def test_values_beyond_the_range_of_float32_are_computed_in_float64(size: float) -> None:
     with Tiles(Gram(samples(60), size * RBF(1.0)), 1) as tiles:
         assert not tiles.precise(np.float32)
         assert tiles.precise(np.float64)
@@ -103,7 +103,7 @@ def test_values_beyond_the_range_of_single_precision_leave_it(size: float) -> No
         (1e20, Sigmoid(1e-40, 1.0)),
     ],
 )
-def test_samples_beyond_the_range_of_single_precision_leave_it(scale, kernel) -> None:
+def test_samples_beyond_the_range_of_float32_are_computed_in_float64(scale, kernel) -> None:
     with Tiles(Gram(scale * np.asarray(samples(60)), kernel), 1) as tiles:
         assert not tiles.precise(np.float32)
         assert tiles.precise(np.float64)

@@ -191,7 +191,7 @@ def test_a_kernel_without_ball_arithmetic_is_refused_by_name():
         (lambda v: np.power(v, 3) - v.sum() / 2 + 1 // 1, -8.0, 10.0),
     ],
 )
-def test_functions_of_a_wide_ball_hold_both_ends(function, low, high):
+def test_functions_of_a_wide_ball_contain_both_ends(function, low, high):
     result = function(Balls([arb(0, 2)])).reshape(-1).entries[0]
     assert result.contains(low)
     assert result.contains(high) or function is np.sqrt
@@ -223,7 +223,7 @@ def test_a_small_matrix_is_tested_in_rational_arithmetic():
         psd_shift(Gram(whole, Precomputed()), proven=True)
 
 
-def test_a_sigmoid_is_proven_where_its_matrix_is_semidefinite():
+def test_a_sigmoid_is_proven_if_its_matrix_is_semidefinite():
     samples = np.eye(3) + 0.1
     kernel = Sigmoid(0.5, 0.0)
     assert 0 <= psd_shift(Gram(samples, kernel), proven=True) < 1e-12

@@ -42,7 +42,7 @@ def test_the_weisfeiler_lehman_kernel_counts_common_hashes(h):
     np.testing.assert_array_equal(WeisfeilerLehman(h)(X, X), expected)
 
 
-def test_isomorphic_graphs_are_one_point_whatever_the_order_of_their_vertices():
+def test_isomorphic_graphs_are_one_point_for_any_vertex_order():
     graph = nx.gnp_random_graph(9, 0.4, seed=3)
     order = rng.permutation(9)
     other = nx.Graph()

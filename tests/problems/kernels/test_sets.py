@@ -57,5 +57,5 @@ def test_an_invalid_set_is_refused_by_name(build, message):
         build()
 
 
-def test_an_element_that_is_named_twice_is_one():
+def test_a_duplicate_element_counts_once():
     assert encode_sets([{"a"}, {"b"}], ["a", "a", "b"]).toarray().tolist() == [[1, 0], [0, 1]]

@@ -377,7 +377,7 @@ def test_x_alone_is_enough_for_20000_variables():
     assert certify(problem, x).relative_gap < 1e-9
 
 
-def test_curvature_is_no_more_than_that_of_the_matrix():
+def test_curvature_is_at_most_that_of_the_matrix():
     rng = np.random.default_rng(0)
     for n in (1, 3, 40, 150):
         F = rng.standard_normal((n, n)) * 10.0 ** rng.integers(-3, 4, n)

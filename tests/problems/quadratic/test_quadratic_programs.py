@@ -113,7 +113,7 @@ def test_an_unsigned_integer_matrix_of_a_mat_file_keeps_its_signs(tmp_path, kind
     assert read_qp(tmp_path / "a.mat").G.toarray().tolist() == [[-1.0, -1.0]]
 
 
-def test_a_row_and_the_right_hand_sides_may_be_named_alike(tmp_path):
+def test_a_row_and_the_right_hand_side_may_have_one_name(tmp_path):
     """As they are in DPKLO1."""
     (tmp_path / "a.qps").write_text(NUMBERED)
     program = read_qp(tmp_path / "a.qps")

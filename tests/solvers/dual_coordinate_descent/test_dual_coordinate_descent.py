@@ -69,7 +69,7 @@ def test_large_systems_take_no_newton_step_if_epochs_reach_the_gap() -> None:
     assert solution.counters["newton_steps"] == 0
 
 
-def test_a_tol_below_rounding_ends_without_a_claim() -> None:
+def test_a_tol_below_rounding_stops_without_a_claim() -> None:
     X, y = two_classes(300, 5)
     for intercept in (True, False):
         problem = SoftMarginDual(X, y, 10.0, intercept=intercept)
@@ -152,7 +152,7 @@ def test_pauses_within_an_epoch_do_not_change_its_result(
 
 
 @pytest.mark.parametrize("largest", [1.0, 1e16])
-def test_systems_are_solved_whatever_their_condition(
+def test_systems_of_any_condition_are_solved(
     monkeypatch: pytest.MonkeyPatch, largest: float
 ) -> None:
     monkeypatch.setattr(proximal, "TUNING", replace(TUNING, min_float32_equations=10))

@@ -21,7 +21,7 @@ SquaredSVR = partial(LinearSVR, loss="squared_epsilon_insensitive")
 
 
 @pytest.mark.parametrize("made", [SVC, LinearSVC])
-def test_certificates_survive_pickling_which_leaves_the_samples_out(made: Any) -> None:
+def test_certificates_survive_pickling_without_the_samples(made: Any) -> None:
     model = made().fit(X_IRIS, Y_IRIS)
     kept = pickle.loads(pickle.dumps(model))
     gaps = [c.relative_gap for c in made().fit(X_IRIS, Y_IRIS).certificate_.parts]
@@ -44,7 +44,7 @@ def test_certificates_survive_joblib_and_cross_validation_in_processes(tmp_path:
 
 
 @pytest.mark.parametrize("made", [SVR, LinearSVR, partial(SquaredSVR, fit_intercept=False)])
-def test_certificates_are_of_the_samples_as_they_were(made: Any) -> None:
+def test_certificates_refer_to_the_samples_at_fit_time(made: Any) -> None:
     X, y = X_DIABETES.copy(), Y_DIABETES.copy()
     model = made().fit(X, y)
     gap = made().fit(X, y).certificate_.relative_gap

@@ -207,7 +207,7 @@ def test_machines_with_nu_agree_with_scikit_learn_solved_tightly(name, kernel):
     np.testing.assert_allclose(getattr(ours, decide)(X), getattr(theirs, decide)(X), atol=5e-3)
 
 
-def test_a_nu_that_a_pair_does_not_allow_is_the_largest_that_it_does():
+def test_an_infeasible_nu_of_a_pair_is_reduced_to_its_largest_feasible_value():
     X, y = BINARY
     few = np.r_[np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 2)]
     model = NuSVC(nu=0.9).fit(X[few], y[few])
@@ -236,7 +236,7 @@ def test_problems_only_liblinear_solves_equal_its_answer_without_a_certificate(p
         _ = ours.certificate_
 
 
-def test_negative_weights_leave_samples_and_classes_out():
+def test_negative_weights_exclude_samples_and_classes():
     weight = np.where(Y_IRIS == 0, -1.0, 1.0)
     for made in (SVC, LinearSVC):
         model = made().fit(X_IRIS, Y_IRIS, sample_weight=weight)
@@ -248,7 +248,7 @@ def test_negative_weights_leave_samples_and_classes_out():
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("made", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
-def test_a_kernel_of_this_package_takes_all_samples_in_all_machines(made, container):
+def test_a_dualgap_kernel_accepts_all_samples_in_all_machines(made, container):
     X, y = BINARY
     named = made(kernel="rbf", gamma=0.3).fit(container(X), y)
     model = made(kernel=RBF(0.3)).fit(container(X), y)

@@ -157,7 +157,7 @@ def test_LinearSVR_is_certified_and_no_worse_than_scikit_learn(loss):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=0.1)
 
 
-def test_weights_multiply_C_and_zero_leaves_samples_out():
+def test_weights_multiply_C_and_zero_excludes_samples():
     X, y = IRIS
     weight = np.where(np.arange(y.size) % 4 == 0, 0.0, 2.0)
     kept = weight > 0
@@ -291,7 +291,7 @@ def test_probabilities_are_scikit_learns_calibration():
     assert not hasattr(SVC(), "predict_proba")
 
 
-def test_kernels_of_this_package_are_kernels_too():
+def test_dualgap_kernels_are_accepted():
     X, y = IRIS
     model = SVC(kernel=RBF(0.1) + Linear()).fit(X, y)
     K = RBF(0.1)(X, X) + X @ X.T

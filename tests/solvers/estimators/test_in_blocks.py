@@ -83,7 +83,7 @@ def test_frames_read_from_files_need_not_have_equal_partitions(tmp_path):
 
 
 @pytest.mark.parametrize("solver", [None, "near_rows", NearRows(tol=1e-8, near=50)])
-def test_blocks_of_files_have_their_labels_with_them(solver, tmp_path):
+def test_blocks_of_files_carry_their_labels(solver, tmp_path):
     dense = X * (RNG.random(X.shape) < 0.5)
     dense[-1, 3] = 0.0  # so that the last block has fewer columns
     sparse = scipy.sparse.csr_array(dense)

@@ -66,7 +66,7 @@ def test_machines_with_nu_are_solved(solver: Solver, name: str) -> None:
         assert (solution.claimed, solution.verdict) == ("optimal", "solved")
 
 
-def test_liblinear_comes_closer_with_a_smaller_tolerance() -> None:
+def test_liblinear_is_more_accurate_with_a_smaller_tolerance() -> None:
     for name in ("one C", "regression"):
         errors = [excess(solve(LINEAR[name], LibLinear(tol=tol))) for tol in (1e-1, 1e-3, 1e-6)]
         assert errors[0] > errors[1] > errors[2]

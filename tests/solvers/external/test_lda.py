@@ -32,7 +32,7 @@ def test_its_hyperplane_is_that_of_scikit_learn():
 
 
 @pytest.mark.parametrize("C", [1e-3, 0.1, 10.0])
-def test_its_length_is_the_best_one(C):
+def test_its_weights_have_the_optimal_length(C):
     X, y = classes()
     found = solve(SoftMarginPrimal(X, y, C), LDA())
     w, b = found.point.w, found.point.b

@@ -22,7 +22,7 @@ def test_snap_ml_restores_subnormal_arithmetic() -> None:
 
 
 @NEEDED
-def test_snap_ml_has_one_precision_that_of_single_samples() -> None:
+def test_snap_ml_computes_in_single_precision_of_the_samples() -> None:
     for name in ("one C", "sparse"):
         finer = replace(LINEAR[name], X=LINEAR[name].X * (1 + 1e-9))
         first, second = (solve(problem, SnapML()).w for problem in (LINEAR[name], finer))

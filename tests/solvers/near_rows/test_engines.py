@@ -160,7 +160,7 @@ def test_a_block_removed_between_two_rounds_is_named(fault, tmp_path):
         list(points)
 
 
-def test_a_value_that_changes_between_two_rounds_leaves_nothing_solved(tmp_path):
+def test_a_value_changed_between_two_rounds_leaves_the_answer_uncertified(tmp_path):
     problem = SoftMarginPrimal(in_blocks(tmp_path, X, Y, (100, 200)), None, C=1.0)
     points = NearRows(**FEW).points(problem.risk)
     next(points)
@@ -175,7 +175,7 @@ def test_a_value_that_changes_between_two_rounds_leaves_nothing_solved(tmp_path)
 
 @pytest.mark.parametrize("cuts", [(120, 120, 121), (1, 2, 3)], ids=["one class, empty", "one row"])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_blocks_of_one_class_of_no_row_and_of_one_row_are_solved(cuts, intercept, tmp_path):
+def test_blocks_of_one_class_or_zero_or_one_rows_are_solved(cuts, intercept, tmp_path):
     order = np.argsort(Y, kind="stable")
     joined = SoftMarginPrimal(X[order], Y[order], C=1.0, intercept=intercept)
     blocks = in_blocks(tmp_path, joined.X, joined.y, cuts)

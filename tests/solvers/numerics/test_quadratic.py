@@ -81,7 +81,7 @@ def test_a_looser_tol_takes_fewer_iterations(solver: CvxoptQP | InteriorPoint | 
 
 
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
-def test_redundant_features_and_contradicting_samples_are_solved(solver: Solver) -> None:
+def test_redundant_features_and_contradictory_samples_are_solved(solver: Solver) -> None:
     X, y = two_classes()
     X = np.hstack([X, X, np.zeros((X.shape[0], 1)), np.ones((X.shape[0], 1))])
     X, y = np.vstack([X, X[:5]]), np.concatenate([y, -y[:5]])

@@ -10,7 +10,7 @@ RNG = np.random.default_rng(0)
 
 @pytest.mark.parametrize("equality", [True, False])
 @pytest.mark.parametrize("rank", [12, 3])
-def test_it_ends_within_the_box_with_a_lower_objective(equality, rank):
+def test_the_minimiser_stays_in_the_box_with_a_lower_objective(equality, rank):
     F = RNG.standard_normal((12, rank))
     A, r = F @ F.T, RNG.standard_normal(12)
     start = RNG.uniform(0.2, 0.8, 12)
@@ -23,7 +23,7 @@ def test_it_ends_within_the_box_with_a_lower_objective(equality, rank):
         np.testing.assert_allclose(step.sum(), 0.0, atol=1e-10)
 
 
-def test_inside_the_box_it_is_the_minimum():
+def test_inside_the_box_the_point_is_the_minimum():
     F = RNG.standard_normal((6, 6))
     A, z = F @ F.T + np.eye(6), np.zeros(6)
     r = RNG.standard_normal(6)
@@ -43,7 +43,7 @@ def test_each_group_keeps_its_sum_at_the_minimum(shift):
     np.testing.assert_allclose(z, exact[:9], atol=1e-6)
 
 
-def test_without_time_nothing_moves():
+def test_without_time_the_point_is_unchanged():
     z = np.full(3, 0.5)
     minimise_on_subspaces(np.eye(3), np.ones(3), z, np.zeros(3), np.ones(3), np.full(3, -1), 0.0)
     np.testing.assert_array_equal(z, 0.5)

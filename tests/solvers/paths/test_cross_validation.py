@@ -85,7 +85,7 @@ def test_the_errors_of_500_solves_are_in_the_band(name: str) -> None:
     assert outside(name, 15) == []  # of five folds each
 
 
-def test_the_answers_and_the_band_are_those_of_each_fold_alone() -> None:
+def test_answers_and_band_equal_those_of_separate_folds() -> None:
     """What comes from one shared Gram matrix is what `select` finds with kernel values of its own."""
     problem, given = FOLLOWED["kernel"][0], {"C": (1.0, 1.5)}
     found = cross_validate(problem, folds=3, **given)

@@ -177,7 +177,7 @@ def test_an_inaccurate_solver_reports_where_the_path_stopped() -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_path_to_an_optimum_of_0_says_that_it_would_never_end() -> None:
+def test_a_path_to_an_optimum_of_0_is_refused_as_infinite() -> None:
     with pytest.raises(NoPath, match=r"epsilon = "):
         solve_path(SVRDual(X[:20], TARGETS[:20], 1.0, 0.1), epsilon=(0.5, 3.0), gap=0.2)
 

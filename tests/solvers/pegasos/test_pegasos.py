@@ -163,7 +163,7 @@ def test_it_stops_at_its_estimate_of_the_gap():
 
 
 @pytest.mark.parametrize("sampling", ["permutation", "iid"])
-def test_batch_larger_than_the_data_is_one_step_an_epoch(sampling):
+def test_a_batch_larger_than_the_data_is_one_step_per_epoch(sampling):
     problem = PROBLEMS["erm"]
     answer = solve(problem, Pegasos(batch_size=10_000, epochs=30, sampling=sampling))
     assert answer.iterations == 30

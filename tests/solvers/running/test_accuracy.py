@@ -76,7 +76,7 @@ def test_the_accuracy_that_was_used_can_be_read_from_the_solution() -> None:
     assert solve(KERNEL, SMO(tol=0.1), target_gap=1e-4).derived_tol is None
 
 
-def test_the_default_solver_is_aimed_as_one_that_is_named():
+def test_the_default_solver_gets_the_same_tolerance_as_a_named_one():
     chosen = solve(KERNEL, target_gap=1e-4).solver
     named = solve(KERNEL, SMO(), target_gap=1e-4).solver
     assert isinstance(chosen, SMO)

@@ -180,7 +180,7 @@ def test_limits_apply_to_all_parts_and_unstarted_ones_keep_their_start(strategy,
     assert solution.reason.startswith("worst subproblem: class")
 
 
-def test_unsupported_pairs_say_so():
+def test_unsupported_pairs_are_reported():
     solution = solve(OneVsRest(IRIS.X, IRIS.y), Pegasos())
     assert solution.status == Status.UNSUPPORTED
     assert solution.reason.startswith("class 0 against the rest: requires")

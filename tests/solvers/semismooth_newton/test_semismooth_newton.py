@@ -36,7 +36,7 @@ def test_a_nearly_diagonal_kernel_needs_few_products(sparse: bool) -> None:
     assert answer.counters["entries"] <= 0.2 * 450**2
 
 
-def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
+def test_float32_entries_are_replaced_by_float64_if_too_coarse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(semismooth_newton, "TUNING", replace(TUNING, min_float32_variables=100))

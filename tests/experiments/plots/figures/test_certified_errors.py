@@ -62,7 +62,7 @@ def test_several_tables_have_a_band_each():
     assert ax.get_xscale() == "linear"
 
 
-def test_a_mean_that_lacks_a_fold_says_so(outcomes):
+def test_a_mean_of_incomplete_folds_is_marked(outcomes):
     runs = drawn(
         pd.DataFrame([own.record | {"problem_id": own.run_id} for own in outcomes]),
         pd.DataFrame(),

@@ -11,7 +11,7 @@ def drawn_of(results):
     return speedup(compared(results), words_of(results.by_optimum))
 
 
-def test_a_figure_has_a_panel_for_each_target_that_ours_reached():
+def test_a_figure_has_a_panel_for_each_target_reached_by_dualgap_solvers():
     rows = [
         timed(tol=1e-6, gap=5e-7),
         *(timed("libsvm", tol=t, time=4.0, gap=5e-4) for t in (1e-3, 1e-6)),
@@ -27,7 +27,7 @@ def test_a_figure_has_a_panel_for_each_target_that_ours_reached():
     assert drawn[1].count(edge) == 2
 
 
-def test_the_fastest_of_several_of_ours_is_drawn_too():
+def test_the_fastest_dualgap_solver_of_several_is_drawn_too():
     rows = [
         timed(problem="p", tol=1e-3),
         timed(problem="q", tol=1e-3, time=3.0),

@@ -63,7 +63,7 @@ def test_pages_are_generated_from_the_records_and_edits_are_overwritten(tmp_path
 
 
 @pytest.mark.exhaustive
-def test_runs_are_published_alone_or_as_a_group_and_documents_quote_them(ran, tmp_path):
+def test_runs_are_published_singly_or_as_a_group_and_quoted_in_documents(ran, tmp_path):
     (tmp_path / "README.md").write_text("a\n<!-- tiny table -->\nold\n<!-- end of table -->\nb\n")
     index = tmp_path / "results" / "README.md"
     index.parent.mkdir()
@@ -112,7 +112,7 @@ def test_a_verification_is_published_and_follows_from_its_records(ran, tmp_path)
 
 
 @pytest.mark.exhaustive
-def test_a_published_folder_is_not_published_over_itself(ran, tmp_path):
+def test_publishing_a_folder_onto_itself_is_refused(ran, tmp_path):
     (target,) = publish(ran("run"), tmp_path)
     before = _contents(target)
     with pytest.raises(ValueError, match="is already published"):

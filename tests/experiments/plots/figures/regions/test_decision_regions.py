@@ -15,7 +15,7 @@ from dualgap.problems import Geometry, Point
 from dualgap.solvers import SMO, solve
 
 
-def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_first(moons):
+def test_planar_figures_mark_every_support_vector_with_the_best_answer_first(moons):
     answers = {f"r{i}": solve(moons, SMO(tol=t)) for i, t in enumerate((1e-1, 1e-8))}
     rows = [row_of(s, params=json.dumps({"c": i})) for i, s in enumerate(answers.values())]
     results, traces = tables(rows, {1: [1, 0.1]})

@@ -50,7 +50,7 @@ class BoxQP:
     groups : (n,) index of each variable's equality, −1 for none; None for one equality over all.
     delta : (number of groups,), empty without equalities.
     start : (n,) a feasible initial point, or None.
-    joined : the form that it is the `split` of, or None; a changed copy has none.
+    joined : the form that it is the `box` of, or None; a changed copy has none.
     """
 
     Q: SignedGram
@@ -215,8 +215,9 @@ class KernelQP:
         # ValueError if infeasible
         return project(beta, self.lo, self.hi, a, self.sums, self.groups)
 
-    def split(self) -> BoxQP:
-        """Return the box QP in x, with β = Σ sign·x over the `sides`; one after the other."""
+    @cached_property
+    def box(self) -> BoxQP:
+        """The box QP in x, with β = Σ sign·x over the `sides`; one after the other."""
         count = len(self.sides)
         sign, cost, low, high = (np.concatenate(parts) for parts in zip(*self.sides, strict=True))
         index = self.sample
@@ -231,22 +232,41 @@ class KernelQP:
         return box
 
     def split_gradient(self, scores: Vector) -> Vector:
-        """Return the gradient of `split` from the scores Kβ (n,) of the variables."""
+        """Return the gradient of `box` from the scores Kβ (n,) of the variables."""
         return np.concatenate([side.residual(scores) for side in self.sides])
 
     def split_point(self, beta: Vector) -> Vector:
-        """Return the variables x of `split` for `beta` (n,)."""
+        """Return the variables x of `box` for `beta` (n,)."""
         parts = [side.sign * beta for side in self.sides]
         return parts[0] if len(parts) == 1 else np.maximum(np.concatenate(parts), 0.0)
 
     def joined_point(self, x: Vector) -> Vector:
-        """Return β for the variables `x` of `split`; ValueError if there are more or fewer."""
+        """Return β for the variables `x` of `box`; ValueError if there are more or fewer."""
         count = len(self.sides)
         if x.size != count * self.n:
             raise ValueError(f"alpha has {x.size} variables, expected {count * self.n}")
         parts = x.reshape(count, self.n)
         beta = [side.sign * part for side, part in zip(self.sides, parts, strict=True)]
         return beta[0] if len(beta) == 1 else np.sum(beta, axis=0)
+
+    def of_samples(self, beta: Vector) -> Vector:
+        """Return the variables for the coefficients `beta` of the samples: see `per_sample`.
+
+        Two variables of each sample, first all β ≥ 0 and then all β ≤ 0, are increased equally in size
+        until they have their `sums`.
+        """
+        if self.sample is None:
+            return beta
+        capacity, total = self.hi[: beta.size] - np.abs(beta), float(np.abs(self.sums).sum())
+        remaining = 0.5 * (total - float(np.abs(beta).sum()))
+        is_unused = remaining > 1e-12 * total  # and not the rounding error of the sum
+        increase = capacity * (remaining / capacity.sum()) if is_unused else 0.0 * capacity
+        parts = np.maximum(beta, 0.0) + increase, np.minimum(beta, 0.0) - increase
+        return np.concatenate(parts)
+
+    def per_sample(self, beta: Vector) -> Vector:
+        """Return the coefficients of the samples: the sums of their variables."""
+        return beta if self.sample is None else beta.reshape(2, -1).sum(axis=0)
 
 
 @dataclass(frozen=True, eq=False)

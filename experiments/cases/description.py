@@ -5,6 +5,7 @@ then the mean over the blocks is recorded with its standard error, which is 0 fo
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from dualgap.problems import Formulation, Matrix, Vector
 from dualgap.problems.forms import BoxQP
 from dualgap.problems.kernels import Block
+from dualgap.problems.risk.risk import box_point
 from dualgap.solvers import Solution
 
 _MAX_FULL_SAMPLES = 1000  # an eigendecomposition of K takes less than a second
@@ -48,8 +50,8 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
     drawn = [order[start : start + _BLOCK_SAMPLES] for start in starts]
     drawn = [order] if problem.n <= _MAX_FULL_SAMPLES else drawn
     columns |= spectrum([gram.block(rows, rows) for rows in drawn], problem.n)
-    if risk.terms is not None and risk.is_bounded:
-        columns |= at_optimum(risk.kernel_qp(gram).split(), risk.box_point(alpha))
+    if risk.terms is not None and not risk.is_hard:
+        columns |= at_optimum(replace(risk.form, gram=gram).box, box_point(risk, alpha))
     return columns
 
 

@@ -173,4 +173,4 @@ def primal_at(problem: Formulation, solution: Solution) -> float:
     else:
         raise NotJudged("it returned no point")
     b = middle(*best_intercept(problem.risk, scores)) if problem.intercept else 0.0
-    return 0.5 * norm2 + float(problem.risk.upper @ problem.risk.loss.value(problem.y, scores + b))
+    return 0.5 * norm2 + float(problem.risk.C @ problem.risk.loss.value(problem.y, scores + b))

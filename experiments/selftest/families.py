@@ -47,7 +47,7 @@ FAMILIES = (
     ),
     Family(
         "hard margins",
-        lambda risk: risk is not None and not risk.is_bounded and risk.terms is not None,
+        lambda risk: risk is not None and risk.is_hard,
         {
             "BoxQP": "not form.is_bounded",
             "KernelQP": "not form.is_bounded",

@@ -57,7 +57,7 @@ def nu_property(bench: Bench, problem: Formulation) -> str:
     alpha = bench.solve(problem).point.alpha
     if alpha is None:
         return "it returns no multipliers"
-    nu, size = float(problem.nu), np.abs(alpha) / problem.risk.upper  # type: ignore[attr-defined]
+    nu, size = float(problem.nu), np.abs(alpha) / problem.risk.C  # type: ignore[attr-defined]
     rtol = 1e-4  # interior points never touch a bound
     bounded, support = np.mean(size >= 1 - rtol), np.mean(size > rtol)
     if bounded > nu + 1 / problem.n:

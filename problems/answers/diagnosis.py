@@ -33,7 +33,7 @@ from dualgap.problems.gram.gram import gram_scores
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.risk.offsets import best_intercept
 from dualgap.problems.risk.recovery import infeasibility
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, box_point
 
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]
 
@@ -140,8 +140,13 @@ class _Answer:
     @property
     def tolerance(self) -> float:
         """Accepted violation of constraints, relative to the largest |α| allowed, or attained."""
-        largest = self.risk.upper if self.risk.is_bounded else np.abs(self.alpha)
-        return _FAULT_RTOL * float(largest.max())
+        largest = float(self.limits.max())
+        return _FAULT_RTOL * (largest if largest < np.inf else float(np.abs(self.alpha).max()))
+
+    @property
+    def limits(self) -> Vector:
+        """The largest |αᵢ| allowed, shape (n,)."""
+        return self.risk.C * self.risk.loss.lipschitz
 
     @cached_property
     def scores(self) -> Vector:
@@ -177,7 +182,7 @@ def _faults(answer: _Answer, claimed: Claim) -> Iterator[Diagnosis]:
 def _opposite_signs(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if −α is feasible and its dual objective is above that of α = 0."""
     risk, alpha, certificate = answer.risk, answer.alpha, answer.certificate
-    linear = float(risk.box.p @ risk.box_point(-alpha))
+    linear = float(risk.form.box.p @ box_point(risk, -alpha))
     dual = -linear - 0.5 * float(risk.beta(alpha) @ answer.scores)
     if dual <= 0 or infeasibility(risk, -alpha) > answer.tolerance:
         return
@@ -193,7 +198,7 @@ def _opposite_signs(answer: _Answer) -> Iterator[Diagnosis]:
 def _constraint_violation(answer: _Answer) -> Diagnosis:
     """Return the most violated constraint and the faulty step that this suggests."""
     risk, alpha, tolerance = answer.risk, answer.alpha, answer.tolerance
-    low, high = risk.limits
+    low, high = risk.loss.limits(risk.y, risk.C)
     outside = np.maximum(alpha - high, low - alpha)
     i = int(outside.argmax())
     box, total_violation = float(outside[i]), infeasibility(risk, alpha)
@@ -226,7 +231,7 @@ def _equality_step(answer: _Answer) -> str:
     largest = [float(alpha[risk.y == label].max(initial=0.0)) for label in (-1.0, 1.0)]
     if min(largest) <= _MULTIPLIER_RTOL * answer.tolerance / _FAULT_RTOL < max(largest):
         return "the labels: they must be −1 and +1; one class has α = 0, as if its label were 0"
-    x, box = risk.box_point(alpha), risk.box
+    x, box = box_point(risk, alpha), risk.form.box
     violation = violating_pair(box.gradient(answer.scores), None, x - box.lb, box.ub - x)
     if violation <= _FAULT_RTOL and not answer.solver_b:
         return "the intercept: these α solve the problem without one, which has no equality"
@@ -249,7 +254,7 @@ def _missing_targets(answer: _Answer) -> Iterator[Diagnosis]:
 
 def _all_at_bounds(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if every α is 0, with a pair that should have moved, or if every α is at a bound."""
-    risk, size, C = answer.risk, np.abs(answer.alpha), answer.risk.upper
+    risk, size, C = answer.risk, np.abs(answer.alpha), answer.limits
     # SMO moves pairs along one equality, with samples of both classes
     has_pairs = (
         risk.costs.size and risk.groups is None and bool(np.ptp(risk.loss.signs(risk.y)) > 0)
@@ -285,9 +290,9 @@ def _all_at_bounds(answer: _Answer) -> Iterator[Diagnosis]:
 def _plateau(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if several samples share a largest α that is only a fraction of C."""
     risk, sizes = answer.risk, np.abs(answer.alpha)
-    size, C = float(sizes.max()), risk.upper
+    size, C = float(sizes.max()), answer.limits
     at_end = int((sizes >= size * (1 - _MULTIPLIER_RTOL)).sum())
-    if not risk.is_bounded or np.ptp(C) or size > (1 - _FAULT_RTOL) * C[0] or at_end < 3:
+    if risk.is_hard or np.ptp(C) or size > (1 - _FAULT_RTOL) * C[0] or at_end < 3:
         return
     factor = C[0] / size
     is_mean = abs(factor - risk.n) < _FAULT_RTOL * risk.n
@@ -300,7 +305,7 @@ def _wrong_intercept(answer: _Answer) -> Iterator[Diagnosis]:
     """Yield a fault if the solver's b is far from every sample's, or costs more than α explains."""
     risk, solver_b, certificate = answer.risk, answer.solver_b, answer.certificate
     # ν-SVR has two offsets, b + ε and b − ε, which do not follow from b
-    one_offset = risk.costs.size == 1 and risk.groups is None and risk.is_bounded
+    one_offset = risk.costs.size == 1 and risk.groups is None and not risk.is_hard
     if solver_b is None or not one_offset:
         return
     scores, cost = answer.scores, float(risk.costs[0])
@@ -326,7 +331,8 @@ def _not_stationary(answer: _Answer) -> Iterator[Diagnosis]:
     left by interior point methods, count only if there is no other violation.
     """
     risk, alpha = answer.risk, answer.alpha
-    box, x, g = risk.box, risk.box_point(alpha), risk.box.gradient(answer.scores)
+    box, x = risk.form.box, box_point(risk, alpha)
+    g = box.gradient(answer.scores)
     worst, rounding = np.empty(0, np.int64), _MULTIPLIER_RTOL * float(np.abs(alpha).max())
     for tolerance in (rounding, 0.0):
         below, above = (np.where(d > tolerance, d, 0.0) for d in (x - box.lb, box.ub - x))
@@ -343,7 +349,7 @@ def _not_stationary(answer: _Answer) -> Iterator[Diagnosis]:
     offset = "b" if risk.groups is None else "their offset"
     is_pair = len(samples) > 1
     pair = f", with {offset} = {b:.3g}: this is the most violating pair" if is_pair else ""
-    scaling_hint = "" if risk.is_bounded else ", even for the best multiple of α"
+    scaling_hint = ", even for the best multiple of α" if risk.is_hard else ""
     gap = answer.certificate.relative_gap
     finding = (
         f"not stationary: {', and '.join(descriptions)}{pair}; "

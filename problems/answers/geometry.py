@@ -106,7 +106,8 @@ class Geometry:
         alpha, C = self._alpha, upper_limits(self.problem)
         size = np.abs(alpha).reshape(self.problem.n, -1).max(axis=1)
         if alpha.ndim == 1 and isinstance(self.problem, Formulation):
-            low, high = self.problem.risk.limits
+            risk = self.problem.risk
+            low, high = risk.loss.limits(risk.y, risk.C)
             C = np.where(alpha < 0, -low, high)
         scale = np.where(np.isinf(C), size.max(initial=0.0), C)
         kinds = np.where(size > BOUND_RTOL * scale, "free", "zero")
@@ -192,7 +193,7 @@ def upper_limits(problem: SampleProblem) -> Vector:
     limits = np.zeros(problem.n)
     for part in problem.parts:
         rows = slice(None) if part.rows is None else part.rows
-        limits[rows] = part.problem.risk.upper
+        limits[rows] = part.problem.risk.C * part.problem.risk.loss.lipschitz
     return limits
 
 

@@ -143,9 +143,10 @@ class ParametricBounds:
             s, (low, high) = Intervals(ends[0]) / ends[1], c.norm2
             norm2 = Intervals(0.5 * low + 0.5 * high, 0.51 * (high - low) + UNIT * high)
             upper = s * c.primal_objective + 0.5 * ((1.0 - s) * norm2)
-            delta = risk.samples.psd_shift if risk.is_bounded else 0.0
+            limits = risk.C * risk.loss.lipschitz  # of |αᵢ|
+            delta = risk.samples.psd_shift if np.isfinite(limits).all() else 0.0
             if delta:  # K is known only up to δI: ½δ Σ max αᵢ², which scales with s²
-                spare = 0.51 * delta * float(np.sum(risk.upper**2))
+                spare = 0.51 * delta * float(np.sum(limits**2))
                 upper = upper + max(0.0, float((s * s - s).high)) * spare
             lower = s * c.dual_objective + 0.5 * (s * (1.0 - s) * norm2)
         rounding = self.scale(value) * c.bounds.rounding + 2 * float(upper.rad + lower.rad)

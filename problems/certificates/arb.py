@@ -42,7 +42,7 @@ class Arb(Arithmetic[Balls]):
         """Return β for `alpha`, clipped to exact limits, which float64 has rounded, as C = 1/(n·lam)."""
         beta = risk.beta(alpha)
         values = Balls(beta).entries
-        ends = map(risk.beta, risk.limits)
+        ends = map(risk.beta, risk.loss.limits(risk.y, risk.C))
         for end, factor in zip(ends, risk.loss.dual_range, strict=True):
             at_end = (beta * np.sign(end) >= (1.0 - WEIGHT_RTOL) * np.abs(end)) & (end != 0)
             for at in zip(*np.nonzero(at_end), strict=True):

@@ -22,7 +22,7 @@ from dualgap.problems.certificates.certify import for_rounded_weights, gap_scale
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
 from dualgap.problems.problem.certificate import Certificate, make_certificate, missing_bound
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, blocks_of, check_risk, on_block
 
 
 def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
@@ -30,22 +30,23 @@ def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
 
     Without `point.rule` the dual variables are −C·ℓ' at the weights.
     """
-    b = float(point.b or 0.0) if risk.has_offsets else 0.0
+    has_offset = bool(risk.costs.size)
+    b = float(point.b or 0.0) if has_offset else 0.0
     if point.w is None or not np.isfinite(b):
         return Certificate(reason="the point has no weights, or its intercept is not finite")
     rule = DualRule.at(np.append(point.w, b)) if point.rule is None else point.rule
     source = "recovered from w" if point.rule is None else "alpha and w"
-    blocks, sums = risk.blocks, _Sums(risk.samples.d)
+    blocks, sums = blocks_of(risk), _Sums(risk.samples.d)
     try:
         rule = rule.checked(blocks.d)
         for k in range(blocks.count):
             block = blocks.read(k, verify=True)
             for rows in block.pieces():
                 part = block.part(rows)
-                sums.add(risk.on(part), rule.beta(risk.loss, k, part), point.w, b)
+                sums.add(on_block(risk, part), rule.beta(risk.loss, k, part), point.w, b)
     except (ChangedBlock, ValueError, ArithmeticError) as error:
         return Certificate(reason=str(error))
-    low, high = sums.lower(risk.has_offsets), sums.upper(point.w)
+    low, high = sums.lower(has_offset), sums.upper(point.w)
     rounding = 2 * float(low.mid - low.low) + 2 * float(high.high - high.mid)
     bounds = for_rounded_weights(float(low.low), float(high.high), rounding)
     return make_certificate(
@@ -57,7 +58,7 @@ def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
         projection_distance=0.0,
         point=Point(None, point.w, b, point.rule),
         b_interval=(b, b),
-        offsets=(b,) if risk.has_offsets else (),
+        offsets=(b,) if has_offset else (),
         reason=missing_bound(risk.samples.is_psd, bounds),
     )
 
@@ -81,12 +82,12 @@ class _Sums:
             If a loss or its conjugate does not allow such a sum.
         """
         X, y, A = part.samples.X, part.y, Float64(part, targets(part, Intervals))
-        part.check()
+        check_risk(part)
         if np.any(part.loss.conjugate(y, 0.0 * beta)):
             raise ValueError(
                 f"no bound for samples in blocks: the minimum of the loss {part.loss.name} is not 0"
             )
-        beta = part.beta(np.clip(part.alpha(beta), *part.limits))
+        beta = part.beta(np.clip(part.alpha(beta), *part.loss.limits(y, part.C)))
         for side, signed in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
             self.v[side] += transposed_products(X, signed)
             self.total[side] += Intervals(signed).sum()
@@ -101,7 +102,7 @@ class _Sums:
         Two samples with the extreme y suffice: they decide whether an offset alone leaves no loss.
         """
         C = np.full(2, 0.5 * self.weight)
-        extremes = risk.on(Block(np.zeros((2, 1)), np.array(self.ends), C))
+        extremes = on_block(risk, Block(np.zeros((2, 1)), np.array(self.ends), C))
         moved, _, y = shift_targets(extremes)
         scale, _ = gap_scale(extremes, moved, Float64(moved, y))
         return scale

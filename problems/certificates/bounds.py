@@ -22,8 +22,8 @@ from dualgap.problems.box_gap import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.losses import ScalarLoss
 from dualgap.problems.risk.offsets import Interval, groups_of, losses_at, root_offsets, shifts
-from dualgap.problems.risk.recovery import EnclosureT, Weights, required_sums
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.recovery import EnclosureT, Weights, budget, required_sums
+from dualgap.problems.risk.risk import Risk, by_side
 
 Positions = Indices | tuple[Indices, Indices]  # of coefficients: samples, or samples and outputs
 
@@ -116,8 +116,8 @@ def dual_terms(
     """
     exact, norm2 = make_exactly_feasible(risk, A, beta, weights)
     linear, size = linear_term(risk, A, exact), abs(exact).sum()
-    if risk.by_side and size.mid:  # scale β to the budget: the dual is concave, and 0 at 0
-        factor = float(np.minimum((risk.budget / size).low, 1.0))
+    if by_side(risk) and size.mid:  # scale β to the budget: the dual is concave, and 0 at 0
+        factor = float(np.minimum((budget(risk) / size).low, 1.0))
         linear, norm2 = factor * linear, factor * norm2
     return linear, norm2
 
@@ -159,7 +159,7 @@ def make_exactly_feasible(
     """Return an exactly feasible point next to β, and its ‖Σ βᵢφ(xᵢ)‖²."""
     # with several outputs, the coefficients of a sample add up to 0: change the farthest below its limit
     if len(beta.shape) > 1:
-        _, high = risk.limits
+        _, high = risk.loss.limits(risk.y, risk.C)
         at: Positions = np.arange(risk.n), (high - beta.mid).argmax(axis=1)
         moves = -beta.sum(axis=1)
     else:
@@ -176,7 +176,7 @@ def _moves(risk: Risk, A: Arithmetic[EnclosureT], beta: EnclosureT) -> tuple[Pos
     Per group one coefficient changes, or a few of which all but one reach a limit.
     """
     moved, sums = beta.mid.copy(), required_sums(risk)
-    low, high = np.sort([risk.beta(end) for end in risk.limits], axis=0)
+    low, high = np.sort([risk.beta(end) for end in risk.loss.limits(risk.y, risk.C)], axis=0)
     ends = np.maximum(np.abs(low), np.abs(high))
     spare = WEIGHT_RTOL * np.where(np.isfinite(ends), ends, 0.0)
     original, moves = beta, dict[int, EnclosureT]()
@@ -268,7 +268,7 @@ def corrections(
         else:
             roots = root_offsets(risk, predictions.mid)
         return [(b, b) for b in roots]
-    terms, groups = risk.loss.terms(A.y), risk.box.groups
+    terms, groups = risk.loss.terms(A.y), risk.form.box.groups
     assert terms is not None
     sides = terms.sides()
     if offsets is None:
@@ -278,7 +278,7 @@ def corrections(
     else:
         added = np.concatenate([offsets, [0.0]])[groups].reshape(len(sides), -1)
     residuals = [side.residual(scores + u).mid for side, u in zip(sides, added, strict=True)]
-    return risk.box.multipliers(np.concatenate(residuals))
+    return risk.form.box.multipliers(np.concatenate(residuals))
 
 
 def middles(intervals: list[Interval]) -> Vector:

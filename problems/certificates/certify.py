@@ -44,7 +44,7 @@ from dualgap.problems.problem.certificate import (
 )
 from dualgap.problems.risk.offsets import mean_offset, shifts
 from dualgap.problems.risk.recovery import DualPoint, Weights, dual_point, weights_of
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, box_point, by_side
 
 _MAX_PROOF_S = 20.0  # estimated duration up to which an undecided certificate is proven
 
@@ -121,13 +121,14 @@ def fenchel_bounds(original: Risk, point: Point) -> Certificate:
         failure = ""
     except ArithmeticError as error:
         lower, norm2, failure = Intervals(-inf), Intervals(nan), str(error)
-    delta = risk.samples.psd_shift if risk.is_bounded else 0.0
+    limits = risk.C * risk.loss.lipschitz  # of |αᵢ|
+    delta = risk.samples.psd_shift if np.isfinite(limits).all() else 0.0
     weights = dual.rounded if solver_w is None else weights_of(risk, solver_w)
     if delta and solver_w is None:
         weights = shifted(weights, beta, delta)
     intervals = corrections(risk, A, weights.scores)
     primal = best_primal(risk, A, weights, [middles(intervals)])
-    shift_slack = 0.505 * delta * float(np.sum(risk.upper**2)) if delta else 0.0
+    shift_slack = 0.505 * delta * float(np.sum(limits**2)) if delta else 0.0
     rounding = _primal_rounding(risk, A, dual, weights, primal, delta)
     rounding += shift_slack + (0.0 if failure else 2 * float(lower.mid - lower.low))
     high = float(primal.value.high) + shift_slack if original.samples.is_psd else nan
@@ -198,7 +199,7 @@ def _optimality_measures(risk: Risk, dual: DualPoint, offsets: Vector) -> dict[s
     coefficient; with several outputs it is |β + Cℓ'(f)|.
     """
     if risk.terms is not None:
-        box, x = risk.box, risk.box_point(dual.alpha)
+        box, x = risk.form.box, box_point(risk, dual.alpha)
         g = box.gradient(dual.scores)
         terms = gap_terms(box.lagrangian_gradient(g, offsets.tolist()), x - box.lb, box.ub - x)
         pair, residual = box.violating_pair(g, x), box.kkt_violation(g, x)
@@ -258,14 +259,14 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
     ----------
     risk : the original one with targets near 0. A : its arithmetic.
     """
-    if original.by_side:
+    if by_side(original):
         sizes = original.C @ np.abs(original.y)
         return 0.0 if np.ptp(original.y) else float(sizes or original.C.sum()), ""
     if risk.costs.any():
         return _gap_scale_with_costs(risk), ""
     zero = np.zeros((risk.n, risk.loss.outputs) if risk.loss.outputs > 1 else risk.n)
     best = middles(corrections(risk, A, Intervals(zero)))
-    size, rtol = np.abs(risk.y) + original.tube, 0.0
+    size, rtol = np.abs(risk.y) + original.loss.tube, 0.0
     for offsets in (best, 0.0 * best):
         decision = zero + shifts(risk, offsets)
         if risk.terms is None:
@@ -273,7 +274,9 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
                 break
             continue
         # targets, tube and offsets are rounded
-        rounding = np.spacing(np.abs(decision)) + 2 * np.spacing(np.abs(original.y) + original.tube)
+        rounding = np.spacing(np.abs(decision)) + 2 * np.spacing(
+            np.abs(original.y) + original.loss.tube
+        )
         losses = risk.loss.value(risk.y, Intervals(decision, rounding)).low
         if not np.any(losses > 0):
             break
@@ -282,9 +285,9 @@ def gap_scale(original: Risk, risk: Risk, A: Float64) -> tuple[float, str]:
             rtol = 2.0**-30
     else:
         return rtol * float(original.C @ size), ""
-    in_tube = _absorbs_shifts(original) and original.tube
+    in_tube = _absorbs_shifts(original) and original.loss.tube
     at_zero = 0.0 if in_tube else float(original.C @ original.loss.value(original.y, zero))
-    scale = at_zero or float(original.C.sum()) * (original.tube or 1.0)
+    scale = at_zero or float(original.C.sum()) * (original.loss.tube or 1.0)
     return scale, "" if risk.terms else "w = 0 is optimal: no sample has a loss there"
 
 

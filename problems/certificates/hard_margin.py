@@ -81,7 +81,7 @@ def hard_bounds(risk: Risk, point: Point) -> Certificate:
         reason = (
             missing_bound(risk.samples.is_psd, bounds) if computable else describe_margin_limit(low)
         )
-    box, alpha = risk.box, size * dual.alpha
+    box, alpha = risk.form.box, size * dual.alpha
     g = box.gradient(size * dual.scores)
     offset = [size * widest_margin(risk, dual.scores)[0]] if risk.costs.size else []
     r, w = box.lagrangian_gradient(g, offset), weights.w

@@ -104,7 +104,8 @@ def proven_bounds(
     if not np.isfinite(numbers).all():
         raise Unprovable("the point overflows float64")
     delta = psd_shift(risk.samples.gram(memory=0), proven=True)
-    if delta and not risk.is_bounded:
+    limits = risk.C * risk.loss.lipschitz  # of |αᵢ|
+    if delta and not np.isfinite(limits).all():
         raise Unprovable(f"the kernel matrix may have eigenvalues down to {-delta:.1e}")
     lower = upper = Balls(np.nan)
     scale: float | None = None
@@ -130,13 +131,13 @@ def proven_bounds(
             upper, scale = uppers[best].value, uppers[best].scale
             scale = scale if points[best].w is None else None
             if delta:
-                upper = upper + delta / 2 * (Balls(risk.upper) ** 2).sum()
+                upper = upper + delta / 2 * (Balls(limits) ** 2).sum()
         if _is_narrow(lower) and _is_narrow(upper):
             break
     if not lower.item().is_finite():
         raise Unprovable("αᵀQα is not distinguishable from 0")
     # ½δ Σ max αᵢ², once more for ½‖w‖², and twice for the losses
-    rounding = 2 * delta * float(np.sum(risk.upper**2)) if delta else 0.0
+    rounding = 2 * delta * float(np.sum(limits**2)) if delta else 0.0
     high = float(upper.high) if upper.item().is_finite() else inf
     return Bounds(float(lower.low), high, rounding, proven=True), scale
 

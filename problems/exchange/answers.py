@@ -36,6 +36,7 @@ from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.kernels import as_dense
 from dualgap.problems.problem import Problem
 from dualgap.problems.quadratic.point import QPPoint
+from dualgap.problems.risk.risk import from_box_point
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
 Rows = list[tuple[int, list[str]]]  # line numbers and cells
@@ -83,7 +84,7 @@ def _box_variables(problem: SampleProblem) -> int:
     """Return the number of variables of the dual's box QP; 0 without one, as for samples in blocks."""
     if not isinstance(problem, Formulation) or problem.in_blocks:
         return 0
-    return problem.risk.box.n if problem.risk.terms else 0
+    return problem.risk.form.box.n if problem.risk.terms else 0
 
 
 def _max_entries(problem: Problem) -> dict[str, int]:
@@ -345,7 +346,7 @@ def _sample_point(columns: Mapping[str, Vector], problem: SampleProblem) -> Poin
     if alpha is None and "x" in columns:
         if not isinstance(problem, Formulation):
             raise ValueError(f"x: {problem.name} is no single box QP; give alpha instead")
-        alpha = problem.risk.from_box_point(columns["x"])
+        alpha = from_box_point(problem.risk, columns["x"])
     if alpha is None and "coefs" in columns:
         alpha = coefficients(problem, columns["coefs"])  # which is its own inverse
     if alpha is None and not problem.samples.is_linear:

@@ -17,6 +17,7 @@ from math import prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 
 from dualgap.problems.blocks import Blocks
 from dualgap.problems.certificates.blocks import bounds_of_blocks
@@ -38,8 +39,9 @@ from dualgap.problems.kernels.base import check_values
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.problem.certificate import Certificate, not_proven
 from dualgap.problems.problem.task import CLASSES, LABELS, Task
+from dualgap.problems.risk.recovery import budget
 from dualgap.problems.risk.reductions import FORMS
-from dualgap.problems.risk.risk import KernelSamples, Risk
+from dualgap.problems.risk.risk import KernelSamples, Risk, by_side, check_risk
 from dualgap.problems.validation import (
     NoSuchProblem,
     check_bool,
@@ -178,7 +180,7 @@ class Formulation(SampleProblem):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.risk.check()
+        check_risk(self.risk)
 
     @abstractmethod
     def build_risk(self) -> Risk:
@@ -201,7 +203,7 @@ class Formulation(SampleProblem):
 
     def decision(self, offsets: Any) -> Decision:
         """Return how outputs become decisions at the best offsets (groups,) of an answer."""
-        return Decision(has_margin=self.task is LABELS, tube=self.risk.tube)
+        return Decision(has_margin=self.task is LABELS, tube=self.risk.loss.tube)
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
@@ -224,8 +226,18 @@ class Formulation(SampleProblem):
 
     @cached_property
     def family_hash(self) -> str:
-        """Identity of the optimum, the same for all formulations with the same risk."""
-        return content_hash(*self.risk.identity)[:16]
+        """Identity of the optimum, the same for all formulations with the same risk.
+
+        It is equal for dense and sparse samples.
+        """
+        risk, X = self.risk, repr(self.X) if self.in_blocks else scipy.sparse.csr_array(self.X)
+        # 12 digits: C = 1/(n·lam) with lam = 1/(n·C) differs from C by rounding
+        distinct, index = np.unique(risk.C, return_inverse=True)
+        rounded = np.array([float(f"{c:.12g}") for c in distinct])
+        C = rounded[index] if np.unique(rounded).size > 1 else rounded[:1]
+        total = budget(risk) if by_side(risk) else 0.0
+        settings = self.kernel, risk.loss, risk.costs, risk.groups, total
+        return content_hash(X, risk.y, C, *settings)[:16]
 
 
 def check_fields(problem: Any) -> None:

@@ -129,6 +129,11 @@ class Loss(ABC):
         """Whether the loss has no kinks."""
         return self.smoothness < inf
 
+    @property
+    def tube(self) -> float:
+        """Half-width of the tube, `epsilon`; 0 if it has none."""
+        return float(getattr(self, "epsilon", 0.0))
+
     @abstractmethod
     def value(self, y: Any, f: Any) -> Any:
         """Return ℓ(y, f), shape (n,).

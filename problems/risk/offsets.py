@@ -7,7 +7,7 @@ import numpy as np
 from dualgap.problems.box_gap import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.projection import members_of
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, by_side
 
 Interval = tuple[float, float]
 
@@ -21,7 +21,7 @@ def shifts(risk: Risk, offsets: Any) -> Any:
 
 def losses_at(risk: Risk, y: Any, scores: Any, offsets: Any) -> Any:
     """Return ℓ(yᵢ, fᵢ) (n,) for decisions fᵢ = score + offset, in the arguments' arithmetic."""
-    if risk.by_side:
+    if by_side(risk):
         terms = risk.loss.terms(y)
         assert terms is not None
         return terms.value(*(scores + u for u in offsets))
@@ -45,7 +45,8 @@ def best_offsets(risk: Risk, scores: Vector) -> list[Interval]:
 
     The loss, and with it the objective in u_g, is piecewise linear; `scores` f is (n,).
     """
-    return risk.box.multipliers(risk.box.gradient(scores))
+    box = risk.form.box
+    return box.multipliers(box.gradient(scores))
 
 
 def best_intercept(risk: Risk, scores: Vector) -> Interval:
@@ -110,7 +111,7 @@ def free_offset(risk: Risk, alpha: Vector) -> float:
     """
     beta, size = risk.beta(alpha), np.abs(alpha)
     used = np.flatnonzero(size)
-    free = np.flatnonzero((size > 0) & (size < (1.0 - 1e-8) * risk.upper))  # up to rounding
+    free = np.flatnonzero((size > 0) & (size < (1.0 - 1e-8) * risk.C * risk.loss.lipschitz))
     if free.size == 0:
         return middle(*best_intercept(risk, risk.samples.gram(memory=0).matvec(beta)))
     free = free[:: -(-free.size // 500)]  # each alone determines b; at most 500 are averaged

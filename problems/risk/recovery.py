@@ -18,7 +18,7 @@ from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.losses import VectorLoss
 from dualgap.problems.projection import project
 from dualgap.problems.risk.offsets import best_offsets, root_offsets, shifts, widest_margin
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, box_point, by_side, from_box_point
 from dualgap.problems.risk.units import decision_exponent
 
 EnclosureT = TypeVar("EnclosureT", bound=Enclosure)
@@ -26,7 +26,12 @@ EnclosureT = TypeVar("EnclosureT", bound=Enclosure)
 
 def required_sums(risk: Risk) -> Vector:
     """Return the required sum of the coefficients β of each group; of all, with offsets by side."""
-    return risk.costs.sum(keepdims=True) if risk.by_side else risk.costs
+    return risk.costs.sum(keepdims=True) if by_side(risk) else risk.costs
+
+
+def budget(risk: Risk) -> float:
+    """Return the upper bound on Σ|βᵢ|: with offsets by side, β⁺ and β⁻ have the sums c."""
+    return float(np.abs(risk.costs).sum()) if by_side(risk) else inf
 
 
 def project_dual(risk: Risk, alpha: Vector) -> Vector:
@@ -38,8 +43,8 @@ def project_dual(risk: Risk, alpha: Vector) -> Vector:
         return risk.loss.project_dual(risk.y, risk.C, alpha)
     sums = required_sums(risk)
     a = risk.loss.signs(risk.y) if sums.size else None
-    nearest = project(alpha, *risk.limits, a, sums, risk.groups)
-    size, limit = float(np.abs(nearest).sum()), risk.budget
+    nearest = project(alpha, *risk.loss.limits(risk.y, risk.C), a, sums, risk.groups)
+    size, limit = float(np.abs(nearest).sum()), budget(risk)
     return nearest * (limit / size) if size > (1 + 1e-12) * limit else nearest
 
 
@@ -47,8 +52,8 @@ def infeasibility(risk: Risk, alpha: Vector) -> float:
     """Return the largest violation of a bound, an equality or the budget by `alpha` (n,)."""
     if isinstance(risk.loss, VectorLoss):
         return risk.loss.dual_violation(risk.y, risk.C, alpha)
-    low, high = risk.limits
-    box, over = np.maximum(alpha - high, low - alpha), np.abs(alpha).sum() - risk.budget
+    low, high = risk.loss.limits(risk.y, risk.C)
+    box, over = np.maximum(alpha - high, low - alpha), np.abs(alpha).sum() - budget(risk)
     worst, required = max(0.0, float(box.max()), float(over)), required_sums(risk)
     if not required.size:
         return worst
@@ -158,24 +163,24 @@ def _candidates(risk: Risk, w: Vector) -> Iterator[Vector]:
         C = risk.C.reshape(-1, *(1 for _ in scores.shape[1:]))
         yield risk.alpha(-C * risk.loss.subgradient(risk.y, scores + b))
         return
-    if risk.is_bounded:
+    if not risk.is_hard:
         offsets = [middle(*interval) for interval in best_offsets(risk, scores)]
     else:
         b, margin = widest_margin(risk, scores)
         scores, b = (scores / margin, b / margin) if margin > 0 else (scores, b)
         offsets = [b] if risk.costs.size else []
-    box = risk.box
+    box = risk.form.box
     r = box.lagrangian_gradient(box.gradient(scores), offsets)
     smoothings = np.array([1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5])
     for smoothing in 2.0 ** decision_exponent(risk) * smoothings:
-        if not risk.is_bounded:
-            yield risk.from_box_point(np.maximum(0.0, smoothing - r))
+        if risk.is_hard:
+            yield from_box_point(risk, np.maximum(0.0, smoothing - r))
             continue
         x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / smoothing, 0.0, 1.0)
-        yield risk.from_box_point(x)
+        yield from_box_point(risk, x)
         free = np.flatnonzero(np.abs(r) <= smoothing)
         if free.size:
-            yield risk.from_box_point(_fit(risk, w, r, x, free))
+            yield from_box_point(risk, _fit(risk, w, r, x, free))
 
 
 def _best_multiple(risk: Risk, dual: DualPoint) -> tuple[float, float]:
@@ -186,8 +191,8 @@ def _best_multiple(risk: Risk, dual: DualPoint) -> tuple[float, float]:
         C = risk.C.reshape(-1, *(1 for _ in beta.shape[1:]))
         conjugates = risk.C * risk.loss.conjugate(risk.y, -beta / C)
         return 1.0, -float(conjugates.sum()) - 0.5 * quadratic
-    linear = -float(risk.box.p @ risk.box_point(dual.alpha))
-    longest = 1.0 if risk.is_bounded else inf
+    linear = -float(risk.form.box.p @ box_point(risk, dual.alpha))
+    longest = inf if risk.is_hard else 1.0
     s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
     s = 1.0 if risk.costs.any() else s  # no other multiple is feasible
     return s, s * linear - 0.5 * s * s * quadratic
@@ -198,7 +203,7 @@ def _fit(risk: Risk, w: Vector, r: Vector, start: Vector, free: Indices) -> Vect
 
     SciPy's tolerances are absolute, so samples are divided by 2ᵐ, r by 2ᵏ and β by 2ᵏ⁻²ᵐ.
     """
-    box, x = risk.box, start.copy()
+    box, x = risk.form.box, start.copy()
     x[free] = 0.0
     samples, sign = risk.samples.X[box.Q.index[free]], box.Q.sign[free, None]
     rows = scipy.sparse.csr_array(samples).multiply(sign).tocsr()
@@ -206,7 +211,7 @@ def _fit(risk: Risk, w: Vector, r: Vector, start: Vector, free: Indices) -> Vect
     if max(abs(k), abs(m)) > 200:  # scaled numbers could under- or overflow
         k = m = 0
     unit, rows = float(np.ldexp(1.0, k - 2 * m)), rows * np.ldexp(1.0, -m)
-    target = np.ldexp(w - risk.samples.X.T @ risk.beta(risk.from_box_point(x)), m - k)
+    target = np.ldexp(w - risk.samples.X.T @ risk.beta(from_box_point(risk, x)), m - k)
     for i, a, delta in box.equalities:
         column = np.zeros(box.n)
         column[i] = a

@@ -1,6 +1,5 @@
 """Reductions of a risk to the forms that solvers take, each with the map of its points back."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,18 +21,20 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.risk.offsets import mean_offset
 from dualgap.problems.risk.recovery import project_dual
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, blocks_of, from_box_point, in_blocks
 
 
 def to_kernel_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[KernelQP]:
     """Return the dual in the coefficients β."""
-    form = risk.kernel_qp(gram, _start(risk, start, risk.coefficients))
+    initial = _start(risk, start)
+    variables = None if initial is None else risk.form.of_samples(initial)
+    form = replace(risk.form, gram=gram, start=variables)
 
     def recover(point: FormPoint) -> Point:
         beta = point.x
         if beta is not None and beta.size != form.n:
             raise ValueError(f"beta has {beta.size} variables, expected {form.n}")
-        return Point(None if beta is None else risk.from_coefficients(beta), b=point.b)
+        return Point(None if beta is None else risk.alpha(form.per_sample(beta)), b=point.b)
 
     return Reduction(form, recover)
 
@@ -46,7 +47,7 @@ def to_box(risk: Risk, start: Point | None, gram: Gram) -> Reduction[BoxQP]:
         x = None if point.x is None else dual.form.joined_point(point.x)
         return dual.recover(replace(point, x=x))
 
-    return Reduction(dual.form.split(), recover)
+    return Reduction(dual.form.box, recover)
 
 
 def to_dual_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
@@ -66,7 +67,7 @@ def to_primal_qp(risk: Risk, start: Point | None, gram: Gram) -> Reduction[QP]:
 
     def recover(point: FormPoint) -> Point:
         z, x, end = point.inequality, point.x, samples.d + risk.costs.size
-        alpha = None if z is None else risk.from_box_point(z)
+        alpha = None if z is None else from_box_point(risk, z)
         if x is None:
             return Point(alpha)
         b = mean_offset(x[samples.d : end]) if risk.costs.size else None
@@ -80,7 +81,7 @@ def _primal_qp(X: Matrix, dual: KernelQP) -> QP:
 
     min ½‖w‖² + cᵀu + Σ ubⱼξⱼ   s.t.  −sign·(Xw + u) − ξ ≤ p,  ξ ≥ 0
     """
-    box, d, count = dual.split(), X.shape[1], dual.sums.size
+    box, d, count = dual.box, X.shape[1], dual.sums.size
     rows = scipy.sparse.csr_array(X)[box.Q.index]
     if count:  # one column per offset: 1 for its samples
         group = np.zeros(box.n, np.intp) if box.groups is None else box.groups
@@ -113,8 +114,7 @@ def to_erm(risk: Risk, start: Point | None, gram: Gram) -> Reduction[ERM]:
         raise Unsupported("the hard margin has no empirical-risk form: its loss is infinite")
     if risk.groups is not None or risk.costs.any():
         raise Unsupported("an ERM form has at most one intercept, without a cost")
-    beta = _start(risk, start, risk.beta)
-    form = ERM(gram, risk.y, risk.C, risk.loss, risk.has_offsets, beta)
+    form = ERM(gram, risk.y, risk.C, risk.loss, bool(risk.costs.size), _start(risk, start))
 
     def recover(point: FormPoint) -> Point:
         alpha = None if point.beta is None else risk.alpha(point.beta)
@@ -124,21 +124,23 @@ def to_erm(risk: Risk, start: Point | None, gram: Gram) -> Reduction[ERM]:
 
 
 def to_risk(risk: Risk) -> Reduction[Risk]:
-    """Return the risk itself, whose samples may be in blocks."""
+    """Return the risk itself with its samples in blocks."""
+    form = in_blocks(risk)
 
     def recover(point: FormPoint) -> Point:
-        if risk.in_blocks or point.rule is None:
+        if form is risk or point.rule is None:
             return Point(None, point.x, point.b, point.rule)
-        return Point(risk.alpha(point.rule.coefficients(risk.loss, risk.blocks)), point.x, point.b)
+        beta = point.rule.coefficients(risk.loss, blocks_of(form))
+        return Point(risk.alpha(beta), point.x, point.b)
 
-    return Reduction(risk, recover)
+    return Reduction(form, recover)
 
 
-def _start(risk: Risk, start: Point | None, convert: Callable[[Vector], Vector]) -> Vector | None:
-    """Return the initial variables from `start`, which is made feasible first."""
+def _start(risk: Risk, start: Point | None) -> Vector | None:
+    """Return the initial coefficients β from `start`, which is made feasible first."""
     if start is None or start.alpha is None:
         return None
-    return convert(project_dual(risk, start.alpha))
+    return risk.beta(project_dual(risk, start.alpha))
 
 
 def as_posed(problem: Problem, _start: Point | None, _gram: Gram | None) -> Reduction[Any]:

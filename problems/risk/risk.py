@@ -8,15 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import inf
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import scipy
 
 from dualgap.problems.blocks import Block, Blocks
 from dualgap.problems.dataset import HasSamples, Indices, Matrix, Vector, check_weight_range
-from dualgap.problems.forms import BoxQP, KernelQP, Unsupported
+from dualgap.problems.forms import KernelQP, Unsupported
 from dualgap.problems.gram.gram import GIBIBYTE, Gram
 from dualgap.problems.gram.semidefinite import is_positive_semidefinite, psd_shift
 from dualgap.problems.kernels import Kernel, Linear
@@ -38,6 +36,11 @@ class KernelSamples(HasSamples):
     X: Matrix
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     shared_gram: Gram | None = None
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether only one block of the samples at a time is in memory."""
+        return isinstance(self.X, Blocks)
 
     @property
     def is_linear(self) -> bool:
@@ -108,10 +111,8 @@ class Risk:
     target_factor: float | None = None
     exact_C: Fraction | None = None
 
-    title: ClassVar[str] = "a regularised risk"
-
     def __post_init__(self) -> None:
-        if np.ndim(self.C) == 0 and not self.in_blocks:
+        if not self.samples.in_blocks and np.ndim(self.C) == 0:
             object.__setattr__(self, "C", np.full(self.n, self.C, dtype=np.float64))
 
     @property
@@ -119,73 +120,10 @@ class Risk:
         """Number of samples."""
         return self.samples.n
 
-    @property
-    def has_offsets(self) -> bool:
-        """Whether there are unregularised offsets."""
-        return bool(self.costs.size)
-
-    @property
-    def by_side(self) -> bool:
-        """Whether the offsets are those of the two slopes of the loss."""
-        return self.groups is None and self.costs.size > 1
-
-    @property
-    def budget(self) -> float:
-        """The upper bound on Σ|βᵢ|: with offsets by side, β⁺ and β⁻ have the sums c."""
-        return float(np.abs(self.costs).sum()) if self.by_side else inf
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether only one block of its samples at a time is in memory."""
-        return isinstance(self.samples.X, Blocks)
-
-    def on(self, block: Block) -> Risk:
-        """Return the risk of a block of samples alone, which is a summand of this one."""
-        return replace(self, samples=KernelSamples(block.X), y=block.y, C=block.C)
-
-    @cached_property
-    def blocks(self) -> Blocks:
-        """The samples with their y and Cᵢ, in blocks; arrays are cut into views."""
-        X: Any = self.samples.X
-        return X.times(float(self.C)) if self.in_blocks else Blocks.from_arrays(X, self.y, self.C)
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """The values that determine the optimum, equal for dense and sparse samples."""
-        X: Any = self.samples.X
-        X = repr(X) if self.in_blocks else scipy.sparse.csr_array(X)
-        # 12 digits: C = 1/(n·lam) with lam = 1/(n·C) differs from C by rounding
-        distinct, index = np.unique(self.C, return_inverse=True)
-        rounded = np.array([float(f"{c:.12g}") for c in distinct])
-        C = rounded[index] if np.unique(rounded).size > 1 else rounded[:1]
-        budget = self.budget if self.by_side else 0.0
-        settings = self.samples.kernel, self.loss, self.costs, self.groups, budget
-        return X, self.y, C, *settings
-
-    @property
-    def tube(self) -> float:
-        """Half-width of the loss's tube; 0 if it has none."""
-        return float(getattr(self.loss, "epsilon", 0.0))
-
     @cached_property
     def is_hard(self) -> bool:
         """Whether a sample allows no loss, so that there may be no feasible point."""
         return bool(np.isinf(self.C).any())
-
-    @property
-    def limits(self) -> tuple[Vector, Vector]:
-        """The smallest and largest values of each αᵢ, shape (n,), or (n, K) for K classes."""
-        return self.loss.limits(self.y, self.C)
-
-    @property
-    def upper(self) -> Vector:
-        """The largest |αᵢ|, shape (n,): Cᵢ times the loss's largest slope; may be inf."""
-        return self.C * self.loss.lipschitz
-
-    @cached_property
-    def is_bounded(self) -> bool:
-        """Whether every dual variable is bounded."""
-        return bool(np.isfinite(self.upper).all())
 
     def beta(self, alpha: Vector) -> Vector:
         """Return the coefficients of w = Σ βᵢφ(xᵢ) for dual variables `alpha`."""
@@ -203,16 +141,7 @@ class Risk:
 
     @cached_property
     def form(self) -> KernelQP:
-        """The dual in coefficients, for certificates; Unsupported if it is no quadratic program."""
-        return self.kernel_qp(self.samples.gram(memory=0))
-
-    @cached_property
-    def box(self) -> BoxQP:
-        """The same as a box QP."""
-        return self.form.split()
-
-    def kernel_qp(self, gram: Gram, start: Vector | None = None) -> KernelQP:
-        """Return the dual in coefficients, on a Gram matrix of the samples and from `start` on.
+        """The dual of a piecewise linear loss, in coefficients.
 
         Offsets by side give two coefficients a sample, β⁺ ≥ 0 and β⁻ ≤ 0, with a sum each.
 
@@ -228,72 +157,81 @@ class Risk:
             )
         q, lo, hi = self.terms.q, times(self.C, self.terms.lo), times(self.C, self.terms.hi)
         eps, groups, sample = np.full(self.n, self.terms.eps), self.groups, None
-        if self.by_side:
+        if by_side(self):
             groups, sample = np.repeat([0, 1], self.n), np.tile(np.arange(self.n), 2)
             q, eps, nothing = q[sample], eps[sample], np.zeros(self.n)
             lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
-        return KernelQP(gram, q, eps, lo, hi, self.costs, groups, sample, start)
+        gram = self.samples.gram(memory=0)
+        return KernelQP(gram, q, eps, lo, hi, self.costs, groups, sample)
 
-    def coefficients(self, alpha: Vector) -> Vector:
-        """Return the variables of `kernel_qp` for dual variables `alpha` (n,).
 
-        With offsets by side, β⁺ and −β⁻ are increased equally until they have their sums.
-        """
-        beta = self.beta(alpha)
-        if not self.by_side:
-            return beta
-        capacity = self.C - np.abs(alpha)
-        remaining = 0.5 * (self.budget - float(np.abs(alpha).sum()))
-        is_unused = remaining > 1e-12 * self.budget  # and not the rounding error of the sum
-        increase = capacity * (remaining / capacity.sum()) if is_unused else 0.0 * capacity
-        parts = np.maximum(beta, 0.0) + increase, np.minimum(beta, 0.0) - increase
-        return np.concatenate(parts)
+def by_side(risk: Risk) -> bool:
+    """Whether the offsets are those of the two slopes of the loss."""
+    return risk.groups is None and risk.costs.size > 1
 
-    def from_coefficients(self, beta: Vector) -> Vector:
-        """Return the dual variables (n,) for the variables of `kernel_qp`."""
-        return self.alpha(beta if beta.size == self.n else beta.reshape(-1, self.n).sum(axis=0))
 
-    def box_point(self, alpha: Vector) -> Vector:
-        """Return the variables of `box` for dual variables `alpha` (n,)."""
-        return self.form.split_point(self.coefficients(alpha))
+def box_point(risk: Risk, alpha: Vector) -> Vector:
+    """Return the variables of the box QP `risk.form.box` for dual variables `alpha` (n,)."""
+    return risk.form.split_point(risk.form.of_samples(risk.beta(alpha)))
 
-    def from_box_point(self, x: Vector) -> Vector:
-        """Return the dual variables (n,) for the variables `x` of `box`."""
-        return self.from_coefficients(self.form.joined_point(x))
 
-    def check(self) -> None:
-        """Raise ValueError if the bounds would not hold."""
-        if self.in_blocks:
-            _check_terms(self.loss.terms(np.array([-1.0, 1.0])))  # y by the certificate
-            return
-        self._check_groups()
-        valid = self.C.shape == (self.n,) and bool((self.C > 0).all())
-        if not (valid and (np.isfinite(self.C).all() or np.isinf(self.C).all())):
+def from_box_point(risk: Risk, x: Vector) -> Vector:
+    """Return the dual variables (n,) for the variables `x` of the box QP."""
+    return risk.alpha(risk.form.per_sample(risk.form.joined_point(x)))
+
+
+def on_block(risk: Risk, block: Block) -> Risk:
+    """Return the risk of a block of samples alone, which is a summand of `risk`."""
+    return replace(risk, samples=KernelSamples(block.X), y=block.y, C=block.C)
+
+
+def in_blocks(risk: Risk) -> Risk:
+    """Return the risk with its samples in blocks: arrays are cut into views."""
+    samples: Any = risk.samples
+    if samples.in_blocks:
+        return risk
+    blocks: Any = Blocks.from_arrays(samples.X, risk.y, risk.C)
+    return replace(risk, samples=KernelSamples(blocks, samples.kernel), C=1.0)
+
+
+def blocks_of(risk: Risk) -> Blocks:
+    """Return the samples of a risk in blocks, with their y and Cᵢ."""
+    X: Any = risk.samples.X
+    return X.times(float(risk.C))
+
+
+def check_risk(risk: Risk) -> None:
+    """Raise ValueError if the bounds would not hold for a risk."""
+    if risk.samples.in_blocks:
+        terms = risk.loss.terms(np.array([-1.0, 1.0]))  # y by the certificate
+    else:
+        _check_groups(risk)
+        valid = risk.C.shape == (risk.n,) and bool((risk.C > 0).all())
+        if not (valid and (np.isfinite(risk.C).all() or np.isinf(risk.C).all())):
             raise ValueError(
-                f"C: must be {self.n} finite numbers above 0, one for each sample, got "
-                f"{short_repr(self.C)}; use a hard margin if no loss is allowed"
+                f"C: must be {risk.n} finite numbers above 0, one for each sample, got "
+                f"{short_repr(risk.C)}; use a hard margin if no loss is allowed"
             )
-        if not self.is_hard:
-            check_weight_range(self.C, "C: every entry")
-        _check_terms(self.terms)
-
-    def _check_groups(self) -> None:
-        if self.by_side and (self.terms is None or self.costs.size != 2):
-            raise ValueError(
-                f"costs: must be at most one without groups, or two for the slopes of a piecewise "
-                f"linear loss, got {self.costs.size}"
-            )
-        if self.groups is None:
-            return
-        index, count = np.asarray(self.groups), self.costs.size
-        is_valid = index.shape == (self.n,) and index.dtype.kind == "i"
-        if not is_valid or index.min() < -1 or index.max() >= count:
-            raise ValueError(
-                f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
-                f"{count - 1} for {count} costs, or -1 for none, got {short_repr(self.groups)}"
-            )
-
-
-def _check_terms(terms: Terms | None) -> None:
+        if not risk.is_hard:
+            check_weight_range(risk.C, "C: every entry")
+        terms = risk.terms
     if terms is not None:
         terms.check()
+
+
+def _check_groups(risk: Risk) -> None:
+    count = risk.costs.size
+    if by_side(risk) and (risk.terms is None or count != 2):
+        raise ValueError(
+            f"costs: must be at most one without groups, or two for the slopes of a piecewise "
+            f"linear loss, got {count}"
+        )
+    if risk.groups is None:
+        return
+    index = np.asarray(risk.groups)
+    is_valid = index.shape == (risk.n,) and index.dtype.kind == "i"
+    if not is_valid or index.min() < -1 or index.max() >= count:
+        raise ValueError(
+            f"groups: must be {risk.n} whole numbers, the offset of each sample from 0 to "
+            f"{count - 1} for {count} costs, or -1 for none, got {short_repr(risk.groups)}"
+        )

@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
-from dualgap.problems.answers.geometry import BOUND_RTOL
+from dualgap.problems.answers.geometry import BOUND_RTOL, upper_limits
 from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_range
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
@@ -172,7 +172,7 @@ class Certified(BaseEstimator):
 
     def _solve_directly(self, problem: Formulation, start: Point, values: GramValues) -> Fit | None:
         """Solve with the full Gram matrix; None if the problem is too large, or it makes no progress."""
-        if problem.n > MAX_DIRECT_SAMPLES or not problem.risk.is_bounded:
+        if problem.n > MAX_DIRECT_SAMPLES or problem.risk.is_hard:
             return None
         K = problem.samples.gram().dense() if values is None else values()
         return fit_small(problem, start, self._accuracy(problem.n), K)
@@ -246,7 +246,7 @@ class Certified(BaseEstimator):
             raise ValueError(f"solver: {solver.name} gave no answer: {solution.reason}")
         else:
             size = np.abs(solution.alpha)
-            zero = size <= BOUND_RTOL * np.minimum(problem.risk.upper, size.max(initial=0.0))
+            zero = size <= BOUND_RTOL * np.minimum(upper_limits(problem), size.max(initial=0.0))
             point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
             gap = solution.certificate.relative_gap
             if zero.any() and certify(problem, point).relative_gap > max(solution.target_gap, gap):

@@ -47,24 +47,25 @@ def fit_small(
     form = risk.form
     terms = terms_of(form)
     tol, fine, max_steps, limit = accuracy
-    z = form.first_point() if start.alpha is None else risk.coefficients(start.alpha)
+    z = form.first_point()
+    if start.alpha is not None:
+        z = form.of_samples(risk.beta(start.alpha))
     if K is None:
         w, steps, violation = minimise_linear(problem.X, z, terms, tol, fine, max_steps)
         if violation > tol and steps < limit:
             return None
-        return Fit(Point(risk.from_coefficients(z), w), max(1, steps), violation <= tol)
+        return Fit(Point(risk.alpha(form.per_sample(z)), w), max(1, steps), violation <= tol)
     matrix = K if form.sample is None else K[np.ix_(form.sample, form.sample)]
     fit = SmallProblem(matrix, terms).minimise(z, matrix @ z, tol, fine, max_steps)
     if fit.violation > tol and fit.steps < limit:
         return None
-    alpha, margin = risk.from_coefficients(z), 1.0
-    beta = risk.beta(alpha)
+    beta, margin = form.per_sample(z), 1.0
     if risk.groups is not None:
         margin = _margin(problem, K, beta, fit.b)
     if margin is None:
         return None
     w = problem.X.T @ beta if problem.samples.is_linear else None
-    point = Point(alpha, w, float(fit.b.mean()))
+    point = Point(risk.alpha(beta), w, float(fit.b.mean()))
     return Fit(point, fit.steps, fit.violation <= tol, margin)
 
 
@@ -75,7 +76,7 @@ def _margin(problem: Formulation, K: Block, beta: Vector, b: Vector) -> float | 
     """
     risk = problem.risk
     assert risk.groups is not None
-    free = (beta != 0) & (np.abs(beta) < (1.0 - BOUND_RTOL) * risk.upper)
+    free = (beta != 0) & (np.abs(beta) < (1.0 - BOUND_RTOL) * risk.C)
     if not np.bincount(risk.groups[free], minlength=risk.costs.size).all():
         return None
     f = K @ beta

@@ -107,7 +107,7 @@ def library_needs(
         ),
         native if only_native else gram,
         INTERCEPT,
-        Need("a finite C, as it has no hard margin", lambda form, _: form.risk.is_bounded),
+        Need("a finite C, as it has no hard margin", lambda form, _: not form.risk.is_hard),
         *((one_weight,) if one_C else ()),
         Need(
             "samples of both classes",

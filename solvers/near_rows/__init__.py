@@ -37,7 +37,14 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.losses import Perceptron, ScalarLoss
-from dualgap.problems.risk.risk import KernelSamples, Risk, one_offset
+from dualgap.problems.risk.risk import (
+    KernelSamples,
+    Risk,
+    blocks_of,
+    in_blocks,
+    on_block,
+    one_offset,
+)
 from dualgap.problems.validation import check_choice, check_integer
 from dualgap.solvers.base import GAP_FRACTION, Solver, import_optional
 from dualgap.solvers.finite_newton import MAX_FEATURES
@@ -101,7 +108,7 @@ class NearRows(Solver):
         Need(
             "files, a Dask array or a generator with engine=dask, whose workers read the samples",
             lambda risk, solver: (
-                solver.engine != "dask" or not isinstance(risk.blocks.source, ArraySource)
+                solver.engine != "dask" or not isinstance(blocks_of(risk).source, ArraySource)
             ),
         ),
     )
@@ -125,7 +132,7 @@ class NearRows(Solver):
         """Import Dask if needed, and compile the loops on a small problem of the same kind."""
         if self.engine == "dask":
             import_optional("distributed", "engine: dask", "dualgap[dask]")
-        _compile(risk.loss, risk.has_offsets, risk.blocks.sparse)
+        _compile(risk.loss, bool(risk.costs.size), blocks_of(risk).sparse)
         return risk
 
     def iterates(self, risk: Risk) -> Iterator[FormPoint]:
@@ -169,7 +176,7 @@ class NearRows(Solver):
             return np.zeros(risk.samples.d + 1)
         X, y, C = stack(state.engine.map(rounds.draw_samples, fraction, self.seed))
         solver = NearRows(tol=1e-3, near=y.size)
-        *_, last = solver.points(risk.on(Block(X, y, C / fraction)), quiet=True)
+        *_, last = solver.points(in_blocks(on_block(risk, Block(X, y, C / fraction))), quiet=True)
         assert last.x is not None
         return np.append(last.x, last.b or 0.0)
 
@@ -180,7 +187,7 @@ def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
     data: Any = scipy.sparse.csr_array(X) if sparse else X
-    risk = Risk(KernelSamples(data), y, loss, 1.0, one_offset(intercept))
+    risk = in_blocks(Risk(KernelSamples(data), y, loss, 1.0, one_offset(intercept)))
     for near in (10, 100):
         for _ in NearRows(near=near).points(risk, quiet=True):
             pass

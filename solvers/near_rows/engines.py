@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from dualgap.problems.gram.threads import Threads
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, blocks_of
 from dualgap.solvers.base import import_optional
 from dualgap.solvers.numerics.usage import peak_memory
 
@@ -71,7 +71,7 @@ class LocalEngine(Engine):
 
     def _map_blocks(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]:
         started_at = time.process_time()
-        blocks = range(self.risk.blocks.count)
+        blocks = range(blocks_of(self.risk).count)
         results = [function(self.risk, k, self._threads, *arguments) for k in blocks]
         self._record_usage("", time.process_time() - started_at, peak_memory())
         return results
@@ -87,7 +87,7 @@ class DaskEngine(Engine):
     def __init__(self, risk: Risk, client: Any) -> None:
         super().__init__(risk)
         self._client, self._size = client, len(pickle.dumps(risk))
-        largest = max(risk.blocks.nbytes)
+        largest = max(blocks_of(risk).nbytes)
         limits = {w["memory_limit"] for w in self._workers().values() if w["memory_limit"]}
         if limits and min(limits) < 2 * largest:  # a block, and results for its parts
             raise EngineError(
@@ -107,7 +107,7 @@ class DaskEngine(Engine):
         try:
             return self._submit_and_gather(function, arguments)
         except KilledWorker as killed:
-            block = self.risk.blocks.names[int(str(killed.task).split("-")[2])]
+            block = blocks_of(self.risk).names[int(str(killed.task).split("-")[2])]
             raise EngineError(
                 f"{block}: more than {killed.allowed_failures} workers died one after another while "
                 "processing it or a block next to it: give workers more memory, or blocks fewer rows"
@@ -120,7 +120,7 @@ class DaskEngine(Engine):
     def _submit_and_gather(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]:
         from distributed import wait  # noqa: PLC0415 - optional
 
-        workers_before, futures, blocks = self._workers(), list[Any](), self.risk.blocks.count
+        workers_before, futures, blocks = self._workers(), list[Any](), blocks_of(self.risk).count
         for k in range(blocks):
             name = f"{function.__name__}-{self.rounds}-{k}-{time.monotonic_ns()}"
             task = _run_task, function, self.risk, k, arguments

@@ -50,7 +50,7 @@ def minimise_model(
     """
     v, d, has_far = far.v.sum(axis=0), w.size - 1, bool(H[-1, -1] > 0)
     # b is one more weight if far variables give it curvature, else the multiplier of Σβ = 0
-    size = d + 1 if risk.has_offsets and has_far else d
+    size = d + 1 if risk.costs.size and has_far else d
     M = near.X.toarray() if scipy.sparse.issparse(near.X) else near.X
     if size > d:
         M = np.column_stack([M, np.ones(len(M))])
@@ -63,7 +63,7 @@ def minimise_model(
     cost = near.sign * (Z @ shift) + near.cost
     block = _variable_block(Z, np.arange(len(Z)), near.sign, cost, near.C)
     unit = _unit_of(near.cost)
-    x, z, b = _solve_box(block, near.x, risk.has_offsets and not has_far, unit, accuracy, 1.0)
+    x, z, b = _solve_box(block, near.x, bool(risk.costs.size) and not has_far, unit, accuracy, 1.0)
     end = scipy.linalg.solve_triangular(L.T, shift + z, lower=False)
     return Model(end if size > d else np.append(end, b), x, gamma)
 
@@ -76,7 +76,7 @@ def solve_sample(risk: Risk, X: Any, y: Vector, C: Vector) -> Vector:
     sign, cost = (np.concatenate([getattr(s, name) for s in sides]) for name in ("sign", "cost"))
     row_of = np.tile(np.arange(y.size), len(sides))
     block = _variable_block(X, row_of, sign, cost, C[row_of])
-    _, z, b = _solve_box(block, np.zeros(sign.size), risk.has_offsets, _unit_of(cost), 1e-3)
+    _, z, b = _solve_box(block, np.zeros(sign.size), bool(risk.costs.size), _unit_of(cost), 1e-3)
     unused = np.zeros(risk.samples.d - z.size)  # trailing features that no drawn row has
     return np.concatenate([z, unused, [b]])
 

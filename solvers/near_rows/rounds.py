@@ -21,7 +21,7 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.problems.losses.base import Side
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, blocks_of
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock, normal_matrix
 from dualgap.solvers.numerics.rows import as_rows, read_only
 
@@ -94,7 +94,7 @@ def draw_samples(
     risk: Risk, k: int, _threads: int, fraction: float, seed: int
 ) -> tuple[Any, Vector, Vector]:
     """Return X, y and C of a random fraction of the block's samples."""
-    block = risk.blocks.read(k)
+    block = blocks_of(risk).read(k)
     count = min(block.y.size, int(np.ceil(fraction * block.y.size)))
     rows = np.sort(np.random.default_rng([seed, k]).choice(block.y.size, count, replace=False))
     return block.X[rows], block.y[rows], block.C[rows]
@@ -108,7 +108,7 @@ def find_nearest(
     Also the sums of x = C·[u < 0] and the majoriser's Hessian (d + 1, d + 1) over all others, and the
     loss of all.
     """
-    block = risk.blocks.read(k)
+    block = blocks_of(risk).read(k)
     count, m, d = len(_sides(risk, block)), block.y.size, risk.samples.d
     u, distance = np.empty((count, m)), np.empty((count, m))
     kink_rtol = 1e-6  # rows with a smaller |u|, relative to the cost p, count as being on the kink
@@ -199,7 +199,7 @@ def compare_models(
     risk: Risk, k: int, threads: int, w: Vector, ends: list[Vector], rules: list[DualRule]
 ) -> tuple[Any, list[FarSums]]:
     """Return the losses at `STEP_LENGTHS` from w to each of `ends`, and the far sums of each rule."""
-    block = risk.blocks.read(k)
+    block = blocks_of(risk).read(k)
     columns = np.column_stack([w, *ends])
 
     def evaluate(rows: slice) -> tuple[Any, list[FarSums]]:

@@ -15,7 +15,7 @@ import scipy
 from dualgap.problems.blocks import DualRule
 from dualgap.problems.blocks.rule import scores
 from dualgap.problems.dataset import Vector
-from dualgap.problems.risk.risk import Risk
+from dualgap.problems.risk.risk import Risk, blocks_of
 from dualgap.solvers.near_rows.rounds import FarSums, hessian, map_parts, total
 from dualgap.solvers.near_rows.state import RoundState, norm2
 
@@ -45,11 +45,11 @@ def newton_rounds(state: RoundState, start: Vector) -> Iterator[None]:
 
 def _newton_step(risk: Risk, w: Vector, gradient: Any, H: Any) -> Vector:
     """Return the Newton step (d + 1,), from the losses' gradient (d + 1,) and Hessian at w."""
-    d, size = risk.samples.d, risk.samples.d + risk.has_offsets
+    d, size = risk.samples.d, risk.samples.d + risk.costs.size
     gradient, H = gradient[:size].copy(), H[:size, :size].copy()
     gradient[:d] += w[:d]
     H[np.diag_indices(d)] += 1.0
-    if risk.has_offsets:  # which may have no curvature
+    if risk.costs.size:  # which may have no curvature
         H[-1, -1] += 1e-12 * H[-1, -1] or 1.0
     step = np.zeros(d + 1)
     step[:size] = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H), -gradient)
@@ -60,7 +60,7 @@ def evaluate_smooth(
     risk: Risk, k: int, threads: int, w: Vector, end: Vector
 ) -> tuple[Vector, Vector, FarSums, Any]:
     """Return losses at `NEWTON_STEPS` to `end`, and at `end` −gradient (d + 1,), β's sums, Hessian."""
-    block, d = risk.blocks.read(k), risk.samples.d
+    block, d = blocks_of(risk).read(k), risk.samples.d
     loss: Any = risk.loss
 
     def evaluate(rows: slice) -> tuple[Vector, Vector, FarSums, Any]:

@@ -64,7 +64,7 @@ class RoundState:
         """Record a rule's dual point: near variables, balanced if necessary, and sums of the others."""
         if near is not None:
             x = near.x
-            if self.risk.has_offsets:
+            if self.risk.costs.size:
                 x = _balanced(x, near, -float(far.v[:, -1].sum()))
             rule = near.rule(rule.w, rule.change, rule.gamma, x)
             sides = SideSums(1, x.size)
@@ -73,7 +73,7 @@ class RoundState:
             far = far + near_sums
         v, linear = far
         above, below, scales = float(v[0, -1]), -float(v[1, -1]), [1.0, 1.0]
-        if self.risk.has_offsets and above != below:
+        if self.risk.costs.size and above != below:
             larger = int(below > above)
             scales[larger] = min(above, below) / max(above, below)
         v_sum, gain = scales @ v, float(scales @ linear)
@@ -93,7 +93,7 @@ class RoundState:
             "worker_cpu_seconds": engine.cpu_seconds,
             "worker_memory": engine.worker_memory,
         }
-        b = float(self.w[-1]) if self.risk.has_offsets else 0.0
+        b = float(self.w[-1]) if self.risk.costs.size else 0.0
         return FormPoint(
             self.w[:-1],
             b=b,

@@ -37,7 +37,7 @@ def may_claim(form: BoxQP | KernelQP, x: Vector, gap: float, target: float | Non
     if not form.is_bounded:
         return True
     if isinstance(form, KernelQP):
-        form, x = form.split(), form.split_point(x)
+        form, x = form.box, form.split_point(x)
     g = form.Q.matvec(x) + form.p
     terms = float(np.abs(form.p) @ (form.ub - form.lb)) + float(form.Q.diagonal() @ x**2)
     # up to rounding, relative to the terms of the gap

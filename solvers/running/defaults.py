@@ -167,7 +167,7 @@ def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
     from dualgap.solvers.semismooth_newton import SemismoothNewton  # noqa: PLC0415
     from dualgap.solvers.smo import SMO  # noqa: PLC0415
 
-    if problem.risk.is_bounded:
+    if not problem.risk.is_hard:
         if not from_start and _near_rows_pay(problem):
             from dualgap.solvers.near_rows import NearRows  # noqa: PLC0415
 

@@ -99,7 +99,7 @@ class SemismoothNewton(Solver):
 
     def _points(self, problem: JoinedForm, tiles: Tiles) -> Iterator[FormPoint]:
         n, sample = problem.form.n, problem.form.samples
-        form, box = problem.original, problem.original.split()
+        form, box = problem.original, problem.original.box
         largest = float(form.gram.diagonal().max())
         threshold = negligible(problem, largest, self.tolerance)
         single = (

@@ -14,7 +14,7 @@ from tests.differential.posed import ZERO, rational, real
 from tests.differential.reference import Reference, exact_reference
 
 from dualgap.problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM
-from dualgap.problems.answers.geometry import coefficients
+from dualgap.problems.answers.geometry import coefficients, upper_limits
 from dualgap.problems.forms import Claim
 from dualgap.solvers import (
     LBFGS,
@@ -158,7 +158,7 @@ def _answers(
     best = None if reference.is_infeasible else reference.point()
     if best is not None and not np.isfinite(best.alpha).all():
         best = None  # it is beyond float64's range
-    largest = np.max(problem.risk.upper) if _has_limits(problem) else 10.0 ** rng.uniform(-3, 3)
+    largest = np.max(upper_limits(problem)) if _has_limits(problem) else 10.0 ** rng.uniform(-3, 3)
     if reference.is_infeasible:
         yield Answer("claim of infeasibility", Point(np.full(size, largest)), "infeasible")
     elif best is not None:
@@ -186,7 +186,7 @@ def _answers(
 
 def _has_limits(problem: Formulation) -> bool:
     several = isinstance(problem, ChainMargin | Multiclass | SoftmaxERM)
-    return not several and bool(np.isfinite(problem.risk.upper).all())
+    return not several and bool(np.isfinite(upper_limits(problem)).all())
 
 
 def _weights(

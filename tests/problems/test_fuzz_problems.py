@@ -163,7 +163,7 @@ def is_sound(problem):
     assert X.dtype == problem.y.dtype == np.float64
     assert np.isfinite(X).all()
     assert np.isfinite(problem.y).all()
-    assert (problem.risk.upper > 0).all()
+    assert (problem.risk.C > 0).all()
     assert np.isfinite(problem.samples.gram().dense()).all()
     assert problem.hash != problem.family_hash
 

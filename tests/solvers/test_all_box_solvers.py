@@ -56,7 +56,7 @@ def bounds(form: BoxQP | KernelQP, point: FormPoint) -> tuple[float, float]:
     found = point.x
     assert found is not None
     if isinstance(form, KernelQP):
-        found, form = form.split_point(found), form.split()
+        found, form = form.split_point(found), form.box
     x = form.project(found)
     assert np.abs(x - found).max() <= 1e-9
     g = form.Q.matvec(x) + form.p
@@ -77,7 +77,7 @@ def test_smo_reaches_the_optimum_of_2000_variables(
     point = last(SMO(tol=1e-9, cache_size=2.0 if many else 1000.0), form)
     lower, upper = bounds(form, point)
     assert point.claim == "optimal"
-    box, x = form.split(), form.split_point(point.x)
+    box, x = form.box, form.split_point(point.x)
     assert box.violating_pair(box.Q.matvec(x), x) <= 1.01e-9
     assert upper - lower <= 1e-8 * upper
     assert not many or point.counters["newton_steps"] > 0

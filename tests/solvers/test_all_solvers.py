@@ -78,7 +78,7 @@ NOT_CLAIMED = {("platt_smo", "svdd")}  # the last pair moves by less than it can
 def _arrays(problem: Formulation) -> list[np.ndarray]:
     X = problem.X
     parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
-    return [*parts, problem.y, *(part.problem.risk.upper for part in problem.parts)]
+    return [*parts, problem.y, *(part.problem.risk.C for part in problem.parts)]
 
 
 @pytest.fixture(params=NAMES)

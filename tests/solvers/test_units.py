@@ -198,7 +198,7 @@ def fault(number: int) -> str:  # noqa: PLR0911 - one for each kind
         return f"gap: {said}"
     if one.verdict != "solved":
         return ""
-    if case.problem.samples.is_linear and case.problem.risk.is_bounded:
+    if case.problem.samples.is_linear and not case.problem.risk.is_hard:
         pair = [certify(s.problem, Point(w=s.certificate.point.w)) for s in (one, other)]
         if differ(*pair, noise):
             return f"gap of w: {said} {pair}"

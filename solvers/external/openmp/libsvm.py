@@ -81,7 +81,7 @@ class LibSVMOpenMP(DualBaseline):
             beta[support] = np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
         iterations = int(re.findall(r"#iter = (\d+)", printed)[-1])
         # its fixed limit, if that exceeds 100 iterations per variable
-        at_limit = iterations >= max(10_000_000, 100 * dual.problem.risk.box.n)
+        at_limit = iterations >= max(10_000_000, 100 * dual.problem.risk.form.box.n)
         yield FormPoint(
             dual.alpha(beta),
             b=None if dual.problem.risk.costs.any() else -model.rho[0],

@@ -28,6 +28,7 @@ from dualgap.problems import (
 )
 from dualgap.problems.exchange.samples import write_libsvm
 from dualgap.problems.problem.task import TARGETS
+from dualgap.problems.risk.risk import box_point
 from dualgap.solvers import solve
 
 LOCAL = np.random.default_rng(7)
@@ -93,7 +94,7 @@ def arrays_of(problem):
     given = {"alpha": found.alpha, "w": found.w, "b": found.b, "x": found.alpha}
     if problem.outputs == 1:
         given["coefs"], given["index"] = problem.risk.beta(found.alpha), np.arange(1, 9)
-        given["x"] = problem.risk.box_point(found.alpha)
+        given["x"] = box_point(problem.risk, found.alpha)
         given["rho"] = -0.0 if found.b is None else -found.b
     return {name: np.asarray(value) for name, value in given.items() if value is not None}
 

@@ -135,7 +135,7 @@ def test_every_answer_is_certified_and_its_free_vectors_are_on_the_margin(name: 
                     if name == "svr_tube"
                     else slacks(solution)
                 )
-                expected = problem.risk.tube if name == "svr_tube" else 1.0
+                expected = problem.risk.loss.tube if name == "svr_tube" else 1.0
                 assert np.allclose(np.abs(off)[free], expected, atol=1e-2)
 
 

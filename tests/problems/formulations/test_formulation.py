@@ -225,14 +225,14 @@ def test_equal_problems_have_one_hash_for_any_number_types():
     ],
 )
 def test_a_changed_problem_equals_one_built_from_scratch(problem, change):
-    known = problem.samples.is_psd, problem.samples.psd_shift, problem.risk.box.ub.max()
+    known = problem.samples.is_psd, problem.samples.psd_shift, problem.risk.form.box.ub.max()
     changed, built = replace_fields(problem, **change), replace(problem, **change)
     assert (
         (changed.hash, changed.family_hash)
         == (built.hash, built.family_hash)
         != (problem.hash,) * 2
     )
-    np.testing.assert_array_equal(changed.risk.box.ub, built.risk.box.ub)
+    np.testing.assert_array_equal(changed.risk.form.box.ub, built.risk.form.box.ub)
     assert (changed.samples.is_psd, changed.samples.psd_shift) == known[:2]
     assert changed.X is problem.X
 
@@ -299,4 +299,4 @@ def test_groups_that_do_not_number_the_offsets_are_refused(groups):
 def test_alpha_and_beta_are_inverse(build):
     problem = build(X, Y)
     np.testing.assert_array_equal(problem.risk.alpha(problem.risk.beta(T)), T)
-    assert problem.risk.upper.shape == (10,)
+    assert problem.risk.C.shape == (10,)

@@ -164,7 +164,7 @@ def test_forms_are_those_of_the_terms():
     assert form.n == 40
     np.testing.assert_allclose(form.lo, -0.7 * 2.0)
     np.testing.assert_allclose(form.hi, 0.3 * 2.0)
-    split = form.split()
+    split = form.box
     assert not split.lb.any()
     np.testing.assert_allclose(split.ub, np.repeat([0.3 * 2.0, 0.7 * 2.0], 40))
     beta = np.linspace(-1.0, 1.0, 40)

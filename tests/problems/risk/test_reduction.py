@@ -18,6 +18,7 @@ from dualgap.problems import (
     reduce,
 )
 from dualgap.problems.risk.recovery import project_dual
+from dualgap.problems.risk.risk import box_point, from_box_point
 
 EVERY = {name: problem for name, problem in BINARY.items() if not name.startswith("risk")}
 SOFT = {name: problem for name, problem in EVERY.items() if name not in HARD}
@@ -32,7 +33,7 @@ def random_alpha(problem, seed=1):
 
 def primal(problem, w, b):
     loss = problem.risk.loss.value(problem.y, problem.X @ w + b)
-    return 0.5 * w @ w + problem.risk.upper @ loss
+    return 0.5 * w @ w + problem.risk.C @ loss
 
 
 def minus_dual(problem, alpha):
@@ -46,7 +47,7 @@ def minus_dual(problem, alpha):
 @each
 def test_the_box_qps_objective_is_minus_the_dual(problem):
     reduction, alpha = reduce(problem, BoxQP), random_alpha(problem)
-    form, x = reduction.form, problem.risk.box_point(alpha)
+    form, x = reduction.form, box_point(problem.risk, alpha)
     assert 0.5 * x @ form.Q.matvec(x) + form.p @ x == pytest.approx(minus_dual(problem, alpha))
     assert ((form.lb <= x) & (x <= form.ub)).all()
     if problem.intercept:
@@ -54,14 +55,14 @@ def test_the_box_qps_objective_is_minus_the_dual(problem):
     else:
         assert form.a is None
     np.testing.assert_array_equal(reduction.recover(FormPoint(x)).alpha, alpha)
-    np.testing.assert_array_equal(problem.risk.from_box_point(x), alpha)
+    np.testing.assert_array_equal(from_box_point(problem.risk, x), alpha)
 
 
 @pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.view == "dual"])
 def test_the_qp_of_a_dual_formulation_is_its_box_qp(name):
     problem = EVERY[name]
     reduction, alpha = reduce(problem, QP), random_alpha(problem)
-    form, x = reduction.form, problem.risk.box_point(alpha)
+    form, x = reduction.form, box_point(problem.risk, alpha)
     value = 0.5 * x @ form.P.dense() @ x + form.q @ x
     assert value == pytest.approx(minus_dual(problem, alpha))
     assert form.G is None
@@ -94,13 +95,13 @@ def test_a_primal_qps_multipliers_are_the_dual_variables(name):
     problem, alpha = EVERY[name], random_alpha(EVERY[name])
     reduction = reduce(problem, QP)
     x = np.arange(1.0, 1.0 + reduction.form.n)
-    point = reduction.recover(FormPoint(x, inequality=problem.risk.box_point(alpha)))
+    point = reduction.recover(FormPoint(x, inequality=box_point(problem.risk, alpha)))
     np.testing.assert_array_equal(point.alpha, alpha)
     np.testing.assert_array_equal(point.w, x[: problem.d])
     assert point.b == (x[problem.d] if problem.intercept else None)
     # stationarity in w: the multipliers' rows of G must add up to -w(alpha)
     form = reduction.form
-    rows = (form.G.T @ problem.risk.box_point(alpha))[: problem.d]
+    rows = (form.G.T @ box_point(problem.risk, alpha))[: problem.d]
     np.testing.assert_allclose(-rows, problem.X.T @ problem.risk.beta(alpha), atol=1e-12)
 
 
@@ -149,7 +150,7 @@ def test_a_start_is_projected_to_feasibility(problem, form):
     if form is ERM:
         np.testing.assert_allclose(made, problem.risk.beta(expected))
     else:
-        np.testing.assert_allclose(made, problem.risk.box_point(expected))
+        np.testing.assert_allclose(made, box_point(problem.risk, expected))
 
 
 @each

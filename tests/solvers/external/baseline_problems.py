@@ -34,7 +34,7 @@ QUADRATIC = {
 
 def optimum(problem: Formulation) -> float:
     """Return the primal optimum, certified."""
-    settings = problem.X, problem.y, problem.risk.upper
+    settings = problem.X, problem.y, problem.risk.C
     if problem.risk.loss.is_regression:
         view = SVRDual(*settings, problem.epsilon, problem.kernel, problem.intercept)
     else:

@@ -21,6 +21,7 @@ from dualgap.problems import Point, SoftMarginPrimal, certify
 from dualgap.problems.blocks import Blocks, ChangedBlock
 from dualgap.problems.datasets import open_blocks
 from dualgap.problems.datasets.block_sources import GeneratedSource
+from dualgap.problems.risk.risk import blocks_of
 from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows, engines
 from dualgap.solvers.near_rows.engines import EngineError
@@ -76,7 +77,7 @@ def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp
 @pytest.mark.exhaustive
 def test_a_block_larger_than_a_workers_memory_is_refused_before_the_first_round(address):
     risk = _risk(Blocks.checked(GeneratedSource(**DRAWN)))
-    blocks = replace(risk.blocks, nbytes=(3 * 2**30,) * 4)
+    blocks = replace(blocks_of(risk), nbytes=(3 * 2**30,) * 4)
     large = replace(risk, samples=replace(risk.samples, X=blocks))
     points = NearRows(engine="dask", address=address).points(large)
     with pytest.raises(EngineError, match="may use 2048 MiB, and the largest block has 3072 MiB"):

@@ -41,7 +41,7 @@ def unclipped_primal(problem, answer):
     """The primal value at the solver's own w, before the certificate clips an overshooting α."""
     beta = problem.risk.beta(answer.point.alpha)
     scores = problem.samples.gram().matvec(beta)
-    return 0.5 * beta @ scores + problem.risk.upper @ problem.risk.loss.value(problem.y, scores)
+    return 0.5 * beta @ scores + problem.risk.C @ problem.risk.loss.value(problem.y, scores)
 
 
 @ALL
@@ -86,9 +86,9 @@ def test_permutation_keeps_alpha_in_its_box_at_the_end_of_epochs(name, batch_siz
     solver = Pegasos(epochs=5, batch_size=batch_size, project=project, average=False)
     for point in solver.iterates(reduction.form):
         alpha = reduction.recover(point).alpha
-        lower = -problem.risk.upper if problem.risk.loss.is_regression else 0.0
-        assert (alpha >= lower - 1e-12 * problem.risk.upper).all()
-        assert (alpha <= (1 + 1e-12) * problem.risk.upper).all()
+        lower = -problem.risk.C if problem.risk.loss.is_regression else 0.0
+        assert (alpha >= lower - 1e-12 * problem.risk.C).all()
+        assert (alpha <= (1 + 1e-12) * problem.risk.C).all()
 
 
 @VARIANTS

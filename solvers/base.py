@@ -14,7 +14,6 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, get_args
 
-from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.registry import Registry, snake_case
 from dualgap.problems.validation import check_choice, check_integer, check_positive
@@ -173,25 +172,6 @@ class Solver(ABC):
         for module, package in self.packages:
             import_optional(module, type(self).__name__, package)
         return form
-
-    def worst_case(self, k: Vector, problem: Mapping[str, float], /) -> Vector | None:
-        """Return the published bound on the distance to the optimum after `k` > 0 iterations, or None.
-
-        It applies to the method as published; a solver's docstring states where it departs from that.
-        None if no bound with known constants is published for these settings.
-
-        Parameters
-        ----------
-        k : (m,) iterations, as the solver counts them.
-        problem : the columns that `describe: true` records.
-
-        Returns
-        -------
-        ndarray or None
-            (m,) in the scale ½‖w‖² + Σ Cᵢ·lossᵢ: for the dual objective if the solver solves box QPs,
-            for the primal one if it solves risks.
-        """
-        return None
 
     @abstractmethod
     def iterates(self, state: Any, /) -> Iterator[FormPoint]:

@@ -1,4 +1,4 @@
-"""Convergence of a run: order and rate of its distances to the optimum, and the published bound.
+"""Convergence of a run: order and rate of its distances to the optimum.
 
 The distance of an iterate is |objective − optimum|, of the dual for a solver of box QPs and of the
 primal for a solver of risks; the optimum is the midpoint of the best certified bounds of all runs.
@@ -10,17 +10,15 @@ decades, where the first steps no longer matter, or to the last five of them.
     sublinear: distance ∝ k^rate          linear: distance ∝ rate^k
 """
 
-import json
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dualgap.experiments.records.columns import DESCRIBED
 from dualgap.problems import Vector
 from dualgap.problems.forms import ERM
-from dualgap.solvers import SOLVERS, Solver
+from dualgap.solvers import SOLVERS
 
 _RESOLUTION_FACTOR = 10.0  # the optimum is known to half the difference: an error of 5 %
 _MIN_EVALUATIONS = 5  # evaluations: two parameters are fitted
@@ -62,19 +60,16 @@ class Approach(NamedTuple):
     Attributes
     ----------
     steps, distances : of each resolved evaluation with k > 0, (m,).
-    bounds : the published bound at these steps; None if there is none, or the problem's constants were
-        not recorded (`describe: true`).
     rate : the fitted rate.
     """
 
     steps: Vector
     distances: Vector
-    bounds: Vector | None
     rate: Rate
 
 
 def approach(run: pd.Series, evaluations: pd.DataFrame, results: pd.DataFrame) -> Approach:
-    """Return the distances of one run to the optimum, with bounds and rate.
+    """Return the distances of one run to the optimum, and their rate.
 
     Parameters
     ----------
@@ -89,27 +84,7 @@ def approach(run: pd.Series, evaluations: pd.DataFrame, results: pd.DataFrame) -
     steps, distances = values[:, 0], np.abs(values[:, 1] - 0.5 * (low + high))
     resolution = _RESOLUTION_FACTOR * max(high - low, np.finfo(float).eps * abs(high))
     resolved = distances > resolution
-    return Approach(
-        steps[resolved],
-        distances[resolved],
-        None if solver is None else _bounds(solver, run, steps[resolved], results),
-        fit_rate(steps, distances, resolution),
-    )
-
-
-def _bounds(
-    solver: type[Solver], run: pd.Series, steps: Vector, results: pd.DataFrame
-) -> Vector | None:
-    """Return the published bound, with constants from the best certified answer to the problem."""
-    if "total_weight" not in results or results["total_weight"].isna().all():
-        return None
-    rows = results.dropna(subset=["total_weight"]).sort_values("relative_gap")
-    best = {
-        column.name: float(rows[column.name].iloc[0]) if column.name in rows else np.nan
-        for column in DESCRIBED
-    }
-    bounds = solver(**json.loads(run["params"])).worst_case(steps, best)
-    return None if bounds is None or not np.isfinite(bounds).all() else bounds
+    return Approach(steps[resolved], distances[resolved], fit_rate(steps, distances, resolution))
 
 
 def fit_rate(steps: Vector, distances: Vector, resolution: float) -> Rate:

@@ -1,16 +1,15 @@
 """Archive a results folder as one zip file for a paper; `unpacking` reads it.
 
 An archive holds the files of the folder, the tables as CSV, figures, the versions of all installed
-packages, the experiment's input files inside its folder (in `inputs`), a checksum of each file, and two
-descriptions: `datapackage.json` (Frictionless) and `ro-crate-metadata.json` (RO-Crate 1.1).
+packages, the experiment's input files inside its folder (in `inputs`), a checksum of each file, and
+`datapackage.json` (Frictionless), which describes the tables.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
-from importlib.metadata import distributions, metadata
+from importlib.metadata import distributions
 from io import BytesIO
-from mimetypes import guess_type
 from pathlib import Path, PurePosixPath
 from stat import S_IFREG, S_IXUSR
 from tempfile import TemporaryDirectory
@@ -20,12 +19,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.operations.terminal import say
-from dualgap.experiments.operations.unpacking import CHECKSUMS, CRATE
+from dualgap.experiments.operations.unpacking import CHECKSUMS
 from dualgap.experiments.plots import plot_all
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.manifest import (
-    EXPERIMENT,
     NAME,
     SESSION_FILE,
     StoreError,
@@ -73,12 +71,9 @@ def write_archive(folder: Path, out: Path) -> None:
     }
     if _CITATION.is_file():
         content[_CITATION.name] = _CITATION.read_bytes()
-    for name in (CRATE, CHECKSUMS):  # of an unpacked archive
-        content.pop(name, None)
+    content.pop(CHECKSUMS, None)  # of an unpacked archive
     lines = [f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in content.items()]
     content[CHECKSUMS] = "".join(lines).encode()  # in the format of `sha256sum --check`
-    # without a checksum, so that an author and a licence can be added
-    content[CRATE] = json.dumps(_crate(manifest, content), indent=1).encode()
     buffer = BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for name, each in content.items():
@@ -136,68 +131,3 @@ def _inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
     for name in sorted(data.keys() - inputs.keys()):
         say(f"{name} no longer exists and is left out.", err=True)
     return files
-
-
-def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the RO-Crate metadata of an archive.
-
-    Its licence is that of the toolkit; whoever publishes the archive may change it.
-    """
-    release = manifest["versions"].get("dualgap", "")
-    about = (
-        f"The {len(manifest['run_ids'])} runs of the dualgap experiment {manifest['name']}, with "
-        "certified bounds for each answer; `dualgap run ARCHIVE.zip --check` reruns them."
-    )
-    files = [
-        {
-            "@id": name,
-            "@type": "File",
-            "name": name,
-            "encodingFormat": guess_type(name)[0] or "application/octet-stream",
-            "contentSize": str(len(each)),
-        }
-        for name, each in content.items()
-    ]
-    software = {
-        "@id": "#dualgap",
-        "@type": "SoftwareApplication",
-        "name": "dualgap",
-        "softwareVersion": release,
-        "softwareRequirements": LOCK,
-    }
-    named = metadata("dualgap")["License-Expression"]
-    licence = {
-        "@id": f"https://spdx.org/licenses/{named}",
-        "@type": "CreativeWork",
-        "name": named,
-        "description": f"The licence {named} of dualgap, under which this archive is published.",
-    }
-    root = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": manifest["name"],
-        "description": about,
-        "datePublished": manifest["date"],
-        "license": {"@id": licence["@id"]},
-        "hasPart": [{"@id": name} for name in content],
-        "mentions": {"@id": "#run"},
-    }
-    action = {
-        "@id": "#run",
-        "@type": "CreateAction",
-        "name": f"dualgap run {EXPERIMENT}",
-        "instrument": {"@id": "#dualgap"},
-        "object": {"@id": EXPERIMENT},
-        "result": {"@id": "runs.csv"},
-        "endTime": manifest["date"],
-    }
-    descriptor = {
-        "@id": CRATE,
-        "@type": "CreativeWork",
-        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-        "about": {"@id": "./"},
-    }
-    return {
-        "@context": "https://w3id.org/ro/crate/1.1/context",
-        "@graph": [descriptor, root, licence, software, action, *files],
-    }

@@ -15,7 +15,6 @@ from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_path
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
-CRATE = "ro-crate-metadata.json"
 CHECKSUMS = "checksums.sha256"
 _MAX_CONTENT_BYTES = 2**34  # a larger one may be a zip bomb
 
@@ -51,7 +50,7 @@ def unpack(file: Path, folder: Path) -> None:
     except (*CORRUPT_FILE_ERRORS, ValueError) as error:  # NotImplementedError is a RuntimeError
         raise Refusal(f"{file} is not an archive of `dualgap archive`: {error}") from None
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    for name in sorted(({*checksums} | files) - {CHECKSUMS, CRATE}):
+    for name in sorted(({*checksums} | files) - {CHECKSUMS}):
         path = folder / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != checksums.get(
             name

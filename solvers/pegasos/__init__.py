@@ -8,14 +8,14 @@ In step t, on a batch A of k samples with A⁺ those whose loss has a slope −s
 shrunk counts of violations: a dual point, which is projected and averaged along with w.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.dataset import Indices
 from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from dualgap.problems.validation import check_choice, check_integer
@@ -92,19 +92,6 @@ class Pegasos(Solver):
     def fits(self, form: ERM) -> bool:
         """Whether the kernel rows of a batch fit in memory; the linear kernel needs none."""
         return form.gram.is_linear or 8 * min(self.batch_size, form.n) * form.n <= form.gram.memory
-
-    def worst_case(self, k: Vector, problem: Mapping[str, float]) -> Vector | None:
-        """Return G²(1 + ln T)/(2·lam²·T) after T = `k` steps, G = √(lam·L(0)) + R, in expectation.
-
-        Shalev-Shwartz et al. 2011, theorem 1, divided by lam. It assumes independent samples and the
-        plain mean of the iterates, whereas ours is weighted by t³. None for permutations, unprojected
-        steps and the last iterate.
-        """
-        if not (self.sampling == "iid" and self.project and self.average):
-            return None
-        lam = 1.0 / problem["total_weight"]
-        G = lam * np.sqrt(problem["loss_at_zero"]) + problem["radius"]
-        return G**2 * (1 + np.log(k)) / (2 * lam**2 * k)
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch, and in long ones after each block of batches."""

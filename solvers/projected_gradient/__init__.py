@@ -18,13 +18,12 @@ variants differ in λ and in their extensions:
   another problem: no intercept, and a constant added to the kernel.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.validation import check_choice, check_positive
 from dualgap.solvers.base import Solver
@@ -99,20 +98,6 @@ class ProjectedGradient(Solver):
                     f"rate: barzilai_borwein finds its own steps; omit rate={self.rate!r}, "
                     "or use variant plain, accelerated or notebook"
                 )
-
-    def worst_case(self, k: Vector, problem: Mapping[str, float]) -> Vector | None:
-        """Return L‖x₀ − x*‖²/(2k), accelerated without restarts 2L‖x₀ − x*‖²/(k + 1)².
-
-        Beck & Teboulle 2009, theorems 3.1 and 4.4. None for steps above 1/L, and with restarts: no
-        theorem bounds the distance from x* at a restart by the first. On breast_cancer (lam = 0.001)
-        the restarted method reached twice the bound of the other.
-        """
-        rate = self.rate or 1.0
-        size = problem["largest_eigenvalue"] * problem["start_distance"] ** 2 / rate
-        if rate > 1 or (self.variant == "accelerated" and self.restart):
-            return None
-        bounds = {"plain": size / (2 * k), "accelerated": 2 * size / (k + 1) ** 2}
-        return bounds.get(self.variant)
 
     def _in_subsets(self, form: BoxQP) -> bool:
         """Whether caching rows of K is worthwhile, and subsets can be moved along the equality."""

@@ -6,7 +6,7 @@ from tests.small_problems import KINDS, PROBLEMS
 
 from dualgap.problems import Formulation
 
-BLACK_BOXES = ("scipy_minimize", "mystic")  # slow, and each problem is a box QP to them
+BLACK_BOXES = ("mystic",)  # slow, and each problem is a box QP to it
 OF_BLACK_BOXES = ("hard_dual_rbf", "soft_primal_sparse", "soft_dual_rbf", "svr_dual_rbf", "softmax")
 
 

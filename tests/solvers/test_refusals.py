@@ -70,7 +70,7 @@ NEEDS: list[tuple[p.Problem, str, Iterable[s.Solver]]] = [
     (risk(), "structured", [s.CuttingPlane()]),
     (p.ChainMargin(X[:6], np.arange(6) % 2, 2), "cannot be stated as a kernel QP", [s.SMO()]),
     (QP, "cannot be stated as a box QP, only as a quadratic program", [s.InteriorPoint()]),
-    (LARGE, "at most", [s.Mystic(), s.ScipyMinimize()]),
+    (LARGE, "at most", [s.Mystic()]),
     (risk("squared_hinge", samples=np.tile(X, 501)), "2000 features", [s.FiniteNewton()]),
     (soft(), "no limit on its iterations", [s.QPSolversQP("quadprog", max_iter=5)]),
 ]

@@ -1,4 +1,4 @@
-"""Rates of convergence: distances to the optimum, fitted lines, and published bounds."""
+"""Rates of convergence: distances to the optimum, and fitted lines."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,12 +22,11 @@ from dualgap.experiments.plots.style import (
 from dualgap.experiments.tables.table import Table
 
 _FIT: dict[str, Any] = {"color": "#555555", "linewidth": 3.2, "alpha": 0.35, "linestyle": "-"}
-_BOUND: dict[str, Any] = {"linestyle": (0, (1, 1.2)), "marker": "", "linewidth": 1.1}
-_HEADS = ["problem", "solver", "order", "fitted", "reached at k", "last bound", "bound / distance"]
+_HEADS = ["problem", "solver", "order", "fitted", "reached at k"]
 
 
 class Rates(Drawing):
-    """Distance to the optimum against iterations, with fitted orders and published bounds."""
+    """Distance to the optimum against iterations, with fitted orders."""
 
     needs = ("table", "traces")
     on_request = True
@@ -40,12 +39,7 @@ class Rates(Drawing):
             for run, result in approaches(runs, problem):
                 rate = result.rate
                 reached = f"{rate.reached:g}" if np.isfinite(rate.reached) else ""
-                row = [problem, str(run["configuration"]), rate.order, str(rate), reached, "", ""]
-                if result.bounds is not None:
-                    ratio = result.bounds / result.distances
-                    last = f"{result.bounds[-1]:.2g}"
-                    row[-2:] = last, f"{ratio.min():.2g} to {ratio.max():.2g}"
-                rows.append(row)
+                rows.append([problem, str(run["configuration"]), rate.order, str(rate), reached])
         yield f"{self.name}_table", Table.of(pd.DataFrame(rows, columns=_HEADS)).markdown()
 
 
@@ -59,7 +53,7 @@ def approaches(runs: Runs, problem: str) -> Iterator[tuple[pd.Series, Approach]]
 
 
 def rates(runs: Runs, problems: Sequence[str]) -> Figure:
-    """Draw distances, fits and bounds against each solver's own count, one panel per problem."""
+    """Draw distances and fits against each solver's own count, one panel per problem."""
     figure, axes = panels(problems)
     drawn: set[str] = set()
     for ax, problem in zip(axes, problems, strict=True):
@@ -74,13 +68,10 @@ def rates(runs: Runs, problems: Sequence[str]) -> Figure:
                 sublinear = rate.order == "sublinear"
                 x = rate.value * np.log(k) if sublinear else np.log(rate.value) * k
                 ax.plot(k, np.exp(x - x.mean() + np.log(rate.distances).mean()), **_FIT)
-            if result.bounds is not None:
-                ax.plot(result.steps, result.bounds, label="_bound", **line.arguments(**_BOUND))
         if ax.lines:
             decades(ax)
         else:
             note(ax, "no distances")
     label_outside(axes, "iterations (solver's own count)", "distance to the optimum")
-    line_kinds = [(key(**_FIT), "fitted"), (key(color="#555555", **_BOUND), "published bound")]
-    legend(figure, [*solver_keys(runs.styles, drawn, markersize=3), *line_kinds])
+    legend(figure, [*solver_keys(runs.styles, drawn, markersize=3), (key(**_FIT), "fitted")])
     return figure

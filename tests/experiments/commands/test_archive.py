@@ -2,9 +2,7 @@
 
 import errno
 import hashlib
-import json
 import shutil
-from importlib.metadata import metadata
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -52,7 +50,7 @@ def archived(archive_file, in_process, no_figures, tmp_path):
     return Path(shutil.copy(archive_file, tmp_path))
 
 
-def test_each_file_has_its_checksum_and_path_in_the_description(archived):
+def test_archive_has_a_checksum_of_each_file(archived):
     with ZipFile(archived) as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
     assert {"inputs/mine.csv", "experiment.yaml", "datapackage.json"} <= content.keys()
@@ -61,17 +59,8 @@ def test_each_file_has_its_checksum_and_path_in_the_description(archived):
     assert not any(name.startswith("jobs/") for name in content)
     lines = content["checksums.sha256"].decode().splitlines()
     known = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
-    assert known.keys() == content.keys() - {"checksums.sha256", "ro-crate-metadata.json"}
+    assert known.keys() == content.keys() - {"checksums.sha256"}
     assert all(hashlib.sha256(content[name]).hexdigest() == known[name] for name in known)
-    graph = json.loads(content["ro-crate-metadata.json"])["@graph"]
-    entities = {each["@id"]: each for each in graph}
-    parts = {part["@id"] for part in entities["./"]["hasPart"]}
-    assert parts == known.keys() | {"checksums.sha256"} == parts & entities.keys()
-    assert {"name", "description", "datePublished"} <= entities["./"].keys()
-    licence = entities[entities["./"]["license"]["@id"]]
-    assert licence["name"] == metadata("dualgap")["License-Expression"]
-    # a name that the context of RO-Crate 1.1 does not define makes the file invalid
-    assert not any("sha256" in each for each in graph)
 
 
 def test_an_archive_alone_suffices_to_repeat_its_runs(command, archived):
@@ -81,13 +70,10 @@ def test_an_archive_alone_suffices_to_repeat_its_runs(command, archived):
 
 
 @pytest.mark.exhaustive
-def test_an_unpacked_archive_may_be_edited_and_archived_again(command, archived, tmp_path):
+def test_an_unpacked_archive_may_be_archived_again(command, archived):
     shutil.unpack_archive(archived, "unpacked")
     command("archive", "unpacked", "--out", "second.zip")
-    shutil.unpack_archive("second.zip", "edited")
-    (tmp_path / "edited/ro-crate-metadata.json").write_text("{}")
-    shutil.make_archive("third", "zip", "edited")
-    assert "nothing became wrong" in command("run", "third.zip", "--check").output
+    assert "nothing became wrong" in command("run", "second.zip", "--check").output
 
 
 def test_damaged_and_foreign_archives_are_refused(command, archived, tmp_path):

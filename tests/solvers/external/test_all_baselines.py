@@ -20,7 +20,6 @@ from dualgap.solvers import (
     Mystic,
     OneDAL,
     QPSolversQP,
-    ScipyMinimize,
     SnapML,
     Solver,
     Status,
@@ -38,8 +37,6 @@ FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
         (SnapML(tol=1e-9, max_iter=100_000), PLAIN, "stopped", 1e-3),
         (OneDAL(tol=1e-8), KERNEL, "optimal", 1e-6),
         (Mystic(), FEW, "stopped", 0.1),
-        (ScipyMinimize(), FEW, "optimal", 1e-4),
-        (ScipyMinimize("trust-constr"), FEW, "optimal", 1e-4),
     ],
     ids=lambda value: value.name if isinstance(value, Solver) else "",
 )

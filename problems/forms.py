@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import scipy
@@ -140,6 +140,24 @@ class BoxQP:
         return kkt_violation(g, self.a, x - self.lb, self.ub - x, self.groups)
 
 
+class GroupedTerms(NamedTuple):
+    """A `KernelQP` without K, as compiled code takes it: shape (n,) each.
+
+    `groups` is the index of each variable's equality; 0 throughout if there is one equality, −1
+    throughout if there is none.
+    """
+
+    q: Vector
+    eps: Vector
+    lo: Vector
+    hi: Vector
+    groups: Indices
+
+    def of(self, chosen: Indices) -> GroupedTerms:
+        """Return the terms of the chosen variables."""
+        return GroupedTerms._make(values[chosen] for values in self)
+
+
 @dataclass(frozen=True, eq=False)
 class KernelQP:
     """min ½βᵀKβ + qᵀβ + Σ epsᵢ|βᵢ| s.t. Σ_{i∈g} βᵢ = sums_g for every group g, lo ≤ β ≤ hi.
@@ -178,6 +196,12 @@ class KernelQP:
     def is_bounded(self) -> bool:
         """Whether all bounds are finite."""
         return bool(np.isfinite(self.lo).all() and np.isfinite(self.hi).all())
+
+    @cached_property
+    def terms(self) -> GroupedTerms:
+        """Costs, bounds and equalities of the variables."""
+        groups = np.full(self.n, self.sums.size - 1) if self.groups is None else self.groups
+        return GroupedTerms(self.q, self.eps, self.lo, self.hi, groups.astype(np.int64))
 
     @cached_property
     def sides(self) -> list[Side]:

@@ -11,11 +11,11 @@ import numba
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.forms import GroupedTerms
 from dualgap.problems.kernels import Block
 from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import free_variables, on_one_side, slopes
-from dualgap.solvers.smo.problem import GroupedTerms
 
 
 @numba.njit(cache=True, nogil=True)

@@ -11,7 +11,6 @@ from dualgap.problems.answers.geometry import BOUND_RTOL
 from dualgap.problems.kernels import Block
 from dualgap.problems.risk.offsets import losses_at
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
-from dualgap.solvers.smo.problem import terms_of
 from dualgap.solvers.smo.small import SmallProblem
 
 
@@ -45,7 +44,7 @@ def fit_small(
     """
     risk = problem.risk
     form = risk.form
-    terms = terms_of(form)
+    terms = form.terms
     tol, fine, max_steps, limit = accuracy
     z = form.first_point()
     if start.alpha is not None:

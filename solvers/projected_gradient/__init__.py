@@ -36,7 +36,7 @@ from dualgap.solvers.projected_gradient.steps import (
     minimise_by_gradients,
     plain,
 )
-from dualgap.solvers.smo.decomposition import minimise
+from dualgap.solvers.smo import RunLimits, minimise
 from dualgap.solvers.smo.tuning import TUNING
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
@@ -109,8 +109,8 @@ class ProjectedGradient(Solver):
         """Yield after every step, or after all steps on a subset of the variables."""
         if self._in_subsets(form):
             assert form.joined is not None
-            limits = self.tolerance, None, int(self.max_iter), self.cache_size
-            for point in minimise(form.joined, minimise_by_gradients, *limits):
+            limits = RunLimits(self.tolerance, None, int(self.max_iter), self.cache_size)
+            for point in minimise(form.joined, minimise_by_gradients, limits):
                 assert point.x is not None
                 yield replace(point, x=form.joined.split_point(point.x))
             return

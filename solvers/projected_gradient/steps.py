@@ -14,7 +14,7 @@ import numpy as np
 from dualgap.problems.box_gap import violating_pair
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.projection import project
-from dualgap.solvers.smo.pairs import WorkingSet
+from dualgap.solvers.smo.active import WorkingSet
 
 
 @dataclass(frozen=True, eq=False)

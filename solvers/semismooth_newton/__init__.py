@@ -41,7 +41,7 @@ from dualgap.solvers.semismooth_newton.diagnosis import (
 from dualgap.solvers.semismooth_newton.method import Method
 from dualgap.solvers.semismooth_newton.storage import LargeEntries, compile_pass
 from dualgap.solvers.semismooth_newton.tuning import TUNING
-from dualgap.solvers.smo.contradictions import JoinedForm, joined
+from dualgap.solvers.smo.variables import JoinedForm, divide, joined
 
 _STORAGE = Need(
     "a larger cache_size, as too many entries of K count; or use smo",
@@ -86,8 +86,9 @@ class SemismoothNewton(Solver):
         return sparsity.problem if refusal(form, self, conditions) is None else None
 
     def prepare(self, form: KernelQP | JoinedForm) -> KernelQP | JoinedForm:
-        """Compile the pass for both precisions; small problems use only one."""
+        """Compile what small problems do not use: the pass for either precision, and merged samples."""
         compile_pass()
+        divide(np.zeros(1), np.zeros(1, np.int64), np.zeros(1), np.zeros(1))
         return form
 
     def iterates(self, form: KernelQP | JoinedForm) -> Iterator[FormPoint]:

@@ -13,7 +13,7 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.semismooth_newton.tuning import TUNING
-from dualgap.solvers.smo.contradictions import JoinedForm, joined
+from dualgap.solvers.smo.variables import JoinedForm, joined
 
 
 class SparsityDiagnosis(NamedTuple):

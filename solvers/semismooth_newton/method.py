@@ -29,8 +29,7 @@ from dualgap.problems.projection import project
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients, on_plane
 from dualgap.solvers.semismooth_newton.storage import LargeEntries
 from dualgap.solvers.smo.conditions import slopes
-from dualgap.solvers.smo.contradictions import JoinedForm
-from dualgap.solvers.smo.problem import terms_of
+from dualgap.solvers.smo.variables import JoinedForm
 
 
 class Method:
@@ -55,7 +54,7 @@ class Method:
         """Continue with other values of K."""
         self.K, self.f = K, K.product(self.z)
         self.shift = K.product(self.problem.centre)
-        terms = terms_of(self.problem.form)
+        terms = self.problem.form.terms
         self.terms = terms._replace(q=terms.q + self.shift)
         self._order()
 

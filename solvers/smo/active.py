@@ -8,6 +8,8 @@ computed once. When pair steps converge slowly, a Newton step moves all free var
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -15,47 +17,105 @@ from scipy.linalg import LinAlgError
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
 from dualgap.solvers.smo.conditions import (
-    duality_gap,
     free_variables,
     largest,
     on_one_side,
+    relative_gap,
     slopes,
 )
 from dualgap.solvers.smo.matrix import RowCache
-from dualgap.solvers.smo.newton import exact_system, newton_step
-from dualgap.solvers.smo.newton.search import NewtonSearch, NewtonStep, Situation
-from dualgap.solvers.smo.newton.triangle import PackedTriangle
-from dualgap.solvers.smo.pairs import WorkingSet
-from dualgap.solvers.smo.state import SMOState
+from dualgap.solvers.smo.newton import (
+    NewtonSearch,
+    NewtonStep,
+    Situation,
+    exact_system,
+    newton_step,
+)
+from dualgap.solvers.smo.pairs import pair_steps
+from dualgap.solvers.smo.triangle import PackedTriangle
 from dualgap.solvers.smo.tuning import TUNING
+from dualgap.solvers.smo.variables import Scores
+
+
+class WorkingSet(NamedTuple):
+    """The problem of some variables, all others fixed: shapes (q,), and (q, q) for K.
+
+        min ½zᵀKz − uᵀz  s.t. Σz = const in each group, lo ≤ z ≤ hi
+
+    Attributes
+    ----------
+    K : in float32 or float64; its block of 512 variables stays in the processor's cache.
+    z, lo, hi : values of the variables, and their bounds on the current side of their tube.
+    u : their scores relative to the multiplier of the equality: minus the gradient.
+    groups : index of each variable's equality; −1 throughout for none.
+    """
+
+    K: Tile
+    z: Vector
+    u: Vector
+    lo: Vector
+    hi: Vector
+    groups: Indices
+
 
 # A function (problem, target violation, max_steps) -> (z, number of steps, whether the objective is
 # unbounded below) that minimises over a working set.
 Inner = Callable[[WorkingSet, float, int], tuple[Vector, int, bool]]
 
 
-class Active:
-    """The active variables of a state: rows of K among them, and their terms, z, f and b.
+def minimise_by_pairs(
+    problem: WorkingSet, target: float, max_steps: int
+) -> tuple[Vector, int, bool]:
+    """Return z, the number of steps, and whether the last pair can move without limit.
 
-    `inner` minimises over a working set.
+    Stops at a violation of `target`, or after a few thousand steps, at most `max_steps`.
+    """
+    K, z, u, lo, hi, groups = problem
+    n = z.size
+    if groups[0] < 0:  # each can be paired with a free variable whose row of K is 0
+        K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
+        lo, hi, groups = np.append(lo, -np.inf), np.append(hi, np.inf), np.zeros(n + 1, np.int64)
+        target *= 0.5  # a violation counts twice there, at either end of a pair
+    # in a larger set steps take longer than on working sets, once most variables are at their bounds
+    max_steps = min(max_steps, 20_000 if n <= TUNING.max_one_set else 2 * n)
+    steps, unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, max_steps, groups)
+    return z[:n], steps, unbounded
+
+
+class Active:
+    """The active variables: rows of K among them, and their terms, z, f and b.
+
+    Attributes
+    ----------
+    inner : minimises over a working set.
+    max_steps, steps, newton_steps : the limit of steps, and counts so far.
+    stuck, unbounded : no further progress is possible.
+    target_gap : the relative gap at which to stop; None to stop by the violation alone.
+    is_settled : whether the violation has met its tolerance, but the gap not its target.
+    size, capacity : number of variables that may be active, and of values of K that may be cached.
     """
 
-    def __init__(self, state: SMOState, inner: Inner) -> None:
-        self.state, self.scores, self.inner = state, state.scores, inner
-        start = state.joined.original.start
+    size = capacity = 0
+
+    def __init__(
+        self, scores: Scores, inner: Inner, max_steps: int, target_gap: float | None
+    ) -> None:
+        self.scores, self.inner = scores, inner
+        self.max_steps, self.target_gap = max_steps, target_gap
+        self.steps = self.newton_steps = 0
+        self.stuck = self.unbounded = self.is_settled = False
+        start = scores.variables.original.start
         self.search = NewtonSearch(free_known=start is not None and bool(start.any()))
         self.triangle_memory: Tile | None = None
-        empty = np.empty(0, np.int64)
-        self.rows = RowCache(self.scores.matrix, empty, state.capacity)
-        self.start_with(empty)
+        self.rows = RowCache(scores.matrix, np.empty(0, np.int64), 0)
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, with no rows except those that an earlier problem left."""
-        state, all_active = self.state, members.size == self.state.n
-        if all_active and state.earlier_rows is not None:
-            self.rows = state.earlier_rows
+        scores = self.scores
+        if members.size == scores.n and scores.earlier_rows is not None:
+            self.rows = scores.earlier_rows
         else:
-            self.rows = RowCache(self.scores.matrix, members, state.capacity, self.rows.memory)
+            self.rows = RowCache(scores.matrix, members, self.capacity, self.rows.memory)
         self.last_set = np.empty(0, np.int64)
         self.single_set = 0 < members.size <= TUNING.max_one_set and self.rows.complete
         if self.single_set:
@@ -63,6 +123,23 @@ class Active:
         # rows that an earlier problem left are not in member order
         in_order = np.array_equal(self.rows.row_index, np.arange(members.size))
         self.reads_rows = in_order and self.rows.twin is None
+
+    def leave_rows(self) -> None:
+        """Leave rows of all variables to the next problem: the earlier ones if not all are active."""
+        scores = self.scores
+        rows = self.rows if self.members.size == scores.n else scores.earlier_rows
+        if rows is not None:
+            scores.matrix.leave_rows(rows)
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Generator for drawing violators, with a fixed seed."""
+        return np.random.default_rng(0)
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether no further step is allowed or possible."""
+        return self.stuck or self.unbounded or self.steps >= self.max_steps
 
     @property
     def members(self) -> Indices:
@@ -72,44 +149,12 @@ class Active:
     @property
     def complete(self) -> bool:
         """Whether all variables are active, in one working set."""
-        return self.single_set and self.members.size == self.state.n
+        return self.single_set and self.members.size == self.scores.n
 
     def relative_gap(self, threshold: float = np.inf) -> float:
         """Return the relative gap of the active variables; only roughly if it exceeds `threshold`."""
         sums, constant = self.scores.form.sums, self.scores.constant
-        return duality_gap(self.terms, sums, self.z, self.f, constant, threshold).relative()
-
-    def next_members(self) -> Indices:
-        """Return the next active variables: the same, if no other variable violates its condition.
-
-        A few violators replace the members farthest from violating. If there are many, all members are
-        chosen again: the worst on either side, random violators, then those closest to violating.
-        """
-        members, state, scores = self.members, self.state, self.scores
-        n, size = state.n, state.size
-        if size >= n:
-            return members if members.size == n else np.arange(n)
-        nearness = scores.nearness()
-        outside = np.ones(n, np.bool_)
-        outside[members] = False
-        violating = np.flatnonzero(outside & (nearness > 0))
-        if members.size == size and violating.size <= size // 4:
-            if not violating.size:
-                return members
-            stay = np.argpartition(nearness[members], violating.size)[violating.size :]
-            return np.concatenate([members[stay], violating])
-        chosen = np.zeros(n, np.bool_)
-        b = scores.b[scores.terms.groups]
-        for slope in (scores.up - b, b - scores.down):
-            chosen[np.argpartition(slope, n - size // 32 - 1)[n - size // 32 :]] = True
-        violating = np.flatnonzero(nearness > 0)
-        if violating.size > size // 2:
-            violating = state.rng.choice(violating, size // 2, replace=False)
-        chosen[violating] = True
-        nearness[chosen] = -np.inf
-        excluded = n - size + int(chosen.sum())
-        chosen[np.argpartition(nearness, excluded)[excluded:]] = True
-        return np.flatnonzero(chosen)
+        return relative_gap(self.terms, sums, self.z, self.f, constant, 0.0, threshold)
 
     def take(self, members: Indices) -> None:
         """Make `members` active; keep the rows if most of them were active before."""
@@ -136,9 +181,9 @@ class Active:
         accuracy = 0.1  # fraction of the violation at which a round ends
         if self.complete and not self.terms.eps.any():  # a round moves no variable across its tube
             accuracy = 1e4 * float(np.finfo(self.rows.values.dtype).eps)
-        state, search, target = self.state, self.search, -np.inf
+        search, target = self.search, -np.inf
         search.init()
-        while not state.at_limit:
+        while not self.at_limit:
             up, down, self.b, violation = slopes(self.f, self.z, self.terms, self.scores.equalities)
             if target < 0:
                 target = max(tolerance, fraction * violation)
@@ -146,18 +191,18 @@ class Active:
                 return
             yield
             free = free_variables(self.z, self.terms)
-            all_active = self.z.size == state.n
+            all_active = self.z.size == self.scores.n
             gap = self.relative_gap if all_active and not self.single_set else None
-            target_gap = state.target_gap if free.size and all_active else None
+            target_gap = self.target_gap if free.size and all_active else None
             factor = violation / (tolerance if all_active else target)
             now = Situation(violation, factor, free, self.z.size, gap, target_gap)
             if step := search.step(now):
                 self._newton_step(free, step)
                 search.accept(step, free_variables(self.z, self.terms), self.relative_gap)
-                state.stuck = self.scores.matrix.in_single and search.is_futile
+                self.stuck = self.scores.matrix.in_single and search.is_futile
             else:
                 self._round(self._choose(up, down), max(tolerance, accuracy * violation))
-            state.stuck |= state.is_settled and search.is_exhausted
+            self.stuck |= self.is_settled and search.is_exhausted
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return the worst and random violators, and free variables of the last set.
@@ -173,7 +218,7 @@ class Active:
         violators = np.flatnonzero((up > margin) | (down < -margin))
         max_violators = 7 * size // 8
         if violators.size > max_violators:
-            violators = self.state.rng.choice(violators, max_violators, replace=False)
+            violators = self.rng.choice(violators, max_violators, replace=False)
         moving = self.last_set
         free = (self.z > self.terms.lo) & (self.z < self.terms.hi)
         moving = moving[free[moving]]
@@ -185,25 +230,24 @@ class Active:
 
     def _round(self, chosen: Indices, target: float) -> None:
         """Minimise over a working set to a violation of `target`."""
-        state, terms, z = self.state, self.terms.of(chosen), self.z[chosen]
+        terms, z = self.terms.of(chosen), self.z[chosen]
         if self.single_set and self.reads_rows:
             K = self.rows.values
-        elif not state.tiles.is_cheap and self.rows.has_row(chosen).all():
+        elif not self.scores.matrix.tiles.is_cheap and self.rows.has_row(chosen).all():
             K = self.rows.block(chosen)
         else:
             members = self.members[chosen]
             K = self.scores.matrix.block(members, members, self.scores.matrix.columns(members))
         u, lo, hi = on_one_side(self.f[chosen], z, terms, self.b)
         problem = WorkingSet(K, z, u, lo, hi, terms.groups)
-        z, pair_steps, state.unbounded = self.inner(problem, target, state.max_steps - state.steps)
-        state.steps += pair_steps
-        state.stuck = pair_steps == 0
+        z, steps, self.unbounded = self.inner(problem, target, self.max_steps - self.steps)
+        self.steps, self.stuck = self.steps + steps, steps == 0
         self.last_set = chosen
         self._move(chosen, z)
 
     def _newton_step(self, free: Indices, step: NewtonStep) -> None:
         """Move the free variables to their minimum, if the step decreases the objective."""
-        state, members = self.state, self.members[free]
+        members = self.members[free]
         if free.size < 2:
             return
         try:
@@ -223,7 +267,7 @@ class Active:
         u, lo, hi = on_one_side(self.f[free], z, terms, np.zeros_like(self.b))
         end = newton_step(product, invert, -u, z, lo, hi, terms.groups, step.residual)
         if end is not None:
-            state.newton_steps += 1
+            self.newton_steps += 1
             self._move(free, end)
 
     def _move(self, chosen: Indices, z: Vector) -> None:

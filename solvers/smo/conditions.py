@@ -1,4 +1,4 @@
-"""Optimality conditions and the duality gap, computed from the scores f = Kz.
+"""Optimality conditions and the duality gap, computed from the scores f = Kz; all of it is compiled.
 
 Raising variable i gains upᵢ = −(f + q)ᵢ − epsᵢ per unit and lowering it loses downᵢ = upᵢ if zᵢ > 0;
 both have +epsᵢ if zᵢ < 0, and at 0 they differ. z is optimal if no variable gains more than another of
@@ -7,13 +7,11 @@ its equality loses, max up ≤ min down; the multiplier b is halfway between, or
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.solvers.smo.problem import GroupedTerms
+from dualgap.problems.forms import GroupedTerms
 
 
 @numba.njit(cache=True, nogil=True)
@@ -122,50 +120,47 @@ def _gap_at(f: Vector, z: Vector, terms: GroupedTerms, b: Vector, slope: Vector)
     return gap
 
 
-def _minimal_gap(
-    f: Vector, z: Vector, terms: GroupedTerms, b: Vector, width: float, threshold: float
-) -> float:
-    """Return the smallest gap at multipliers within `width`/2 of b, found by bisection.
+@numba.njit(cache=True, nogil=True)
+def relative_gap(
+    terms: GroupedTerms, sums: Vector, z: Vector, f: Vector, constant: float, rounding: float,
+    threshold: float,
+) -> float:  # fmt: skip
+    """Return (gap + rounding) / |dual objective|; inf if a bound is infinite or the objective is 0.
 
-    The gap is convex: bisection stops once tangents exclude a gap of at most `threshold`, or 1 % below.
+    The gap is the smallest at multipliers between those of the maximal violating pair, found by
+    bisection. It is convex: bisection stops once tangents exclude a relative gap of at most
+    `threshold`, or 1 % below. `terms` may be those of some variables, all others fixed; `sums` and
+    `constant`, which the objective lacks, are the form's.
     """
-    low, high, slope = b - 0.5 * width, b + 0.5 * width, np.empty(b.size)
-    smallest = np.inf
-    for _ in range(10 if width > 0.0 else 1):  # to a thousandth of the interval
-        middle = 0.5 * (low + high)
-        gap = _gap_at(f, z, terms, middle, slope)
-        smallest = min(smallest, gap)
-        if gap - 0.5 * float(np.abs(slope) @ (high - low)) > min(threshold, 0.99 * smallest):
-            break
-        low, high = np.where(slope > 0.0, low, middle), np.where(slope > 0.0, middle, high)
-    return smallest
-
-
-class Gap(NamedTuple):
-    """A duality gap, infinite if a bound is, and the size of the dual objective."""
-
-    gap: float
-    objective: float
-
-    def relative(self, rounding: float = 0.0) -> float:
-        """Return (gap + rounding) / |dual objective|."""
-        finite = np.isfinite(self.gap) and self.objective > 0
-        return (self.gap + rounding) / self.objective if finite else np.inf
-
-
-def duality_gap(
-    terms: GroupedTerms, sums: Vector, z: Vector, f: Vector, constant: float = 0.0,
-    threshold: float = np.inf,
-) -> Gap:  # fmt: skip
-    """Return the gap at the best multipliers between those of the maximal violating pair.
-
-    Only roughly if it exceeds `threshold` times the objective. `terms` may be those of some variables,
-    all others fixed; `sums` are the form's.
-    """
-    count = int(terms.groups.max()) + 1
+    count = sums.size
     _, _, b, violation = slopes(f, z, terms, count)
-    # If Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets. With
-    # centres, which leave a constant, the sum is not 0.
-    costs = terms.q if constant or sums.any() else terms.q + b[terms.groups]
-    dual = abs(float((0.5 * f * z + costs * z + terms.eps * np.abs(z)).sum()) + constant)
-    return Gap(_minimal_gap(f, z, terms, b, violation if count else 0.0, threshold * dual), dual)
+    q, eps, _, _, groups = terms
+    is_centred = constant == 0.0
+    for total in sums:
+        is_centred = is_centred and total == 0.0
+    dual = 0.0
+    for t in range(z.size):
+        # if Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets
+        cost = q[t] + b[groups[t]] if is_centred else q[t]
+        dual += (0.5 * f[t] + cost) * z[t] + eps[t] * abs(z[t])
+    dual = abs(dual + constant)
+    low, high, middle, slope = b.copy(), b.copy(), b.copy(), b.copy()
+    for group in range(count):
+        low[group] -= 0.5 * violation
+        high[group] += 0.5 * violation
+    smallest = np.inf
+    for _ in range(10 if count and violation > 0.0 else 1):  # to a thousandth of the interval
+        for group in range(b.size):
+            middle[group] = 0.5 * (low[group] + high[group])
+        gap = _gap_at(f, z, terms, middle, slope)
+        smallest = gap if gap < smallest else smallest
+        tangent = gap
+        for group in range(count):
+            tangent -= 0.5 * abs(slope[group]) * (high[group] - low[group])
+            if slope[group] > 0.0:
+                high[group] = middle[group]
+            else:
+                low[group] = middle[group]
+        if tangent > threshold * dual or tangent > 0.99 * smallest:
+            break
+    return (smallest + rounding) / dual if dual > 0.0 else np.inf

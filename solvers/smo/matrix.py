@@ -52,6 +52,23 @@ class Matrix:
         """Whether rows are in float32."""
         return self.dtype == np.float32
 
+    @property
+    def _key(self) -> tuple[str, bytes]:
+        """The key of rows of these variables in the Gram matrix's cache."""
+        return self.dtype.name, self.sample.tobytes()
+
+    def take_rows(self) -> RowCache | None:
+        """Take the rows that an earlier problem left: rows are added, so no other may use them now."""
+        rows: RowCache | None = (self.tiles.gram.solver_cache or {}).pop(self._key, None)
+        if rows is not None:
+            rows.matrix = self
+        return rows
+
+    def leave_rows(self, rows: RowCache) -> None:
+        """Leave rows of all variables to the next problem."""
+        if self.tiles.gram.solver_cache is not None:
+            self.tiles.gram.solver_cache[self._key] = rows
+
     def columns(self, cols: Indices, dtype: Any = None) -> PreparedColumns:
         """Prepare columns of K for several products; variables that share a sample share a column."""
         samples, column_of = self.sample[cols], None

@@ -1,4 +1,4 @@
-"""The innermost loop of SMO: steps on pairs of a working set that fits in the processor's cache.
+"""The innermost loop of SMO: steps on pairs of a working set, in compiled code.
 
     min ½zᵀKz − uᵀz  s.t. Σz = const, lo ≤ z ≤ hi,   u the scores, minus the gradient
 
@@ -14,7 +14,7 @@ which compilers vectorise.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -22,7 +22,6 @@ import numpy as np
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
 from dualgap.problems.kernels.compiled import FASTMATH
-from dualgap.solvers.smo.tuning import TUNING
 
 _PENALTY = np.float32(1e30)  # excludes a variable at its bound: larger than any score
 _MIN_CURVATURE = 1e-12  # LIBSVM's: replaces a curvature that is zero or negative
@@ -36,44 +35,7 @@ class Row(IntEnum):
     KEYS = 2  # the first with scores, one row per group
 
 
-class WorkingSet(NamedTuple):
-    """The problem of some variables, all others fixed: shapes (q,), and (q, q) for K.
-
-    Attributes
-    ----------
-    K : in float32 or float64.
-    z, lo, hi : values of the variables, and their bounds on the current side of their tube.
-    u : their scores relative to the multiplier of the equality: minus the gradient.
-    groups : index of each variable's equality Σz = const; −1 throughout for none.
-    """
-
-    K: Tile
-    z: Vector
-    u: Vector
-    lo: Vector
-    hi: Vector
-    groups: Indices
-
-
-def minimise_by_pairs(
-    problem: WorkingSet, target: float, max_steps: int
-) -> tuple[Vector, int, bool]:
-    """Return z, the number of steps, and whether the last pair can move without limit.
-
-    Stops at a violation of `target`, or after a few thousand steps, at most `max_steps`.
-    """
-    K, z, u, lo, hi, groups = problem
-    n = z.size
-    if groups[0] < 0:  # each can be paired with a free variable whose row of K is 0
-        K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
-        lo, hi, groups = np.append(lo, -np.inf), np.append(hi, np.inf), np.zeros(n + 1, np.int64)
-        target *= 0.5  # a violation counts twice there, at either end of a pair
-    # in a larger set steps take longer than on working sets, once most variables are at their bounds
-    max_steps = min(max_steps, 20_000 if n <= TUNING.max_one_set else 2 * n)
-    steps, unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, max_steps, groups)
-    return z[:n], steps, unbounded
-
-
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
 def pair_steps(
     K: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target: float, max_steps: int,
     groups: Indices,
@@ -82,28 +44,19 @@ def pair_steps(
 
     Shapes: `K` (q, q), the others (q,); `K` and `u` have the same dtype. `groups` has the index of each
     variable's equality. Returns the number of steps, and whether the last pair can move without limit.
-    """
-    count = int(groups.max()) + 1
-    rise, fall = np.empty((2, count, z.size), np.float32)
-    memory = np.empty((Row.KEYS + count, z.size), np.float32)
-    target_bits = int(np.float32(target).view(np.int32))
-    return _steps(
-        K, K.diagonal().copy(), z, u, lo, hi, target_bits, max_steps, groups,
-        rise, fall, memory, memory.view(np.int32),
-    )  # fmt: skip
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
-def _steps(
-    K: Tile, diagonal: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target_bits: int,
-    max_steps: int, groups: Indices, rise: Tile, fall: Tile, memory: Tile, bits: Tile,
-) -> tuple[int, bool]:  # fmt: skip
-    """Take the steps of `pair_steps`; `target_bits` are the bits of the target in float32.
-
     Each j is paired with the i of highest score in its group (Chang & Lin 2001, for ν-SVC). Per group, a
     row of `rise`, of `fall` and of keys excludes the variables of all other groups.
     """
-    n, count = z.size, len(rise)
+    n, count = z.size, 1
+    for t in range(n):
+        count = groups[t] + 1 if groups[t] >= count else count
+    rise, fall = np.empty((count, n), np.float32), np.empty((count, n), np.float32)
+    memory = np.empty((Row.KEYS + count, n), np.float32)
+    bits = memory.view(np.int32)
+    memory[0, 0] = target
+    target_bits, diagonal = bits[0, 0], np.empty(n, K.dtype)
+    for t in range(n):
+        diagonal[t] = K[t, t]
     for group in range(count):
         for t in range(n):
             member = groups[t] == group

@@ -16,34 +16,21 @@ from typing import NamedTuple
 import numpy as np
 
 from dualgap.problems.dataset import Vector
-from dualgap.problems.forms import FormPoint, KernelQP
-from dualgap.problems.gram.tuning import TUNING as GRAM_TUNING
+from dualgap.problems.forms import FormPoint, GroupedTerms, KernelQP
 from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
-from dualgap.solvers.smo.conditions import duality_gap, free_variables, on_one_side, slopes
+from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative_gap, slopes
 from dualgap.solvers.smo.pairs import pair_steps
-from dualgap.solvers.smo.problem import GroupedTerms, terms_of
 from dualgap.solvers.smo.tuning import TUNING
-
-
-def is_small(form: KernelQP, cache_size: float | None) -> bool:
-    """Whether all of K, in float64, is to be used and fits in `cache_size` megabytes.
-
-    The size limit is larger if K has already been computed.
-    """
-    n = form.n
-    max_n = GRAM_TUNING.max_dense_samples if form.gram.is_stored else TUNING.max_small
-    fits_memory = form.gram.is_stored or form.gram.fits
-    return n <= max_n and fits_memory and (cache_size is None or 8e-6 * n**2 <= cache_size)
 
 
 def minimise_by_matrix(
     form: KernelQP, tol: float, gap: float | None, max_iter: int
 ) -> Iterator[FormPoint]:
     """Yield every few thousand steps, and once the violation or the gap is small enough."""
-    n, terms = form.n, terms_of(form)
+    n, terms = form.n, form.terms
     K = form.gram.dense()
     if form.sample is not None:
         K = K[np.ix_(form.sample, form.sample)]
@@ -63,7 +50,9 @@ def minimise_by_matrix(
         if n <= TUNING.max_small:  # for more variables it takes as long as the steps
             f = K @ z  # recomputed, without the rounding errors of each step
         violation = slopes(f, z, terms, problem.count)[3]
-        gap_now = np.inf if gap is None else duality_gap(terms, form.sums, z, f).relative()
+        gap_now = np.inf
+        if gap is not None:
+            gap_now = relative_gap(terms, form.sums, z, f, 0.0, 0.0, np.inf)
         by_gap = gap is not None and gap_now <= gap
         solved = violation <= tol or by_gap
         # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
@@ -78,7 +67,7 @@ def minimise_by_matrix(
     # if targets differ only in their last digits, rounding hides f, and with it the gap
     largest, width = (np.abs(f) + np.abs(form.q)).max(), (form.hi - form.lo).sum()
     rounding = np.finfo(float).eps * float(largest * width)
-    certain = duality_gap(terms, form.sums, z, f).relative(rounding)
+    certain = relative_gap(terms, form.sums, z, f, 0.0, rounding, np.inf)
     x = np.clip(z, form.lo, form.hi)
     solved &= not unbounded
     claim = "optimal" if solved and may_claim(form, x, certain, gap) else "stopped"

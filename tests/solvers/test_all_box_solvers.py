@@ -33,10 +33,10 @@ from dualgap.solvers import (
     SimplifiedSMO,
     Solver,
     Status,
+    smo,
     solve,
 )
-from dualgap.solvers.smo import active, state
-from dualgap.solvers.smo.newton import search
+from dualgap.solvers.smo import active, newton
 from dualgap.solvers.smo.tuning import TUNING
 
 
@@ -69,8 +69,8 @@ def test_smo_reaches_the_optimum_of_2000_variables(
     monkeypatch: pytest.MonkeyPatch, many: bool
 ) -> None:
     if many:  # than can be active, with a Newton step whenever rounds are slow
-        monkeypatch.setattr(state, "TUNING", replace(TUNING, max_first_active=600))
-        monkeypatch.setattr(search, "TUNING", replace(TUNING, patience=1))
+        monkeypatch.setattr(smo, "TUNING", replace(TUNING, max_first_active=600))
+        monkeypatch.setattr(newton, "TUNING", replace(TUNING, patience=1))
         # with small ones some rounds are slow
         monkeypatch.setattr(active, "TUNING", replace(TUNING, working_set=64))
     form = nu_svc(2000, RBF(0.03))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dualgap.problems import Point, SoftMarginDual, SVRDual, certify
+from dualgap.problems.forms import GroupedTerms
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
-from dualgap.solvers.smo.problem import GroupedTerms
 
 RNG = np.random.default_rng(5)
 X = np.vstack(

@@ -18,13 +18,12 @@ from dualgap.problems import (
 )
 from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.tiles import Tiles
-from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo import decomposition, state
-from dualgap.solvers.smo.active import Active
+from dualgap.solvers import SMO, smo, solve
+from dualgap.solvers.smo.active import Active, minimise_by_pairs
 from dualgap.solvers.smo.conditions import free_variables, slopes
-from dualgap.solvers.smo.newton.search import NewtonStep
-from dualgap.solvers.smo.pairs import minimise_by_pairs
+from dualgap.solvers.smo.newton import NewtonStep
 from dualgap.solvers.smo.tuning import TUNING
+from dualgap.solvers.smo.variables import Scores, joined
 
 
 def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +36,7 @@ def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_refinement_reaches_a_tight_gap_with_rows_in_single_precision(
     monkeypatch: pytest.MonkeyPatch, futile: int, bits: int
 ) -> None:
-    monkeypatch.setattr(decomposition, "TUNING", replace(TUNING, max_futile=futile))
+    monkeypatch.setattr(smo, "TUNING", replace(TUNING, max_futile=futile))
     X, y = classes(1500)
     solution = solve(SoftMarginDual(X, y, 10.0, RBF(1.0)), SMO(tol=1e-9))
     assert solution.claimed == "optimal"
@@ -49,16 +48,16 @@ def test_a_score_is_refreshed_once_it_approaches_the_margin() -> None:
     X, y = classes(1500)
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.05)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
-        at = state.SMOState(form, tiles, None, 1)
-        at.scores.violation()
-        at.scores.note_change(np.array([0]), np.array([1e5]))
-        list(at.scores.refresh(np.arange(10)))
-        at.scores.note_change(np.array([0]), np.array([1.0]))
-        at.scores.violation()
-        assert at.scores.errors[:10] == pytest.approx(1e-7)
-        assert at.scores.errors[10:] == pytest.approx(1e-2)
-        assert set(at.scores.doubtful(1e-2)) == set(range(10, 1500))
-        assert at.scores.noise == pytest.approx(1e-2)
+        scores = Scores(joined(form), tiles)
+        scores.violation()
+        scores.note_change(np.array([0]), np.array([1e5]))
+        list(scores.refresh(np.arange(10)))
+        scores.note_change(np.array([0]), np.array([1.0]))
+        scores.violation()
+        assert scores.errors[:10] == pytest.approx(1e-7)
+        assert scores.errors[10:] == pytest.approx(1e-2)
+        assert set(scores.doubtful(1e-2)) == set(range(10, 1500))
+        assert scores.noise == pytest.approx(1e-2)
 
 
 def test_rounding_in_scores_is_relative_to_the_values_of_the_kernel() -> None:
@@ -67,9 +66,9 @@ def test_rounding_in_scores_is_relative_to_the_values_of_the_kernel() -> None:
     for kernel in (RBF(0.05), 1e4 * RBF(0.05)):
         form = reduce(SoftMarginDual(X, y, 1.0, kernel), KernelQP).form
         with Tiles(form.gram, 1) as tiles:
-            at = state.SMOState(form, tiles, None, 1)
-            at.scores.note_change(np.array([0]), np.array([1.0]))
-            errors.append(at.scores.errors.max())
+            scores = Scores(joined(form), tiles)
+            scores.note_change(np.array([0]), np.array([1.0]))
+            errors.append(scores.errors.max())
     assert errors[1] == pytest.approx(1e4 * errors[0])
 
 
@@ -84,7 +83,7 @@ def test_kernel_values_beyond_float32_are_computed_in_float64() -> None:
 def test_a_small_active_set_and_cache_reach_the_same_optimum(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(state, "TUNING", replace(TUNING, max_first_active=600))
+    monkeypatch.setattr(smo, "TUNING", replace(TUNING, max_first_active=600))
     X, y = classes(2500)
     problem = (
         SoftMarginDual(X, y, 5.0, RBF(1.0))
@@ -100,14 +99,14 @@ def test_the_active_set_grows_on_demand_and_its_memory_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     few = {"max_first_active": 300, "max_all_active_bytes": 10**6, "max_unchecked_bytes": 10**6}
-    monkeypatch.setattr(state, "TUNING", replace(TUNING, **few))
+    monkeypatch.setattr(smo, "TUNING", replace(TUNING, **few))
     X, y = classes(1500)
     problem = SoftMarginDual(X, y, 5.0, RBF(1.0))
     solution = solve(problem, SMO(tol=1e-6))
     assert solution.verdict == "solved"
     assert 300 < solution.counters["active"] <= 1500
     assert solution.counters["cache_size"] == pytest.approx(4e-6 * 1500**2)
-    monkeypatch.setattr(state, "available", lambda: 8_000_000)
+    monkeypatch.setattr(smo, "available", lambda: 8_000_000)
     limited = solve(problem, SMO(tol=1e-6))
     assert limited.verdict == "solved"
     assert limited.counters["cache_size"] == pytest.approx(4.0)
@@ -174,9 +173,10 @@ def test_rows_computed_by_a_newton_step_are_reused() -> None:
         alpha[np.flatnonzero(y == sign)[:150]] = 0.5
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.2)), KernelQP, Point(alpha)).form
     with Tiles(form.gram, 1) as tiles:
-        at = state.SMOState(form, tiles, None, 10**7)
-        at.scores.violation()
-        active = Active(at, minimise_by_pairs)
+        scores = Scores(joined(form), tiles)
+        scores.violation()
+        active = Active(scores, minimise_by_pairs, 10**7, None)
+        active.size = active.capacity = 600**2
         active.take(np.arange(600))
         _, _, active.b, _ = slopes(active.f, active.z, active.terms, 1)
         active._newton_step(free_variables(active.z, active.terms), NewtonStep(True, 0.03))

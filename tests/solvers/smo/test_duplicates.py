@@ -6,9 +6,8 @@ import scipy.sparse as sp
 
 from dualgap.problems import RBF, HardMarginDual, KernelQP, SoftMarginDual, SVRDual, reduce
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo import contradictions
-from dualgap.solvers.smo.contradictions import joined
-from dualgap.solvers.smo.problem import merged
+from dualgap.solvers.smo import variables
+from dualgap.solvers.smo.variables import joined, merged
 
 
 def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +89,7 @@ def test_the_optimum_is_that_of_two_variables(
     together = solve(problem, solver)
     again = solve(problem, SMO(tol=1e-2), initial=together)
     assert again.iterations == 0
-    monkeypatch.setattr(contradictions, "opposite_pairs", lambda *_: (np.arange(0), np.arange(0)))
+    monkeypatch.setattr(variables, "opposite_pairs", lambda *_: (np.arange(0), np.arange(0)))
     apart = solve(problem, solver)
     assert together.claimed == apart.claimed == "optimal"
     assert together.certificate.relative_gap <= 1e-9

@@ -20,7 +20,7 @@ from dualgap.problems import (
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo.matrix import RowCache
-from dualgap.solvers.smo.state import SMOState
+from dualgap.solvers.smo.variables import Scores, joined
 
 N = 1500
 X = np.random.default_rng(0).standard_normal((N, 5))
@@ -31,12 +31,12 @@ FORM = reduce(SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.3)), KernelQP).form
 def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
     rng = np.random.default_rng(chosen)
     with Tiles(FORM.gram, 2) as tiles:
-        state = SMOState(FORM, tiles, 1000.0, 10)
-        members = rng.permutation(state.n)[:1200]
-        rows = RowCache(state.scores.matrix, members, state.capacity)
+        scores = Scores(joined(FORM), tiles)
+        members = rng.permutation(scores.n)[:1200]
+        rows = RowCache(scores.matrix, members, 10**9)
         some = rng.choice(members.size, chosen, replace=False)
         rows.fetch(some[: chosen // 2])
-        sample = state.scores.form.samples
+        sample = scores.form.samples
         K = RBF(0.3)(X[sample[members]], X[sample[members]])
         f, weights = np.ones(members.size), rng.standard_normal(chosen)
         assert rows.add_to(f, some, weights).all()  # computes the other half
@@ -47,10 +47,10 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
 def test_the_two_variables_of_a_sample_use_one_row() -> None:
     form = reduce(NuSVR(X, X[:, 0], 0.3, 1.0, RBF(0.3)), KernelQP).form
     with Tiles(form.gram, 1) as tiles:
-        state = SMOState(form, tiles, 1000.0, 10)
+        scores = Scores(joined(form), tiles)
         members = np.r_[100:N, N : 2 * N]
         rows, some = (
-            RowCache(state.scores.matrix, members, state.capacity),
+            RowCache(scores.matrix, members, 10**9),
             np.array([0, N - 100, N, 3]),
         )  # samples 100, 0, 100, 103
         before = form.gram.evaluations
@@ -66,14 +66,14 @@ def test_the_two_variables_of_a_sample_use_one_row() -> None:
 
 def test_retained_rows_are_extended_to_new_members() -> None:
     with Tiles(FORM.gram, 1) as tiles:
-        state = SMOState(FORM, tiles, 1000.0, 10)
-        rows = RowCache(state.scores.matrix, np.arange(1100), state.capacity)
+        scores = Scores(joined(FORM), tiles)
+        rows = RowCache(scores.matrix, np.arange(1100), 10**9)
         rows.fetch(np.arange(50))
         rows.replace(np.array([3, 700]), np.array([1200, 1300]))
         assert rows.row_index[3] == -1
         f = np.zeros(1100)
         rows.add_to(f, np.array([7]), np.ones(1))
-        sample = state.scores.form.samples
+        sample = scores.form.samples
         assert np.allclose(f, RBF(0.3)(X[sample[rows.members]], X[sample[[7]]]).ravel(), atol=1e-6)
 
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from dualgap.problems import RBF, KernelQP, NuSVC, reduce
 from dualgap.problems.gram.tiles import Tiles
-from dualgap.solvers.smo.active import Active
-from dualgap.solvers.smo.newton.search import NewtonSearch, Situation
-from dualgap.solvers.smo.pairs import minimise_by_pairs
-from dualgap.solvers.smo.state import SMOState
+from dualgap.solvers.smo.active import Active, minimise_by_pairs
+from dualgap.solvers.smo.newton import NewtonSearch, Situation
+from dualgap.solvers.smo.variables import Scores, joined
 
 FREE, N = np.arange(4000), 20_000
 
@@ -53,6 +52,7 @@ def test_the_first_point_of_a_nu_machine_is_not_a_warm_start() -> None:
     answer = replace(form, start=form.first_point())
     for given, free_known in ((form, False), (answer, True)):
         with Tiles(given.gram, 1) as tiles:
-            state = SMOState(given, tiles, None, 10)
-            assert state.scores.z.any()
-            assert Active(state, minimise_by_pairs).search.approximate.free_known == free_known
+            scores = Scores(joined(given), tiles)
+            assert scores.z.any()
+            active = Active(scores, minimise_by_pairs, 10, None)
+            assert active.search.approximate.free_known == free_known

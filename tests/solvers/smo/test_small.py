@@ -15,9 +15,10 @@ from dualgap.problems import (
     certify,
     reduce,
 )
+from dualgap.problems.forms import GroupedTerms
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo.problem import GroupedTerms
-from dualgap.solvers.smo.small import SmallProblem, is_small
+from dualgap.solvers.smo import is_small
+from dualgap.solvers.smo.small import SmallProblem
 
 X, Y = two_classes(80, 5)
 

@@ -8,7 +8,7 @@ from tests.small_problems import two_classes
 
 from dualgap.problems import RBF, KernelQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo.newton import search
+from dualgap.solvers.smo import newton
 from dualgap.solvers.smo.tuning import TUNING
 
 _LARGE = 1100  # variables, from which rows are in float32
@@ -73,9 +73,9 @@ def test_newton_steps_on_the_packed_triangle_do_not_change_the_optimum(
     else:
         problem = SVRDual(X, np.sin(X[:, 0]) + 0.1 * y, 30.0, 0.02, RBF(0.2), intercept)
     plain = solve(problem, SMO(tol=1e-9, gap=1e-7))
-    monkeypatch.setattr(search, "TUNING", replace(TUNING, min_free=10, patience=3))
-    newton = solve(problem, SMO(tol=1e-9, gap=1e-7))
-    assert newton.counters["newton_steps"] > plain.counters["newton_steps"]
-    assert newton.verdict == plain.verdict == "solved"
-    assert newton.certificate.dual_objective <= plain.certificate.primal_objective
-    assert plain.certificate.dual_objective <= newton.certificate.primal_objective
+    monkeypatch.setattr(newton, "TUNING", replace(TUNING, min_free=10, patience=3))
+    stepping = solve(problem, SMO(tol=1e-9, gap=1e-7))
+    assert stepping.counters["newton_steps"] > plain.counters["newton_steps"]
+    assert stepping.verdict == plain.verdict == "solved"
+    assert stepping.certificate.dual_objective <= plain.certificate.primal_objective
+    assert plain.certificate.dual_objective <= stepping.certificate.primal_objective

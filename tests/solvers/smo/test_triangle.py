@@ -7,7 +7,7 @@ from dualgap.problems import RBF, Kernel, KernelQP, Linear, Polynomial, SoftMarg
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients
 from dualgap.solvers.smo.matrix import Matrix
-from dualgap.solvers.smo.newton.triangle import PackedTriangle
+from dualgap.solvers.smo.triangle import PackedTriangle
 
 N = 1500
 X = np.random.default_rng(0).standard_normal((N, 5))

@@ -23,6 +23,8 @@ from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, install_listener, register
 from numba.core.runtime.nrt import rtsys
 
+from dualgap.problems.validation import is_ours
+
 _SILENT_SECONDS = 1.0  # compile time without an announcement: shorter waits need no explanation
 _COMPILING = (
     "compiling solvers for this machine; this takes a few seconds the first time a solver is used, "
@@ -50,12 +52,8 @@ def _load(cache: Any, *of: Any) -> Any:
         return None
 
 
-def _is_ours(function: Any) -> bool:
-    return getattr(function, "__module__", "").startswith("dualgap.")
-
-
 def _caches_ours(cache: Any) -> bool:
-    return _is_ours(getattr(cache, "_py_func", None))  # private: a later numba may lack it
+    return is_ours(getattr(cache, "_py_func", None))  # private: a later numba may lack it
 
 
 def _read(cache: Any, signature: Any, context: Any) -> Any:
@@ -85,7 +83,7 @@ class _Announcement(Listener):
         if event.kind == "numba:compile":
             if self._depth == 0:
                 compiled: Any = event.data
-                if not _is_ours(compiled["dispatcher"].py_func):
+                if not is_ours(compiled["dispatcher"].py_func):
                     return
                 self._started = now
             self._depth += 1

@@ -21,18 +21,19 @@ import numpy as np
 import scipy
 
 from dualgap.problems.blocks import DualRule
-from dualgap.problems.box_gap import (
+from dualgap.problems.box import (
     best_multiplier,
     gap_terms,
     kkt_violation,
+    members_of,
     middle,
+    project,
     violating_pair,
 )
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.gram import Gram, SignedGram
 from dualgap.problems.losses import Loss, Terms
 from dualgap.problems.losses.base import Side
-from dualgap.problems.projection import members_of, project
 
 # "unbounded": for problems without samples; a feasible point does not refute it
 Claim = Literal["optimal", "infeasible", "unbounded", "stopped", "none"]
@@ -132,11 +133,11 @@ class BoxQP:
         return gap_terms(self.lagrangian_gradient(g), x - self.lb, self.ub - x)
 
     def violating_pair(self, g: Vector, x: Vector) -> float:
-        """Return the violation of the most violating pair, see `box_gap.violating_pair`."""
+        """Return the violation of the most violating pair, see `box.violating_pair`."""
         return violating_pair(g, self.a, x - self.lb, self.ub - x, self.groups)
 
     def kkt_violation(self, g: Vector, x: Vector) -> float:
-        """Return the natural residual, see `box_gap.kkt_violation`."""
+        """Return the natural residual, see `box.kkt_violation`."""
         return kkt_violation(g, self.a, x - self.lb, self.ub - x, self.groups)
 
 

@@ -31,11 +31,6 @@ def snake_case(class_name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
 
 
-def is_ours(cls: type) -> bool:
-    """Whether a class is part of the toolkit, whose code relies on properties of its own classes."""
-    return cls.__module__.startswith("dualgap.")
-
-
 def is_user_class(name: str) -> bool:
     """Whether a name has the form `path/to/file.py:ClassName`."""
     path, colon, _ = name.rpartition(":")

@@ -21,6 +21,11 @@ class NoSuchProblem(ValueError):
     """Settings and samples that are each valid, but together do not define a problem."""
 
 
+def is_ours(definition: Any) -> bool:
+    """Whether a class or function is part of the toolkit, whose code relies on properties of its own."""
+    return getattr(definition, "__module__", "").startswith("dualgap.")
+
+
 def short_repr(value: Any) -> str:
     """Return a short one-line description of a value for messages, without memory addresses."""
     if isinstance(value, type) or inspect.isroutine(value):

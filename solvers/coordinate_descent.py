@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
-from dualgap.problems.box_gap import violating_pair
+from dualgap.problems.box import violating_pair
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from dualgap.problems.box_gap import middle
+from dualgap.problems.box import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.kernels import Block

@@ -15,8 +15,8 @@ from tests.sources import FILES, PACKAGES, nodes_of
 ORDER = {
     "dualgap": [*PACKAGES],
     "dualgap.problems": [
-        *("compilation", "registry", "texts", "validation", "html_table", "dataset", "labels"),
-        *("arithmetic", "kernels", "losses", "blocks", "gram", "projection", "box_gap"),
+        *("validation", "compilation", "registry", "texts", "html_table", "dataset", "labels"),
+        *("arithmetic", "kernels", "losses", "blocks", "gram", "box"),
         *("chains", "forms", "problem", "quadratic", "risk", "certificates", "formulations"),
         *("answers", "exchange", "datasets"),
     ],

@@ -13,7 +13,7 @@ import pandas as pd
 from dualgap.experiments.analysis.noise import is_repeat
 from dualgap.experiments.records.labels import SolverEntry, labels_of
 from dualgap.experiments.records.names import problem_words
-from dualgap.problems.registry import is_ours
+from dualgap.problems.validation import is_ours
 from dualgap.solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # in the order in which tables prefer them

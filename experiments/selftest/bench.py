@@ -19,7 +19,7 @@ from dualgap.experiments.workers.start import error_text
 from dualgap.problems import BoxQP, Formulation, Unsupported, reduce
 from dualgap.problems.answers.diagnosis import Diagnosis
 from dualgap.problems.answers.geometry import coefficients, upper_limits
-from dualgap.problems.box_gap import middle
+from dualgap.problems.box import middle
 from dualgap.problems.problem.certificate import WRONG_GAP, Bounds
 from dualgap.problems.risk.offsets import best_intercept
 from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve

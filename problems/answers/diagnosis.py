@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dualgap.problems.box_gap import middle, violating_pair, violators
+from dualgap.problems.box import middle, violating_pair, violators
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Claim, Point
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem

@@ -18,7 +18,7 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Balls, Intervals
 from dualgap.problems.arithmetic.intervals import WEIGHT_RTOL, gamma
-from dualgap.problems.box_gap import middle
+from dualgap.problems.box import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.losses import ScalarLoss
 from dualgap.problems.risk.offsets import Interval, groups_of, losses_at, root_offsets, shifts

@@ -15,7 +15,7 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import WEIGHT_RTOL
-from dualgap.problems.box_gap import gap_terms
+from dualgap.problems.box import gap_terms
 from dualgap.problems.certificates.bounds import (
     Float64,
     Primal,
@@ -193,7 +193,7 @@ def _optimality_measures(risk: Risk, dual: DualPoint, offsets: Vector) -> dict[s
     """Return the optimality measures of `Certificate` for a dual point and offsets.
 
     The dual of a piecewise linear loss (hinge, tube) is a box QP, whose gap is a sum of nonnegative
-    products, without cancellation (`box_gap`). For any convex loss the gap is the sum of
+    products, without cancellation (`box`). For any convex loss the gap is the sum of
     Cᵢℓ(yᵢ, fᵢ) + Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) + βᵢfᵢ ≥ 0 (Fenchel–Young; Rockafellar 1970, theorem 31.3), and the
     natural residual is |β − step(β)|, where step(β) maximises the dual plus −½(β' − β)² in each
     coefficient; with several outputs it is |β + Cℓ'(f)|.

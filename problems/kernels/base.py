@@ -17,8 +17,8 @@ from dualgap.problems.arithmetic.balls import Balls, Unprovable
 from dualgap.problems.arithmetic.intervals import gamma
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.samples import Block, Selection
-from dualgap.problems.registry import is_ours, snake_case
-from dualgap.problems.validation import check_positive, short_repr
+from dualgap.problems.registry import snake_case
+from dualgap.problems.validation import check_positive, is_ours, short_repr
 
 
 class Kernel(ABC):

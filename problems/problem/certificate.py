@@ -63,8 +63,8 @@ class Certificate:
     ----------
     primal_objective, dual_objective : dual ≤ optimum ≤ primal, scaled as ½‖w‖² + Σ Cᵢ·lossᵢ.
     gap : primal − dual; relative_gap : gap / max(|primal|, |dual|, unit), 0 when the gap is 0.
-    kkt_violation : the natural residual, see `box_gap.kkt_violation`.
-    violating_pair : the maximal violating pair, see `box_gap.violating_pair`.
+    kkt_violation : the natural residual, see `box.kkt_violation`.
+    violating_pair : the maximal violating pair, see `box.violating_pair`.
     primal_residual : largest violation of α's box and equalities before projection.
     dual_residual : largest violation of a margin constraint without slack (hard margin; else 0).
     complementarity : largest product of a variable's distance to a bound and that bound's multiplier.

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems.box_gap import middle
+from dualgap.problems.box import members_of, middle
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.projection import members_of
 from dualgap.problems.risk.risk import Risk, by_side
 
 Interval = tuple[float, float]

@@ -11,12 +11,11 @@ import scipy
 
 from dualgap.problems.arithmetic import Enclosure, Intervals
 from dualgap.problems.arithmetic.intervals import products, transposed_products
-from dualgap.problems.box_gap import middle
+from dualgap.problems.box import middle, project
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import Point
 from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.losses import VectorLoss
-from dualgap.problems.projection import project
 from dualgap.problems.risk.offsets import best_offsets, root_offsets, shifts, widest_margin
 from dualgap.problems.risk.risk import Risk, box_point, by_side, from_box_point
 from dualgap.problems.risk.units import decision_exponent

@@ -19,8 +19,8 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Linear, Precomputed
 from dualgap.problems.problem import Problem, reduce, replace_fields
 from dualgap.problems.problem.task import CLASSES
-from dualgap.problems.registry import is_ours
 from dualgap.problems.risk.risk import KernelSamples, Risk
+from dualgap.problems.validation import is_ours
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,9 @@ from typing import Self
 
 import numpy as np
 
-from dualgap.problems.box_gap import best_multiplier, gap_terms, middle, violating_pair
+from dualgap.problems.box import best_multiplier, gap_terms, middle, project, violating_pair
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.threads import Pool
-from dualgap.problems.projection import project
 from dualgap.solvers.dual_coordinate_descent.blocks import (
     ALONE,
     VariableBlock,

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from dualgap.problems.box import project
 from dualgap.problems.dataset import Vector
 from dualgap.problems.kernels import squared_norms
-from dualgap.problems.projection import project
 from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.dual_coordinate_descent import DualCoordinateDescent
 from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock

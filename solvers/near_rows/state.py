@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dualgap.problems.blocks import DualRule
+from dualgap.problems.box import project
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Claim, FormPoint
-from dualgap.problems.projection import project
 from dualgap.problems.risk.risk import Risk
 from dualgap.solvers.near_rows.engines import Engine
 from dualgap.solvers.near_rows.rounds import FarSums, NearVariables, SideSums

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import scipy
 
+from dualgap.problems.box import members_of, project
 from dualgap.problems.dataset import Indices
 from dualgap.problems.forms import ERM, QP, BoxQP, KernelQP, Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.problem import reduce, replace_fields
-from dualgap.problems.projection import members_of, project
 from dualgap.solvers.base import Solver
 
 _warm: set[Any] = set()  # process, solver and kind of the problems already warmed up

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualgap.problems.box_gap import violating_pair
+from dualgap.problems.box import project, violating_pair
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.projection import project
 from dualgap.solvers.smo.active import WorkingSet
 
 

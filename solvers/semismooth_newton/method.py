@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from dualgap.problems.box import project
 from dualgap.problems.dataset import Vector
-from dualgap.problems.projection import project
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients, on_plane
 from dualgap.solvers.semismooth_newton.storage import LargeEntries
 from dualgap.solvers.smo.conditions import slopes

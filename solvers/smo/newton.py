@@ -27,9 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from dualgap.problems.box import project
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.kernels import Block
-from dualgap.problems.projection import project
 from dualgap.solvers.numerics.projected_cg import Apply, conjugate_gradients, on_plane
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.tuning import TUNING

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualgap.problems.box_gap import (
+from dualgap.problems.box import (
     best_multiplier,
     gap_terms,
     kkt_violation,

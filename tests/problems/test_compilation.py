@@ -84,7 +84,7 @@ def test_compilation_of_our_functions_is_announced_once(
 SCRIPT = """
 from dualgap.problems import compilation
 from dualgap.problems.kernels.compiled import subtract_norms
-from dualgap.problems.projection import _multiplier
+from dualgap.problems.box import _multiplier
 compilation._SILENT_SECONDS = -1.0
 for function, arguments in ((subtract_norms, "f8[:,::1], f8[::1], f8[::1]"),
                             (_multiplier, ", ".join(6 * ["f8[::1]"]) + ", i8[::1], f8")):

@@ -5,10 +5,16 @@ import numpy as np
 import pytest
 
 from dualgap.problems import BoxQP
-from dualgap.problems.box_gap import best_multiplier, gap_terms, kkt_violation, violating_pair
+from dualgap.problems.box import (
+    best_multiplier,
+    gap_terms,
+    kkt_violation,
+    members_of,
+    project,
+    violating_pair,
+)
 from dualgap.problems.gram.gram import Gram, SignedGram
 from dualgap.problems.kernels import Linear
-from dualgap.problems.projection import members_of, project
 
 
 def grouped(seed: int, n: int = 12) -> BoxQP:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualgap.problems.projection import project
+from dualgap.problems.box import project
 
 INF = float("inf")
 

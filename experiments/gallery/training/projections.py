@@ -14,8 +14,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dualgap.experiments.plots.style import BLACK, BLUE, GREY, SKY, label_outside, panels
+from dualgap.problems.box import project
 from dualgap.problems.kernels import Block
-from dualgap.problems.projection import project
 
 C = 1.0
 A = np.array([1.0, -1.0])

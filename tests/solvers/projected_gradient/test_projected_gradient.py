@@ -19,7 +19,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
-from dualgap.problems.box_gap import violating_pair
+from dualgap.problems.box import violating_pair
 from dualgap.problems.risk.units import decision_exponent
 from dualgap.solvers import ProjectedGradient, Status, projected_gradient, solve
 

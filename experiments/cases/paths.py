@@ -37,8 +37,8 @@ def follow_path(
         reason = last.reason if last.certificate.point.alpha is None else str(ended)
         gap = last.certificate.relative_gap
         return SolverAnswer(status=last.status, reason=one_line(reason), gap=gap), []
-    solutions = [segment.solution for segment in path.pieces]
-    values = [segment.value for segment in path.pieces]
+    solutions = [segment.solution for segment in path.segments]
+    values = [segment.value for segment in path.segments]
     return SolverAnswer([SolverReport.of(solution) for solution in solutions], values), solutions
 
 
@@ -81,7 +81,7 @@ def certify_path(
         key | {str(name): value for name, value in row.items()} | error
         for row, error in zip(table, errors, strict=True)
     ]
-    solutions = [segment.solution for segment in path.pieces]
+    solutions = [segment.solution for segment in path.segments]
     claims = {solution.claimed for solution in solutions}
     evaluated = [count for s in solutions if (count := s.counters.get("kernel_evaluations"))]
     return hashes | {
@@ -104,11 +104,11 @@ def _test_errors(path: Path, data: Dataset) -> list[Fields]:
     """Return the test error of each answer, and its bounds over all optima of its interval."""
     unknown: Fields = dict.fromkeys(("error", "least_error", "most_error"))
     if data.X_test is None or data.y_test is None:
-        return [unknown] * len(path.pieces)
+        return [unknown] * len(path.segments)
     try:
         table = select(path, data.X_test, data.y_test).table
     except ValueError:  # its optimal intercept is unknown
-        return [unknown] * len(path.pieces)
+        return [unknown] * len(path.segments)
     named = table.rename(columns={"least": "least_error", "most": "most_error"})
     rows = named[[*unknown]].to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]

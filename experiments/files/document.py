@@ -152,10 +152,10 @@ def _snippet(text: str, spans: Sequence[Span]) -> list[str]:
     for span in spans:
         first, end = span.column - 1, max(span.column, span.end or len(text))
         marks[first:end] = "^" * (end - first)
-    begin = max(0, marks.index("^") - _SNIPPET_WIDTH // 2) if len(text) > _SNIPPET_WIDTH else 0
-    part = slice(begin, begin + _SNIPPET_WIDTH)
+    start = max(0, marks.index("^") - _SNIPPET_WIDTH // 2) if len(text) > _SNIPPET_WIDTH else 0
+    part = slice(start, start + _SNIPPET_WIDTH)
     widths = [1 + (east_asian_width(character) in "FW") for character in f"{text} "]
     below = "".join(map(mul, marks[part], widths[part]))
     number, excerpt = str(spans[0].line), printable(text[part])
-    excerpt = f"…{excerpt[1:]}" if begin else excerpt
+    excerpt = f"…{excerpt[1:]}" if start else excerpt
     return [f"  {number} | {excerpt}", f"  {' ' * len(number)} | {below.rstrip()}"]

@@ -273,8 +273,8 @@ def wrap(text: str, width: int, lines: int = 2) -> str:
     text = shortened(" ".join(printable(text).split()), limit)
     tokens: list[str] = []  # words, or parts of words that are too long for a line
     for word in re.findall(r"\S+\s*", text):
-        pieces = re.findall(r".+?(?:[-_/,;:|=]|$)", word) if len(word.rstrip()) > width else [word]
-        tokens += pieces
+        parts = re.findall(r".+?(?:[-_/,;:|=]|$)", word) if len(word.rstrip()) > width else [word]
+        tokens += parts
     wrapped = [""]
     for token in tokens:
         if len((wrapped[-1] + token).rstrip()) > width and wrapped[-1] and len(wrapped) < lines:

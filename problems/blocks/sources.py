@@ -16,7 +16,7 @@ class Block(NamedTuple):
     y: Vector
     C: Vector
 
-    def pieces(self) -> list[slice]:
+    def slices(self) -> list[slice]:
         """Return consecutive ranges of rows, small enough for temporary arrays."""
         m, size = self.y.size, 2**15
         return [slice(i, min(i + size, m)) for i in range(0, m, size)]

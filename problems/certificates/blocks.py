@@ -41,7 +41,7 @@ def bounds_of_blocks(risk: Risk, point: Point) -> Certificate:
         rule = rule.checked(blocks.d)
         for k in range(blocks.count):
             block = blocks.read(k, verify=True)
-            for rows in block.pieces():
+            for rows in block.slices():
                 part = block.part(rows)
                 sums.add(on_block(risk, part), rule.beta(risk.loss, k, part), point.w, b)
     except (ChangedBlock, ValueError, ArithmeticError) as error:

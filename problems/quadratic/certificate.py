@@ -227,8 +227,8 @@ def _best_lower(
     zeros = np.zeros(program.b.size), np.zeros(program.h.size)
     source = "x, y and z" if multipliers else "recovered from x"
     best = _LowerBound(-inf, *(multipliers or zeros), source)
-    for source, near, y, z in _multipliers(program, x, multipliers):
-        for bound in _lower_bounds(program, near, y, z, sides):
+    for source, candidate, y, z in _multipliers(program, x, multipliers):
+        for bound in _lower_bounds(program, candidate, y, z, sides):
             if bound > best.bound:
                 best = _LowerBound(bound, y, z, source)
             size = max(abs(upper), abs(best.bound), gap_scale)

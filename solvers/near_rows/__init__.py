@@ -160,12 +160,12 @@ class NearRows(Solver):
         d, is_smooth = state.risk.samples.d, state.risk.loss.terms(np.ones(1)) is None
         max_near = 2**25 // d  # their matrix takes 256 MB
         # with 40 per feature a9a (d = 123), with 20,000 a set of 100,000 × 30 took twice the time
-        near = self.near or min(max(200 * d, 5000), max_near)
+        near_count = self.near or min(max(200 * d, 5000), max_near)
         try:
             if is_smooth:
-                yield from newton_rounds(state, self._newton_start(state, near))
+                yield from newton_rounds(state, self._newton_start(state, near_count))
             else:
-                yield from piecewise_rounds(state, near, max_near, self.seed)
+                yield from piecewise_rounds(state, near_count, max_near, self.seed)
         except np.linalg.LinAlgError:
             state.note = "float64 does not resolve ½‖w‖²: scale the features, or C, down"
 
@@ -188,6 +188,6 @@ def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
     X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
     data: Any = scipy.sparse.csr_array(X) if sparse else X
     risk = in_blocks(Risk(KernelSamples(data), y, loss, 1.0, one_offset(intercept)))
-    for near in (10, 100):
-        for _ in NearRows(near=near).points(risk, quiet=True):
+    for near_count in (10, 100):
+        for _ in NearRows(near=near_count).points(risk, quiet=True):
             pass

@@ -34,7 +34,7 @@ class Model(NamedTuple):
 
 def minimise_model(
     risk: Risk,
-    near: NearVariables,
+    nearest: NearVariables,
     far: FarSums,
     H: Any,
     w: Vector,
@@ -51,7 +51,7 @@ def minimise_model(
     v, d, has_far = far.v.sum(axis=0), w.size - 1, bool(H[-1, -1] > 0)
     # b is one more weight if far variables give it curvature, else the multiplier of Σβ = 0
     size = d + 1 if risk.costs.size and has_far else d
-    M = near.X.toarray() if scipy.sparse.issparse(near.X) else near.X
+    M = nearest.X.toarray() if scipy.sparse.issparse(nearest.X) else nearest.X
     if size > d:
         M = np.column_stack([M, np.ones(len(M))])
     curvature = gamma * H[:size, :size]
@@ -60,10 +60,12 @@ def minimise_model(
     L = np.linalg.cholesky(curvature)
     shift = scipy.linalg.solve_triangular(L, right, lower=True)
     Z = np.ascontiguousarray(scipy.linalg.solve_triangular(L, M.T, lower=True).T)
-    cost = near.sign * (Z @ shift) + near.cost
-    block = _variable_block(Z, np.arange(len(Z)), near.sign, cost, near.C)
-    unit = _unit_of(near.cost)
-    x, z, b = _solve_box(block, near.x, bool(risk.costs.size) and not has_far, unit, accuracy, 1.0)
+    cost = nearest.sign * (Z @ shift) + nearest.cost
+    block = _variable_block(Z, np.arange(len(Z)), nearest.sign, cost, nearest.C)
+    unit = _unit_of(nearest.cost)
+    x, z, b = _solve_box(
+        block, nearest.x, bool(risk.costs.size) and not has_far, unit, accuracy, 1.0
+    )
     end = scipy.linalg.solve_triangular(L.T, shift + z, lower=False)
     return Model(end if size > d else np.append(end, b), x, gamma)
 

@@ -44,7 +44,10 @@ def piecewise_rounds(
             fraction = min(1.0, max(fraction, min(4 * fraction, max_near / variables)))
         last_gap = state.gap
         answers = engine.map(rounds.find_nearest, w, fraction, rule)
-        near, far = NearVariables(*stack([a[0] for a in answers])), total([a[1] for a in answers])
+        nearest, far = (
+            NearVariables(*stack([a[0] for a in answers])),
+            total([a[1] for a in answers]),
+        )
         H: Any = sum(a[2] for a in answers)
         state.record_losses(w, sum(a[3] for a in answers))
         if state.primal == 0.0:
@@ -55,15 +58,15 @@ def piecewise_rounds(
         accuracy = state.primal * float(np.clip(0.002 * state.gap, 1e-10, 1e-4))
         models, has_far = [], bool(H[-1, -1] > 0)
         for factor in (1.0, 0.1) if has_far else (1.0,):  # with a third a9a took 1.4 times the time
-            models.append(minimise_model(risk, near, far, H, w, gamma * factor, accuracy))
-            near = near._replace(x=models[-1].x)
-            state.record_bound(DualRule.at(w), near, far)
+            models.append(minimise_model(risk, nearest, far, H, w, gamma * factor, accuracy))
+            nearest = nearest._replace(x=models[-1].x)
+            state.record_bound(DualRule.at(w), nearest, far)
         yield
-        rules = [near.rule(w, model.w - w, model.gamma, model.x) for model in models]
+        rules = [nearest.rule(w, model.w - w, model.gamma, model.x) for model in models]
         answers = engine.map(rounds.compare_models, w, [model.w for model in models], rules)
         sums = [total([a[1][c] for a in answers]) for c in range(len(models))]
         for c, model in enumerate(models):
-            state.record_bound(rules[c], near._replace(x=model.x), sums[c])
+            state.record_bound(rules[c], nearest._replace(x=model.x), sums[c])
         ends = [model.w for model in models]
         c, j, value = _best_step(w, ends, sum(a[0] for a in answers))
         t, rule = float(STEP_LENGTHS[j]), rules[c]

@@ -75,9 +75,9 @@ def map_parts(f: Callable[[slice], Result], block: Block, threads: int) -> list[
     """Return f of each part of a block, on the given number of threads."""
     with Threads().limited(1):
         if threads == 1:
-            return [f(rows) for rows in block.pieces()]
+            return [f(rows) for rows in block.slices()]
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(f, block.pieces()))
+            return list(pool.map(f, block.slices()))
 
 
 def stack(parts: list[Any]) -> list[Any]:
@@ -154,8 +154,8 @@ def find_nearest(
         inside = (rule.keys[index] == key) & (rule.shares[index] > 0) & (rule.shares[index] < 1)
         start = np.where(inside, rule.shares[index] * C, start)
     X, y = block.X[row_of], block.y[row_of]
-    near = NearVariables(key, X, y, C, sign, cost, start, np.full(1, reach))
-    return near, sums, H, sum(losses)
+    nearest = NearVariables(key, X, y, C, sign, cost, start, np.full(1, reach))
+    return nearest, sums, H, sum(losses)
 
 
 def _distinct(
@@ -208,12 +208,14 @@ def compare_models(
         values, sums = np.zeros((len(ends), STEP_LENGTHS.size)), SideSums(len(ends), C.size)
         for number, side in enumerate(_sides(risk, part)):
             u = side.residual(F[0])
-            near, _ = rules[0].rows_with_share(u, number, k, part)  # all rules have the same keys
+            rows_of_rule, _ = rules[0].rows_with_share(
+                u, number, k, part
+            )  # all rules have the same keys
             for c, rule in enumerate(rules):
                 du = side.sign * (F[c + 1] - F[0])
                 values[c] += hinge_sums(u, du, C, STEP_LENGTHS)
                 x = rule.update_duals(u, du, C)
-                x[near] = 0.0
+                x[rows_of_rule] = 0.0
                 sums.add(c, side, x)
         return values, sums.sums(part.X)
 

@@ -60,16 +60,16 @@ class RoundState:
             # without a dual bound above 0 the optimum may be 0, towards which float64 falls forever
             self.idle = 0 if self.dual > 0 else self.idle
 
-    def record_bound(self, rule: DualRule, near: NearVariables | None, far: FarSums) -> None:
+    def record_bound(self, rule: DualRule, nearest: NearVariables | None, far: FarSums) -> None:
         """Record a rule's dual point: near variables, balanced if necessary, and sums of the others."""
-        if near is not None:
-            x = near.x
+        if nearest is not None:
+            x = nearest.x
             if self.risk.costs.size:
-                x = _balanced(x, near, -float(far.v[:, -1].sum()))
-            rule = near.rule(rule.w, rule.change, rule.gamma, x)
+                x = _balanced(x, nearest, -float(far.v[:, -1].sum()))
+            rule = nearest.rule(rule.w, rule.change, rule.gamma, x)
             sides = SideSums(1, x.size)
-            sides.add(0, near, x)
-            (near_sums,) = sides.sums(near.X)
+            sides.add(0, nearest, x)
+            (near_sums,) = sides.sums(nearest.X)
             far = far + near_sums
         v, linear = far
         above, below, scales = float(v[0, -1]), -float(v[1, -1]), [1.0, 1.0]
@@ -78,7 +78,7 @@ class RoundState:
             scales[larger] = min(above, below) / max(above, below)
         v_sum, gain = scales @ v, float(scales @ linear)
         size = norm2(v_sum)
-        s = float(np.clip(gain / size, 0.0, 1.0)) if size > 0 and near is not None else 1.0
+        s = float(np.clip(gain / size, 0.0, 1.0)) if size > 0 and nearest is not None else 1.0
         value = s * gain - 0.5 * s * s * size
         if value > self.dual:
             self.dual, self.idle = value, 0
@@ -105,15 +105,17 @@ class RoundState:
         )
 
 
-def _balanced(x: Vector, near: NearVariables, target: float) -> Vector:
+def _balanced(x: Vector, nearest: NearVariables, target: float) -> Vector:
     """Return `x` with Σ sign·x = `target`, changing only those between 0 and C if that suffices."""
-    for chosen in (np.flatnonzero((x > 0) & (x < near.C)), np.arange(x.size)):
+    for chosen in (np.flatnonzero((x > 0) & (x < nearest.C)), np.arange(x.size)):
         if not chosen.size:
             continue
-        sign = near.sign[chosen]
-        remaining = target - float(near.sign @ x - sign @ x[chosen])
+        sign = nearest.sign[chosen]
+        remaining = target - float(nearest.sign @ x - sign @ x[chosen])
         try:
-            projected = project(x[chosen], np.zeros(chosen.size), near.C[chosen], sign, remaining)
+            projected = project(
+                x[chosen], np.zeros(chosen.size), nearest.C[chosen], sign, remaining
+            )
         except ValueError:
             continue
         x = x.copy()

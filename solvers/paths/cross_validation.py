@@ -221,15 +221,15 @@ def _bands(
     """Return the errors on the held-out samples, the last of `rows` in the full Gram matrix."""
     problem, columns = path.problem, list[tuple[float, float, float]]()
     ends = [path.low / ratio]
-    for piece, interval in zip(path.pieces, pairwise(path.breakpoints), strict=True):
-        point = piece.along.certificate.point
+    for segment, interval in zip(path.segments, pairwise(path.breakpoints), strict=True):
+        point = segment.along.certificate.point
         if point.w is None:
             beta = np.zeros(gram.n)
-            beta[rows[: problem.n]] = problem.risk.beta(piece.alpha)
+            beta[rows[: problem.n]] = problem.risk.beta(segment.alpha)
             scores = Intervals(*gram_products(gram, beta))[rows]
         else:
             scores = products(gram.X[rows], point.w)
-        error, bands = held_out_errors(piece, interval, scores, norms, y)
+        error, bands = held_out_errors(segment, interval, scores, norms, y)
         columns += [(error, band.lower, band.upper) for band in bands]
         ends += [band.high / ratio for band in bands]
     return FoldErrors(np.array(ends), np.array(columns).T)

@@ -53,7 +53,7 @@ class NoPath(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class PathPiece:
+class PathSegment:
     """An answer, and the values of the parameter, from `low` to `high`, at which it is good enough."""
 
     solution: Solution
@@ -69,7 +69,7 @@ class PathPiece:
     @property
     def alpha(self) -> Vector:
         """Its dual variables, shape (n,)."""
-        assert self.along.certificate.point.alpha is not None  # see `_make_piece`
+        assert self.along.certificate.point.alpha is not None  # see `_make_segment`
         return self.along.certificate.point.alpha
 
 
@@ -80,7 +80,7 @@ class Path:
     Attributes
     ----------
     parameter : "C", "lam" or "epsilon".
-    pieces : the answers, ordered by the values that they were solved at.
+    segments : the answers, ordered by the values that they were solved at.
     """
 
     problem: Formulation
@@ -88,41 +88,41 @@ class Path:
     low: float
     high: float
     gap: float
-    pieces: tuple[PathPiece, ...]
+    segments: tuple[PathSegment, ...]
 
     @cached_property
     def breakpoints(self) -> Vector:
-        """The ends of the answers' ranges, shape (pieces + 1,).
+        """The ends of the answers' ranges, shape (segments + 1,).
 
         Answer k is used for all values from breakpoints[k] to breakpoints[k + 1].
         """
         ends = [
             0.5 * (max(right.low, left.value) + min(left.high, right.value))
-            for left, right in pairwise(self.pieces)
+            for left, right in pairwise(self.segments)
         ]
         return np.array([self.low, *ends, self.high])
 
-    def piece(self, value: float) -> PathPiece:
+    def segment(self, value: float) -> PathSegment:
         """Return the answer for a value of the parameter, with its interval."""
         if not self.low <= value <= self.high:
             raise ValueError(
                 f"{self.parameter}: must be within [{self.low:g}, {self.high:g}], where this path is "
                 f"certified, got {value!r}; call solve_path with another interval"
             )
-        return self.pieces[bisect_right(self.breakpoints[1:-1].tolist(), value)]
+        return self.segments[bisect_right(self.breakpoints[1:-1].tolist(), value)]
 
     def at(self, value: float) -> Solution:
         """Return an answer at a value of the parameter, certified there.
 
         Its alpha gives the lower bound on the optimum, its w and b the upper bound and the decision
-        function; w and b are constant on each piece.
+        function; w and b are constant on each segment.
 
         Raises
         ------
         ValueError
             If the value is outside the path.
         """
-        chosen = self.piece(value)
+        chosen = self.segment(value)
         certificate = chosen.along.at(value)
         return replace(
             chosen.solution,
@@ -135,7 +135,7 @@ class Path:
     @property
     def time_solve(self) -> float:
         """Total seconds of solving of all answers."""
-        return _total_seconds(self.pieces)
+        return _total_seconds(self.segments)
 
     def table(self) -> pd.DataFrame:
         """Return one row per answer: its value of the parameter, its range, and its bounds."""
@@ -143,37 +143,37 @@ class Path:
 
         rows = [
             {
-                self.parameter: piece.value,
+                self.parameter: segment.value,
                 "from": low,
                 "to": high,
-                "dual_objective": piece.along.certificate.dual_objective,
-                "primal_objective": piece.along.certificate.primal_objective,
-                "relative_gap": piece.along.certificate.relative_gap,
-                "worst_gap": max(piece.along.relative_gap(end) for end in (low, high)),
-                "n_support": np.count_nonzero(piece.alpha),
-                "iterations": piece.solution.iterations,
-                "time_solve": piece.solution.time_solve,
+                "dual_objective": segment.along.certificate.dual_objective,
+                "primal_objective": segment.along.certificate.primal_objective,
+                "relative_gap": segment.along.certificate.relative_gap,
+                "worst_gap": max(segment.along.relative_gap(end) for end in (low, high)),
+                "n_support": np.count_nonzero(segment.alpha),
+                "iterations": segment.solution.iterations,
+                "time_solve": segment.solution.time_solve,
             }
-            for piece, (low, high) in zip(self.pieces, pairwise(self.breakpoints), strict=True)
+            for segment, (low, high) in zip(self.segments, pairwise(self.breakpoints), strict=True)
         ]
         return pd.DataFrame(rows)
 
     def _repr_html_(self) -> str:
-        support = [np.count_nonzero(piece.alpha) for piece in self.pieces]
+        support = [np.count_nonzero(segment.alpha) for segment in self.segments]
         rows = {
             self.parameter: f"{self.low:g} to {self.high:g}",
-            "answers": f"{len(self.pieces)}, one for every value",
+            "answers": f"{len(self.segments)}, one for every value",
             "relative gap ≤": f"{self.gap:g} everywhere, certified",
             "support vectors": f"{min(support)} to {max(support)}",
             "seconds": format_number(self.time_solve, ".3g"),
-            "solver": self.pieces[0].solution.solver.name,
+            "solver": self.segments[0].solution.solver.name,
         }
         return html_table(f"Path of {type(self.problem).__name__}", rows.items())
 
     def __repr__(self) -> str:
         return (
             f"Path({self.parameter} from {self.low:g} to {self.high:g} within a relative gap of "
-            f"{self.gap:g}: {len(self.pieces)} answers in {self.time_solve:.3g} s)"
+            f"{self.gap:g}: {len(self.segments)} answers in {self.time_solve:.3g} s)"
         )
 
 
@@ -215,27 +215,27 @@ def solve_path(
     largest = with_value(problem, parameter, high)
     solvers = [solver] if solver else default_solvers(largest, _GAP_FRACTION * gap, from_start=True)
     gram = gram or Gram(problem.X, problem.kernel, keep=True)
-    pieces: list[PathPiece] = []
-    while (value := _next_value(pieces, low, high, parameter != "epsilon")) is not None:
-        time_left = None if time_limit is None else time_limit - _total_seconds(pieces)
+    segments: list[PathSegment] = []
+    while (value := _next_value(segments, low, high, parameter != "epsilon")) is not None:
+        time_left = None if time_limit is None else time_limit - _total_seconds(segments)
         if time_left is not None and time_left <= 0:
-            last = pieces[-1]
+            last = segments[-1]
             raise NoPath(
-                f"the time limit of {time_limit:g} s ended with {len(pieces)} answers, up to "
+                f"the time limit of {time_limit:g} s ended with {len(segments)} answers, up to "
                 f"{parameter} = {last.high:.6g}",
                 replace(last.solution, status=Status.TIME_LIMIT),
             )
-        index = sum(piece.value < value for piece in pieces)
+        index = sum(segment.value < value for segment in segments)
         answer = solve(
             with_value(problem, parameter, value),
             solvers,
-            initial=_starting_point(pieces[max(0, index - 1)], value) if pieces else None,
+            initial=_starting_point(segments[max(0, index - 1)], value) if segments else None,
             gram=gram,
             target_gap=_GAP_FRACTION * gap,
             time_limit=time_left,
         )
-        pieces.insert(index, _make_piece(answer, parameter, value, (low, high), gap))
-    return Path(problem, parameter, low, high, gap, tuple(pieces))
+        segments.insert(index, _make_segment(answer, parameter, value, (low, high), gap))
+    return Path(problem, parameter, low, high, gap, tuple(segments))
 
 
 def assemble_path(
@@ -253,14 +253,16 @@ def assemble_path(
     """
     parameter, low, high = interval
     ordered = sorted(answers, key=itemgetter(0))
-    pieces = [_make_piece(answer, parameter, value, (low, high), gap) for value, answer in ordered]
-    lows, highs = [piece.low for piece in pieces], [piece.high for piece in pieces]
+    segments = [
+        _make_segment(answer, parameter, value, (low, high), gap) for value, answer in ordered
+    ]
+    lows, highs = [segment.low for segment in segments], [segment.high for segment in segments]
     if any(end < start for end, start in zip([low, *highs], [*lows, high], strict=True)):
         raise NoPath(f"the answers do not cover {parameter} from {low:g} to {high:g}")
-    return Path(problem, parameter, low, high, gap, tuple(pieces))
+    return Path(problem, parameter, low, high, gap, tuple(segments))
 
 
-def _starting_point(last: PathPiece, value: float) -> Vector | Solution:
+def _starting_point(last: PathSegment, value: float) -> Vector | Solution:
     """Return the starting point t·α, with t from 1 to C/C' such that the dual objective is largest.
 
     tΣ(linear part) − ½t²‖w‖² is largest at t = 1 + (C·losses)/‖w‖²: an optimum without losses stays, and
@@ -274,14 +276,14 @@ def _starting_point(last: PathPiece, value: float) -> Vector | Solution:
     return min(max(1.0, linear / norm2), s) * last.alpha
 
 
-def _total_seconds(pieces: Iterable[PathPiece]) -> float:
-    return sum(piece.solution.time_solve for piece in pieces)
+def _total_seconds(segments: Iterable[PathSegment]) -> float:
+    return sum(segment.solution.time_solve for segment in segments)
 
 
-def _make_piece(
+def _make_segment(
     answer: Solution, parameter: Parameter, value: float, ends: tuple[float, float], gap: float
-) -> PathPiece:
-    """Return the piece of an answer, its interval clipped to `ends`; NoPath if it is too inaccurate."""
+) -> PathSegment:
+    """Return the segment of an answer, clipped to `ends`; raise NoPath if its gap is too wide."""
     where = f"{answer.solver.name} at {parameter} = {value:g}"
     alpha = answer.point.alpha
     if alpha is None:  # recovered from the weights
@@ -300,22 +302,22 @@ def _make_piece(
     along = ParametricBounds(answer.problem, parameter, value, answer.certificate)
     # a little below the gap, as rounding may exceed it
     low, high = (along.reach(end, (1 - 2.0**-30) * gap) for end in ends)
-    return PathPiece(answer, along, low, high)
+    return PathSegment(answer, along, low, high)
 
 
 def _next_value(
-    pieces: list[PathPiece], low: float, high: float, logarithmic: bool
+    segments: list[PathSegment], low: float, high: float, logarithmic: bool
 ) -> float | None:
     """Return a value that no answer covers yet, preferably in a hole; None if there is none."""
-    if not pieces:
+    if not segments:
         return low
-    hole = next((h for h in pairwise(pieces) if h[0].high < h[1].low), None)
-    last = pieces[-1]
+    hole = next((h for h in pairwise(segments) if h[0].high < h[1].low), None)
+    last = segments[-1]
     if hole is None and last.high >= high:
         return None
-    if len(pieces) == 2000:  # each takes a few milliseconds
+    if len(segments) == 2000:  # each takes a few milliseconds
         raise NoPath(
-            f"{len(pieces)} answers only reach to {last.along.parameter} = {last.high:.6g}: the "
+            f"{len(segments)} answers only reach to {last.along.parameter} = {last.high:.6g}: the "
             "optimum approaches 0, or the gap is very small; shorten the interval, or allow a larger gap"
         )
     if hole is not None:

@@ -5,7 +5,7 @@ at C' satisfies ½‖w* − w‖² ≤ primal − optimum and ½‖w* − sw‖�
 answer w (`dualgap.problems.answers.parametric_bounds`). Their sum is a ball:
     ‖w* − ½(1 + s)w‖² ≤ gap − ¼(1 − s)²‖w‖²
 so that each optimal score is known up to radius·√k(x, x), the best intercept for such scores by sorting,
-and with both the predictions that all optima on a piece of the path agree on (Shibagaki, Suzuki,
+and with both the predictions that all optima on a segment of the path agree on (Shibagaki, Suzuki,
 Karasuyama & Takeuchi 2015, "Regularization path of cross-validation error lower bounds").
 """
 
@@ -25,7 +25,7 @@ from dualgap.problems.dataset import check_samples
 from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.kernels.samples import stacked
 from dualgap.problems.risk.offsets import best_intercept
-from dualgap.solvers.paths.path import Path, PathPiece
+from dualgap.solvers.paths.path import Path, PathSegment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ class Selection:
     value : the C, lam or epsilon whose answer on the path has the smallest `error`: the fraction of
         wrong predictions, or the mean squared error of a regression.
     lower_bound : lower bound on the error of the optimum at any value; a smaller gap raises it.
-    table : one row per piece of the path: from, to, the error of its answer, and bounds (least, most) on
+    table : one row per segment: from, to, the error of its answer, and bounds (least, most) on
         the error of the optima in between.
     """
 
@@ -92,20 +92,20 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
     all_samples: Any = stacked(problem.X, X)
     gram, norms = Gram(all_samples, problem.kernel, memory=0), score_norms(problem, all_samples)
     rows = list[dict[str, float]]()
-    for piece, (low, high) in zip(path.pieces, pairwise(path.breakpoints), strict=True):
-        point = piece.along.certificate.point
+    for segment, (low, high) in zip(path.segments, pairwise(path.breakpoints), strict=True):
+        point = segment.along.certificate.point
         if point.w is None:
-            beta = np.append(problem.risk.beta(piece.alpha), np.zeros(X.shape[0]))
+            beta = np.append(problem.risk.beta(segment.alpha), np.zeros(X.shape[0]))
             scores = Intervals(*gram_products(gram, beta))
         else:
             scores = products(all_samples, point.w)
-        error, bands = held_out_errors(piece, (low, high), scores, norms, y)
+        error, bands = held_out_errors(segment, (low, high), scores, norms, y)
         lower, upper = min(b.lower for b in bands), max(b.upper for b in bands)
         errors = {"error": error / y.size, "least": lower / y.size, "most": upper / y.size}
         rows.append({"from": low, "to": high, **errors})
     table = pd.DataFrame(rows)
     best = int(table["error"].to_numpy().argmin())
-    value, error = path.pieces[best].value, float(table["error"].iloc[best])
+    value, error = path.segments[best].value, float(table["error"].iloc[best])
     return Selection(path, value, error, float(table["least"].min()), table)
 
 
@@ -132,9 +132,9 @@ class Band(NamedTuple):
 
 
 def held_out_errors(
-    piece: PathPiece, ends: tuple[float, float], scores: Intervals, norms: Vector, y: Vector
+    segment: PathSegment, ends: tuple[float, float], scores: Intervals, norms: Vector, y: Vector
 ) -> tuple[float, list[Band]]:
-    """Return the sum of errors of a piece's answer on held-out samples, and bands for the optima.
+    """Return the sum of errors of a segment's answer on held-out samples, and bands for the optima.
 
     Parameters
     ----------
@@ -142,15 +142,15 @@ def held_out_errors(
     scores, norms : wᵀφ(x) and √k(x, x) of the training samples, then of the held-out ones, (n + m,).
     y : labels or targets of the held-out samples, (m,).
     """
-    problem, b = piece.along.problem, float(piece.along.certificate.point.b or 0.0)
+    problem, b = segment.along.problem, float(segment.along.certificate.point.b or 0.0)
     errors = problem.task.errors  # each falls towards y
     # counts are exact
     rounding = gamma(ELEMENTARY + y.size) if problem.risk.loss.is_regression else 0.0
     bands = list[Band]()
-    # four slices, each with its own ball, which is smaller than that of the whole piece
+    # four slices, each with its own ball, which is smaller than that of the whole segment
     slices = pairwise(np.linspace(*ends, 5).tolist())
     for first, last in slices:
-        low, high = _optimal_decisions(piece.along, scores, norms, first, last)
+        low, high = _optimal_decisions(segment.along, scores, norms, first, last)
         lower = float(errors(np.clip(y, low, high), y).sum())
         upper = float(np.maximum(errors(low, y), errors(high, y)).sum())
         bands.append(Band(first, last, lower * (1.0 - rounding), upper * (1.0 + rounding)))

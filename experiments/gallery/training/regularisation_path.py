@@ -36,10 +36,10 @@ def draw(selection: Selection) -> Figure:
     """Draw the relative gap of the bounds, and the errors, against C."""
     path, table = selection.path, selection.table
     new, (gaps, errors) = panels(
-        [f"{N_SHOWN} of the {len(path.pieces)} answers for all C", "error on held-out samples"]
+        [f"{N_SHOWN} of the {len(path.segments)} answers for all C", "error on held-out samples"]
     )
-    middle = len(path.pieces) // 2
-    intervals = [*zip(path.pieces, pairwise(path.breakpoints), strict=True)]
+    middle = len(path.segments) // 2
+    intervals = [*zip(path.segments, pairwise(path.breakpoints), strict=True)]
     for answer, ends in intervals[middle:][:N_SHOWN]:
         values = np.linspace(*ends, 20)
         gaps.plot(values, [answer.along.relative_gap(v) for v in values], color=BLUE)

@@ -110,7 +110,7 @@ def test_each_kernel_value_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(RBF, "__call__", counting)
     found = cross_validate(SoftMarginDual(X, Y, kernel=RBF(0.3)), C=(0.1, 1.0), folds=3)
     assert sum(counted) <= N**2
-    assert sum(len(fold.path.pieces) for fold in found.folds) > 30
+    assert sum(len(fold.path.segments) for fold in found.folds) > 30
 
 
 def test_the_statement_names_the_value_and_a_lower_bound_for_all_others() -> None:

@@ -131,35 +131,37 @@ def test_the_pieces_cover_the_interval_in_order() -> None:
     assert path.breakpoints[0] == 0.01
     assert path.breakpoints[-1] == 100.0
     assert (np.diff(path.breakpoints) > 0).all()
-    for piece, low, high in zip(path.pieces, path.breakpoints, path.breakpoints[1:], strict=False):
-        assert piece.low <= low <= piece.value <= high <= piece.high
+    for segment, low, high in zip(
+        path.segments, path.breakpoints, path.breakpoints[1:], strict=False
+    ):
+        assert segment.low <= low <= segment.value <= high <= segment.high
     table = path.table()
-    assert len(table) == len(path.pieces)
+    assert len(table) == len(path.segments)
     assert table["worst_gap"].max() <= 3e-3
 
 
 def test_the_number_of_answers_falls_as_the_root_of_the_gap() -> None:
     counts = [
-        len(solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=g).pieces) for g in (3e-4, 3e-2)
+        len(solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=g).segments) for g in (3e-4, 3e-2)
     ]
     assert 6 < counts[0] / counts[1] < 14
 
 
 def test_the_decision_function_at_a_value_is_that_of_the_certified_weights() -> None:
     path = assemble_path("kernel, C")
-    piece = path.pieces[3]
-    at = path.at(0.5 * (piece.value + path.breakpoints[4]))
-    assert piece.value != at.problem.C
-    np.testing.assert_allclose(at.decision_function(X), piece.solution.decision_function(X))
+    segment = path.segments[3]
+    at = path.at(0.5 * (segment.value + path.breakpoints[4]))
+    assert segment.value != at.problem.C
+    np.testing.assert_allclose(at.decision_function(X), segment.solution.decision_function(X))
     np.testing.assert_allclose(at.decision_function(X), at.geometry.decision)
 
 
 def test_kernel_values_are_reused_along_the_path() -> None:
     problem, path = FOLLOWED["kernel, C"][0], assemble_path("kernel, C")
-    total = max(piece.solution.counters["kernel_evaluations"] for piece in path.pieces)
+    total = max(segment.solution.counters["kernel_evaluations"] for segment in path.segments)
     cold = solve(with_value(problem, "C", 1.0), SMO(gap=3e-3)).counters["kernel_evaluations"]
     assert total < 3 * cold
-    assert len(path.pieces) > 20
+    assert len(path.segments) > 20
 
 
 @pytest.mark.parametrize("solver", [SMO(tol=1e-6), InteriorPoint()])

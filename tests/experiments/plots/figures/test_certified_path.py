@@ -14,7 +14,7 @@ def runs():
     data = datasets.load("four_gaussians", n=24)
     path = solve_path(SoftMarginDual(data.X, data.y), C=(0.1, 10), gap=1e-2)
     answers = path.table().rename(columns={"C": "value"}).assign(run_id="followed", parameter="C")
-    row = row_of(path.pieces[0].solution) | {"run_id": "followed", "problem_id": "path C=0.1..10"}
+    row = row_of(path.segments[0].solution) | {"run_id": "followed", "problem_id": "path C=0.1..10"}
     return drawn(pd.DataFrame([row]), pd.DataFrame(), paths=answers)
 
 

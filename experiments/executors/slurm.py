@@ -6,6 +6,8 @@ when it was killed, preempted or out of time stays missing: SLURM requeues it, o
 A run during which jobs were killed three times is recorded as crashed.
 """
 
+from __future__ import annotations
+
 import json
 import shlex
 import subprocess
@@ -13,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
@@ -20,12 +23,14 @@ from pathlib import Path
 from shutil import which
 from typing import Any, ClassVar
 
-from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.plan import Case, RunKey
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.schedule import Schedule, Shard, resources_of, tasks_of
+from dualgap.experiments.cases.schedule import Round, Schedule, Shard, resources_of, tasks_of
 from dualgap.experiments.executors.base import Executor, ExecutorError
+from dualgap.experiments.store.manifest import LOG, SESSIONS
 from dualgap.experiments.store.plan import planned_cases
 from dualgap.experiments.store.reading import RunFolder
+from dualgap.experiments.store.session import valid_lines
 from dualgap.experiments.workers.processes import last_words
 
 MAX_JOBS = 16  # of one array
@@ -60,12 +65,13 @@ class SlurmExecutor(Executor):
         """
         for _ in cases:  # those of the folder that are missing
             pass
-        missing, attempts = self._missing(), 0
+        watch, attempts = _Watch(self._results), 0
+        missing = watch.missing()
         try:
             while missing:
                 self.submit()
-                self._wait(missing)
-                before, missing = missing, self._missing()
+                self._wait(watch)
+                before, missing = missing, watch.missing()
                 attempts = attempts + 1 if missing == before else 0
                 if missing and attempts == _MAX_SUBMISSIONS:
                     raise ExecutorError(f"jobs end without recording a run; {self._last_log()}")
@@ -117,9 +123,6 @@ class SlurmExecutor(Executor):
         path = str(self._results.absolute())
         return f"dualgap-{sha256(path.encode()).hexdigest()[:12]}"
 
-    def _missing(self) -> int:
-        return RunFolder(self._results).missing
-
     def _submit_array(
         self, numbers: Sequence[int], shard: str, resources: Mapping[str, Any]
     ) -> None:
@@ -147,8 +150,9 @@ class SlurmExecutor(Executor):
                 f"--executor slurm: the queue refused jobs that request {request}: {error}"
             ) from None
 
-    def _wait(self, missing: int) -> None:
+    def _wait(self, watch: _Watch) -> None:
         """Return when no job of the folder is in the queue."""
+        total = watch.missing()
         while True:
             try:
                 states = Counter(
@@ -161,7 +165,7 @@ class SlurmExecutor(Executor):
             if not states:
                 return
             jobs = ", ".join(f"{count} {state}" for state, count in states.items())
-            self.on_status(f"{missing - self._missing()} of {missing} runs recorded; jobs: {jobs}")
+            self.on_status(f"{total - watch.missing()} of {total} runs recorded; jobs: {jobs}")
             time.sleep(_POLL_INTERVAL_S)
 
     def _last_log(self) -> str:
@@ -172,6 +176,37 @@ class SlurmExecutor(Executor):
         if newest is None:
             return f"they wrote no log to {folder}"
         return f"see {newest}: {last_words(newest.read_text(errors='replace'))}"
+
+
+class _Watch:
+    """A results folder to which jobs append: each line of their logs is read once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read = path, dict[Path, int]()  # bytes of each log
+        self._appended()  # before the folder is read, so that no line is missed
+        recorded = RunFolder(path)
+        self._records = recorded.records()
+        keys = map(RunKey.parse, recorded.manifest["run_ids"])
+        self._rounds = [Round(key, self._records) for key in keys]
+
+    def missing(self) -> int:
+        """Return the number of runs, or of searches, that are missing now."""
+        records = (line["record"] for line in valid_lines(self._appended()))
+        self._records.update((record["run_id"], record) for record in records)
+        self._rounds = [each for each in self._rounds if each.next_run() is not None]
+        return len(self._rounds)
+
+    def _appended(self) -> bytes:
+        """Return the complete lines that were appended to the logs since the last call."""
+        parts = list[bytes]()
+        for log in self._path.glob(f"{SESSIONS}/*/{LOG}"):
+            # a session that recorded nothing removes its log
+            with suppress(FileNotFoundError), log.open("rb") as file:
+                start = file.seek(self._read.get(log, 0))
+                content = file.read()
+                parts.append(content[: content.rfind(b"\n") + 1])
+                self._read[log] = start + len(parts[-1])
+        return b"".join(parts)
 
 
 def _call(*command: str) -> str:

@@ -241,14 +241,19 @@ def recorded_lines(
         _log.warning(f"{path / LOG}: is not as its session left it; each valid line in it counts")
     common = {name: common_columns(manifest, name) for name in manifest["problems"]}
     renamed = {name: names.get(digest(spec), name) for name, spec in manifest["problems"].items()}
+    for fields in valid_lines(content):
+        problem = fields["record"]["problem_id"]
+        record = common.get(problem, {}) | fields["record"]
+        yield fields | {"record": record | {"problem_id": renamed.get(problem, problem)}}
+
+
+def valid_lines(content: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the valid lines of a log, as they were written."""
     for line in content.splitlines():
         with suppress(*_LINE_ERRORS):
             fields = json.loads(line)
             check_line(fields)
-            record = fields["record"]
-            problem = record["problem_id"]
-            record = common.get(problem, {}) | record
-            yield fields | {"record": record | {"problem_id": renamed.get(problem, problem)}}
+            yield fields
 
 
 def load_answer(path: Path) -> Vector | None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from shutil import which
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -150,6 +151,28 @@ def test_a_run_that_kills_its_jobs_fails_only_its_row(line, command, write, monk
     crashed = table[table["status"] == "crashed"]
     assert crashed["reason"].tolist() == ["the command or its job was killed 3 times while it ran"]
     assert set(table["verdict"].drop(crashed.index)) == {"solved"}
+
+
+def test_waiting_for_jobs_reads_each_line_of_their_logs_once(line, command, write, monkeypatch):
+    read, polls, valid_lines = [], [], slurm.valid_lines
+
+    def noted(content):
+        read.extend(line["record"]["run_id"] for line in valid_lines(content))
+        return valid_lines(content)
+
+    def sleep(_):
+        polls.append(len(read))
+        if len(polls) == 1:
+            arrays = line.arrays
+            line.run()
+            line.arrays = arrays
+        line.arrays = line.arrays * (len(polls) < 3)
+
+    monkeypatch.setattr(slurm, "valid_lines", noted)
+    monkeypatch.setattr(slurm, "time", SimpleNamespace(sleep=sleep))
+    command("run", write(GRID), "--out", "out", "--executor", "slurm", "--workers", "1")
+    assert polls == [0, 4, 4]
+    assert sorted(read) == sorted(load_results("out")["run_id"])
 
 
 def test_jobs_that_record_nothing_end_the_command_with_the_last_line_of_a_log(

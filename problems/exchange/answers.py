@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from dualgap.problems.answers.geometry import coefficients
 from dualgap.problems.dataset import Vector
-from dualgap.problems.exchange import liblinear_model, libsvm_model
+from dualgap.problems.exchange.models import read_model
 from dualgap.problems.exchange.words import parse_finite, quote
 from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
@@ -68,8 +69,7 @@ def read_answer(path: Path, problem: Problem) -> Point | QPPoint:
                 return _from_columns(*_parse(text, delimiter, problem), problem)
             if not isinstance(problem, SampleProblem):
                 raise ValueError("must be a table or archive; an answer to a convex QP is x in one")
-            is_linear = text.startswith("solver_type ")
-            return (liblinear_model if is_linear else libsvm_model).read_model(text, problem)
+            return read_model(text, problem)
         except (ValueError, Unsupported) as error:
             raise ValueError(f"{path}: {error}") from None
 
@@ -126,33 +126,32 @@ def _read_archive(file: IO[bytes], problem: Problem) -> tuple[dict[str, Vector],
 
 def _read_array(member: IO[bytes], name: str, limit: int) -> Vector:
     """Read an array of an archive, flattened, with at most `limit` entries."""
-    start = member.read(8)
-    size = int.from_bytes(member.read(2 if start[6:7] == b"\1" else 4), "little")
-    if not start.startswith(b"\x93NUMPY") or size > 10_000:  # numpy's own limit
-        raise ValueError(f"{name}: is not a NumPy array; write an archive by numpy.savez")
-    text = member.read(size).decode("latin1").strip()
-    # a real array in C or Fortran order, of at most two dimensions
-    header = re.match(
-        r"(?=.*'descr': *'(?P<dtype>[<>|=]?(?:f[248]|[iu][1248]|b1))')"
-        r"(?=.*'fortran_order': *(?P<fortran>True|False))"
-        r"(?=.*'shape': *\((?P<shape>|[0-9]{1,19},|[0-9]{1,19}, *[0-9]{1,19},?)\))",
-        text,
-    )
-    if header is None:
+    try:
+        is_first = npy.read_magic(member) == (1, 0)
+        read_header = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
+        shape, is_fortran, dtype = read_header(member)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{name}: is not a NumPy array ({quote(error)}); write an archive by numpy.savez"
+        ) from None
+    if (
+        dtype.kind not in "fiub"
+        or dtype.itemsize > 8
+        or len(shape) > 2
+        or min(shape, default=0) < 0
+    ):
         raise ValueError(
             f"{name}: must be a vector or matrix of floats (at most 8 bytes each) or integers, got "
-            f"the header {quote(text)}"
+            f"the type {dtype} and the shape {shape}"
         )
-    shape = tuple(map(int, re.findall("[0-9]+", header["shape"])))
-    if prod(shape) > limit:
-        raise ValueError(f"{name}: has {prod(shape)} entries, expected at most {limit}")
-    dtype = np.dtype(header["dtype"])
-    content = member.read(prod(shape) * dtype.itemsize + 1)
-    if len(content) != prod(shape) * dtype.itemsize:
-        raise ValueError(f"{name}: does not have the {prod(shape)} entries stated in its header")
+    count = prod(shape)
+    if count > limit:
+        raise ValueError(f"{name}: has {count} entries, expected at most {limit}")
+    content = member.read(count * dtype.itemsize + 1)
+    if len(content) != count * dtype.itemsize:
+        raise ValueError(f"{name}: does not have the {count} entries stated in its header")
     values = np.frombuffer(content, dtype).astype(np.float64)
-    order = "F" if header["fortran"] == "True" else "C"
-    return values.reshape(shape, order=order).ravel()
+    return values.reshape(shape, order="F" if is_fortran else "C").ravel()
 
 
 def _read_mat(file: IO[bytes], problem: Problem) -> tuple[dict[str, Vector], list[str]]:

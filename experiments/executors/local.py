@@ -1,17 +1,124 @@
-"""Run cases in worker processes on this machine."""
+"""Run cases in worker processes on this machine, with limits that are enforced from outside.
 
-from collections.abc import Generator, Iterable
+A solver runs in a fork of the worker (see `cases.case`). The worker is reused until it is killed, or a
+case leaves a process or a file behind. It is killed if a phase exceeds its limit:
+
+- loading the data: ten minutes;
+- compiling the solver, and setting it up (importing and compiling user code): ten minutes each; the row
+  is then `crashed`, as solving had not begun;
+- solving: 1.5·time_limit + `grace_period_s`, which is 10 s (solvers stop at their next yield;
+  evaluating iterates in between takes up to half of their time);
+- certifying and measuring the answer: ten minutes.
+
+It gets SIGTERM, to its process group, and a second later SIGKILL, to the group and to all processes
+that it started; if it exceeds the memory limit, SIGKILL immediately. The `signal` of the record is the
+one that ended it. No output or action of the worker extends a limit.
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Event
 from typing import ClassVar
 
+from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.plan import Case
-from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.executors.base import Executor, ExecutorError
-from dualgap.experiments.executors.slot import WorkerSlot
-from dualgap.experiments.workers.machine import cores
+from dualgap.experiments.cases.records import Outcome, failed, read_outcome
+from dualgap.experiments.executors.base import GRACE_PERIOD_S, Executor, ExecutorError, limit_of
+from dualgap.experiments.workers.machine import bytes_text, cores
+from dualgap.experiments.workers.processes import last_words, oom_kills
+from dualgap.experiments.workers.start import COMPILING, SETTING_UP
+from dualgap.experiments.workers.supervision import Worker
+from dualgap.experiments.workers.wire import Malformed, WorkerError, WorkerExit
+
+_MAX_OUTPUT_CHARS = 4000  # the end of the output is recorded
+_INSPECTION_INTERVAL_S = 1.0  # of the processes that a worker has started, without a memory limit
+
+
+class WorkerSlot:
+    """A worker process that runs cases one by one.
+
+    Parameters
+    ----------
+    threads : number of threads of its numerical libraries.
+    grace_period_s : see `Executor`.
+    """
+
+    def __init__(self, threads: int, grace_period_s: float = GRACE_PERIOD_S) -> None:
+        self.grace_period_s, self.worker = grace_period_s, Worker(threads)
+        self._oom_kills, self._inspected = 0, 0.0
+
+    def run(
+        self,
+        case: Case,
+        cancelled: Callable[[], bool] = lambda: False,
+        on_status: Callable[[str], object] = str,
+    ) -> Outcome:
+        """Return the outcome of a case, which ends normally or at a limit.
+
+        Parameters
+        ----------
+        cancelled : whether the outcome is no longer needed.
+        on_status : see `Executor`.
+
+        Raises
+        ------
+        RuntimeError
+            If it was cancelled.
+        """
+        self._oom_kills, has_ended, outcome = oom_kills(), False, None
+        self.worker.call(run, case, self.worker.threads, reporting=True)
+        while outcome is None:
+            if cancelled():
+                self.worker.stop()
+                raise RuntimeError("the run was cancelled: its command has ended")
+            if (phase := self.worker.phase()[0]).startswith(COMPILING):
+                on_status(phase)
+            self.worker.wait()
+            has_ended = self.worker.has_ended()
+            outcome = self._result(case) if has_ended else self._limit_exceeded(case)
+        printed, record = self.worker.printed(), outcome.record
+        if record["signal"] and (line := last_words(printed)):
+            record = record | {"reason": f"{record['reason']}; last output: {line}"}
+        if not (has_ended and self.worker.is_reusable()):
+            self.worker.stop()
+        return replace(
+            outcome, record=record, output=(printed + outcome.output)[-_MAX_OUTPUT_CHARS:]
+        )
+
+    def _result(self, case: Case) -> Outcome:
+        try:
+            return read_outcome(self.worker.result(), case)
+        except (WorkerError, Malformed) as error:
+            return failed(case, "crashed", str(error))
+        except WorkerExit as death:
+            status, reason, sign = "crashed", str(death), death.signal or f"exit {death.code}"
+            if sign == "SIGKILL" and oom_kills() > self._oom_kills:
+                status = "out_of_memory"
+                reason += " by the kernel: the memory was full"
+            elif sign == "SIGKILL":
+                reason += ", not by dualgap: possibly by the kernel, for lack of memory"
+            return failed(case, status, reason, signal=sign)
+
+    def _limit_exceeded(self, case: Case) -> Outcome | None:
+        allowed, now = case.memory_limit, time.monotonic()
+        if allowed is not None or now > self._inspected + _INSPECTION_INTERVAL_S:
+            # also records the processes that it has started, unknown once it is dead
+            self._inspected, used = now, self.worker.resident()
+            if allowed is not None and used > allowed:  # kill it before it takes more
+                reason = f"used {bytes_text(used)} of memory, memory_limit is {bytes_text(allowed)}"
+                return failed(case, "out_of_memory", reason, signal="SIGKILL")
+        phase, seconds = self.worker.phase()
+        if seconds <= limit_of(case, phase, self.grace_period_s):
+            return None
+        status, reason = "time_limit", f"killed after {seconds:.0f} s of {phase}"
+        if phase == "solving":
+            reason += f": it ignored its time limit of {case.time_limit:g} s"
+        elif phase.startswith((COMPILING, SETTING_UP)):
+            status, reason = "crashed", f"{reason}, before solving"
+        return failed(case, status, reason, signal=self.worker.terminate())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Run cases with Dask: each is a task with an isolated process next to its Dask worker.
 
-The limits and ends of a run are the same as on this machine (see `slot`): a crash, a hang or too much
+The limits and ends of a run are the same as on this machine (see `local`): a crash, a hang or too much
 memory costs only that run, not the Dask worker. In addition:
 
 - a Dask worker is lost: its runs start again elsewhere. Dask suspects every run that was queued there,

@@ -17,7 +17,7 @@ from tornado.ioloop import PeriodicCallback
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome, pack_outcome
-from dualgap.experiments.executors.slot import WorkerSlot
+from dualgap.experiments.executors.local import WorkerSlot
 from dualgap.experiments.workers.machine import cores
 
 _IDLE_TIMEOUT_S = 60.0  # an idle process outlives its command by at most twice this time

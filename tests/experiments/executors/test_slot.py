@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.functions import posing, run_case, wait_for, wait_for_exit
 
-from dualgap.experiments.executors.local import LocalExecutor
-from dualgap.experiments.executors.slot import WorkerSlot
+from dualgap.experiments.executors.local import LocalExecutor, WorkerSlot
 from dualgap.solvers import SOLVERS
 
 ZOO = Path(__file__).parents[2] / "zoo"
@@ -229,7 +228,9 @@ KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"
 
 
 def test_a_kill_that_the_kernel_counts_is_out_of_memory(slot, case_of, strange, monkeypatch):
-    monkeypatch.setattr("dualgap.experiments.executors.slot.oom_kills", itertools.count(7).__next__)
+    monkeypatch.setattr(
+        "dualgap.experiments.executors.local.oom_kills", itertools.count(7).__next__
+    )
     record = slot.run(case_of(strange(KILLED))).record
     assert (record["status"], record["signal"]) == ("out_of_memory", "SIGKILL")
     assert "by the kernel: the memory was full" in record["reason"]
@@ -241,7 +242,7 @@ GRANDPARENT = """
 import sys
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.executors.local import LocalExecutor
-from dualgap.experiments.executors.slot import WorkerSlot
+from dualgap.experiments.executors.local import WorkerSlot
 from dualgap.experiments.cases.plan import plan
 from pathlib import Path
 

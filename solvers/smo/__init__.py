@@ -41,6 +41,7 @@ from dualgap.solvers.numerics.memory import available
 from dualgap.solvers.smo.active import Active, Inner, minimise_by_pairs
 from dualgap.solvers.smo.conditions import free_variables
 from dualgap.solvers.smo.small import compile_newton, minimise_by_matrix
+from dualgap.solvers.smo.triangle import compile_triangle
 from dualgap.solvers.smo.tuning import TUNING
 from dualgap.solvers.smo.variables import Scores, joined
 
@@ -76,6 +77,8 @@ class SMO(Solver):
         """Compile the functions that only some problems of a kind need."""
         if is_small(form, self.cache_size):
             compile_newton()
+        else:
+            compile_triangle()
         return form
 
     def iterates(self, form: KernelQP) -> Iterator[FormPoint]:

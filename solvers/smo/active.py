@@ -254,7 +254,7 @@ class Active:
             if step.exact:
                 product, invert = exact_system(self.scores.matrix, members)
             else:
-                triangle = PackedTriangle(self.scores.matrix, members, self.triangle_memory)
+                triangle = PackedTriangle(self.rows, free, self.triangle_memory)
                 self.triangle_memory, product = triangle.memory, triangle.product
                 invert = triangle.approximate_inverse()
         except LinAlgError:

@@ -167,13 +167,17 @@ class RowCache:
         """Whether all rows fit."""
         return self.owner.size >= self.distinct.size
 
+    def indices(self, chosen: Indices) -> Indices:
+        """Return the indices of the chosen members in `distinct`."""
+        return chosen if self.twin is None else self.twin[chosen]
+
     def has_row(self, chosen: Indices) -> NDArray[np.bool_]:
         """Return a mask of the chosen members that have a row."""
-        return self.row_index[chosen if self.twin is None else self.twin[chosen]] >= 0
+        return self.row_index[self.indices(chosen)] >= 0
 
     def block(self, chosen: Indices) -> Tile:
         """Return K among members that have a row."""
-        chosen = chosen if self.twin is None else self.twin[chosen]
+        chosen = self.indices(chosen)
         K, values = np.empty((chosen.size, chosen.size), self.values.dtype), self.values.reshape(-1)
         starts = self.row_index[chosen] * self.values.shape[1]
         height = 64  # rows gathered at a time

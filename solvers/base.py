@@ -84,7 +84,7 @@ class Solver(ABC):
         `finest_tol`, the smallest that the solver resolves; see `aimed_at`.
 
     Tolerances are in the units in which `solve` states a problem: targets, or scores without a margin of
-    one, have size one, see `dualgap.problems.risk.units`.
+    one, have size one, see `dualgap.problems.risk.reductions`.
 
     Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
     numbers, `dtype` a `Precision`. `solve(max_iter=...)` overrides `max_iter`, an experiment's seed

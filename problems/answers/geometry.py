@@ -14,7 +14,7 @@ from dualgap.problems.formulations.structured import ChainMargin
 from dualgap.problems.gram.gram import gram_scores
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.problem.task import TARGETS
-from dualgap.problems.risk.offsets import losses_at
+from dualgap.problems.risk.risk import losses_at
 
 # relative to C (hard margin: to the largest α): interior points never reach a bound exactly
 BOUND_RTOL = 1e-8

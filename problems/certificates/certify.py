@@ -42,9 +42,8 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     missing_bound,
 )
-from dualgap.problems.risk.offsets import mean_offset, shifts
 from dualgap.problems.risk.recovery import DualPoint, Weights, dual_point, weights_of
-from dualgap.problems.risk.risk import Risk, box_point, by_side
+from dualgap.problems.risk.risk import Risk, box_point, by_side, mean_offset, shifts
 
 _MAX_PROOF_S = 20.0  # estimated duration up to which an undecided certificate is proven
 

@@ -31,9 +31,8 @@ from dualgap.problems.dataset import (
     check_slack_weight,
     content_hash,
 )
-from dualgap.problems.forms import Point, Reduction, Unsupported
+from dualgap.problems.forms import Point
 from dualgap.problems.formulations.decision import Decision
-from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.kernels.base import check_values
 from dualgap.problems.problem import Problem, Reducer
@@ -147,20 +146,6 @@ class SampleProblem(HasSamples, Problem):
         return certify_samples(self, point, rigorous, target_gap)
 
 
-def _in_memory(reducer: Reducer) -> Reducer:
-    """Return a reducer that creates the Gram matrix if none is shared, and refuses blocks."""
-
-    def reduce(problem: Any, start: Point | None, gram: Gram | None) -> Reduction[Any]:
-        if problem.in_blocks:
-            raise Unsupported(
-                "its samples are in blocks, held in memory one at a time, but this solver needs all of "
-                "them: use near_rows"
-            )
-        return reducer(problem, start, problem.samples.gram() if gram is None else gram)
-
-    return reduce
-
-
 class Formulation(SampleProblem):
     """Base of the problems that are one `Risk`, which the method `build_risk` states.
 
@@ -170,9 +155,7 @@ class Formulation(SampleProblem):
     takes_blocks : whether its samples may be in blocks.
     """
 
-    forms: ClassVar[Mapping[type, Reducer]] = {
-        form: reducer if form is Risk else _in_memory(reducer) for form, reducer in FORMS.items()
-    }
+    forms: ClassVar[Mapping[type, Reducer]] = FORMS
     view: ClassVar[View] = "dual"
     takes_blocks: ClassVar[bool] = False
 

@@ -4,39 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems.box import members_of, middle
+from dualgap.problems.box import middle
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.risk.risk import Risk, by_side
+from dualgap.problems.risk.risk import Risk, groups_of
 
 Interval = tuple[float, float]
-
-
-def shifts(risk: Risk, offsets: Any) -> Any:
-    """Return the offset of each sample: one number without groups."""
-    if risk.groups is None:
-        return offsets[0] if len(offsets) else 0.0
-    return np.concatenate([offsets, [0.0]])[risk.groups]
-
-
-def losses_at(risk: Risk, y: Any, scores: Any, offsets: Any) -> Any:
-    """Return ℓ(yᵢ, fᵢ) (n,) for decisions fᵢ = score + offset, in the arguments' arithmetic."""
-    if by_side(risk):
-        terms = risk.loss.terms(y)
-        assert terms is not None
-        return terms.value(*(scores + u for u in offsets))
-    return risk.loss.value(y, scores + shifts(risk, offsets))
-
-
-def mean_offset(offsets: Any) -> float:
-    """Return the b of the decision function: the mean of the offsets (groups,), 0 without any."""
-    return float(np.mean(offsets)) if len(offsets) else 0.0
-
-
-def groups_of(risk: Risk, count: int) -> list[Indices]:
-    """Return the samples of each of `count` groups; without `groups` each has all samples."""
-    if risk.groups is None:
-        return [np.arange(risk.n)] * count
-    return members_of(risk.groups, count)
 
 
 def best_offsets(risk: Risk, scores: Vector) -> list[Interval]:

@@ -16,9 +16,15 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import Point
 from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.losses import VectorLoss
-from dualgap.problems.risk.offsets import best_offsets, root_offsets, shifts, widest_margin
-from dualgap.problems.risk.risk import Risk, box_point, by_side, from_box_point
-from dualgap.problems.risk.units import decision_exponent
+from dualgap.problems.risk.offsets import best_offsets, root_offsets, widest_margin
+from dualgap.problems.risk.risk import (
+    Risk,
+    box_point,
+    by_side,
+    decision_exponent,
+    from_box_point,
+    shifts,
+)
 
 EnclosureT = TypeVar("EnclosureT", bound=Enclosure)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems.blocks import Block, Blocks
+from dualgap.problems.box import members_of
 from dualgap.problems.dataset import HasSamples, Indices, Matrix, Vector, check_weight_range
 from dualgap.problems.forms import KernelQP, Unsupported
 from dualgap.problems.gram.gram import GIBIBYTE, Gram
@@ -168,6 +169,52 @@ class Risk:
 def by_side(risk: Risk) -> bool:
     """Whether the offsets are those of the two slopes of the loss."""
     return risk.groups is None and risk.costs.size > 1
+
+
+def shifts(risk: Risk, offsets: Any) -> Any:
+    """Return the offset of each sample: one number without groups."""
+    if risk.groups is None:
+        return offsets[0] if len(offsets) else 0.0
+    return np.concatenate([offsets, [0.0]])[risk.groups]
+
+
+def losses_at(risk: Risk, y: Any, scores: Any, offsets: Any) -> Any:
+    """Return ℓ(yᵢ, fᵢ) (n,) for decisions fᵢ = score + offset, in the arguments' arithmetic."""
+    if by_side(risk):
+        terms: Any = risk.loss.terms(y)
+        return terms.value(*(scores + u for u in offsets))
+    return risk.loss.value(y, scores + shifts(risk, offsets))
+
+
+def mean_offset(offsets: Any) -> float:
+    """Return the b of the decision function: the mean of the offsets (groups,), 0 without any."""
+    return float(np.mean(offsets)) if len(offsets) else 0.0
+
+
+def groups_of(risk: Risk, count: int) -> list[Indices]:
+    """Return the samples of each of `count` groups; without `groups` each has all samples."""
+    if risk.groups is None:
+        return [np.arange(risk.n)] * count
+    return members_of(risk.groups, count)
+
+
+def decision_exponent(risk: Risk) -> int:
+    """Return the k such that decisions, targets and offsets have the magnitude 2ᵏ: 0 for a margin of 1.
+
+    If offsets have costs and labels have no margin, 2ᵏ is the magnitude of K times one sample's α.
+    """
+    samples = risk.samples
+    if risk.loss.degree is None:
+        return 0
+    if not risk.loss.is_regression:
+        largest = min(float(risk.C.max()), float(np.abs(risk.costs).sum()))
+        largest *= float(np.abs(samples.kernel.diagonal(samples.X)).max())
+        return int(np.frexp(largest)[1])
+    largest, extent = float(np.abs(risk.y).max()), float(np.ptp(risk.y))
+    takes_shifts = risk.costs.size and not risk.costs.sum()
+    # a range of targets below 2⁻³⁰ of the largest is rounding
+    extent = max(extent, 2.0**-30 * largest) if takes_shifts and extent else largest
+    return int(np.frexp(extent)[1])
 
 
 def box_point(risk: Risk, alpha: Vector) -> Vector:

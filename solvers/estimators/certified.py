@@ -29,7 +29,8 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import WRONG_GAP, sum_certificates
 from dualgap.problems.risk.offsets import free_offset
 from dualgap.problems.risk.recovery import project_dual
-from dualgap.problems.risk.units import decision_exponent, rescale
+from dualgap.problems.risk.reductions import rescale
+from dualgap.problems.risk.risk import decision_exponent
 from dualgap.problems.validation import short_repr
 from dualgap.solvers import Evaluation, Solver, Status, find_solver, solve
 from dualgap.solvers.estimators.direct import Accuracy, Fit, fit_small

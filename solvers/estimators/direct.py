@@ -9,7 +9,7 @@ import numpy as np
 from dualgap.problems import Formulation, Point, Vector
 from dualgap.problems.answers.geometry import BOUND_RTOL
 from dualgap.problems.kernels import Block
-from dualgap.problems.risk.offsets import losses_at
+from dualgap.problems.risk.risk import losses_at
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
 from dualgap.solvers.smo.small import SmallProblem
 

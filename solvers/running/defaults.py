@@ -21,7 +21,7 @@ from dualgap.problems import (
 from dualgap.problems.compilation import pausing
 from dualgap.problems.forms import Reduction
 from dualgap.problems.gram.tuning import TUNING
-from dualgap.problems.risk.units import RescaledProblem, rescale
+from dualgap.problems.risk.reductions import RescaledProblem, rescale
 from dualgap.solvers.base import SOLVERS, Solver
 
 # Solvers that continue, in this order, if the one that `solve` picked misses the target; those that are

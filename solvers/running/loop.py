@@ -19,7 +19,7 @@ from dualgap.problems import Gram, Point, Problem, Unsupported
 from dualgap.problems.compilation import pausing
 from dualgap.problems.forms import FormPoint, Reduction
 from dualgap.problems.problem import is_whole
-from dualgap.problems.risk.units import RescaledProblem, rescale
+from dualgap.problems.risk.reductions import RescaledProblem, rescale
 from dualgap.problems.validation import check_integer, check_positive
 from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
 from dualgap.solvers.numerics.usage import cpu_seconds

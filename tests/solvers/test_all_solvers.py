@@ -14,7 +14,7 @@ from tests.solvers.conftest import BLACK_BOXES
 from tests.sources import nodes_of
 
 from dualgap.problems import RBF, Formulation, HardMarginDual, HingeERM, SoftMarginDual
-from dualgap.problems.risk.units import decision_exponent
+from dualgap.problems.risk.risk import decision_exponent
 from dualgap.solvers import (
     LBFGS,
     SCG,

@@ -5,7 +5,7 @@ import pytest
 from tests.small_problems import PROBLEMS, two_classes
 
 from dualgap.problems import RBF, BoxQP, SoftMarginDual, reduce
-from dualgap.problems.risk.units import decision_exponent
+from dualgap.problems.risk.risk import decision_exponent
 from dualgap.solvers import PlattSMO, SimplifiedSMO, solve
 
 

@@ -20,7 +20,7 @@ from dualgap.problems import (
     reduce,
 )
 from dualgap.problems.box import violating_pair
-from dualgap.problems.risk.units import decision_exponent
+from dualgap.problems.risk.risk import decision_exponent
 from dualgap.solvers import ProjectedGradient, Status, projected_gradient, solve
 
 EXACT = ["plain", "accelerated", "barzilai_borwein"]

@@ -1,6 +1,6 @@
 """The default choice of `solve` as a solver.
 
-An experiment that compares it with others shows which solver is chosen, and what the others cost:
+An experiment that compares it with others shows which solver is chosen, and the times of the others:
 
     solvers:
       - {name: "../choice.py:ByDefault"}      # relative to experiments/configs

@@ -26,7 +26,7 @@ def _taking(
     [Callable[[ExperimentSource, RunOptions], RunFolder]],
     Callable[Concatenate[ExperimentSource, Parameters], RunFolder],
 ]:
-    """Let a function take its options as parameters of its own."""
+    """Turn the fields of the options into parameters of a function."""
 
     def decorate(
         function: Callable[[ExperimentSource, RunOptions], RunFolder],

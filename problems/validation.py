@@ -22,7 +22,7 @@ class NoSuchProblem(ValueError):
 
 
 def is_ours(definition: Any) -> bool:
-    """Whether a class or function is part of the toolkit, whose code relies on properties of its own."""
+    """Whether a class or function is built in; the toolkit relies on properties of its built-in code."""
     return getattr(definition, "__module__", "").startswith("dualgap.")
 
 

@@ -3,7 +3,7 @@
 A solver is one file with one frozen dataclass: its fields are its settings, `form` is the class of
 problem it solves, `iterates` is the algorithm. It yields a `FormPoint` whenever its iterate may be
 inspected; a compiled or external method yields once per block of work, or once at the end. The clock,
-limits, evaluations and certificate are the business of `dualgap.solvers.running.loop.solve`.
+limits, evaluations and certificate are handled by `dualgap.solvers.running.loop.solve`.
 """
 
 import importlib
@@ -129,7 +129,7 @@ class Solver(ABC):
 
         A `tol` of None becomes `tol_for(target_gap)`, and a `gap` of None half the target. If `tol` is a
         number, both are kept. `solve` calls this before `prepare`.
-        A hard margin is not `bounded` and offers a solver no gap of its own: the `tol` of a solver with
+        A hard margin is not `bounded` and offers a solver no gap: the `tol` of a solver with
         a `gap` becomes a tenth of the target, as a violation relative to the margin, and `solve` stops
         any solver once its point is certified to the target.
         """

@@ -38,7 +38,7 @@ dual_residual complementarity projection_distance
 _TRACE_COLUMNS = "primal_objective dual_objective gap kkt_violation"
 _TRACE_BUDGET_S = 300.0  # half of the time limit of certifying
 _MIN_REPORTED_S = 3.0  # set-up that is worth a remark: importing and compiling take less
-_MIN_REPORTED_RATIO = 10.0  # and so many times the time of solving
+_MIN_REPORTED_RATIO = 10.0  # set-up time relative to solving time
 _MIN_THREADS_TIME_S = 0.05  # a shorter solve has no reliable ratio of CPU time to wall time
 _MAX_UNCLAIMED_S = 0.05  # process time that no solver has to account for
 _BATCH_ROWS = 1000  # test samples whose kernel values fit in memory

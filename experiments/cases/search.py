@@ -35,7 +35,7 @@ _STALL_STEPS = 4
 _MAX_GAP_RATIO = 0.9  # to the gap before: above this it has not fallen
 _MAX_TIME_RATIO = 10.0  # to the run before, if the gap has not fallen: tighter ones take minutes
 _MIN_TIME_S = 0.1  # shorter runs count as this long
-_MIN_PRIMAL_DECREASE = 0.1  # of the target gap, relative: for a solver that has no gap of its own
+_MIN_PRIMAL_DECREASE = 0.1  # of the target gap, relative: for a solver without a gap
 
 Record = Mapping[str, Any]
 

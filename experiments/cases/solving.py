@@ -1,4 +1,4 @@
-"""Solve one case, in a process of its own: the only module that runs a solver.
+"""Solve one case in a separate process: the only module that runs a solver.
 
 The answer is returned as a message of plain arrays and numbers, see `answer`.
 """

@@ -45,7 +45,7 @@ class Executor(ABC):
     name : its name for `--executor`.
     workers : number of processes that run cases in parallel; None for the executor's default.
     address : of a running service, if any.
-    on_status : called with what a run waits for besides its solver, such as "compiling smo".
+    on_status : called with any other activity that a run waits for, such as "compiling smo".
     grace_period_s : seconds beyond 1.5 times its time limit after which a solver is killed.
     folder : results folder; None if runs are not recorded.
     """

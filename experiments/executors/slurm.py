@@ -1,8 +1,9 @@
 """Run cases in jobs of SLURM: arrays of `dualgap run FOLDER --resume --shard I/N`.
 
 Each job is a session of the results folder, which all nodes must see, and records its share of the
-missing runs. Solvers that request different resources are in different arrays. What a job left over
-when it was killed, preempted or out of time stays missing: SLURM requeues it, or it is submitted again.
+missing runs. Solvers that request different resources are in different arrays. The runs that a job did
+not reach when it was killed, preempted or out of time stay missing until SLURM requeues it or it is
+submitted again.
 A run during which jobs were killed three times is recorded as crashed.
 """
 

@@ -89,7 +89,7 @@ class Document:
         return value if isinstance(value, list) else []
 
     def location(self, loc: Loc, span: Span | None = None) -> Location:
-        """Return where a value is: an option, a line, or keys; of what is missing, where it belongs."""
+        """Return the location of a value: an option, a line, or keys; its parent's if it is missing."""
         keys = tuple(map(str, loc))
         if option := self.options.get(_longest_prefix(keys, self.options)):
             return Location((1, [*self.options.values()].index(option)), option)

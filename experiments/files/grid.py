@@ -36,7 +36,7 @@ def expand(value: Any, origin: Loc, loc: Loc = ()) -> Iterator[tuple[Any, dict[L
 
     Parameters
     ----------
-    origin : leads to the value in its file. loc : leads to it in what is yielded.
+    origin : path to the value in its file. loc : path to it in the yielded values.
 
     Yields
     ------

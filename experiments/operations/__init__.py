@@ -1,1 +1,1 @@
-"""What the commands of `dualgap` do, and what they share."""
+"""Operations behind the commands of `dualgap`, and the helpers that they share."""

@@ -21,7 +21,7 @@ FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 class ClickOption(NamedTuple):
-    """How the command line shows a field: its help, what it takes, its name if it is another."""
+    """How the command line shows a field: its help, its values, and its name if it differs."""
 
     help: str
     metavar: str | None = None

@@ -85,7 +85,7 @@ def _print_line(count: int, of: int, text: str) -> None:
 
 
 def _in_notebook(total: int) -> Callable[[int, int, str], object]:
-    """Show a bar in a notebook, and return its update; unlike that of rich it needs no ipywidgets."""
+    """Show a progress bar in a notebook and return its update function; it needs no ipywidgets."""
     display: Any = import_module("IPython.display")  # only needed, and always there, in notebooks
 
     def bar(count: int, of: int, text: str) -> Any:

@@ -34,12 +34,12 @@ _MAX_KILLED_STARTS = 3  # of one run, by commands of a shard
 
 
 class Recorded(NamedTuple):
-    """What a command that records runs returns, for `conclusion` to show.
+    """Result of a command that records runs, as shown by `conclusion`.
 
     Attributes
     ----------
     runs : the results folder. stop_reason : why some of its runs are missing, empty if none is.
-    options : of the command. arguments : of a `dualgap run` that runs what is missing.
+    options : of the command. arguments : of a `dualgap run` for the missing runs.
     archived : the earlier runs of an archive, if these repeat them.
     """
 
@@ -188,7 +188,7 @@ def plan_runs(
 def all_planned_cases(cases: list[Case], folder: Path, force: bool = False) -> list[Case]:
     """Return the cases that a folder plans, then those of `cases` that are new.
 
-    If new ones are forced, they are a plan of their own.
+    If new ones are forced, they form a separate plan.
     """
     if is_results_folder(folder):
         planned_ids = {*read_manifest(folder)["run_ids"]}

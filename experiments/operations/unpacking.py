@@ -20,7 +20,7 @@ _MAX_CONTENT_BYTES = 2**34  # a larger one may be a zip bomb
 
 
 def rerun_archive(file: Path, options: CommandOptions) -> Iterator[Recorded]:
-    """Repeat the runs of an archive in a folder of their own; yield them with those of the archive."""
+    """Repeat the runs of an archive in a separate folder; yield them with those of the archive."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "archive"
         unpack(file, folder)

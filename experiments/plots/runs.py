@@ -79,7 +79,7 @@ class Runs:
 
     @cached_property
     def _typical(self) -> dict[str, list[int]]:
-        """Row numbers of the typical runs, by problem, in the order of configurations."""
+        """Return the row numbers of the typical runs, by problem, in the order of configurations."""
         table = self.table.reset_index(drop=True).dropna(subset=["time_solve"])
         table = table.sort_values(["configuration", "time_solve"], kind="stable")
         by_problem: dict[str, list[int]] = {}

@@ -24,7 +24,7 @@ def solver_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     """
     indices: dict[str, tuple[bool, int, int]] = {}
     for label in sorted(set(labels)):
-        # a back end of `qpsolvers_qp` is a solver of its own
+        # a back end of `qpsolvers_qp` counts as a separate solver
         name = label if label.startswith("qpsolvers_qp (") else label.partition(" (")[0]
         settings = label.removeprefix(name).strip(" ()")
         index = _index(name, _SOLVERS)

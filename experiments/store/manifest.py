@@ -1,4 +1,4 @@
-"""What a results folder is for: its plan, the code, the libraries, the machine.
+"""Manifest of a results folder: its plan, the code, the libraries, the machine.
 
 Each session states its own in `session.json` when it begins; the manifest of the folder follows from
 those of all its sessions. A published folder, which has no sessions, has it as `manifest.json`.

@@ -1,7 +1,7 @@
 """Merging of results folders: `dualgap merge`.
 
-A merged folder has copies of the sessions of all. The command checks in advance what a copy alone would
-not: that no run differs between the folders, and that all were run with the same code and libraries.
+A merged folder has copies of the sessions of all folders. The command first checks that no run differs
+between the folders, and that all were run with the same code and libraries.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""The plan of a results folder: made again from its experiment files, and what a session may change."""
+"""The plan of a results folder: rebuilding it from its experiment files, and changes by a session."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class ResumePolicy:
 
     Attributes
     ----------
-    force : in everything; the new plan replaces the original one, and earlier lines of runs that use a
-        changed file do not count any more. If not forced, there may be additional runs.
+    force : accept any difference; the new plan replaces the original one, and earlier lines of runs that
+        use a changed file do not count any more. If not forced, there may be additional runs.
     rerun : keys of rounds to restart; files that only they use may differ.
     """
 

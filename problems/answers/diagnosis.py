@@ -89,7 +89,7 @@ def diagnose(
 
     Parameters
     ----------
-    problem : any on samples; only those with a piecewise linear loss and one output are diagnosed.
+    problem : any problem on samples; it is diagnosed if it has a piecewise linear loss and one output.
     point : the answer as the solver returned it, with the solver's intercept `b` if it has one.
     certificate : certificate of this point.
     claimed : the solver's claim. An unfinished answer ("none") may be far from optimal, but must not

@@ -1,4 +1,4 @@
-"""Samples in blocks, of which one at a time is in memory."""
+"""Samples in blocks, one of which is in memory at a time."""
 
 from dualgap.problems.blocks.base import Blocks, ChangedBlock
 from dualgap.problems.blocks.rule import DualRule

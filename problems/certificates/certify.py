@@ -172,8 +172,8 @@ def _primal_rounding(
 ) -> float:
     """Return how much of the primal value may be rounding error.
 
-    It includes the rounding of w as a float64 sum of samples, what a scale costs that only rounding
-    makes worthwhile, and δ if only K + δI ⪰ 0 is known.
+    It includes the rounding of w as a float64 sum of samples, the cost of a scale that is chosen because
+    of rounding only, and δ if only K + δI ⪰ 0 is known.
     """
     beta = risk.beta(dual.alpha)
     w_rounding = dual.exact.scores.rad if risk.samples.is_linear else 0.0

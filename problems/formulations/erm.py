@@ -86,7 +86,7 @@ class RegularizedERM(RegularizedRisk):
         return task_of(self.loss)
 
     def build_risk(self) -> Risk:
-        """½‖w‖² + C Σ ℓ(yᵢ, fᵢ) with C = 1/(n·lam)."""
+        """Return the risk ½‖w‖² + C Σ ℓ(yᵢ, fᵢ) with C = 1/(n·lam)."""
         C, exact_C = self.risk_weight
         costs = one_offset(self.intercept)
         return Risk(self.samples, self.y, self.loss, C, costs, exact_C=exact_C)
@@ -132,5 +132,5 @@ class WeightedERM(Formulation):
         return task_of(self.loss)
 
     def build_risk(self) -> Risk:
-        """½‖w‖² + Σ Cᵢ·ℓ(yᵢ, fᵢ)."""
+        """Return the risk ½‖w‖² + Σ Cᵢ·ℓ(yᵢ, fᵢ)."""
         return Risk(self.samples, self.y, self.loss, self.C, one_offset(self.intercept))

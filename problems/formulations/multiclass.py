@@ -139,7 +139,7 @@ class Multiclass(SampleProblem):
         return primal
 
     def decision(self, offsets: Any) -> Decision:
-        """The outputs' votes."""
+        """Return the votes of the outputs."""
         return Decision(vote=self.combine)
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:

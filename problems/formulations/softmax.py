@@ -118,7 +118,7 @@ class SoftmaxERM(RegularizedRisk):
     intercept: ClassVar[bool] = False  # type: ignore[misc]
 
     def build_risk(self) -> Risk:
-        """½‖W‖² + C Σ ℓᵢ with the softmax loss, which has no offset."""
+        """Return the risk ½‖W‖² + C Σ ℓᵢ with the softmax loss, which has no offset."""
         C, exact_C = self.risk_weight
         return Risk(self.samples, self.y, self.loss, C, one_offset(False), exact_C=exact_C)
 

@@ -120,7 +120,7 @@ class ChainMargin(SampleProblem):
         return content_hash(type(self).__name__, X, self.y, self.length, self.C)[:16]
 
     def decision(self, offsets: Any) -> Decision:
-        """The labels on the best paths."""
+        """Return the labels on the best paths."""
         return Decision(scores=self.scores)
 
     def objective(self, primal: float, dual: float) -> float:

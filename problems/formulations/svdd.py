@@ -45,7 +45,7 @@ class SVDD(OneClassFormulation):
     source: ClassVar[str] = "Tax & Duin 2004"
 
     def build_risk(self) -> Risk:
-        """½‖w‖² + νn·u + Σ max(0, tᵢ − wᵀφ(xᵢ) − u)."""
+        """Return the risk ½‖w‖² + νn·u + Σ max(0, tᵢ − wᵀφ(xᵢ) − u)."""
         C = np.full(self.n, self.C)
         total = fraction_of_sum(self.nu, C)
         t = 0.5 * total * self.kernel.diagonal(self.X)
@@ -53,6 +53,6 @@ class SVDD(OneClassFormulation):
         return Risk(self.samples, t, Shortfall(), C, costs, target_factor=0.5 * total)
 
     def decision(self, offsets: Any) -> Decision:
-        """R² − ‖φ(x) − a‖², which is wᵀφ(x) + u − ½νn·k(x, x) times 2/(νn)."""
+        """Return R² − ‖φ(x) − a‖², which is wᵀφ(x) + u − ½νn·k(x, x) times 2/(νn)."""
         half = 0.5 * float(self.risk.costs[0])
         return Decision(1 / half, lambda X: half * self.kernel.diagonal(X))

@@ -32,7 +32,7 @@ class _HardMargin(Formulation):
     source: ClassVar[str] = "Vapnik 1982; Boser, Guyon & Vapnik 1992"
 
     def build_risk(self) -> Risk:
-        """½‖w‖², where any loss max(0, 1 − yᵢfᵢ) costs infinitely much."""
+        """Return the risk ½‖w‖², where any loss max(0, 1 − yᵢfᵢ) costs infinitely much."""
         return Risk(self.samples, self.y, Hinge(), np.inf, one_offset(self.intercept))
 
 
@@ -66,7 +66,7 @@ class _SoftMargin(Formulation):
     source: ClassVar[str] = "Cortes & Vapnik 1995"
 
     def build_risk(self) -> Risk:
-        """½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢfᵢ)."""
+        """Return the risk ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢfᵢ)."""
         return Risk(self.samples, self.y, Hinge(), self.C, one_offset(self.intercept))
 
 

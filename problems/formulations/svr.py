@@ -30,7 +30,7 @@ class _Regression(Formulation):
     source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
 
     def build_risk(self) -> Risk:
-        """½‖w‖² + Σ Cᵢ·max(0, |yᵢ − fᵢ| − epsilon)."""
+        """Return the risk ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − fᵢ| − epsilon)."""
         loss = EpsilonInsensitive(self.epsilon)
         return Risk(self.samples, self.y, loss, self.C, one_offset(self.intercept))
 

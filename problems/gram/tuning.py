@@ -1,4 +1,4 @@
-"""Sizes at which work on a Gram matrix is divided, or done in another way."""
+"""Thresholds above which work on a Gram matrix is divided or uses another algorithm."""
 
 from dataclasses import dataclass
 

@@ -209,7 +209,7 @@ class ScalarLoss(Loss):
 
 
 class VectorLoss(Loss):
-    """A loss of several predictions per sample, whose dual variables have constraints of their own."""
+    """A loss of several predictions per sample, whose dual variables have additional constraints."""
 
     @abstractmethod
     def project_dual(self, y: Vector, C: Vector, alpha: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Regularised risks: what a formulation on samples states, as a value.
+"""Regularised risks, as which formulations on samples are stated.
 
 Dual variables αᵢ are yᵢβᵢ if y are labels, and βᵢ if they are targets (the textbooks' α − α*).
 """

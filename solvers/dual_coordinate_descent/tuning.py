@@ -1,4 +1,4 @@
-"""What was tuned on a9a, w8a, ijcnn1, farm-ads and generated samples."""
+"""Constants tuned on a9a, w8a, ijcnn1, farm-ads and generated samples."""
 
 from dataclasses import dataclass
 

@@ -279,7 +279,7 @@ def _constraints(cls: Any) -> dict[str, list[Any]]:
 def problem_factory(
     formulation: type[Formulation], X: Matrix, rows: Any = None, **other_fields: Any
 ) -> ProblemFactory:
-    """Return a function that creates the problem on some `rows` of the samples, all for None.
+    """Return a function that creates the problem on given `rows` of the samples; None means all.
 
     It checks only the weights, as checking the other fields takes as long as solving a small problem.
     """

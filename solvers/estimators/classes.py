@@ -103,9 +103,9 @@ class SVR(KernelMachine, svm.SVR):
         return SVRDual, {"C": C, **fields}
 
     def _solve_all(self, problems: list[ProblemFactory], blocks: GramPart = None) -> list[Fit]:
-        """Solve; with C = inf for a growing C, up to one that no |βᵢ| reaches, as it is equivalent.
+        """Solve the problems; C = inf is replaced by a growing C until no |βᵢ| reaches it.
 
-        Raises ValueError if each C is reached.
+        Such a C is equivalent. Raises ValueError if even the largest C is reached.
         """
         if np.isfinite(self.C):
             return super()._solve_all(problems, blocks)

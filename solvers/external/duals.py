@@ -82,7 +82,7 @@ NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)
 def library_needs(
     duals: tuple[str, ...] = tuple(DUALS), only_native: bool = True, one_C: bool = False
 ) -> tuple[Need, ...]:
-    """Return what a library of LIBSVM's duals requires.
+    """Return the requirements of a library that solves LIBSVM's duals.
 
     Parameters
     ----------

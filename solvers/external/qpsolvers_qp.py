@@ -123,7 +123,7 @@ class QPSolversQP(BackendQP):
 
 
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
-    """Return P, q, G, h, A, b, lb, ub with matrices of this kind; None if there are no bounds."""
+    """Return P, q, G, h, A, b, lb, ub in the matrix format of the back end; None for missing bounds."""
     matrices: list[Any] = [qp.P, qp.G, qp.A]
     if kind == "dense" or (kind == "either" and not scipy.sparse.issparse(qp.P)):
         matrices = [M.toarray() if scipy.sparse.issparse(M) else M for M in matrices]

@@ -1,4 +1,4 @@
-"""CPU time and memory that this process has used, by what the system offers."""
+"""CPU time and memory used by this process, as far as the system reports them."""
 
 import sys
 from functools import cache

@@ -66,7 +66,7 @@ class Selection:
 
 
 def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
-    """Return the best value of the path's parameter on samples that no answer was trained on.
+    """Return the best value of the path's parameter on held-out samples.
 
     Parameters
     ----------

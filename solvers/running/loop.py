@@ -249,7 +249,7 @@ class _Run:
     def _with_limits(self, solver: Solver, keep: bool = False) -> Solver:
         """Return the solver with the remaining limits in those of its settings that are limits.
 
-        With `keep` smaller limits of its own stay: after them a successor continues.
+        With `keep` smaller limits of the solver are kept: after them a successor continues.
         """
         limits: dict[str, float] = {}
         if self.max_iter is not None:

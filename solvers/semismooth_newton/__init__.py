@@ -86,7 +86,7 @@ class SemismoothNewton(Solver):
         return sparsity.problem if refusal(form, self, conditions) is None else None
 
     def prepare(self, form: KernelQP | JoinedForm) -> KernelQP | JoinedForm:
-        """Compile what small problems do not use: the pass for either precision, and merged samples."""
+        """Compile functions that small problems do not use: both precisions of the pass, and merging."""
         compile_pass()
         divide(np.zeros(1), np.zeros(1, np.int64), np.zeros(1), np.zeros(1))
         return form

@@ -119,7 +119,7 @@ def minimise(form: KernelQP, inner: Inner, limits: RunLimits) -> Iterator[FormPo
 
 
 class Decomposition:
-    """The outermost loop, and what it remembers of its progress.
+    """The outermost loop, with a record of its progress.
 
     Until the violation is at most tol, and the gap, if there is one, at most its target: choose active
     variables; minimise over them; update all scores.
@@ -241,7 +241,7 @@ class Decomposition:
         return by_gap or is_small
 
     def _doubtful(self, reached: bool) -> Indices:
-        """Return the variables whose scores may be too inexact for what has been reached."""
+        """Return the variables whose scores may be too inexact at the current accuracy."""
         if self.gap and self.relative_gap <= self.gap:
             return self.scores.doubtful_for_gap(self.gap)
         return self.scores.doubtful(max(self.violation, self.tol) if reached else self.violation)

@@ -119,7 +119,7 @@ def factor_with_ridge(K: Block, ridge: float) -> tuple[Block, bool]:
 
 
 class Situation(NamedTuple):
-    """What a search sees of the active variables before a round.
+    """State of the active variables before a round, by which a search decides.
 
     Attributes
     ----------
@@ -147,8 +147,8 @@ class NewtonStep(NamedTuple):
 class NewtonSearch:
     """Chooses between rounds and Newton steps by their progress so far.
 
-    `init` begins with other active variables, `step` returns the step that is due, and `accept` takes
-    note of what it changed.
+    `init` starts with other active variables, `step` returns the step that is due, and `accept` records
+    its effect.
     """
 
     def __init__(self, free_known: bool) -> None:

@@ -3,7 +3,7 @@ What gamma and C do to a Gaussian kernel
 ========================================
 
 gamma sets how far a sample's influence reaches, 1/√gamma, and C what a slack costs. With a small gamma
-the border is nearly straight; with a large one each sample has an island of its own. With a small C many
+the border is nearly straight; with a large one each sample has a separate island. With a small C many
 samples lie inside the margin and nearly all are support vectors; with a large one the border bends to
 get every sample right.
 

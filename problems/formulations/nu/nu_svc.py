@@ -49,7 +49,7 @@ class NuSVC(Formulation):
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
 
     def build_risk(self) -> Risk:
-        """½‖w‖² + Σ Cᵢ·max(0, −yᵢ(wᵀφ(xᵢ) + u_{g(i)})), with the costs ±νn/2 of the classes' offsets.
+        """Return the risk ½‖w‖² + Σ Cᵢ·max(0, −yᵢ(wᵀφ(xᵢ) + u_{g(i)})); the offsets cost ±νn/2.
 
         These costs give −νnρ for the offsets b − ρ and b + ρ.
 
@@ -73,5 +73,5 @@ class NuSVC(Formulation):
         return Risk(self.samples, self.y, Perceptron(), C, costs, groups)
 
     def decision(self, offsets: Any) -> Decision:
-        """f, which is ±ρ on the margins; ρ is half the difference of the offsets."""
+        """Return f, which is ±ρ on the margins; ρ is half the difference of the offsets."""
         return Decision(has_margin=True, margin=float(offsets[1] - offsets[0]) / 2)

@@ -48,12 +48,12 @@ class NuSVR(Formulation):
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
 
     def build_risk(self) -> Risk:
-        """½‖w‖² + Σ Cᵢ·|yᵢ − fᵢ|, with an offset for each side, whose costs are ±½ν·ΣCᵢ."""
+        """Return the risk ½‖w‖² + Σ Cᵢ·|yᵢ − fᵢ|; each side has an offset of cost ±½ν·ΣCᵢ."""
         C = np.full(self.n, self.C, np.float64)
         half = 0.5 * self.nu * fsum(C)
         loss, costs = EpsilonInsensitive(0.0), np.array([half, -half])
         return Risk(self.samples, self.y, loss, C, costs)
 
     def decision(self, offsets: Any) -> Decision:
-        """f with a tube: ε is half the difference of the offsets b + ε and b − ε."""
+        """Return f with a tube: ε is half the difference of the offsets b + ε and b − ε."""
         return Decision(tube=max(0.0, float(offsets[0] - offsets[1]) / 2))

@@ -71,7 +71,7 @@ class OneClassFormulation(Formulation):
         return np.eye(2), np.ones(2)
 
     def decision(self, offsets: Any) -> Decision:
-        """f itself, without a margin: there is no other class."""
+        """Return f itself, without a margin: there is no other class."""
         return Decision()
 
 
@@ -90,7 +90,7 @@ class OneClassSVM(OneClassFormulation):
     source: ClassVar[str] = "Schölkopf, Platt, Shawe-Taylor, Smola & Williamson 2001"
 
     def build_risk(self) -> Risk:
-        """½‖w‖² − νnρ + Σ Cᵢ·max(0, −fᵢ): the offset −ρ has the cost νn."""
+        """Return the risk ½‖w‖² − νnρ + Σ Cᵢ·max(0, −fᵢ): the offset −ρ has the cost νn."""
         C = np.full(self.n, self.C, np.float64)
         costs = np.array([fraction_of_sum(self.nu, C)])
         return Risk(self.samples, np.ones(self.n), Perceptron(), C, costs)

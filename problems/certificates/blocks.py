@@ -8,6 +8,8 @@ of `bounds`, where β₊ and β₋ are the positive and negative parts of β. A 
 the remainder of Σβ = 0, as none is kept. Instead r₊s₊ + r₋s₋ = 0 holds exactly for factors r± ≤ 1; as D
 is concave and −ℓ*(y, 0) = min ℓ = 0,
     r₊D₊ + r₋D₋ − ½‖r₊v₊ + r₋v₋‖²  ≤  optimum  ≤  ½‖w‖² + R
+Nothing is projected, fitted to w or searched for, as `certify` does for arrays: that takes many passes.
+For w and b of an optimum to 1e-9 without dual variables the relative gap is 1e-3 to 2e-2 here.
 """
 
 from math import inf

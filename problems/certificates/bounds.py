@@ -243,7 +243,8 @@ def best_primal(
 
 def stretched(weights: Weights[EnclosureT], s: float) -> Weights[EnclosureT]:
     """Return the weights s·w."""
-    return Weights(s * weights.scores, s * (s * weights.norm2))
+    w = None if weights.w is None else s * weights.w
+    return Weights(s * weights.scores, s * (s * weights.norm2), w)
 
 
 def corrections(

@@ -9,7 +9,7 @@ in the scale ½‖w‖² + Σ Cᵢ·lossᵢ. `fenchel_bounds` is for finite loss
 
 from dataclasses import replace
 from math import inf, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,50 +110,38 @@ def fenchel_bounds(original: Risk, point: Point) -> Certificate:
     A missing `alpha` is recovered from `w`. If both are given, the primal bound is taken at `w`.
     """
     risk, shift, y = shift_targets(original)
-    A = Float64(risk, y)
+    A, is_psd = Float64(risk, y), original.samples.is_psd
     solver_w = point.w if risk.samples.is_linear else None
     dual, source = dual_point(risk, point)
-    beta = Intervals(risk.beta(dual.alpha))
-    try:
-        linear, norm2 = dual_terms(risk, A, beta, dual.exact)
-        lower = linear - 0.5 * norm2
-        failure = ""
-    except ArithmeticError as error:
-        lower, norm2, failure = Intervals(-inf), Intervals(nan), str(error)
-    limits = risk.C * risk.loss.lipschitz  # of |αᵢ|
-    delta = risk.samples.psd_shift if np.isfinite(limits).all() else 0.0
-    weights = dual.rounded if solver_w is None else weights_of(risk, solver_w)
-    if delta and solver_w is None:
-        weights = shifted(weights, beta, delta)
-    intervals = corrections(risk, A, weights.scores)
-    primal = best_primal(risk, A, weights, [middles(intervals)])
-    shift_slack = 0.505 * delta * float(np.sum(limits**2)) if delta else 0.0
-    rounding = _primal_rounding(risk, A, dual, weights, primal, delta)
-    rounding += shift_slack + (0.0 if failure else 2 * float(lower.mid - lower.low))
-    high = float(primal.value.high) + shift_slack if original.samples.is_psd else nan
-    bounds = for_rounded_weights(float(lower.low), high, rounding)
-    scale_of_gap, reason = gap_scale(original, risk, A)
-    scale = primal.scale
-    squares = norm2, stretched(weights, scale).norm2
-    smallest, largest = (min(v.low for v in squares), max(v.high for v in squares))
-    ends = scale * np.reshape(intervals, (-1, 2)).T + shift
-    offsets = tuple(float(u) + shift for u in scale * primal.offsets)
-    w = weights.w if scale == 1.0 or weights.w is None else scale * weights.w
-    dual_intervals = intervals if solver_w is None else corrections(risk, A, dual.exact.scores)
+    lower, norm2, failure = _lower_bound(risk, A, dual)
+    upper = _upper_bound(risk, A, dual, solver_w)
+    rounding = upper.rounding + (0.0 if failure else 2 * float(lower.mid - lower.low))
+    bounds = for_rounded_weights(float(lower.low), upper.value if is_psd else nan, rounding)
+    unit, reason = gap_scale(original, risk, A)
+    scale, dual_offsets = upper.primal.scale, upper.primal.offsets
+    weights, ends = stretched(upper.weights, scale), scale * upper.ends + shift
+    offsets = tuple(float(u) + shift for u in scale * upper.primal.offsets)
+    norm2_ends = nan, nan
+    if solver_w is None:
+        both = norm2, weights.norm2
+        smallest, largest = min(v.low for v in both), max(v.high for v in both)
+        norm2_ends = max(0.0, float(smallest)), float(largest)
+    else:
+        dual_offsets = middles(corrections(risk, A, dual.exact.scores))
     return make_certificate(
         bounds,
-        gap_scale_for(bounds, scale_of_gap),
-        **_optimality_measures(risk, dual, middles(dual_intervals)),
+        gap_scale_for(bounds, unit),
+        **_optimality_measures(risk, dual, dual_offsets),
         primal_residual=dual.primal_residual,
         dual_residual=0.0,
         projection_distance=dual.projection_distance,
         bound_source=source,
-        point=Point(dual.alpha, w, mean_offset(offsets)),
+        point=Point(dual.alpha, weights.w, mean_offset(offsets)),
         b_interval=(mean_offset(ends[0]), mean_offset(ends[1])),
         offsets=offsets,
-        norm2=(max(0.0, float(smallest)), float(largest)) if solver_w is None else (nan, nan),
+        norm2=norm2_ends,
         scale=scale,
-        reason=failure or missing_bound(original.samples.is_psd, bounds) or reason,
+        reason=failure or missing_bound(is_psd, bounds) or reason,
     )
 
 
@@ -162,30 +150,57 @@ def for_rounded_weights(low: float, high: float, rounding: float) -> Bounds:
     return Bounds(low - WEIGHT_RTOL * abs(low), high + WEIGHT_RTOL * abs(high), rounding)
 
 
-def _primal_rounding(
-    risk: Risk,
-    A: Float64,
-    dual: DualPoint,
-    weights: Weights[Intervals],
-    primal: Primal[Intervals, Vector],
-    delta: float,
-) -> float:
-    """Return how much of the primal value may be rounding error.
+def _lower_bound(risk: Risk, A: Float64, dual: DualPoint) -> tuple[Intervals, Intervals, str]:
+    """Return the dual value at a feasible point next to α and its ‖w‖², or why there is none."""
+    try:
+        linear, norm2 = dual_terms(risk, A, Intervals(risk.beta(dual.alpha)), dual.exact)
+    except ArithmeticError as error:
+        return Intervals(-inf), Intervals(nan), str(error)
+    return linear - 0.5 * norm2, norm2, ""
 
-    It includes the rounding of w as a float64 sum of samples, the cost of a scale that is chosen because
-    of rounding only, and δ if only K + δI ⪰ 0 is known.
+
+class UpperBound(NamedTuple):
+    """A primal value, of which `rounding` may be rounding error.
+
+    Attributes
+    ----------
+    weights : w. primal : the best offsets for it, and the scale of both at which the value is taken.
+    ends : the smallest and largest best offsets (2, groups).
     """
-    beta = risk.beta(dual.alpha)
-    w_rounding = dual.exact.scores.rad if risk.samples.is_linear else 0.0
-    scores, norm2 = weights.scores.widened(w_rounding), weights.norm2
+
+    value: float
+    rounding: float
+    weights: Weights[Intervals]
+    primal: Primal[Intervals, Vector]
+    ends: Vector
+
+
+def _upper_bound(risk: Risk, A: Float64, dual: DualPoint, solver_w: Vector | None) -> UpperBound:
+    """Return the primal value at the solver's w, if there is one, or at Σ βᵢφ(xᵢ).
+
+    Its rounding error includes that of w as a float64 sum of samples, the cost of a scale that is chosen
+    because of rounding only, and δ if only K + δI ⪰ 0 is known.
+    """
+    beta, largest = risk.beta(dual.alpha), risk.C * risk.loss.lipschitz  # |αᵢ| ≤ largest
+    delta = risk.samples.psd_shift if np.isfinite(largest).all() else 0.0
+    weights = dual.rounded if solver_w is None else weights_of(risk, solver_w)
+    if delta and solver_w is None:
+        weights = shifted(weights, Intervals(beta), delta)
+    intervals = corrections(risk, A, weights.scores)
+    primal = best_primal(risk, A, weights, [middles(intervals)])
+    scores, norm2 = weights.scores, weights.norm2
+    scores = scores.widened(dual.exact.scores.rad if risk.samples.is_linear else 0.0)
+    slack = 0.0
     if delta:
+        slack = 0.505 * delta * float(np.sum(largest**2))
         scores = scores.widened(delta * np.abs(beta))
         norm2 = norm2.widened(delta * float(beta @ beta))
-    worst = primal_value(
-        risk, A, stretched(Weights(scores, norm2), primal.scale), primal.scale * primal.offsets
-    )
     unscaled = primal_value(risk, A, weights, primal.offsets)
-    return 2 * float(worst.high - min(primal.value.mid, unscaled.mid))
+    at_worst = stretched(Weights(scores, norm2), primal.scale)
+    worst = primal_value(risk, A, at_worst, primal.scale * primal.offsets)
+    rounding = 2 * float(worst.high - min(primal.value.mid, unscaled.mid)) + slack
+    ends = np.reshape(intervals, (-1, 2)).T
+    return UpperBound(float(primal.value.high) + slack, rounding, weights, primal, ends)
 
 
 def _optimality_measures(risk: Risk, dual: DualPoint, offsets: Vector) -> dict[str, Any]:

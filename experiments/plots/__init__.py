@@ -7,18 +7,25 @@ their style. `plane` draws answers to two-dimensional problems; `solved` convert
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.plots.drawing import Drawing, drawings
 from dualgap.experiments.plots.runs import Runs
-from dualgap.experiments.plots.style import save, style
+from dualgap.experiments.plots.style import FigureFormat, save, style
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.tables.verification import CHECKS
+from dualgap.problems.validation import check_choice
 
 
-def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None) -> list[Path]:
+def plot_all(
+    directory: Path,
+    names: Sequence[str] = (),
+    out: Path | None = None,
+    formats: Sequence[str] = ("svg", "png"),
+) -> list[Path]:
     """Draw the figures that the results in `directory` have data for.
 
     Parameters
@@ -26,19 +33,22 @@ def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None
     names : kinds of figures, or `path/to/file.py:ClassName`; by default all that are not only on
         request.
     out : output folder, by default `figures` in `directory`.
+    formats : some of "svg", "png" and "pdf"; figures too large for SVG are PNG instead.
 
     Returns
     -------
     list of Path
-        The written files: a PNG of each figure, and an SVG unless that would be large.
+        The written files.
 
     Raises
     ------
     StoreError
         If the folder holds no results.
     ValueError
-        If there is no such kind of figure.
+        If there is no such kind of figure, or no such format.
     """
+    for extension in formats:
+        check_choice(extension, "format", get_args(FigureFormat))
     chosen = drawings(names) if names else None
     checks, recorded = directory / CHECKS, RunFolder(directory)
     runs = Runs(
@@ -48,16 +58,21 @@ def plot_all(directory: Path, names: Sequence[str] = (), out: Path | None = None
         pd.read_csv(checks) if checks.is_file() else pd.DataFrame(),
         recorded.paths,
     )
-    return plot_runs(runs, out or directory / "figures", chosen)
+    return plot_runs(runs, out or directory / "figures", chosen, formats)
 
 
-def plot_runs(runs: Runs, folder: Path, chosen: Sequence[Drawing] | None = None) -> list[Path]:
+def plot_runs(
+    runs: Runs,
+    folder: Path,
+    chosen: Sequence[Drawing] | None = None,
+    formats: Sequence[str] = ("svg", "png"),
+) -> list[Path]:
     """Draw the chosen kinds of figures that `runs` have data for; return the written files.
 
     By default, an exclusive kind that draws anything replaces all others.
     """
     kinds = [kind for kind in chosen or drawings() if kind.applies_to(runs)]
-    written: dict[str, Path] = {}  # by lower-case name: some file systems ignore case
+    written: dict[str, list[Path]] = {}  # by lower-case name: some file systems ignore case
     with style():
         if chosen is None:
             exclusive_kinds = [
@@ -67,8 +82,6 @@ def plot_runs(runs: Runs, folder: Path, chosen: Sequence[Drawing] | None = None)
         for kind in kinds:
             for name, drawn in kind.draw(runs):
                 numbered = (name if i == 1 else f"{name}-{i}" for i in count(1))
-                ending = ".md" if isinstance(drawn, str) else ".png"
-                free = next(n for n in numbered if f"{n}{ending}".lower() not in written)
-                paths = save(drawn, folder, free, kind.png_only)
-                written |= {path.name.lower(): path for path in paths}
-    return list(written.values())
+                free = next(n for n in numbered if n.lower() not in written)
+                written[free.lower()] = save(drawn, folder, free, kind.png_only, formats)
+    return [path for paths in written.values() for path in paths]

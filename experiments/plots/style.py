@@ -31,6 +31,7 @@ from PIL import Image
 from dualgap.problems import Vector
 from dualgap.problems.texts import printable
 
+FigureFormat = Literal["svg", "png", "pdf"]
 TEXT_WIDTH = 7.0  # inches
 MAX_PANELS = 6  # per figure
 BLUE = "#0072B2"
@@ -290,12 +291,19 @@ def svg_address(new: Figure) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-def save(new: Figure | str, folder: Path, name: str, png_only: bool = False) -> list[Path]:
-    """Write a figure as SVG and PNG, without a date, or a text as Markdown; return the paths.
+def save(
+    new: Figure | str,
+    folder: Path,
+    name: str,
+    png_only: bool = False,
+    formats: Sequence[str] = ("svg", "png"),
+) -> list[Path]:
+    """Write a figure in each format, without a date, or a text as Markdown; return the paths.
 
     Parameters
     ----------
-    png_only : write only a PNG of 64 colours: regions have too many points for SVG.
+    png_only : write pixels of 64 colours, as PNG or inside a PDF: regions have too many points for SVG.
+    formats : some of `FigureFormat`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(new, str):
@@ -303,17 +311,23 @@ def save(new: Figure | str, folder: Path, name: str, png_only: bool = False) -> 
         path.write_text(new)
         return [path]
     if png_only:
-        drawn, path = io.BytesIO(), folder / f"{name}.png"
+        formats = [f for f in ("png", "pdf") if f in formats] or ["png"]
+    paths = [folder / f"{name}.{extension}" for extension in formats]
+    if png_only:
+        drawn = io.BytesIO()
         new.savefig(drawn, dpi=150)  # more would make these files large
-        Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
-        return [path]
-    svg, png = folder / f"{name}.svg", folder / f"{name}.png"
+        pixels = Image.open(drawn).convert("RGB").quantize(64)
+        for path in paths:
+            pixels.save(path, optimize=True, resolution=150, creationDate=None, modDate=None)
+        return paths
     new.draw_without_rendering()
-    new.set_layout_engine("none")  # keep this layout for both files
-    new.savefig(svg, metadata={"Date": None})
-    svg.write_text(compact(svg.read_text()))
-    new.savefig(png, dpi=200)
-    return [svg, png]
+    new.set_layout_engine("none")  # keep this layout for all files
+    without_date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    for path in paths:
+        new.savefig(path, dpi=200, metadata=without_date.get(path.suffix))
+        if path.suffix == ".svg":
+            path.write_text(compact(path.read_text()))
+    return paths
 
 
 def compact(svg: str) -> str:

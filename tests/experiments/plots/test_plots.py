@@ -88,6 +88,19 @@ def test_a_folder_in_which_everything_crashed_is_drawn(tmp_path):
     assert names[::2] == ["gap_against_time.svg", "overview.svg"]
 
 
+def test_every_figure_is_written_in_each_format(folder, tmp_path):
+    formats = ["pdf", "svg", "png"]
+    by_default = {path.stem for path in plot_all(folder) if path.suffix != ".md"}
+    written = plot_all(folder, out=tmp_path / "all", formats=formats)
+    assert {path.stem for path in written if path.suffix == ".pdf"} == by_default
+    pdfs = {path.name: path.read_bytes() for path in written if path.suffix == ".pdf"}
+    assert all(content.startswith(b"%PDF") for content in pdfs.values())
+    again = plot_all(folder, out=tmp_path / "again", formats=["pdf"])
+    assert {path.name: path.read_bytes() for path in again if path.suffix == ".pdf"} == pdfs
+    with pytest.raises(ValueError, match="format: must be one of svg, png, pdf, got 'gif'"):
+        plot_all(folder, formats=["gif"])
+
+
 def test_no_runs_no_figures(tmp_path):
     empty, traces = tables([run()])
     assert plot_runs(drawn(empty.iloc[:0], traces), tmp_path) == []

@@ -262,6 +262,32 @@ class Tiles:
         self.gram.evaluations += values
         return result
 
+    def symmetric_product(self, members: Indices, dtype: Any, weights: Vector) -> Vector:
+        """Return K[members, members] @ weights; a tile off the diagonal serves its rows and columns."""
+        columns = self.columns(members, dtype, pack_columns=False)
+        weight, height, width = weights.astype(columns.dtype), TUNING.tile_rows, columns.width
+        n, count = members.size, columns.count
+        sums: dict[int, Vector] = {}
+
+        def accumulate(first: int, last: int) -> None:
+            total, buffer = np.zeros(n), np.empty(height * width, columns.dtype)
+            # columns from both ends, so that threads compute as many values
+            for part in sorted({*range(first, last), *range(count - last, count - first)}):
+                strip = slice(part * width, min((part + 1) * width, n))
+                for low in range(strip.start, n, height):
+                    at = slice(low, min(low + height, n))
+                    tile = buffer[: (at.stop - low) * (strip.stop - strip.start)]
+                    tile = tile.reshape(at.stop - low, -1)
+                    self._write(members[at], columns, part, part + 1, tile, 0)
+                    total[at] += tile @ weight[strip]
+                    if low >= strip.stop:
+                        total[strip] += weight[at] @ tile
+            sums[first] = total
+
+        self.pool.run(accumulate, (count + 1) // 2, self.work * n**2 // 2)
+        self.gram.evaluations += sum((n - at) * min(width, n - at) for at in range(0, n, width))
+        return np.sum([sums[first] for first in sorted(sums)], axis=0)
+
     def _write(
         self, rows: Indices, columns: Columns, first: int, last: int, out: Tile, offset: int
     ) -> None:

@@ -116,9 +116,18 @@ class Matrix:
         return self.tiles.product(self.sample[rows], columns, weights)
 
     def exact_scores(self, rows: Indices, z: Vector) -> Vector:
-        """Return (Kz)[rows] in float64."""
+        """Return (Kz)[rows] in float64, with one of each two values between rows that z supports."""
         support = np.flatnonzero(z)
-        return self.products(rows, support, z[support], self.columns(support, np.float64))
+        in_support, scores = z[rows] != 0, np.zeros(rows.size)
+        if self.repeats or np.count_nonzero(in_support) < TUNING.max_one_set:
+            return self.products(rows, support, z[support], self.columns(support, np.float64))
+        both = rows[in_support]
+        outside = np.setdiff1d(support, both, assume_unique=True)
+        scores[in_support] = self.tiles.symmetric_product(self.sample[both], np.float64, z[both])
+        for mask, cols in ((in_support, outside), (~in_support, support)):
+            prepared = self.columns(cols, np.float64)
+            scores[mask] += self.products(rows[mask], cols, z[cols], prepared)
+        return scores
 
 
 class RowCache:

@@ -323,7 +323,7 @@ class Scores:
 
     def refresh(self, chosen: Indices) -> Iterator[None]:
         """Recompute the scores of the chosen variables in float64, pausing now and then."""
-        step = max(1, 2**27 // max(1, np.count_nonzero(self.z)))  # 2²⁷ values of K between pauses
+        step = max(1, 2**28 // max(1, np.count_nonzero(self.z)))  # 2²⁷ values of K between pauses
         for at in range(0, chosen.size, step):
             if at:
                 yield

@@ -51,6 +51,22 @@ def test_blocks_and_products_are_those_of_the_gram_matrix(
     assert np.abs(product - K @ weights).max() <= 50 * ACCURACY[dtype] * scale
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n", [3, 512, 1400])
+def test_a_symmetric_product_evaluates_about_half_of_the_values(
+    n: int, sparse: bool, threads: int
+) -> None:
+    gram = Gram(samples(1500, sparse=sparse), RBF(0.3))
+    rng = np.random.default_rng(1)
+    members, weights = rng.permutation(1500)[:n], rng.standard_normal(n)
+    with Tiles(gram, threads) as tiles:
+        before = gram.evaluations
+        product = tiles.symmetric_product(members, np.float64, weights)
+        assert gram.evaluations - before <= 0.5 * n * (n + 512)
+    assert np.allclose(product, gram.block(members, members) @ weights, rtol=0, atol=1e-10)
+
+
 def test_tiles_are_written_to_out_and_values_are_counted() -> None:
     gram = Gram(samples(), RBF(0.3))
     rows, cols = np.arange(5), np.arange(40)

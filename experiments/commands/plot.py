@@ -15,7 +15,11 @@ from dualgap.experiments.operations.terminal import refusing, say, writing
     "--figure", "names", metavar="NAME|FILE:CLASS", multiple=True, help="Draw only this one [all]."
 )
 @click.option(
-    "--format", "formats", metavar="LIST", default="svg,png", help="Of svg, png and pdf [svg,png]."
+    "--format",
+    "formats",
+    metavar="LIST",
+    default="svg,png",
+    help="Formats, such as pdf,svg,png [svg,png].",
 )
 def command(folder: Path, names: tuple[str, ...], formats: str) -> None:
     """Draw the figures of a results FOLDER."""

@@ -89,11 +89,12 @@ def pack(X: NDArray[Any], indices: Indices, width: int) -> NDArray[Any]:
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def fill(
     rows: NDArray[Any], panels: NDArray[Any], tile: NDArray[Any], out: NDArray[Any], offset: int,
-    factor: Any, shift: Any, degree: int,
+    factor: Any, shift: Any, degree: int, reach: int,
 ) -> None:  # fmt: skip
     """Write (factor·products + shift)^degree of packed rows and columns to `out[:, offset:]`.
 
     If `degree` is 0, write exp(factor·products). All in float32; `tile` (HEIGHT, WIDTH) is overwritten.
+    Of row r only the first `reach` + r of these columns are needed; those of other panels are left.
     """
     step = 1 + rows.shape[1] // 128  # groups per pass over a panel: long panels are costly to read
     for first_group in range(0, rows.shape[0], step):
@@ -102,6 +103,8 @@ def fill(
             for g in range(first_group, first_group + step):
                 if g == rows.shape[0]:
                     break
+                if p * WIDTH >= reach + g * HEIGHT:
+                    continue
                 _write_products(rows, g, panels, p, tile)  # type: ignore[call-arg]
                 for r in range(HEIGHT):
                     if g * HEIGHT + r == out.shape[0]:
@@ -116,3 +119,14 @@ def fill(
                         for _ in range(1, degree):
                             for c in range(target.size):
                                 target[c] *= factor * sums[c] + shift
+
+
+@numba.njit(cache=True, nogil=True)
+def mirror(K: NDArray[Any]) -> None:
+    """Copy the lower triangle of a square matrix to the upper one, in parts that stay in the cache."""
+    n, size = K.shape[0], 16
+    for top in range(0, n, size):
+        for start in range(0, top + 1, size):
+            for i in range(top, min(top + size, n)):
+                for j in range(start, min(start + size, i)):
+                    K[j, i] = K[i, j]

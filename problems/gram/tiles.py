@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.gram.gram import Gram
-from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, pack
+from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, mirror, pack
 from dualgap.problems.gram.threads import Job, Pool
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import DotKernel, FeatureKernel
@@ -241,6 +242,27 @@ class Tiles:
         self.gram.evaluations += K.size
         return K
 
+    def symmetric_block(self, members: Indices, columns: Columns) -> Tile:
+        """Return K[members, members], `columns` being the members'.
+
+        Of panels only those that the lower triangle needs are computed, unless there are so few features
+        that mirroring it takes longer: 0.1 ms for 512 members.
+        """
+        n, is_packed = members.size, isinstance(columns.parts, np.ndarray)
+        if not is_packed or self.kernel.power_form is None or self.work < 48:
+            return self.block(members, columns)
+        K = np.empty((n, n), columns.dtype)
+
+        def fill_rows(first: int, last: int) -> None:  # n²/2 values are divided equally
+            low, high = (round(sqrt(n * end)) for end in (first, last))
+            strip = K[low:high]
+            self._write(members[low:high], columns, 0, columns.count, strip, 0, low + HEIGHT)
+
+        self.pool.run(fill_rows, n, self.work * n**2 // 2)
+        mirror(K)
+        self.gram.evaluations += n * (n + WIDTH) // 2
+        return K
+
     def product(self, rows: Indices, columns: Columns, weights: Vector) -> Vector:
         """Return K[rows, columns] @ weights."""
         result, weight = np.zeros(rows.size), weights.astype(columns.dtype)
@@ -289,9 +311,13 @@ class Tiles:
         return np.sum([sums[first] for first in sorted(sums)], axis=0)
 
     def _write(
-        self, rows: Indices, columns: Columns, first: int, last: int, out: Tile, offset: int
-    ) -> None:
-        """Write K[rows, parts first to last of the columns] to `out[:, offset:]`."""
+        self, rows: Indices, columns: Columns, first: int, last: int, out: Tile, offset: int,
+        reach: int | None = None,
+    ) -> None:  # fmt: skip
+        """Write K[rows, parts first to last of the columns] to `out[:, offset:]`.
+
+        In panels, only about `reach` + r columns of row r, by default all.
+        """
         parts, width = columns.parts, columns.width
         if isinstance(parts, np.ndarray):
             samples = self._samples_as(columns.dtype)
@@ -300,7 +326,8 @@ class Tiles:
             *affine, degree = form or (1.0, 0.0, 1)
             factor, shift = map(np.float32, affine)
             groups, tile = pack(samples.rows, rows, HEIGHT), np.empty((HEIGHT, WIDTH), np.float32)
-            fill(groups, parts[first:last], tile, out, offset, factor, shift, degree)
+            row_width = out.shape[1] if reach is None else reach
+            fill(groups, parts[first:last], tile, out, offset, factor, shift, degree, row_width)
             if form is None:
                 cols = columns.cols[first * width : last * width]
                 self._transform(out[:, offset : offset + cols.size], rows, cols)

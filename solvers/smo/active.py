@@ -236,8 +236,7 @@ class Active:
         elif not self.scores.matrix.tiles.is_cheap and self.rows.has_row(chosen).all():
             K = self.rows.block(chosen)
         else:
-            members = self.members[chosen]
-            K = self.scores.matrix.block(members, members, self.scores.matrix.columns(members))
+            K = self.scores.matrix.symmetric_block(self.members[chosen])
         u, lo, hi = on_one_side(self.f[chosen], z, terms, self.b)
         problem = WorkingSet(K, z, u, lo, hi, terms.groups)
         z, steps, self.unbounded = self.inner(problem, target, self.max_steps - self.steps)

@@ -103,6 +103,13 @@ class Matrix:
             self.tiles.pool.run(then, cols.size, work)
         return K
 
+    def symmetric_block(self, members: Indices) -> Tile:
+        """Return K among the members."""
+        prepared = self.columns(members)
+        if prepared.column_of is None:
+            return self.tiles.symmetric_block(self.sample[members], prepared.columns)
+        return self.block(members, members, prepared)
+
     def products(
         self, rows: Indices, cols: Indices, weights: Vector, prepared: PreparedColumns | None = None
     ) -> Vector:

@@ -67,6 +67,18 @@ def test_a_symmetric_product_evaluates_about_half_of_the_values(
     assert np.allclose(product, gram.block(members, members) @ weights, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("n", [3, 33, 512, 701])
+@pytest.mark.parametrize("kernel", list(KERNELS))
+def test_a_symmetric_block_has_both_triangles(kernel: str, n: int, threads: int) -> None:
+    gram = Gram(samples(800, 60) - 3.0, KERNELS[kernel])
+    members = np.random.default_rng(1).permutation(800)[:n]
+    K = gram.block(members, members)
+    with Tiles(gram, threads) as tiles:
+        block = tiles.symmetric_block(members, tiles.columns(members, np.float32))
+    assert np.abs(block - K).max() <= ACCURACY[np.float32] * np.abs(K).max()
+
+
 def test_tiles_are_written_to_out_and_values_are_counted() -> None:
     gram = Gram(samples(), RBF(0.3))
     rows, cols = np.arange(5), np.arange(40)
@@ -139,6 +151,6 @@ def test_tiles_of_exponentials_are_right_to_the_last_digits() -> None:
     one, tile = np.ones((1, 1), np.float32), np.empty((HEIGHT, WIDTH), np.float32)
     rows, columns = pack(x, np.arange(len(x)), HEIGHT), pack(one, np.zeros(1, np.intp), WIDTH)
     out = np.empty((len(x), 1), np.float32)
-    fill(rows, columns, tile, out, 0, np.float32(4.0), np.float32(0.0), 0)
+    fill(rows, columns, tile, out, 0, np.float32(4.0), np.float32(0.0), 0, WIDTH)
     true = np.exp(4.0 * x.astype(np.float64))
     assert np.abs(out / true - 1)[true > np.exp(-79.0)].max() <= 1.5e-7

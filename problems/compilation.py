@@ -1,4 +1,4 @@
-"""Numba compilation: announce it, exclude it from clocks, and recover from unreadable cache files.
+"""Numba compilation: announce it, and recover from unreadable cache files.
 
 The cache index of a function (`__pycache__/*.nbi`, or in NUMBA_CACHE_DIR) names the classes of its
 arguments by their modules, and numba unpickles it before comparing the source's time stamp. If such a
@@ -13,14 +13,12 @@ Before a process loads its first cached function, numba sets up typing and lower
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import partial
 from pickle import UnpicklingError
-from threading import Lock
 from time import monotonic
 from typing import Any
 
 from numba.core.caching import FunctionCache
-from numba.core.event import Event, Listener, install_listener, register
+from numba.core.event import Event, Listener, register
 from numba.core.runtime.nrt import rtsys
 
 from dualgap.problems.validation import is_ours
@@ -121,45 +119,3 @@ def announce_compilation() -> None:
     """Let the logger `dualgap` warn once per process when compiling takes longer than a second."""
     for kind in ("numba:compile", "numba:run_pass"):
         register(kind, _announcement)
-
-
-class Pauses(Listener):
-    """Clocks that pause while any thread compiles a function or loads one from disk.
-
-    Attributes
-    ----------
-    clocks : the original clocks, minus `lost`.
-    lost : how far each original clock advanced during the pauses.
-    """
-
-    def __init__(self, *clocks: Callable[[], float]) -> None:
-        self.lost, self._originals = [0.0] * len(clocks), clocks
-        self.clocks = [partial(self._read, k) for k in range(len(clocks))]
-        self._started, self._depth, self._lock = list[float](), 0, Lock()
-
-    def _read(self, k: int) -> float:
-        return self._originals[k]() - self.lost[k]
-
-    def on_start(self, event: Event) -> None:
-        """Record the times when the first thread starts."""
-        with self._lock:
-            if self._depth == 0:
-                self._started = [clock() for clock in self._originals]
-            self._depth += 1
-
-    def on_end(self, event: Event) -> None:
-        """Add the elapsed times once the last thread whose start was seen has finished."""
-        with self._lock:
-            if self._depth == 1:
-                for k, (clock, started) in enumerate(
-                    zip(self._originals, self._started, strict=True)
-                ):
-                    self.lost[k] += clock() - started
-            self._depth = max(0, self._depth - 1)
-
-
-@contextmanager
-def pausing(*clocks: Callable[[], float]) -> Generator[Pauses]:
-    """Return clocks that pause during compilation inside the context."""
-    with install_listener("numba:compiler_lock", pauses := Pauses(*clocks)):
-        yield pauses

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems.arithmetic.intervals import SPARE, lost_to_underflow
+from dualgap.problems.arithmetic.intervals import SPARE, gamma, lost_to_underflow
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection
-from dualgap.problems.kernels.base import error_radius
 from dualgap.problems.kernels.samples import distinct, for_products
 
 GIBIBYTE = 2**30
@@ -107,7 +106,8 @@ class Gram:
     def radius(self, additions: int = 0) -> Vector:
         """Return m (n,) with |K[i, j] − k(xᵢ, xⱼ)| ≤ mᵢmⱼ for blocks, also after `additions`."""
         operations, norms = self._rounding
-        return error_radius(operations + additions, norms)
+        # errors of factors multiply, and (1 + γₐ)(1 + γ_b) ≤ exp(γₐ + γ_b)
+        return np.sqrt(np.expm1(gamma(operations + additions))) * norms
 
     @cached_property
     def _rounding(self) -> tuple[float, Vector]:

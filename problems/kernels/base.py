@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualgap.problems.arithmetic.balls import Balls, Unprovable
-from dualgap.problems.arithmetic.intervals import gamma
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.samples import Block, Selection
 from dualgap.problems.registry import snake_case
@@ -159,14 +158,6 @@ class Bound:
     def cross(self, X_new: Matrix, cols: Selection) -> Block:
         """Return k between new samples and the samples `cols`, for predictions."""
         return self.kernel(X_new, self.X[cols])
-
-
-def error_radius(operations: float, norms: Vector) -> Vector:
-    """Return m (n,) with mᵢmⱼ ≥ γₘ·sᵢsⱼ for s = `norms` and m = `operations`.
-
-    Errors of factors multiply, and (1 + γₐ)(1 + γ_b) ≤ exp(γₐ + γ_b).
-    """
-    return np.sqrt(np.expm1(gamma(operations))) * norms
 
 
 def check_values(kernel: Kernel, X: Matrix) -> None:

@@ -1,11 +1,15 @@
-"""CPU time and memory used by this process, as far as the system reports them."""
+"""CPU time and memory used by this process, and clocks that pause while functions are compiled."""
 
 import sys
-from functools import cache
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import cache, partial
+from threading import Lock
 from time import process_time
 from typing import Any
 
 import psutil
+from numba.core.event import Event, Listener, install_listener
 
 
 def cpu_seconds() -> float:
@@ -33,3 +37,45 @@ def _resource() -> Any:
     except ImportError:
         return None
     return resource
+
+
+class Pauses(Listener):
+    """Clocks that pause while any thread compiles a function or loads one from disk.
+
+    Attributes
+    ----------
+    clocks : the original clocks, minus `lost`.
+    lost : how far each original clock advanced during the pauses.
+    """
+
+    def __init__(self, *clocks: Callable[[], float]) -> None:
+        self.lost, self._originals = [0.0] * len(clocks), clocks
+        self.clocks = [partial(self._read, k) for k in range(len(clocks))]
+        self._started, self._depth, self._lock = list[float](), 0, Lock()
+
+    def _read(self, k: int) -> float:
+        return self._originals[k]() - self.lost[k]
+
+    def on_start(self, event: Event) -> None:
+        """Record the times when the first thread starts."""
+        with self._lock:
+            if self._depth == 0:
+                self._started = [clock() for clock in self._originals]
+            self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        """Add the elapsed times once the last thread whose start was seen has finished."""
+        with self._lock:
+            if self._depth == 1:
+                for k, (clock, started) in enumerate(
+                    zip(self._originals, self._started, strict=True)
+                ):
+                    self.lost[k] += clock() - started
+            self._depth = max(0, self._depth - 1)
+
+
+@contextmanager
+def pausing(*clocks: Callable[[], float]) -> Generator[Pauses]:
+    """Return clocks that pause during compilation inside the context."""
+    with install_listener("numba:compiler_lock", pauses := Pauses(*clocks)):
+        yield pauses

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from dualgap.problems import Gram, Point, Problem, Unsupported
-from dualgap.problems.compilation import pausing
 from dualgap.problems.forms import FormPoint, Reduction
 from dualgap.problems.problem import is_whole
 from dualgap.problems.risk.reductions import RescaledProblem, rescale
 from dualgap.problems.validation import check_integer, check_positive
 from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
-from dualgap.solvers.numerics.usage import cpu_seconds
+from dualgap.solvers.numerics.usage import cpu_seconds, pausing
 from dualgap.solvers.numerics.warm_up import warm_up
 from dualgap.solvers.running.arguments import check_gram, check_pair, starting_points, validated
 from dualgap.solvers.running.defaults import choose, successors_of

@@ -68,12 +68,12 @@ def run(experiment: ExperimentSource, options: RunOptions) -> RunFolder:
         If interrupted; use `resume` to continue.
     """
     if isinstance(experiment, Mapping):
-        loaded, source = experiment_from_dict(experiment), None
+        loaded = experiment_from_dict(experiment)
         folder = results_folder(None, loaded.name, options)
     else:
-        loaded, source = load_experiment(str(experiment))
+        loaded = load_experiment(str(experiment))
         folder = results_folder(str(experiment), loaded.name, options)
-    recorded, stop_reason = run_missing(loaded, folder, load_defaults().completed(options), source)
+    recorded, stop_reason = run_missing(loaded, folder, load_defaults().completed(options))
     summary = to_markdown(summarise(Results(recorded.results)), loaded.name)
     write_tables(recorded, {"summary.md": summary})
     if stop_reason == INTERRUPTED:

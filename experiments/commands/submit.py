@@ -31,9 +31,9 @@ def command(experiment: str, options: RunOptions, changes: list[tuple[str, str]]
         results_folder,
     )
 
-    loaded, source = load_experiment(experiment, changes)
+    loaded = load_experiment(experiment, changes)
     folder = results_folder(experiment, loaded.name, options)
-    _, executor, session = open_run(loaded, folder, replace(options, executor="slurm"), source)
+    _, executor, session = open_run(loaded, folder, replace(options, executor="slurm"))
     session.close()
     assert isinstance(executor, SlurmExecutor)
     missing, jobs = executor.submit()

@@ -39,6 +39,7 @@ class Experiment(ExperimentFile, frozen=True):
     folder : the base of relative paths.
     text : the content of the file, with the changes made by the command line.
     options : these changes, such as `--set C=1,10`.
+    source : the results folder whose runs are repeated, instead of planning the file; None for a file.
     """
 
     problems: list[ProblemSpec]
@@ -46,6 +47,7 @@ class Experiment(ExperimentFile, frozen=True):
     folder: str
     text: str
     options: tuple[str, ...] = ()
+    source: Path | None = None
 
 
 def experiment_names() -> list[str]:

@@ -72,7 +72,7 @@ def run_all(
     ----------
     changes : changes of each file by the command line, see `read_experiment`.
     """
-    experiments, source = load_experiments(experiment, changes)
+    experiments = load_experiments(experiment, changes)
     several = len(experiments) > 1
     names = [one.name for one in experiments]
     if duplicate := next((name for name in names if names.count(name) > 1), None):
@@ -84,20 +84,18 @@ def run_all(
     targets = [(one, folder / one.name if several else folder) for one in experiments]
     if options.rerun_names("solver"):  # before any of several is run
         for one, target in targets:
-            plan_runs(one, target, options, source)
+            plan_runs(one, target, options)
     arguments = [experiment, *chain.from_iterable(changes), "--out", str(folder)]
     for one, target in targets:
         if dry_run:
-            yield Planned(one, *plan_runs(one, target, options, source), target, options)
+            yield Planned(one, *plan_runs(one, target, options), target, options)
             continue
-        recorded, stop_reason = run_missing(one, target, options, source)
+        recorded, stop_reason = run_missing(one, target, options)
         yield Recorded(recorded, stop_reason, options, [*arguments, *options.resume_arguments()])
 
 
-def load_experiments(
-    experiment: str, changes: Sequence[tuple[str, str]] = ()
-) -> tuple[list[Experiment], Path | None]:
-    """Return the validated experiments of a file, name or folder, and a results folder to rerun.
+def load_experiments(experiment: str, changes: Sequence[tuple[str, str]] = ()) -> list[Experiment]:
+    """Return the validated experiments of a file, a name, a folder of files, or a results folder.
 
     Parameters
     ----------
@@ -107,19 +105,18 @@ def load_experiments(
     folder = Path(experiment)
     if is_results_folder(folder):
         read_manifest(folder)  # refuse a damaged manifest before reading its experiment
-        return [read_experiment(folder / COPY, changes)], None if changes else folder
-    return [read_experiment(file, changes) for file in find_experiments(experiment)], None
+        loaded = read_experiment(folder / COPY, changes)
+        return [loaded if changes else loaded.model_copy(update={"source": folder})]
+    return [read_experiment(file, changes) for file in find_experiments(experiment)]
 
 
-def load_experiment(
-    experiment: str, changes: Sequence[tuple[str, str]] = ()
-) -> tuple[Experiment, Path | None]:
+def load_experiment(experiment: str, changes: Sequence[tuple[str, str]] = ()) -> Experiment:
     """Return a single experiment as `load_experiments` does; Refusal if there are several."""
-    experiments, source = load_experiments(experiment, changes)
+    experiments = load_experiments(experiment, changes)
     if len(experiments) > 1:
         names = ", ".join(each.name for each in experiments)
         raise Refusal(f"{experiment} is a folder of several experiments. Choose one of {names}.")
-    return experiments[0], source
+    return experiments[0]
 
 
 def results_folder(experiment: str | None, name: str, options: RunOptions) -> Path:
@@ -136,16 +133,9 @@ def default_output_folder(name: str) -> Path:
     return Path(load_defaults().out) / name
 
 
-def run_missing(
-    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
-) -> tuple[RunFolder, str]:
-    """Run the missing runs of a folder; return the folder, and why some are still missing, else "".
-
-    Parameters
-    ----------
-    source : a results folder whose runs are repeated, instead of planning the experiment.
-    """
-    cases, executor, session = open_run(experiment, folder, options, source)
+def run_missing(experiment: Experiment, folder: Path, options: RunOptions) -> tuple[RunFolder, str]:
+    """Run the missing runs of a folder; return the folder, and why some are still missing, else ""."""
+    cases, executor, session = open_run(experiment, folder, options)
     recorded = RunFolder(folder)
     try:
         if options.shard:
@@ -165,10 +155,11 @@ def run_missing(
 
 
 def plan_runs(
-    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
+    experiment: Experiment, folder: Path, options: RunOptions
 ) -> tuple[list[Case], set[RunKey]]:
     """Return the cases of an experiment, and the keys of the runs and rounds to rerun."""
-    cases, restarted = plan(experiment) if source is None else planned_cases(source), set[RunKey]()
+    cases = plan(experiment) if experiment.source is None else planned_cases(experiment.source)
+    restarted = set[RunKey]()
     if options.resumes and is_results_folder(folder):
         cases = keep_existing_names(cases, read_manifest(folder)["problems"])
         ends = {*options.rerun_names("status")}
@@ -199,13 +190,14 @@ def all_planned_cases(cases: list[Case], folder: Path, force: bool = False) -> l
 
 
 def open_run(
-    experiment: Experiment, folder: Path, options: RunOptions, source: Path | None = None
+    experiment: Experiment, folder: Path, options: RunOptions
 ) -> tuple[list[Case], Executor, Session]:
     """Return the cases of an experiment, an executor that can run them, and the session."""
-    cases, restarted = plan_runs(experiment, folder, options, source)
+    cases, restarted = plan_runs(experiment, folder, options)
     all_cases = cases
     if options.rerun_names("solver"):
         all_cases = all_planned_cases(cases, folder, options.force)
+    source = experiment.source
     plans = [] if source is None else read_manifest(source).get("plans", [])
     try:
         chosen = EXECUTORS.find(options.executor or "local")

@@ -26,9 +26,9 @@ def rerun_archive(file: Path, options: CommandOptions) -> Iterator[Recorded]:
         unpack(file, folder)
         archived = RunFolder(folder)
         _ = archived.results  # refuse a damaged archive before running anything
-        experiment = read_experiment(folder / COPY)
+        experiment = read_experiment(folder / COPY).model_copy(update={"source": folder})
         target = Path(options.out or Path(scratch) / "again")
-        rerun, stop_reason = run_missing(experiment, target, options, folder)
+        rerun, stop_reason = run_missing(experiment, target, options)
         yield Recorded(rerun, stop_reason, options, [str(file)], archived)
 
 

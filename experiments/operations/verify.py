@@ -36,7 +36,7 @@ def verify_experiment(
         target gap of the experiment.
     """
     changes = [("--set", "target=proven")] if rigorous else []
-    loaded = with_solvers(load_experiment(experiment, changes)[0], more)
+    loaded = with_solvers(load_experiment(experiment, changes), more)
     with TemporaryDirectory() as scratch:
         recorded, stop_reason = run_missing(loaded, Path(options.out or scratch), options)
         results = recorded.results
@@ -74,6 +74,7 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
             more = [describer.solver(name) for name in names]
     except Fault as fault:
         raise ConfigError("--solver", [Fault(fault.text)]) from None
+    experiment = experiment.model_copy(update={"source": None})  # it is planned anew
     if not names:
         return experiment
     document = parse(experiment.text.encode())

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from dualgap.experiments.files.build import Describer
 from dualgap.experiments.files.document import ConfigError, Document, Fault, Loc, Span, relocated
-from dualgap.experiments.files.grid import expand, grid_size, protect_list_settings
+from dualgap.experiments.files.grid import expand, grid_size
 from dualgap.experiments.files.models import ExperimentFile, label_faults, validate
 from dualgap.experiments.files.overrides import override, select_problems, select_solvers, text_of
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
@@ -219,7 +219,7 @@ def _folder_of(path: Path) -> str:
 def _entries(document: Document, key: str, faults: list[Fault]) -> dict[Loc, Any]:
     """Return those entries of `problems` or `solvers` whose grids are not empty."""
     entries = dict[Loc, Any]()
-    for k, entry in enumerate(map(protect_list_settings, document.listed(key))):
+    for k, entry in enumerate(document.listed(key)):
         try:
             grid_size(entry, (key, k))
             entries[key, k] = entry

@@ -4,13 +4,15 @@ Three kinds of lists are values, not grids: the interval of a problem's `path`, 
 epsilon is followed, the lists in `takes` of a program, and the columns of a table.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import chain, product
 from math import prod
 from typing import Any
 
 from dualgap.experiments.files.document import Fault, Loc
 from dualgap.experiments.files.models import COLUMN_KEYS, FOLLOWED
+
+_LISTED = {("path", name) for name in FOLLOWED} | {("dataset", key) for key in COLUMN_KEYS}
 
 
 def grid_size(value: Any, loc: Loc) -> int:
@@ -23,7 +25,7 @@ def grid_size(value: Any, loc: Loc) -> int:
     """
     if isinstance(value, dict):
         return prod(grid_size(child, (*loc, key)) for key, child in value.items())
-    if isinstance(value, list):
+    if isinstance(value, list) and not _is_setting(value, loc):
         if not value:
             raise Fault("empty grid: a list without values leaves nothing to run", *loc)
         items = enumerate(value)
@@ -48,7 +50,7 @@ def expand(value: Any, origin: Loc, loc: Loc = ()) -> Iterator[tuple[Any, dict[L
         for combination in product(*axes):
             origins = dict(chain.from_iterable(chosen.items() for _, chosen in combination))
             yield dict(zip(value, (part for part, _ in combination), strict=True)), origins
-    elif isinstance(value, list):
+    elif isinstance(value, list) and not _is_setting(value, loc):
         for k, item in enumerate(value):
             at = {loc: (*origin, k)}
             if isinstance(item, list):
@@ -56,37 +58,11 @@ def expand(value: Any, origin: Loc, loc: Loc = ()) -> Iterator[tuple[Any, dict[L
             else:
                 yield from ((part, at | deeper) for part, deeper in expand(item, at[loc], loc))
     else:
-        yield list(value) if isinstance(value, tuple) else value, {}
+        yield value, {}
 
 
-def protect_list_settings(entry: Any) -> Any:
-    """Return an entry in which the lists that are values, see above, are tuples, for `expand`."""
-    if not isinstance(entry, dict):
-        return entry
-    protected = dict(entry)
-    if "dataset" in entry:
-        protected["dataset"] = _protect_columns(entry["dataset"])
-    if isinstance(takes := entry.get("takes"), dict):
-        protected["takes"] = {
-            name: tuple(each) if isinstance(each, list) else each for name, each in takes.items()
-        }
-    if isinstance(path := entry.get("path"), dict) and "formulation" in entry:
-        protected["path"] = _protect_lists(path, FOLLOWED)
-    return protected
-
-
-def _protect_lists(settings: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
-    """Turn each list under one of `keys` into a tuple; a list of lists stays an axis."""
-    return {
-        key: tuple(value)
-        if key in keys and isinstance(value, list) and not any(isinstance(v, list) for v in value)
-        else value
-        for key, value in settings.items()
-    }
-
-
-def _protect_columns(dataset: Any) -> Any:
-    """Turn the lists of columns of a data set, or of a list of data sets, into tuples."""
-    if isinstance(dataset, list):
-        return [*map(_protect_columns, dataset)]
-    return _protect_lists(dataset, COLUMN_KEYS) if isinstance(dataset, dict) else dataset
+def _is_setting(items: list[Any], loc: Loc) -> bool:
+    """Whether a list is a value, see above; a list of lists is an axis of values."""
+    keys = tuple(step for step in loc if isinstance(step, str))[-2:]
+    is_listed = keys[:1] == ("takes",) or keys in _LISTED
+    return is_listed and not any(isinstance(item, list) for item in items)

@@ -160,7 +160,7 @@ class GeneratedBlocks(Loadable):
     d: int = count(10, low=1)
     rows: int = count(DEFAULT_BLOCK_ROWS, low=1)
     noise: float = number(0.5)
-    task: Literal["classification", "regression"] = "classification"  # pyright: ignore[reportIncompatibleVariableOverride]
+    task: Literal["classification", "regression"] = "classification"
     features: Literal["normal", "one_hot"] = "normal"
     seed: int = count(0, low=0)
 

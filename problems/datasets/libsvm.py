@@ -24,7 +24,7 @@ class ForeignData(Source):
     kind: ClassVar[str] = "file"
 
     # an option here, where other sources have a constant
-    task: Literal["auto", "classification", "regression"] = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
+    task: Literal["auto", "classification", "regression"] = "auto"
 
     def __post_init__(self) -> None:
         check_choice(self.task, "task", ("auto", "classification", "regression"))

@@ -104,7 +104,7 @@ class Published(Source):
         return ENTRIES[self.name]
 
     @property
-    def task(self) -> Task:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def task(self) -> Task:
         """The task according to the catalogue; other sources have a constant."""
         return self.entry.task
 

@@ -81,7 +81,7 @@ class RegularizedERM(RegularizedRisk):
         super().__post_init__()
 
     @property
-    def task(self) -> Task:  # type: ignore[override]
+    def task(self) -> Task:
         """Targets for regression losses, else labels."""
         return task_of(self.loss)
 
@@ -96,8 +96,8 @@ class RegularizedERM(RegularizedRisk):
 class HingeERM(RegularizedERM):
     """min (lam/2)‖w‖² + (1/n) Σ max(0, 1 − yᵢ(wᵀxᵢ + b)), with b = 0 unless `intercept`."""
 
-    loss: ClassVar[Hinge] = Hinge()  # type: ignore[misc]
-    kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]
+    loss: ClassVar[Hinge] = Hinge()
+    kernel: ClassVar[Kernel] = Linear()
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; NPFL129 and Gori's notes"
 
 
@@ -127,7 +127,7 @@ class WeightedERM(Formulation):
         super().__post_init__()
 
     @property
-    def task(self) -> Task:  # type: ignore[override]
+    def task(self) -> Task:
         """Targets for regression losses, else labels."""
         return task_of(self.loss)
 

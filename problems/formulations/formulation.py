@@ -71,7 +71,7 @@ class SampleProblem(HasSamples, Problem):
     task : the kind of values in `y`: labels −1 and +1 by default, or targets or classes.
     """
 
-    task: ClassVar[Task] = LABELS  # type: ignore[misc]
+    task: ClassVar[Task] = LABELS
 
     X: Matrix
     y: Vector
@@ -180,7 +180,7 @@ class Formulation(SampleProblem):
         return self.risk.loss.outputs
 
     @property
-    def may_be_infeasible(self) -> bool:  # type: ignore[override]
+    def may_be_infeasible(self) -> bool:
         """Whether there may be no feasible point."""
         return self.risk.is_hard
 
@@ -237,7 +237,7 @@ def check_fields(problem: Any) -> None:
         values["X"] = check_samples(problem.X)
     values |= {name: _CHECKS[name](values[name], name) for name in names if name in _CHECKS}
     kernel: Kernel = problem.kernel
-    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(kernel, Kernel):
         raise ValueError(
             f"kernel: must be a kernel such as RBF(gamma=0.1), got {short_repr(kernel)}"
         )

@@ -115,7 +115,7 @@ class SoftmaxERM(RegularizedRisk):
 
     task: ClassVar[Task] = CLASSES
     source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
-    intercept: ClassVar[bool] = False  # type: ignore[misc]
+    intercept: ClassVar[bool] = False
 
     def build_risk(self) -> Risk:
         """Return the risk ½‖W‖² + C Σ ℓᵢ with the softmax loss, which has no offset."""

@@ -41,7 +41,7 @@ class SVDD(OneClassFormulation):
     nu: float
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
 
-    C: ClassVar[float] = 1.0  # type: ignore[misc]
+    C: ClassVar[float] = 1.0
     source: ClassVar[str] = "Tax & Duin 2004"
 
     def build_risk(self) -> Risk:

@@ -51,7 +51,7 @@ class HardMarginPrimal(_HardMargin):
     """
 
     view: ClassVar[View] = "primal"
-    kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]
+    kernel: ClassVar[Kernel] = Linear()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,4 +79,4 @@ class SoftMarginPrimal(_SoftMargin):
     """min ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢ(wᵀxᵢ + b)); `C` is a number, or one per sample."""
 
     view: ClassVar[View] = "primal"
-    kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]
+    kernel: ClassVar[Kernel] = Linear()

@@ -47,4 +47,4 @@ class SVRPrimal(_Regression):
 
     name: ClassVar[str] = "svr_primal"
     view: ClassVar[View] = "primal"
-    kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]
+    kernel: ClassVar[Kernel] = Linear()

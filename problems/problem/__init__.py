@@ -55,13 +55,16 @@ class Problem(ABC):
     source : the publication.
     forms : the forms to which it reduces, and the function that does so; `Problem` for itself as posed.
     data_fields : the fields that hold data rather than settings.
-    task : how predictions are made and scored; None for a problem without samples.
+    task : the kind of values in `y`, and how predictions of them are scored; None without samples.
+    may_be_infeasible : whether there may be no optimum. It and `task` may be properties.
     """
 
     name: ClassVar[str]
     source: ClassVar[str] = ""
     forms: ClassVar[Mapping[type, Reducer]]
     data_fields: ClassVar[tuple[str, ...]] = ("X", "y")
+    task: ClassVar[Task | None]
+    may_be_infeasible: ClassVar[bool] = False
     # of the subclass, which is a dataclass
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -90,16 +93,6 @@ class Problem(ABC):
     @abstractmethod
     def d(self) -> int:
         """Number of features, or of constraints with multipliers without samples."""
-
-    @property
-    @abstractmethod
-    def task(self) -> Task | None:
-        """The kind of values in `y`; None without samples."""
-
-    @property
-    def may_be_infeasible(self) -> bool:
-        """Whether there may be no optimum: by default not."""
-        return False
 
     @cached_property
     def hash(self) -> str:

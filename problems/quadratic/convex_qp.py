@@ -90,8 +90,8 @@ class ConvexQP(Problem):
     source: ClassVar[str] = "Jansson 2004"
     forms: ClassVar[Mapping[type, Reducer]] = {Problem: as_posed, QP: to_qp}
     data_fields: ClassVar[tuple[str, ...]] = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
-    may_be_infeasible: ClassVar[bool] = True  # type: ignore[misc]
-    task: ClassVar[None] = None  # type: ignore[misc]
+    may_be_infeasible: ClassVar[bool] = True
+    task: ClassVar[None] = None
 
     @classmethod
     def from_data(cls, X: Any, *_: Any) -> Self:  # type: ignore[override]

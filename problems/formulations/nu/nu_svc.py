@@ -45,7 +45,7 @@ class NuSVC(Formulation):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     C: Any = 1.0
 
-    intercept: ClassVar[bool] = True  # type: ignore[misc]
+    intercept: ClassVar[bool] = True
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
 
     def build_risk(self) -> Risk:

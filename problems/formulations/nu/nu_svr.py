@@ -43,7 +43,7 @@ class NuSVR(Formulation):
     C: Any
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
 
-    intercept: ClassVar[bool] = True  # type: ignore[misc]
+    intercept: ClassVar[bool] = True
     task: ClassVar[Task] = TARGETS
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
 

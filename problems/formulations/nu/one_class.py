@@ -42,11 +42,11 @@ class OneClassFormulation(Formulation):
 
     X: Matrix
     nu: float
-    intercept: ClassVar[bool] = True  # type: ignore[misc]
+    intercept: ClassVar[bool] = True
     task: ClassVar[Task] = LABELS
 
     @cached_property
-    def y(self) -> Vector:  # type: ignore[override]
+    def y(self) -> Vector:
         """The label +1 of each sample."""
         return np.ones(self.n)
 

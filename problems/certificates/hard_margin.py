@@ -21,7 +21,7 @@ from dualgap.problems.problem.certificate import (
     missing_bound,
 )
 from dualgap.problems.risk.offsets import one_class, widest_margin
-from dualgap.problems.risk.recovery import EnclosureT, Weights, dual_point, weights_of
+from dualgap.problems.risk.recovery import DualPoint, EnclosureT, Weights, dual_point, weights_of
 from dualgap.problems.risk.risk import Risk
 
 NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
@@ -59,32 +59,21 @@ def hard_bounds(risk: Risk, point: Point) -> Certificate:
         lower, scale = hard_dual(risk, A, Intervals(risk.beta(dual.alpha)), dual.exact)
     except ArithmeticError:
         lower, scale = Intervals(0.0), 1.0
-    weights = dual.rounded
+    weights, exact = dual.rounded, dual.exact
     if solver_w is not None:
-        weights = weights_of(risk, solver_w / (1.0 if one_class(risk) else _power_of_two(solver_w)))
+        unit = 1.0 if one_class(risk) else _power_of_two(solver_w)
+        weights = exact = weights_of(risk, solver_w / unit)
     upper, smallest, b = hard_primal(risk, A, weights)
     margin, separates = float(smallest.mid), float(smallest.low) > 0
-    # the margin of exact weights may be larger by their rounding error
-    score_error = (dual.exact if solver_w is None else weights).scores.rad
-    largest = float(smallest.high) + float(np.max(score_error)) - 1e-290  # underflow
-    exact_optimum = 0.5 * float(weights.norm2.low) / largest / largest if largest > 0 else inf
-    high = float(upper.high) if separates else inf
     infeasible = not separates and is_infeasible(risk)
+    is_psd, high = risk.samples.is_psd, float(upper.high) if separates else inf
     low = inf if infeasible else max(0.0, float(lower.low))
-    rounding = high - exact_optimum if separates else (inf if largest > 0 else 0.0)
+    rounding = _primal_rounding(weights, smallest, exact.scores.rad, high)
     rounding += 2 * float(lower.mid - lower.low)
-    bounds = Bounds(low, high if risk.samples.is_psd else nan, rounding)
-    if infeasible:
-        reason = NO_HYPERPLANE
-    else:
-        computable = margin > 0 or not risk.samples.is_psd
-        reason = (
-            missing_bound(risk.samples.is_psd, bounds) if computable else describe_margin_limit(low)
-        )
-    box, alpha = risk.form.box, size * dual.alpha
-    g = box.gradient(size * dual.scores)
-    offset = [size * widest_margin(risk, dual.scores)[0]] if risk.costs.size else []
-    r, w = box.lagrangian_gradient(g, offset), weights.w
+    bounds = Bounds(low, high if is_psd else nan, rounding)
+    computable = margin > 0 or not is_psd
+    reason = missing_bound(is_psd, bounds) if computable else describe_margin_limit(low)
+    w = weights.w
     if margin > 0:
         b, w = b / margin, None if w is None else w / margin
     # if w = 0 is optimal, the gap scale is ½‖w‖² of a w with margin 1 at the longest sample
@@ -92,19 +81,41 @@ def hard_bounds(risk: Risk, point: Point) -> Certificate:
     return make_certificate(
         bounds,
         gap_scale if risk.costs.size and one_class(risk) else 0.0,
-        kkt_violation=box.kkt_violation(g, alpha),
-        violating_pair=box.violating_pair(g, alpha),
+        **_optimality_measures(risk, dual, size),
         primal_residual=size * dual.primal_residual,
-        dual_residual=max(0.0, float((-r).max())),
-        complementarity=float((alpha * np.maximum(r, 0.0)).max()),
         projection_distance=size * dual.projection_distance,
         bound_source=source,
         point=Point(dual.alpha * scale, w, b),
         b_interval=(b, b),
         offsets=(b,),
         infeasible=infeasible,
-        reason=reason,
+        reason=NO_HYPERPLANE if infeasible else reason,
     )
+
+
+def _primal_rounding(
+    weights: Weights[Intervals], margin: Intervals, score_error: Any, bound: float
+) -> float:
+    """Return how much of the primal bound may be rounding error: exact w may have a larger margin."""
+    largest = float(margin.high) + float(np.max(score_error)) - 1e-290  # underflow
+    if not float(margin.low) > 0:
+        return inf if largest > 0 else 0.0
+    optimum = 0.5 * float(weights.norm2.low) / largest / largest if largest > 0 else inf
+    return bound - optimum
+
+
+def _optimality_measures(risk: Risk, dual: DualPoint, size: float) -> dict[str, Any]:
+    """Return the optimality measures of `Certificate` for `size` times a dual point."""
+    box, alpha = risk.form.box, size * dual.alpha
+    g = box.gradient(size * dual.scores)
+    offset = [size * widest_margin(risk, dual.scores)[0]] if risk.costs.size else []
+    r = box.lagrangian_gradient(g, offset)
+    return {
+        "kkt_violation": box.kkt_violation(g, alpha),
+        "violating_pair": box.violating_pair(g, alpha),
+        "dual_residual": max(0.0, float((-r).max())),
+        "complementarity": float((alpha * np.maximum(r, 0.0)).max()),
+    }
 
 
 def _power_of_two(values: Vector) -> float:

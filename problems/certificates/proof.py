@@ -114,22 +114,17 @@ def proven_bounds(
             A = Arb(risk)
             beta = A.coefficients(risk, alpha)
             weights = combination(risk, beta)
+            lower = _dual_value(risk, A, beta, weights)
             points = [] if w is None else [weights_of(risk, w)]
             if w is None or not exact_w:  # a primal point need not come from a feasible β
                 unclipped = Balls(risk.beta(alpha))
                 same = bool((beta.entries == unclipped.entries).all())
                 primal = weights if same else combination(risk, unclipped)
                 points.append(shifted(primal, unclipped, delta))
-            if risk.is_hard:
-                lower, _ = hard_dual(risk, A, beta, weights)
-            else:
-                linear, norm2 = dual_terms(risk, A, beta, weights)
-                lower = linear - 0.5 * norm2
-            start = Balls(np.array(offsets))
-            uppers = [_best_primal(risk, A, point, start) for point in points]
+            uppers = [_best_primal(risk, A, point, Balls(np.array(offsets))) for point in points]
             best = min(range(len(uppers)), key=lambda k: uppers[k].value.item().upper())
-            upper, scale = uppers[best].value, uppers[best].scale
-            scale = scale if points[best].w is None else None
+            upper = uppers[best].value
+            scale = uppers[best].scale if points[best].w is None else None
             if delta:
                 upper = upper + delta / 2 * (Balls(limits) ** 2).sum()
         if _is_narrow(lower) and _is_narrow(upper):
@@ -140,6 +135,14 @@ def proven_bounds(
     rounding = 2 * delta * float(np.sum(limits**2)) if delta else 0.0
     high = float(upper.high) if upper.item().is_finite() else inf
     return Bounds(float(lower.low), high, rounding, proven=True), scale
+
+
+def _dual_value(risk: Risk, A: Arb, beta: Balls, weights: Weights[Balls]) -> Balls:
+    """Return the dual objective at a feasible point next to β, which is scaled for a hard margin."""
+    if risk.is_hard:
+        return hard_dual(risk, A, beta, weights)[0]
+    linear, norm2 = dual_terms(risk, A, beta, weights)
+    return linear - 0.5 * norm2
 
 
 def _best_primal(risk: Risk, A: Arb, weights: Weights[Balls], start: Balls) -> Primal[Balls, Balls]:

@@ -64,5 +64,5 @@ def expand(value: Any, origin: Loc, loc: Loc = ()) -> Iterator[tuple[Any, dict[L
 def _is_setting(items: list[Any], loc: Loc) -> bool:
     """Whether a list is a value, see above; a list of lists is an axis of values."""
     keys = tuple(step for step in loc if isinstance(step, str))[-2:]
-    is_listed = keys[:1] == ("takes",) or keys in _LISTED
+    is_listed = keys[:-1] == ("takes",) or keys in _LISTED
     return is_listed and not any(isinstance(item, list) for item in items)

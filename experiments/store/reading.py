@@ -5,7 +5,6 @@ The folder has either sessions, or, if it is published, the tables as CSV.
 
 import json
 from collections import Counter
-from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from dualgap.experiments.files.specs import (
 )
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS
 from dualgap.experiments.records.outcomes import outcome_of
-from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
+from dualgap.experiments.records.tables import with_column_types
 from dualgap.experiments.store.manifest import (
     LOG,
     SESSIONS,
@@ -163,7 +162,7 @@ class RunFolder:
             )
             best = table.groupby("family_hash")["dual_objective"].transform("max")
             table["suboptimality"] = table["primal_objective"] - best
-        common = self._common(table)
+        common = self.common(table)
         table[common.columns] = table[common.columns].fillna(common)
         optional = [column.name for column in (*DESCRIBED, *COUNTED)]
         return table.drop(columns=[name for name in optional if table[name].isna().all()])
@@ -204,25 +203,7 @@ class RunFolder:
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
 
-    def csv_files(self, leave_out: Collection[str] = ()) -> dict[str, bytes]:
-        """Return the contents of the CSV files and of their description, by file name.
-
-        Values that the manifest has for all runs are omitted; `leave_out` names CSV files to omit.
-        """
-        runs = self.results
-        common = self._common(runs)
-        reduced, shared = runs.copy(), common.columns
-        reduced[shared] = runs[shared].mask(runs[shared] == common)
-        reduced = reduced.drop(columns=[name for name in shared if reduced[name].isna().all()])
-        optional = {"traces.csv": self.traces, "paths.csv": self.paths}
-        tables = {"runs.csv": reduced} | {k: v for k, v in optional.items() if len(v)}
-        tables = {name: table for name, table in tables.items() if name not in leave_out}
-        package = datapackage(self.manifest["name"], tables)
-        return {name: to_csv_bytes(table, name) for name, table in tables.items()} | {
-            "datapackage.json": json.dumps(package, indent=1, ensure_ascii=False).encode()
-        }
-
-    def _common(self, runs: pd.DataFrame) -> pd.DataFrame:
+    def common(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the columns that the manifest has for each run, see `common_columns`."""
         names = runs["problem_id"]
         by_problem = {name: common_columns(self.manifest, name) for name in names.unique()}

@@ -24,6 +24,7 @@ from dualgap.problems.losses import ScalarLoss
 from dualgap.problems.risk.offsets import Interval, root_offsets
 from dualgap.problems.risk.recovery import EnclosureT, Weights, budget, required_sums
 from dualgap.problems.risk.risk import Risk, by_side, groups_of, losses_at, shifts
+from dualgap.problems.validation import is_ours
 
 Positions = Indices | tuple[Indices, Indices]  # of coefficients: samples, or samples and outputs
 
@@ -124,8 +125,9 @@ def dual_terms(
 
 def linear_term(risk: Risk, A: Arithmetic[EnclosureT], beta: EnclosureT) -> EnclosureT:
     """Return −Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ); ArithmeticError if a conjugate is infinite."""
-    if isinstance(risk.loss, ScalarLoss) and not risk.is_hard:
-        _check_domain(risk, beta.mid)
+    is_user_loss = isinstance(risk.loss, ScalarLoss) and not is_ours(type(risk.loss))
+    if is_user_loss and not risk.is_hard:
+        _check_domain(risk, beta.mid)  # its dual range may be wrong
     C = A.C.reshape(-1, *(1 for _ in beta.shape[1:]))
     return -(A.C * risk.loss.conjugate(A.y, -(beta / C))).sum()
 

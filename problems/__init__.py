@@ -7,12 +7,9 @@ from dualgap.problems.forms import ERM, QP, BoxQP, FormPoint, KernelQP, Point, U
 from dualgap.problems.formulations.erm import HingeERM, RegularizedERM
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
-from dualgap.problems.formulations.nu.nu_svc import NuSVC
-from dualgap.problems.formulations.nu.nu_svr import NuSVR
-from dualgap.problems.formulations.nu.one_class import OneClassSVM
+from dualgap.problems.formulations.nu import SVDD, NuSVC, NuSVR, OneClassSVM
 from dualgap.problems.formulations.softmax import SoftmaxERM
 from dualgap.problems.formulations.structured import ChainMargin
-from dualgap.problems.formulations.svdd import SVDD
 from dualgap.problems.formulations.svm import (
     HardMarginDual,
     HardMarginPrimal,

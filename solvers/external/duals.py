@@ -17,7 +17,7 @@ from dualgap.problems.arithmetic.intervals import UNIT
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.formulations.formulation import Formulation
-from dualgap.problems.formulations.svdd import Shortfall
+from dualgap.problems.formulations.nu import Shortfall
 from dualgap.problems.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid, as_dense
 from dualgap.problems.losses import EpsilonInsensitive, Hinge, Perceptron
 from dualgap.solvers.base import Solver

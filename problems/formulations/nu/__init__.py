@@ -1,1 +1,0 @@
-"""Machines whose parameter ν bounds the fractions of margin errors and of support vectors."""

@@ -18,20 +18,7 @@ if TYPE_CHECKING:
 @click.command("run")
 @click.argument("experiment", metavar="FILE|NAME|DIR|ARCHIVE.zip")
 @change_options
-@run_options(
-    *(
-        "out",
-        "resume",
-        "rerun",
-        "shard",
-        "force",
-        "workers",
-        "executor",
-        "address",
-        "quiet",
-        "as_json",
-    )
-)
+@run_options()
 @click.option("--dry-run", is_flag=True, help="Only show the plan and a bound on its time.")
 @click.option("--check", is_flag=True, help="Rerun an archive and report what differs.")
 def command(

@@ -152,10 +152,11 @@ def option(name: str, **changes: Any) -> Callable[[Callable[..., Any]], Callable
 def run_options(
     *names: str, **changes: dict[str, Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command these of `CommandOptions`, which it gets as one argument `options`.
+    """Give a command these of `CommandOptions`, or all, which it gets as one argument `options`.
 
     `changes` : for single options, see `option`.
     """
+    names = names or tuple(CommandOptions.__dataclass_fields__)
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)

@@ -143,7 +143,10 @@ def to_erm(problem: Any, start: Point | None, gram: Gram | None) -> Reduction[ER
 
 def to_risk(problem: Any, _start: Point | None, _gram: Gram | None) -> Reduction[Risk]:
     """Return the risk itself with its samples in blocks."""
-    risk, form = problem.risk, in_blocks(problem.risk)
+    risk = problem.risk
+    if risk.is_hard:
+        raise Unsupported("the hard margin has no form in blocks: its loss is infinite")
+    form = in_blocks(risk)
 
     def recover(point: FormPoint) -> Point:
         if form is risk or point.rule is None:

@@ -62,7 +62,7 @@ _log = logging.getLogger("dualgap")
 def _has_unit_box(risk: Risk) -> bool:
     """Whether the loss is of one score and its dual variables have 0 ≤ x ≤ C as their box."""
     loss = risk.loss
-    if not isinstance(loss, ScalarLoss) or isinstance(loss, Perceptron) or risk.is_hard:
+    if not isinstance(loss, ScalarLoss) or isinstance(loss, Perceptron):
         return False
     terms = loss.terms(np.ones(1))
     return terms is None or all((side.low, side.high) == (0.0, 1.0) for side in terms.sides())

@@ -51,6 +51,7 @@ NEEDS: list[tuple[p.Problem, str, Iterable[s.Solver]]] = [
     (soft(), "slack", [s.Perceptron()]),
     (HARD, "no hard margin", [s.LibSVM(), s.OneDAL()]),
     (HARD, "finite bounds", [s.SemismoothNewton(), s.Nystroem()]),
+    (p.HardMarginDual(X, Y), "no form in blocks", [s.NearRows()]),
     (p.NuSVC(X, Y, 0.3, p.RBF(1.0)), "one equality", [s.SemismoothNewton()]),
     (risk(y=ONES), "both classes", [s.LibLinear(), s.LibLinearMulticore(), s.SnapML()]),
     (soft(y=ONES), "both classes", [s.LibSVM()]),

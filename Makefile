@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test test-all test-environment torture differential check verify results results-pages docs clean always
+.PHONY: quickstart test test-all test-environment torture differential check verify results results-pages docs paper clean always
 
 quickstart: $(STAMP)
 	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
@@ -90,7 +90,18 @@ docs: $(STAMP)
 	cp -R experiments/docs build/docs/source
 	cp -R experiments/gallery build/docs/source/figures
 	cp -R experiments/configs build/docs/configs
-	$(BIN)/python -m sphinx -W --keep-going -d build/docs/doctrees build/docs/source build/docs/html
+	$(BIN)/python -m sphinx -W --keep-going --jobs 2 -d build/docs/doctrees build/docs/source build/docs/html
+
+# The paper for JOSS, with a figure drawn from published records: build/paper/paper.pdf. Needs LaTeX, of Debian's
+# packages texlive-latex-recommended, texlive-plain-generic and lmodern.
+paper: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group paper
+	rm -rf build/paper
+	cp -R results/quickstart build/paper
+	cp experiments/docs/paper/paper.* build/paper
+	$(BIN)/dualgap plot build/paper --figure gap_against_time --format pdf
+	cd build/paper && $(CURDIR)/$(BIN)/python -c 'import pypandoc; pypandoc.convert_file("paper.md", "pdf", \
+	  outputfile="paper.pdf", extra_args=["--citeproc", "--variable=geometry:margin=2.5cm"])'
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -29,10 +29,13 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "myst_parser",
     "docstrings",
     "executed",
+    "result_pages",
+    "solver_pages",
 ]
-exclude_patterns = ["figures", "_extensions", "_templates", "**/_run"]
+exclude_patterns = ["figures", "paper", "_extensions", "_templates", "**/_run"]
 highlight_language = "none"
 default_role = "literal"  # in docstrings, `X` is code
 
@@ -50,6 +53,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "figures_in_pages.CourseOrder",
     "image_scrapers": ("figures_in_pages.scrape",),
     "capture_repr": (),
+    "parallel": 2,
     "download_all_examples": False,
     "abort_on_example_error": True,
     "write_computation_times": False,

@@ -79,4 +79,4 @@ def setup(app: Any) -> dict[str, Any]:
         "env-purge-doc",
         lambda _app, env, docname: shutil.rmtree(_folder(env, docname), ignore_errors=True),
     )
-    return {"parallel_read_safe": False}
+    return {"parallel_read_safe": True}  # each page has its own folder

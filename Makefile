@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test test-all test-environment torture differential check verify results results-pages docs paper clean always
+.PHONY: quickstart test test-all test-environment differential check verify results results-pages docs paper clean always
 
 quickstart: $(STAMP)
 	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
@@ -33,10 +33,6 @@ test-environment: $(STAMP)
 	@if command -v c++ > /dev/null; \
 	then $(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[openmp]'; \
 	else echo "There is no C++ compiler, so libsvm_openmp and liblinear_multicore are not installed."; fi
-
-# Kills runs at 300 random moments and resumes them; a quarter of an hour.
-torture: $(STAMP)
-	$(BIN)/python tests/torture.py 300
 
 # Certificates of 100,000 problems drawn at random against their exact optima; some ten minutes.
 differential: $(STAMP)

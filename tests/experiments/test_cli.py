@@ -46,18 +46,6 @@ def test_a_run_writes_its_tables_and_prints_their_folder(command, write):
     command("run", write(), "--resume")
 
 
-@pytest.mark.usefixtures("in_process")
-def test_resume_runs_only_missing_cases(command, finished, tmp_path):
-    path = finished(GRID)
-    log = log_of("x")
-    lines = log.read_bytes().splitlines(keepends=True)
-    before = load_results("x")
-    log.write_bytes(lines[0] + lines[1] + lines[2][:50])
-    result = command("run", path, "--out", "x", "--resume")
-    assert "1/1" in result.output
-    assert load_results("x")["objective"].tolist() == before["objective"].tolist()
-
-
 def test_rerun_repeats_runs_of_a_status(command, write, tmp_path):
     arguments = ["run", write(), "--out", "x"]
     with in_this_process(lambda case: failed(case, "crashed", "boom")):

@@ -358,15 +358,6 @@ def test_a_death_at_any_operation_on_the_folder_changes_no_table(write, step):
     assert figures["differing"] == []
 
 
-@pytest.mark.exhaustive  # `test_cli.py` kills a command once
-def test_kills_of_a_run_lose_nothing():
-    script = Path(__file__).parents[2] / "torture.py"
-    command = [sys.executable, script, "10", "--forked"]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stdout + process.stderr
-    assert process.stdout.startswith("kills: 10, ")
-
-
 def test_a_disk_full_at_the_start_is_not_bad_input(tmp_path, ids, monkeypatch):
     monkeypatch.setattr(disk, "os", Failing("write", errno.ENOSPC))
     with pytest.raises(OSError, match=r"No space left on device"):

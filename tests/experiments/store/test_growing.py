@@ -56,19 +56,6 @@ def test_problems_keep_their_names_in_a_folder_that_grows(command, finished, wri
     assert sized.tolist() == results["n"].tolist()
 
 
-@pytest.mark.exhaustive
-def test_an_extended_folder_alone_suffices_to_repeat_its_runs(command, write):
-    file = write(TEXT)
-    command("run", file, "--out", "x", "--set", "C=1,3", "--solver", "smo")
-    command("run", file, "--out", "x", "--solver", "cvxopt_qp", "--resume")
-    assert read_manifest(RunFolder("x").path)["options"] == ["--solver cvxopt_qp"]
-    file.unlink()
-    command("run", "x", "--out", "y")
-    command("run", "y", "--out", "z")
-    assert ids("x") == ids("y") == ids("z")
-    assert len(ids("x")) == 4
-
-
 def test_paths_of_new_cases_are_relative_to_the_original_folder(command, tmp_path):
     for place in ("a", "b"):
         (tmp_path / place).mkdir()
@@ -149,17 +136,6 @@ def test_a_program_whose_files_have_changed_is_run_again(command, write, tmp_pat
     assert "2/2" in command(*again).output
     assert "1/" not in command("run", file, "--out", "x", "--resume").output
     assert len(ids("x")) == 4
-
-
-def test_an_extended_folder_is_resumed_with_the_same_file_and_with_runs_in_any_order(
-    command, finished
-):
-    file = finished(TEXT)
-    command("run", file, "--out", "x", "--set", "C=4,1,2", "--resume")
-    for values in ("4,1,2", "1,2,4"):
-        command("run", file, "--out", "x", "--set", f"C={values}", "--resume")
-    assert len(ids("x")) == 6
-    assert "runs 6" in " ".join(command("run", "x", "--dry-run").output.split())
 
 
 def test_a_rerun_on_selected_problems_keeps_the_plan_of_the_folder(command, finished):

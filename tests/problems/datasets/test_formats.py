@@ -34,19 +34,11 @@ def test_more_than_half_full_is_dense(write, rows, kind):
     assert isinstance(load(write(rows)).X, kind)
 
 
-def test_zero_based_indices(write):
-    assert load(write("1 0:5 1:1\n-1 1:2\n"), zero_based=True).X.tolist() == [[5, 1], [0, 2]]
-
-
 def test_n_features_is_the_published_number(write):
     path = write(TEXT)
     assert load(path, n_features=5).d == 5
     with pytest.raises(ValueError, match=r"^n_features: is 2, but the data have 3"):
         load(path, n_features=2)
-
-
-def test_query_ids_and_comments_are_passed_over(write):
-    assert load(write("# a comment\n1 qid:3 1:2\n-1 qid:4 1:3 # end\n")).X.tolist() == [[2], [3]]
 
 
 @pytest.mark.parametrize(

@@ -120,42 +120,7 @@ def test_a_table_of_targets_is_a_regression(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n", "target: .* has no column 'y'; it has a, b"),
-        ("a,y\nred,1\nblue,-1\n", "these are not: a"),
-        ("y\n1\n-1\n", "these are not: there are none"),
-        ("a,y\n1,\n2,1\n", "y is missing in 1 rows"),
-        ("a,y\n,1\n2,-1\n", "NaN"),
-        ("", "cannot be read as a table"),
-        ("a,y\n1,2\n1,2,3,4\n", "cannot be read as a table"),
-        ("y,a\n1,2,3\n-1,4,5\n", "line 2: has 3 cells for 2 columns"),
-        ("y,a,y\n1,2,1\n-1,3,-1\n", "its first line names 'y' twice"),
-        (",a,y\n0,2,1\n1,3,-1\n", "its first line has no name for column 1"),
-    ],
-)
-def test_an_unusable_table_is_refused_with_a_reason(tmp_path, text, message):
-    (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        datasets.load("table_file", path=tmp_path / "t.csv", target="y")
-
-
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.csv.xz", "t.csv.bz2"])
-def test_a_damaged_archive_of_a_table_is_named(tmp_path, name):
-    (tmp_path / name).write_text("a,y\n1,2\n")
-    with pytest.raises(ValueError, match=f"{name}: cannot be read as a table"):
-        datasets.load("table_file", path=tmp_path / name, target="y")
-
-
 def test_multiclass_turns_integer_targets_into_classes(tmp_path):
     (tmp_path / "t.csv").write_text("a,y\n1,3\n2,5\n3,9\n")
     data = datasets.load("table_file", path=tmp_path / "t.csv", target="y", multiclass=True)
     assert data.y.tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("name", ["NA", "null", "None", "nan"])
-def test_a_column_may_have_the_name_of_a_missing_value(tmp_path, name):
-    (tmp_path / "t.csv").write_text(f"a,{name},y\n1,2,1\n2,3,-1\n")
-    data = datasets.load("table_file", path=tmp_path / "t.csv", target="y")
-    assert data.X.tolist() == [[1, 2], [2, 3]]

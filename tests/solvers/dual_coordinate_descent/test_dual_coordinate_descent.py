@@ -9,19 +9,16 @@ from tests.small_problems import two_classes
 
 from dualgap.problems import (
     BoxQP,
-    HardMarginDual,
     SoftMarginDual,
     SVRDual,
     reduce,
 )
 from dualgap.problems.gram.threads import Pool
 from dualgap.solvers import SMO, DualCoordinateDescent, Status, solve
-from dualgap.solvers.dual_coordinate_descent import descent, proximal
+from dualgap.solvers.dual_coordinate_descent import descent
 from dualgap.solvers.dual_coordinate_descent.blocks import (
     combine,
     dense_normal_matrix,
-    normal_matrix,
-    row_products,
     scores,
     whole_block,
 )
@@ -79,38 +76,6 @@ def test_a_tol_below_rounding_stops_without_a_claim() -> None:
         assert solution.certificate.relative_gap <= 1e-12
 
 
-@pytest.mark.exhaustive
-def test_inseparable_hard_margins_end() -> None:
-    X, y = two_classes(60, 5)
-    zero = solve(
-        HardMarginDual(np.vstack([X, 0 * X[:1]]), np.append(y, 1.0), intercept=False), TIGHT
-    )
-    assert zero.verdict == "infeasible"
-    solution = solve(HardMarginDual(X, y), TIGHT, max_iter=300)
-    assert solution.claimed != "optimal"
-    assert solution.verdict in ("infeasible", "uncertified")
-
-
-@pytest.mark.parametrize("form", ["dense", "csr"])
-def test_products_are_those_of_numpy(form: str) -> None:
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((30, 7)) < 0.5, 0.0, rng.standard_normal((30, 7)))
-    y = rng.choice([-1.0, 1.0], 30)
-    problem = SoftMarginDual(sp.csr_array(X) if form == "csr" else X, y, 1.0)
-    part = whole_block(reduce(problem, BoxQP).form)
-    M, x, w = y[:, None] * X, rng.standard_normal(30), rng.standard_normal(7)
-    np.testing.assert_allclose(scores(part, w, 2.0), M @ w + 2 * y)
-    total = np.zeros(7)
-    assert combine(part, x, total) == pytest.approx(y @ x)
-    np.testing.assert_allclose(total, M.T @ x)
-    if form == "csr":
-        weight = rng.random(30)
-        H, K = normal_matrix(part, weight, 8), row_products(part, weight, 7)
-        Z = weight[:, None] * M
-        np.testing.assert_allclose(np.tril(H[:7, :7]), np.tril(M.T @ Z), atol=1e-12)
-        np.testing.assert_allclose(np.tril(K), np.tril(Z @ Z.T), atol=1e-12)
-
-
 def test_products_of_15000_rows_are_computed_in_threads() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30_000, 40)), rng.choice([-1.0, 1.0], 30_000)
@@ -149,20 +114,6 @@ def test_pauses_within_an_epoch_do_not_change_its_result(
     assert len(in_blocks) >= len(whole_epochs) + 5
     assert in_blocks[-1].iterations == whole_epochs[-1].iterations
     np.testing.assert_array_equal(in_blocks[-1].x, whole_epochs[-1].x)
-
-
-@pytest.mark.parametrize("largest", [1.0, 1e16])
-def test_systems_of_any_condition_are_solved(
-    monkeypatch: pytest.MonkeyPatch, largest: float
-) -> None:
-    monkeypatch.setattr(proximal, "TUNING", replace(TUNING, min_float32_equations=10))
-    rng = np.random.default_rng(0)
-    basis, _ = np.linalg.qr(rng.standard_normal((40, 40)))
-    A = basis @ np.diag(np.geomspace(1e-3, largest, 40)) @ basis.T
-    right = A @ rng.standard_normal(40)
-    full = A + np.eye(40)
-    y = proximal._solved(np.tril(A), right)
-    assert np.linalg.norm(full @ y - right) <= 1e-8 * np.linalg.norm(right)
 
 
 def test_a_start_of_zero_dual_objective_is_not_claimed_optimal_for_tiny_targets():

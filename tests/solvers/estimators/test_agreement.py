@@ -132,9 +132,3 @@ def test_samples_on_the_boundary_are_outliers_as_often_as_with_scikit_learn(n: i
     expected = (theirs.predict(X) == -1).sum()
     # of those on the boundary rounding makes about half outliers
     assert 0.5 * expected < outliers.sum() < 2.0 * expected
-
-
-def test_the_prediction_of_a_sample_does_not_depend_on_its_batch() -> None:
-    X = np.random.default_rng(0).normal(size=(300, 20))
-    model = estimators.OneClassSVM(nu=0.05).fit(X)
-    np.testing.assert_array_equal(model.predict(X), [model.predict(x[None])[0] for x in X])

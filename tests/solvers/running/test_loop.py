@@ -29,7 +29,6 @@ from dualgap.solvers import (
     Solution,
     Solver,
     Status,
-    default_solver,
     find_solver,
     solve,
 )
@@ -68,12 +67,6 @@ class Scripted(Solver):
 
 
 ZERO = np.zeros(60)
-
-
-def test_the_default_solves_to_the_target():
-    assert best().verdict == "solved"
-    assert solve(PROBLEM, target_gap=1e-9).verdict == "solved"
-    assert default_solver(PROBLEM, 1e-9).tol < default_solver(PROBLEM, 1e-3).tol
 
 
 def test_the_default_solves_the_margin_of_sequences_too():

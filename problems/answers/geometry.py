@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Matrix, Vector, check_samples
 from dualgap.problems.forms import Point, Unsupported
-from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.formulations.structured import ChainMargin
 from dualgap.problems.gram.gram import gram_scores
 from dualgap.problems.problem.certificate import Certificate
-from dualgap.problems.problem.task import TARGETS
+from dualgap.problems.problem.task import TARGETS, Decision
 from dualgap.problems.risk.risk import losses_at
 
 # relative to C (hard margin: to the largest α): interior points never reach a bound exactly

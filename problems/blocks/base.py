@@ -9,8 +9,15 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
-from dualgap.problems.blocks.checks import checksum_of, contents_of, inspect_block, read_arrays
-from dualgap.problems.blocks.sources import ArraySource, Block, BlockSource
+from dualgap.problems.blocks.sources import (
+    ArraySource,
+    Block,
+    BlockSource,
+    checksum_of,
+    contents_of,
+    inspect_block,
+    read_arrays,
+)
 from dualgap.problems.dataset import Matrix, Vector
 from dualgap.problems.labels import positive_word
 

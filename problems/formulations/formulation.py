@@ -32,12 +32,11 @@ from dualgap.problems.dataset import (
     content_hash,
 )
 from dualgap.problems.forms import Point
-from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.kernels.base import check_values
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.problem.certificate import Certificate, not_proven
-from dualgap.problems.problem.task import CLASSES, LABELS, Task
+from dualgap.problems.problem.task import CLASSES, LABELS, Decision, Task
 from dualgap.problems.risk.recovery import budget
 from dualgap.problems.risk.reductions import FORMS
 from dualgap.problems.risk.risk import KernelSamples, Risk, by_side, check_risk

@@ -27,14 +27,13 @@ import scipy
 from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Matrix, Vector, content_hash
-from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.erm import WeightedERM, named_loss
 from dualgap.problems.formulations.formulation import SampleProblem
 from dualgap.problems.formulations.svm import SoftMarginDual
 from dualgap.problems.kernels import Block, Kernel, Linear
 from dualgap.problems.losses import Hinge, Perceptron, ScalarLoss
 from dualgap.problems.problem import Part, Problem, Reducer
-from dualgap.problems.problem.task import CLASSES, Task
+from dualgap.problems.problem.task import CLASSES, Decision, Task
 from dualgap.problems.risk.reductions import as_posed
 from dualgap.problems.validation import check_choice, short_repr
 

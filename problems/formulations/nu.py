@@ -49,11 +49,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dualgap.problems.dataset import Matrix, Vector, check_labels
-from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.kernels import Kernel, Linear
 from dualgap.problems.losses import EpsilonInsensitive, Perceptron, PiecewiseLinear, Terms
-from dualgap.problems.problem.task import LABELS, TARGETS, Task
+from dualgap.problems.problem.task import LABELS, TARGETS, Decision, Task
 from dualgap.problems.risk.risk import Risk
 from dualgap.problems.validation import NoSuchProblem
 

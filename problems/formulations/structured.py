@@ -22,7 +22,6 @@ import scipy
 from dualgap.problems.chains import Chains
 from dualgap.problems.dataset import Matrix, Vector, content_hash
 from dualgap.problems.forms import Point, Reduction
-from dualgap.problems.formulations.decision import Decision
 from dualgap.problems.formulations.formulation import SampleProblem
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Block, as_dense
@@ -33,7 +32,7 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     not_proven,
 )
-from dualgap.problems.problem.task import CLASSES, Task
+from dualgap.problems.problem.task import CLASSES, Decision, Task
 from dualgap.problems.risk.reductions import as_posed
 from dualgap.problems.validation import check_positive
 

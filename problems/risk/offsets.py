@@ -81,8 +81,8 @@ def free_offset(risk: Risk, alpha: Vector) -> float:
     middle of the interval of optimal b.
     """
     beta, size = risk.beta(alpha), np.abs(alpha)
-    used = np.flatnonzero(size)
-    free = np.flatnonzero((size > 0) & (size < (1.0 - 1e-8) * risk.C * risk.loss.lipschitz))
+    used, limits = np.flatnonzero(size), risk.C * risk.loss.lipschitz
+    free = np.flatnonzero((size > 0) & (size < (1.0 - 1e-8) * limits))  # up to rounding
     if free.size == 0:
         return middle(*best_intercept(risk, risk.samples.gram(memory=0).matvec(beta)))
     free = free[:: -(-free.size // 500)]  # each alone determines b; at most 500 are averaged

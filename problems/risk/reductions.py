@@ -80,6 +80,7 @@ def to_qp(problem: Any, start: Point | None, gram: Gram | None) -> Reduction[QP]
 
 
 def _to_primal_qp(risk: Risk) -> Reduction[QP]:
+    """Return the primal with slacks, whose multipliers are the variables of the dual's box QP."""
     d, end = risk.samples.d, risk.samples.d + risk.costs.size
 
     def recover(point: FormPoint) -> Point:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 from dualgap.problems import RBF, KernelQP, NuSVC, reduce
 from dualgap.problems.gram.tiles import Tiles
@@ -33,6 +34,20 @@ def test_a_newton_step_that_increases_the_gap_does_not_identify_the_free_set() -
     rounds_until_a_step(search, gap=0.05)
     search.approximate.accept(gap=0.5)
     assert rounds_until_a_step(search, gap=0.5) == 5000
+
+
+@pytest.mark.parametrize(("halved_in", "is_exact"), [(10.0, False), (np.inf, True)])
+def test_no_exact_newton_step_is_taken_while_the_gap_is_halved(
+    halved_in: float, is_exact: bool
+) -> None:
+    search, free, exact = NewtonSearch(free_known=False), np.arange(500), False
+    for count in range(200):
+        gap = 0.05 * 0.5 ** (count / halved_in)
+        step = search.step(Situation(1.0, 100.0, free, N, lambda gap=gap: gap, 1e-6))
+        if step is not None:
+            exact |= step.exact
+            search.accept(step, free, lambda gap=gap: gap)
+    assert exact == is_exact
 
 
 def test_unprofitable_newton_steps_become_rare() -> None:

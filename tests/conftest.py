@@ -27,10 +27,10 @@ ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    left = "run what is left out otherwise: long tests, and more cases of those that draw them at random"
-    parser.addoption("--exhaustive", action="store_true", help=left)
-    told = f"a test that is skipped fails, but for the reasons in {ALLOWED.name}"
-    parser.addoption("--strict-skips", action="store_true", help=told)
+    option = "also run long tests, and more cases of tests that draw them at random"
+    parser.addoption("--exhaustive", action="store_true", help=option)
+    strict = f"fail skipped tests, except for the reasons in {ALLOWED.name}"
+    parser.addoption("--strict-skips", action="store_true", help=strict)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,14 +40,16 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests marked `exhaustive`, or the others; none of those named one by one."""
-    long = [item for item in items if item.get_closest_marker("exhaustive")]
-    for item in long:
+    marked = [item for item in items if item.get_closest_marker("exhaustive")]
+    for item in marked:
         item.add_marker(pytest.mark.timeout(600))
     if any("::" in name for name in config.args):
         return
-    left_out = long
+    left_out = marked
     if config.getoption("exhaustive"):
-        left_out = [item for item in items if item not in long and not is_hypothesis_test(item.obj)]
+        left_out = [
+            item for item in items if item not in marked and not is_hypothesis_test(item.obj)
+        ]
     config.hook.pytest_deselected(items=left_out)
     left_out = set(left_out)
     items[:] = [item for item in items if item not in left_out]

@@ -46,42 +46,42 @@ def clone(tmp_path_factory):
 
     def _run(arguments):
         command = [*PROGRAMS[arguments[0]], *arguments[1:]]
-        done = subprocess.run(
+        result = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
-        return done.returncode, done.stdout, done.stdout + done.stderr
+        return result.returncode, result.stdout, result.stdout + result.stderr
 
     return _run
 
 
 def step(*words):
     """Return the one command of the guide that has these words."""
-    (found,) = [command for command in COMMANDS if set(words) <= set(command)]
-    return found
+    (match,) = [command for command in COMMANDS if set(words) <= set(command)]
+    return match
 
 
 def test_the_generated_file_passes_the_linter(clone):
     for options in (["check"], ["format", "--check"]):
-        code, _, said = clone(
+        code, _, output = clone(
             [*step(".venv/bin/ruff")[:1], *options, *(f"solvers/{n}.py" for n in NAMES)]
         )
-        assert code == 0, said
+        assert code == 0, output
 
 
 @pytest.mark.exhaustive
 def test_a_new_solver_passes_the_tests_under_any_name(clone):
     command = [part.replace("fixed_step", " or ".join(NAMES)) for part in step("pytest", "-k")]
-    code, _, said = clone([*command, "-q", "-p", "no:cacheprovider"])
-    assert code == 0, said
-    assert int(re.findall(r"(\d+) passed", said)[-1]) > 18 * len(NAMES), said
-    code, _, said = clone([*step("pytest", "-k")[:3], "-q", "-p", "no:cacheprovider", *CONCERNED])
-    assert code == 0, said
+    code, _, output = clone([*command, "-q", "-p", "no:cacheprovider"])
+    assert code == 0, output
+    assert int(re.findall(r"(\d+) passed", output)[-1]) > 18 * len(NAMES), output
+    code, _, output = clone([*step("pytest", "-k")[:3], "-q", "-p", "no:cacheprovider", *CONCERNED])
+    assert code == 0, output
 
 
 @pytest.mark.exhaustive
 def test_an_experiment_uses_a_new_solver(clone):
-    code, _, said = clone(step("run", "--dry-run"))
-    assert code == 0, said
+    code, _, output = clone(step("run", "--dry-run"))
+    assert code == 0, output
     listed = clone([".venv/bin/dualgap", "list", "solvers"])[1]
     assert all(name in listed for name in NAMES)
 
@@ -89,9 +89,9 @@ def test_an_experiment_uses_a_new_solver(clone):
 @pytest.mark.exhaustive
 def test_a_new_solver_conforms(clone):
     command = [part.replace("fixed_step", NAMES[0]) for part in step("selftest")]
-    said = clone(command)[2]
-    counted = Counter(re.findall(r" (passed|failed|unsupported) *$", said, re.MULTILINE))
-    sentences = " ".join(said.split())
-    assert counted["failed"] <= sentences.count(": killed after "), said
+    output = clone(command)[2]
+    counted = Counter(re.findall(r" (passed|failed|unsupported) *$", output, re.MULTILINE))
+    sentences = " ".join(output.split())
+    assert counted["failed"] <= sentences.count(": killed after "), output
     starved = " were not tried, as " in sentences  # on a busy machine, whose time ran out
-    assert counted["passed"] > (0 if starved else 20), said
+    assert counted["passed"] > (0 if starved else 20), output

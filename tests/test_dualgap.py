@@ -51,5 +51,5 @@ def test_dualgap_works_next_to_packages_called_problems_solvers_and_experiments(
     )
     for out, more in (("local", []), ("dask", ["--executor", "dask"])):
         command = [*CLI, "run", "small.yaml", "--out", out, *more]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr

@@ -42,17 +42,17 @@ def test_every_kind_of_fault_has_its_section():
 
 
 def test_each_fault_is_fully_described_and_its_test_exists():
-    for *told, test in ROWS:
-        assert len(told) == 4
-        assert all(told)
+    for *cells, test in ROWS:
+        assert len(cells) == 4
+        assert all(cells)
         named = re.fullmatch(r"`([\w/]+\.py)::(test_\w+)`", test)
         assert named, test
         assert named[2] in names_in(named[1]), test
 
 
 def test_the_faulty_solvers_that_the_table_names_exist():
-    told = [row[2].partition("zoo: ")[2] for row in ROWS]
-    named = {name for cell in told for name in re.findall(r"`(\w+)`", cell)}
+    cells = [row[2].partition("zoo: ")[2] for row in ROWS]
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
     zoo = set().union(*(names_in(file) for file in sorted((HERE / "zoo").glob("*.py"))))
     assert len(named) > 20
     assert named <= zoo

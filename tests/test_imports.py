@@ -51,22 +51,22 @@ def imports():
 
 @pytest.mark.parametrize("package", ORDER)
 def test_imports_point_one_way(package):
-    order = {room: place for place, room in enumerate(ORDER[package])}
-    beside = BESIDE.get(package, set())
+    order = {part: rank for rank, part in enumerate(ORDER[package])}
+    exempt = BESIDE.get(package, set())
     prefix = f"{package}."
     rooms = {
         name: name.removeprefix(prefix).partition(".")[0]
         for name in FILES
         if name.startswith(prefix)
     }
-    assert set(rooms.values()) >= set(order) - {"*"} | beside
-    assert set(rooms.values()) <= set(order) | beside or "*" in order
-    place = {room: order.get(room, order.get("*")) for room in {*rooms.values()} - beside}
+    assert set(rooms.values()) >= set(order) - {"*"} | exempt
+    assert set(rooms.values()) <= set(order) | exempt or "*" in order
+    rank = {part: order.get(part, order.get("*")) for part in {*rooms.values()} - exempt}
     wrong = [
         f"{name} imports {other}"
-        for name, room in rooms.items()
+        for name, part in rooms.items()
         for other in imports()[name] & rooms.keys()
-        if rooms[other] in beside or (room in place and place[rooms[other]] > place[room])
+        if rooms[other] in exempt or (part in rank and rank[rooms[other]] > rank[part])
     ]
     assert wrong == []
 
@@ -95,8 +95,8 @@ def test_imports_have_no_cycles():
 
 def test_a_package_has_at_most_12_modules_on_a_level():
     modules = [name.rpartition(".")[0] for name, file in FILES.items() if file.stem != "__init__"]
-    many = {room for room, count in Counter(modules).items() if count > MOST}
-    assert many <= CROWDED
+    full = {part for part, count in Counter(modules).items() if count > MOST}
+    assert full <= CROWDED
 
 
 NUMERICAL = {"numpy", "scipy", "numba", "pandas", "cvxpy", "sklearn", "matplotlib"}

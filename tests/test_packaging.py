@@ -29,11 +29,11 @@ def test_the_version_is_the_same_everywhere():
 
 
 def test_the_conda_package_has_the_requirements_of_the_wheel():
-    needed = set(read_yaml(RECIPE)["requirements"]["run"]) - {"__unix"}
+    requirements = set(read_yaml(RECIPE)["requirements"]["run"]) - {"__unix"}
     wheel = [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
     conda = {"matplotlib": "matplotlib-base"}
     parts = [re.fullmatch(r"([\w.-]+)(>=.*)", requirement).groups() for requirement in wheel]
-    assert needed == {f"{conda.get(name, name)} {least}" for name, least in parts}
+    assert requirements == {f"{conda.get(name, name)} {version}" for name, version in parts}
 
 
 def test_the_container_copies_existing_files():

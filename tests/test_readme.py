@@ -21,8 +21,8 @@ def test_the_readme_is_short():
 
 def test_the_quickstart_ends_with_the_way_to_call_dualgap():
     dry = ["make", "-C", ROOT, "-n", "quickstart"]
-    done = subprocess.run(dry, capture_output=True, text=True, check=True)
-    *_, last = (line for line in done.stdout.splitlines() if "echo" in line)
+    completed = subprocess.run(dry, capture_output=True, text=True, check=True)
+    *_, last = (line for line in completed.stdout.splitlines() if "echo" in line)
     for call in (".venv/bin/dualgap", "source .venv/bin/activate"):
         assert call in last
         assert call in README.partition("## In Python")[0]
@@ -51,8 +51,8 @@ def test_the_example_runs():
 def test_the_experiment_of_the_readme_is_valid(tmp_path: Path):
     file = tmp_path / "smo-vs-qp.yaml"
     file.write_text(in_readme("experiment"))
-    done = CliRunner().invoke(main, ["run", str(file), "--dry-run"])
-    assert done.exit_code == 0, done.output
+    completed = CliRunner().invoke(main, ["run", str(file), "--dry-run"])
+    assert completed.exit_code == 0, completed.output
 
 
 @pytest.mark.parametrize("code", [in_readme("solver"), GUIDES_SOLVER], ids=["README", "guide"])

@@ -35,10 +35,10 @@ def test_the_wheel_has_packages_and_data_but_no_tests_or_documentation(wheel):
     tops = {path.name for path in wheel.iterdir() if path.suffix != ".dist-info"}
     assert tops == {"dualgap"}
     left_out = {"__pycache__", "docs", "GALLERY_HEADER.rst"}
-    needed = {path for path in files_in(ROOT, PACKAGES) if left_out.isdisjoint(path.parts)}
+    expected = {path for path in files_in(ROOT, PACKAGES) if left_out.isdisjoint(path.parts)}
     top = ROOT / ".packaging/dualgap"
     added = {path.relative_to(top) for path in top.iterdir() if path.is_file()}
-    assert files_in(wheel, tops) == {Path("dualgap") / path for path in needed | added}
+    assert files_in(wheel, tops) == {Path("dualgap") / path for path in expected | added}
 
 
 @pytest.mark.exhaustive
@@ -50,8 +50,8 @@ data = dualgap.datasets.load("two_moons", n=40, noise=0.1)
 print(dualgap.__file__, dualgap.solve(dualgap.SoftMarginDual(data.X, data.y)).verdict)
 print("quickstart" in experiment_names())
 """
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(wheel)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout == f"{wheel}/dualgap/__init__.py solved\nTrue\n", done.stderr
+    assert result.stdout == f"{wheel}/dualgap/__init__.py solved\nTrue\n", result.stderr

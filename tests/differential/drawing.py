@@ -76,7 +76,7 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
     sample, scale = plain(rng), str(rng.choice(list(SCALES)))
     formulation = str(rng.choice(list(FORMULATIONS), p=SHARES))
     drawing = FORMULATIONS[formulation]
-    sample = sample.at(slice(drawing.most))
+    sample = sample.at(slice(drawing.max_samples))
     sample = replace(sample, **SCALES[scale](sample, rng))
     if rng.random() < 0.15:  # a second one, which the table does not name
         second = SCALES[str(rng.choice([name for name in SCALES if name != "extreme"]))]
@@ -153,14 +153,14 @@ def _grouped(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
     return Grouped(s.X, y, C, tuple(members.tolist()), tuple(prices), loss, kernel)
 
 
-def _share(rng: Rng) -> float:
+def draw_nu(rng: Rng) -> float:
     """Return a nu: at the ends and between, and where nu·n is whole."""
     return float(rng.choice([1e-6, 0.25, 0.5, 2 / 3, 1.0, rng.uniform(0.01, 1.0)]))
 
 
 def _nu_svc(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
     max_nu = 2 * min(int((s.labels > 0).sum()), int((s.labels < 0).sum())) / s.n
-    return NuSVC(s.X, s.labels, max_nu * _share(rng), kernel)
+    return NuSVC(s.X, s.labels, max_nu * draw_nu(rng), kernel)
 
 
 def _classes(s: Sample, rng: Rng) -> Vector:
@@ -186,24 +186,24 @@ class Drawing(NamedTuple):
 
     Attributes
     ----------
-    most : samples, fewer where each has more states, classes or labellings. share : how often.
+    max_samples : fewer where each has more states, classes or labellings. frequency : relative.
     """
 
     make: Callable[[Sample, Kernel, Rng], Formulation]
-    most: int = 5
-    share: int = 1
+    max_samples: int = 5
+    weight: int = 1
     is_linear: bool = False
 
 
 FORMULATIONS = {
     "soft_margin_dual": Drawing(
-        lambda s, k, rng: SoftMarginDual(s.X, s.labels, s.C, k, _intercept(rng)), share=4
+        lambda s, k, rng: SoftMarginDual(s.X, s.labels, s.C, k, _intercept(rng)), weight=4
     ),
     "soft_margin_primal": Drawing(
         lambda s, k, rng: SoftMarginPrimal(s.X, s.labels, s.C, _intercept(rng)), is_linear=True
     ),
     "hard_margin_dual": Drawing(
-        lambda s, k, rng: HardMarginDual(s.X, s.labels, k, _intercept(rng)), share=2
+        lambda s, k, rng: HardMarginDual(s.X, s.labels, k, _intercept(rng)), weight=2
     ),
     "hard_margin_primal": Drawing(
         lambda s, k, rng: HardMarginPrimal(s.X, s.labels, _intercept(rng)), is_linear=True
@@ -213,7 +213,7 @@ FORMULATIONS = {
     ),
     "svr_primal": Drawing(
         lambda s, k, rng: SVRPrimal(s.X, s.targets, s.C, _epsilon(s, rng), _intercept(rng)),
-        most=4,
+        max_samples=4,
         is_linear=True,
     ),
     "hinge_erm": Drawing(
@@ -222,19 +222,19 @@ FORMULATIONS = {
     "softmax_erm": Drawing(
         lambda s, k, rng: SoftmaxERM(s.X, _classes(s, rng), _lam(s)), is_linear=True
     ),
-    "chain_margin": Drawing(_chain, most=4, is_linear=True),
+    "chain_margin": Drawing(_chain, max_samples=4, is_linear=True),
     "one_vs_rest": Drawing(partial(_several, strategy=OneVsRest)),
     "one_vs_one": Drawing(partial(_several, strategy=OneVsOne)),
-    "weighted_erm": Drawing(_risk, most=4),
-    "grouped": Drawing(_grouped, most=4),
-    "one_class_svm": Drawing(lambda s, k, rng: OneClassSVM(s.X, _share(rng), k)),
-    "svdd": Drawing(lambda s, k, rng: SVDD(s.X, _share(rng), k)),
+    "weighted_erm": Drawing(_risk, max_samples=4),
+    "grouped": Drawing(_grouped, max_samples=4),
+    "one_class_svm": Drawing(lambda s, k, rng: OneClassSVM(s.X, draw_nu(rng), k)),
+    "svdd": Drawing(lambda s, k, rng: SVDD(s.X, draw_nu(rng), k)),
     "nu_svc": Drawing(_nu_svc),
-    "nu_svr": Drawing(lambda s, k, rng: NuSVR(s.X, s.targets, _share(rng), s.C, k), most=3),
+    "nu_svr": Drawing(lambda s, k, rng: NuSVR(s.X, s.targets, draw_nu(rng), s.C, k), max_samples=3),
     **{
-        name: Drawing(partial(_risk, name=name), most=4 if "epsilon" in name else 5)
+        name: Drawing(partial(_risk, name=name), max_samples=4 if "epsilon" in name else 5)
         for name in LOSSES
     },
 }
-SHARES = np.array([float(own.share) for own in FORMULATIONS.values()])
+SHARES = np.array([float(kind_drawn.weight) for kind_drawn in FORMULATIONS.values()])
 SHARES /= SHARES.sum()

@@ -85,7 +85,7 @@ class Judged:
     proven_width: float = float("inf")
 
 
-def judged(drawn: Drawn, seed: int) -> Judged:
+def certify_answers(drawn: Drawn, seed: int) -> Judged:
     """Certify several answers to a problem and return what does not hold."""
     result = Judged(drawn.number, (drawn.formulation, drawn.kernel, drawn.scale))
     rng = np.random.default_rng([seed, drawn.number, 1])

@@ -266,7 +266,9 @@ def exact_curve(loss: Any, y: fmpq, C: fmpq | None) -> Curve:
             raise NotImplementedError(f"no exact curve of the loss {name}")
 
 
-def posed(problem: Formulation, bits: int, weights: list[fmpq | None] | None = None) -> Posed:
+def rational_problem(
+    problem: Formulation, bits: int, weights: list[fmpq | None] | None = None
+) -> Posed:
     """Return a problem in rationals, kernel values to so many bits.
 
     `weights` stand in place of its own Cᵢ.

@@ -18,8 +18,8 @@ from tests.differential.posed import (
     Group,
     Posed,
     Values,
-    posed,
     rational,
+    rational_problem,
     real,
 )
 from tests.differential.smooth import SmoothReference
@@ -201,7 +201,7 @@ class DoubledReference(EnumeratedReference):
 
 def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Posed, Optimum | None]:
     for bits in _PRECISIONS:
-        exact = posed(problem, bits, C)
+        exact = rational_problem(problem, bits, C)
         if problem.kernel.is_psd is None and not is_psd(exact.K):
             return exact, largest_dual(exact)
         if problem.may_be_infeasible and _has_opposite_twins(problem):

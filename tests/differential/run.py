@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from tests.differential.drawing import Drawn, drawn
-from tests.differential.judging import Fault, Judged, Said, judged, last
+from tests.differential.judging import Fault, Judged, Said, certify_answers, last
 
 KINDS = ("lower bound", "upper bound", "infeasible", "gap")  # of faults
 KINDS += ("solved", "wrong", "crash", "no reference")
@@ -36,7 +36,7 @@ def judged_in_time(seed: int, number: int) -> Judged:
     """Return what was found about a problem, in a process that does nothing else."""
     signal.signal(signal.SIGALRM, _stop)
     signal.alarm(_LONGEST)
-    judgement = _judged(seed, number)
+    judgement = check(seed, number)
     signal.alarm(0)
     return judgement
 
@@ -45,13 +45,13 @@ def _stop(*_: object) -> None:
     raise TimeoutError(f"not judged within {_LONGEST} seconds")
 
 
-def _judged(seed: int, number: int) -> Judged:
+def check(seed: int, number: int) -> Judged:
     """Return what was found about a problem; a judge that fails is a fault of that problem alone."""
     words = ("unknown", "", "")
     try:
         problem = drawn(seed, number)
         words = (problem.formulation, problem.kernel, problem.scale)
-        return judged(problem, seed)
+        return certify_answers(problem, seed)
     except Exception as error:
         return Judged(number, words, faults=[Fault("crash", "the judge", last(error))])
 
@@ -59,20 +59,20 @@ def _judged(seed: int, number: int) -> Judged:
 def judge_all(seed: int, numbers: Sequence[int], processes: int) -> Iterator[Judged]:
     """Yield what was found about each problem."""
     if processes == 1:
-        yield from (_judged(seed, number) for number in numbers)
+        yield from (check(seed, number) for number in numbers)
         return
     with ProcessPoolExecutor(processes) as pool:
         yield from pool.map(partial(judged_in_time, seed), numbers, chunksize=_CHUNK)
 
 
-def described(seed: int, judgement: Judged) -> str:
+def fault_report(seed: int, judgement: Judged) -> str:
     """Return the faults of a problem, each on a line, below the command that judges it again."""
     again = f"python -m tests.differential.run --seed {seed} --only {judgement.number}"
     title = f"{', '.join(judgement.words)}: {again}"
     return "\n".join([title] + [f"    {f.kind} of {f.point}: {f.detail}" for f in judgement.faults])
 
 
-def shown(d: Drawn) -> str:
+def as_source(d: Drawn) -> str:
     """Return a problem as text that makes it again."""
     p = d.problem
     X = p.X if isinstance(p.X, np.ndarray) else p.X.toarray()
@@ -154,15 +154,15 @@ def main() -> int:
     options = parser.parse_args()
     if options.only is not None:
         problem = drawn(options.seed, options.only)
-        judgement = judged(problem, options.seed)
-        print(shown(problem), described(options.seed, judgement), sep="\n")  # noqa: T201
+        judgement = certify_answers(problem, options.seed)
+        print(as_source(problem), fault_report(options.seed, judgement), sep="\n")  # noqa: T201
         return bool(judgement.faults)
     numbers = range(options.first, options.first + options.count)
     results, started_at = [], time.monotonic()
     for judgement in judge_all(options.seed, numbers, options.processes):
         results.append(judgement)
         if judgement.faults:
-            print(described(options.seed, judgement), flush=True)  # noqa: T201
+            print(fault_report(options.seed, judgement), flush=True)  # noqa: T201
         if len(results) % 1000 == 0:
             seconds = time.monotonic() - started_at
             false = sum(bool(j.faults) for j in results)

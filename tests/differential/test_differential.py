@@ -5,8 +5,8 @@ make differential
 
 import pytest
 from tests.differential import judging
-from tests.differential.run import compared, described, judge_all, written
-from tests.halves import quick
+from tests.differential.run import compared, fault_report, judge_all, written
+from tests.halves import quick_cases
 
 SEED = 20_260
 PROBLEMS = 100  # a test, of some two seconds
@@ -16,11 +16,11 @@ FOUND = (15_768, 23_371, 37_762, 45_494, 86_724, 98_658)  # that once had faults
 
 def check(numbers, seed=SEED):
     faulty = [f for f in judge_all(seed, numbers, 1) if f.faults]
-    report = "\n".join(described(seed, judgement) for judgement in faulty[:MOST_SHOWN])
+    report = "\n".join(fault_report(seed, judgement) for judgement in faulty[:MOST_SHOWN])
     assert not faulty, f"{len(faulty)} of {len(numbers)} problems have faults:\n{report}"
 
 
-@pytest.mark.parametrize("first", quick(range(0, 80 * PROBLEMS, PROBLEMS), [0]))
+@pytest.mark.parametrize("first", quick_cases(range(0, 80 * PROBLEMS, PROBLEMS), [0]))
 def test_every_bound_and_verdict_holds(first):
     check(range(first, first + PROBLEMS))
 
@@ -36,7 +36,7 @@ def test_a_failing_check_counts_against_its_problem_only(monkeypatch):
     monkeypatch.setattr(judging, "exact_reference", failing)
     judgements = list(judge_all(SEED, range(2), 1))
     assert [judgement.number for judgement in judgements] == [0, 1]
-    assert all("cannot convert NaN" in described(SEED, judgement) for judgement in judgements)
+    assert all("cannot convert NaN" in fault_report(SEED, judgement) for judgement in judgements)
 
 
 def test_a_verdict_that_differs_from_a_recorded_one_is_reported(tmp_path):

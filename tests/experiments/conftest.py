@@ -167,11 +167,11 @@ def no_leaked_worker():
 def browser():
     """Open Chromium, where it and its driver are installed."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
     with api.sync_playwright() as play:
-        if found is None and not Path(play.chromium.executable_path).exists():
+        if binary is None and not Path(play.chromium.executable_path).exists():
             pytest.skip("no Chromium: install it, or run `playwright install chromium`")
-        opened = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        opened = play.chromium.launch(executable_path=binary, args=["--no-sandbox"])
         yield opened
         opened.close()
 
@@ -185,18 +185,18 @@ def outcome(tmp_path):
 
     def _outcome(content):
         path.write_bytes(content)
-        told = []
+        lines = []
         try:
             experiment = read_experiment(path)
         except ConfigError as refusal:
-            told = str(refusal).splitlines()
-        if not told:
+            lines = str(refusal).splitlines()
+        if not lines:
             assert isinstance(experiment, Experiment)
             return experiment
-        assert all(line.startswith(str(path)) for line in told), told
-        assert len(told) <= 21
-        assert max(map(len, told)) <= 700 + len(str(path))
-        return told
+        assert all(line.startswith(str(path)) for line in lines), lines
+        assert len(lines) <= 21
+        assert max(map(len, lines)) <= 700 + len(str(path))
+        return lines
 
     return _outcome
 

@@ -27,7 +27,7 @@ _OF_THE_FILE += ("time_limit", "trace", "warm_start")
 def yaml(value):
     """Return a value as YAML in flow style; text is taken for YAML."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {yaml(own)}" for key, own in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {yaml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(yaml, value)) + "]"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -43,9 +43,9 @@ def posing(name="small", *, solvers=("smo",), **keys):
 
 
 def _call_here(function, *arguments, solving=None):
-    begun, computed = [perf_counter()], process_time()
-    content = function(lambda: begun.append(perf_counter()), *arguments)
-    took = perf_counter() - begun[:2][-1], 0.0, process_time() - computed
+    start_times, computed = [perf_counter()], process_time()
+    content = function(lambda: start_times.append(perf_counter()), *arguments)
+    took = perf_counter() - start_times[:2][-1], 0.0, process_time() - computed
     return ChildResult(BytesIO(content), *took, psutil.Process().memory_info().rss)
 
 

@@ -60,16 +60,16 @@ class Dying:
 
 def session(folder: Path, outcomes: list[Outcome]) -> str:
     """Record what is missing; return the tables as text."""
-    begun = Session.begin(folder, "", [outcome.run_id for outcome in outcomes], resume=True)
-    done = RunFolder(folder).lines
+    new_session = Session.begin(folder, "", [outcome.run_id for outcome in outcomes], resume=True)
+    recorded_lines = RunFolder(folder).lines
     for outcome in outcomes:
-        if outcome.run_id not in done:
-            begun.append(outcome)
-    begun.close()
-    found = RunFolder(folder)
-    write_tables(found, {"summary.md": "summary"})
+        if outcome.run_id not in recorded_lines:
+            new_session.append(outcome)
+    new_session.close()
+    run_folder = RunFolder(folder)
+    write_tables(run_folder, {"summary.md": "summary"})
     models = sorted({path.name for path in folder.glob("sessions/*/models/*.npz")})
-    tables = [table.to_csv() for table in (found.results, found.traces)]
+    tables = [table.to_csv() for table in (run_folder.results, run_folder.traces)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])
 
 

@@ -12,14 +12,14 @@ from dualgap.experiments.records.names import problem_names
 from dualgap.experiments.store.session import Session
 
 NAN = float("nan")
-_EMPTY = {own.name: NAN if own.kind in ("number", "whole") else None for own in RESULTS}
+_EMPTY = {record.name: NAN if record.kind in ("number", "whole") else None for record in RESULTS}
 _GONE = ("relative_gap", "gap", "primal_objective", "dual_objective", "time_solve", "iterations")
 
 
 def problem_spec(dataset="moons", formulation="soft_margin_dual", /, *, params=None, **options):
     """Return the specification of a problem on a data set with these options."""
-    known = {"formulation": formulation, "dataset": {"name": dataset} | options}
-    return known | {"parameters": params or {}, "path": {}}
+    fields = {"formulation": formulation, "dataset": {"name": dataset} | options}
+    return fields | {"parameters": params or {}, "path": {}}
 
 
 def run(problem="p", solver="smo", *, tol=1e-6, **changes):
@@ -27,16 +27,16 @@ def run(problem="p", solver="smo", *, tol=1e-6, **changes):
 
     The problem is an id, or a specification as of `posed`.
     """
-    known = {"problem_id": problem}
+    fields = {"problem_id": problem}
     if not isinstance(problem, str):
-        others = dict.fromkeys(problem["dataset"])  # so that all options are named
-        plain = problem | {"dataset": others | {"name": problem["dataset"]["name"]}}
+        data_options = dict.fromkeys(problem["dataset"])  # so that all options are named
+        plain = problem | {"dataset": data_options | {"name": problem["dataset"]["name"]}}
         name = problem_names([problem, plain])[0]
-        known = {"problem_id": name, "problem": json.dumps(problem)}
-        known["formulation"] = problem["formulation"]
-    known = {
-        "problem_hash": f"hash of {known['problem_id']}",
-        "family_hash": f"family of {known['problem_id']}",
+        fields = {"problem_id": name, "problem": json.dumps(problem)}
+        fields["formulation"] = problem["formulation"]
+    fields = {
+        "problem_hash": f"hash of {fields['problem_id']}",
+        "family_hash": f"family of {fields['problem_id']}",
         "formulation": "soft_margin_dual",
         "n": 100.0,
         "d": 5.0,
@@ -62,27 +62,27 @@ def run(problem="p", solver="smo", *, tol=1e-6, **changes):
         "iterations": 7.0,
         "threads": 2,
         "host": "here",
-    } | known
-    return _EMPTY | known | changes
+    } | fields
+    return _EMPTY | fields | changes
 
 
 def crashed(problem="p", solver="smo", **changes):
     """Return a row of a run that gave no answer."""
-    known = {"status": "crashed", "claimed": "none", "verdict": "uncertified", "reason": "boom"}
-    return run(problem, solver, **(known | dict.fromkeys(_GONE, NAN) | changes))
+    fields = {"status": "crashed", "claimed": "none", "verdict": "uncertified", "reason": "boom"}
+    return run(problem, solver, **(fields | dict.fromkeys(_GONE, NAN) | changes))
 
 
 def timed(solver="smo", tol=1e-3, time=1.0, gap=1e-4, problem="p", **changes):
     """Return a row of a benchmark that goes down to a gap of 1e-9."""
-    known = {"time_solve": time, "relative_gap": gap, "target_gap": 1e-9, "primal_objective": 2.0}
-    return run(problem, solver, tol=tol, **(known | {"time_setup": NAN} | changes))
+    fields = {"time_solve": time, "relative_gap": gap, "target_gap": 1e-9, "primal_objective": 2.0}
+    return run(problem, solver, tol=tol, **(fields | {"time_setup": NAN} | changes))
 
 
 def repeated(solver, times, problem="p", **changes):
     """Return the rows of a solver's repetitions, which took these times, to a gap of 1e-3."""
-    known = {"tol": 1e-3, "target_gap": 1e-3, "relative_gap": 1e-4, "time_setup": NAN} | changes
-    rows = [run(problem, solver, **({"time_solve": time} | known)) for time in times]
-    return [own | {"repetition": i} for i, own in enumerate(rows)]
+    fields = {"tol": 1e-3, "target_gap": 1e-3, "relative_gap": 1e-4, "time_setup": NAN} | changes
+    rows = [run(problem, solver, **({"time_solve": time} | fields)) for time in times]
+    return [record | {"repetition": i} for i, record in enumerate(rows)]
 
 
 def scattered(rng, factor=1.0, count=5, scatter=0.05):
@@ -119,14 +119,14 @@ def results_of_folds(folds=3):
     return pd.DataFrame(rows)
 
 
-def trace_of_gaps(own, gaps, times=None):
+def trace_of_gaps(record, gaps, times=None):
     """Return the evaluations of a run with these relative gaps, evenly in time if not said otherwise."""
-    times = times or np.linspace(0.1, 1.0, len(gaps)) * own["time_solve"]
-    known = {"iteration": 1, "primal_objective": 10.0, "kkt_violation": 0.1}
+    times = times or np.linspace(0.1, 1.0, len(gaps)) * record["time_solve"]
+    fields = {"iteration": 1, "primal_objective": 10.0, "kkt_violation": 0.1}
     return [
         dict.fromkeys(each.name for each in FULL_TRACES if each.name != "relative_gap")
         | {"time": float(t), "gap": 10 * g, "dual_objective": 10 * (1 - g)}
-        | known
+        | fields
         for t, g in zip(times, gaps, strict=True)
     ]
 
@@ -144,9 +144,9 @@ def stored(folder, rows, traces=None, name="small", more=""):
     """Record rows, and the evaluations of some of them by their places, as a folder of results."""
     outcomes = []
     for i, row in enumerate(rows):
-        own = {"run_id": f"run{i}"}
-        evaluations = [evaluation | own for evaluation in (traces or {}).get(i, [])]
-        outcomes.append(Outcome(row | own, evaluations))
+        record = {"run_id": f"run{i}"}
+        evaluations = [evaluation | record for evaluation in (traces or {}).get(i, [])]
+        outcomes.append(Outcome(row | record, evaluations))
     return recorded(folder, outcomes, f"name: {name}\ntime_limit: 20\n{more}")
 
 

@@ -147,8 +147,8 @@ def test_a_run_stopped_by_a_full_disk_can_be_resumed(command, write, monkeypatch
             return run_case(case)
 
         with in_this_process(run):
-            done = command(*arguments, code=1)
-    assert "a run could not be recorded" in done.output
+            completed = command(*arguments, code=1)
+    assert "a run could not be recorded" in completed.output
     assert len(load_results("x")) == 1
     with in_this_process():
         command(*arguments)
@@ -194,10 +194,10 @@ def test_unwritable_output_is_reported_in_a_sentence(output, words):
     os.close(read)
     if output:
         written = os.open(output, os.O_WRONLY)
-    done = subprocess.run(line, stdout=written, stderr=subprocess.PIPE, text=True, check=False)
+    completed = subprocess.run(line, stdout=written, stderr=subprocess.PIPE, text=True, check=False)
     os.close(written)
-    assert done.returncode == 1
-    assert done.stderr == f"Cannot write the output: {words}.\n"
+    assert completed.returncode == 1
+    assert completed.stderr == f"Cannot write the output: {words}.\n"
 
 
 @pytest.mark.usefixtures("in_process")
@@ -257,10 +257,10 @@ def test_doctor_names_the_extra_that_brings_a_package(command, monkeypatch):
         return "1.0"
 
     monkeypatch.setattr("dualgap.experiments.commands.doctor.version", version)
-    told = " ".join(command("doctor").output.split())
+    printed = " ".join(command("doctor").output.split())
     for name, extra in (("clarabel", "qp"), ("snapml", "peers")):
         absent = rf"{name} not installed \(optional, extra {extra}: \S+ -m pip install {name}\)"
-        assert re.search(absent, told)
+        assert re.search(absent, printed)
 
 
 def test_version(command):
@@ -282,48 +282,48 @@ def test_a_terminated_run_keeps_its_records_and_leaves_no_process(
         wait_for(lambda: any(log.stat().st_size for log in out.glob("sessions/*/runs.jsonl")))
         workers = psutil.Process(process.pid).children(recursive=True)
         os.kill(process.pid, sent)
-        _, told = process.communicate(timeout=30)
-    assert process.returncode == code, told
-    assert "Traceback" not in told
+        _, printed = process.communicate(timeout=30)
+    assert process.returncode == code, printed
+    assert "Traceback" not in printed
     assert len(load_results(out)) == 1
     if sent == signal.SIGINT:
-        assert "--resume" in told
+        assert "--resume" in printed
         assert (out / "runs.parquet").exists()
     wait_for(lambda: not any(worker.is_running() for worker in workers))
 
 
 def test_a_run_prints_ascii_in_an_ascii_terminal(finished, tmp_path):
     words = ["run", str(finished()), "--out", str(tmp_path / "x"), "--resume"]
-    shown = CliRunner(charset="ascii").invoke(main, words)
-    assert shown.exit_code == 0
-    assert shown.output.isascii()
+    ascii_result = CliRunner(charset="ascii").invoke(main, words)
+    assert ascii_result.exit_code == 0
+    assert ascii_result.output.isascii()
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("how", "variables"),
+    ("shell", "variables"),
     [
         pytest.param("exec >&-", {}, id="no output"),
         pytest.param("exec >&- 2>&-", {}, id="no output at all"),
         pytest.param(":", {"PYTHONIOENCODING": "ascii"}, id="an output of ASCII"),
     ],
 )
-def test_a_run_completes_with_closed_output(command, tmp_path, finished, how, variables):
+def test_a_run_completes_with_closed_output(command, tmp_path, finished, shell, variables):
     finished()
     (tmp_path / "x/summary.md").unlink()
-    line = f'{how}; "{sys.executable}" -m dualgap.experiments.cli run small.yaml --out x --resume'
-    done = subprocess.run(
+    line = f'{shell}; "{sys.executable}" -m dualgap.experiments.cli run small.yaml --out x --resume'
+    completed = subprocess.run(
         ["/bin/sh", "-c", line], capture_output=True, check=False, env=os.environ | variables
     )
-    assert done.returncode == 0, done.stderr
-    assert b"Traceback" not in done.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert b"Traceback" not in completed.stderr
     assert (tmp_path / "x/summary.md").is_file()
 
 
 def test_a_removed_working_directory_is_reported_in_one_line(tmp_path, write):
     (tmp_path / "gone").mkdir()
     line = f'cd "{tmp_path}/gone"; rmdir "{tmp_path}/gone"; exec "$0" "$@"'
-    done = subprocess.run(
+    completed = subprocess.run(
         [
             "/bin/sh",
             "-c",
@@ -338,8 +338,8 @@ def test_a_removed_working_directory_is_reported_in_one_line(tmp_path, write):
         text=True,
         check=False,
     )
-    assert done.returncode == 2
-    assert done.stderr.strip() == "The current folder has been removed. Change to another one."
+    assert completed.returncode == 2
+    assert completed.stderr.strip() == "The current folder has been removed. Change to another one."
 
 
 @pytest.mark.usefixtures("in_process")
@@ -373,7 +373,7 @@ main()
 @pytest.mark.parametrize("more", [0, 1, 2, 5])
 def test_a_command_that_is_interrupted_several_times_ends_without_a_traceback(more):
     command = [sys.executable, "-c", INTERRUPTED.format(more=more)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 130
-    assert "Traceback" not in ended.stderr
-    assert ("Interrupt it again" in ended.stderr) == (more > 0)
+    finished_process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished_process.returncode == 130
+    assert "Traceback" not in finished_process.stderr
+    assert ("Interrupt it again" in finished_process.stderr) == (more > 0)

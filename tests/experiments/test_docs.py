@@ -77,23 +77,23 @@ def test_every_page_has_a_title_and_is_in_the_index():
 
 def test_the_maros_meszaros_table_equals_the_published_records():
     published = load_results(DOCS.parents[1] / "results" / "maros_meszaros")
-    found, shown = StringIO(claims(Results(published)).csv()), "tutorials/maros_meszaros.csv"
-    assert_frame_equal(pd.read_csv(found), pd.read_csv(DOCS / shown), check_dtype=False)
+    table, content = StringIO(claims(Results(published)).csv()), "tutorials/maros_meszaros.csv"
+    assert_frame_equal(pd.read_csv(table), pd.read_csv(DOCS / content), check_dtype=False)
 
 
 def test_every_command_and_every_kind_of_names_is_on_a_page():
-    shown = "".join(page.read_text() for page in DOCS.glob("reference/*.rst"))
-    assert all(f"   dualgap {name} --help\n" in f"{shown}\n" for name in main.commands)
-    (kind,) = (own for own in main.commands["list"].params if own.name == "kind")
+    content = "".join(page.read_text() for page in DOCS.glob("reference/*.rst"))
+    assert all(f"   dualgap {name} --help\n" in f"{content}\n" for name in main.commands)
+    (kind,) = (option for option in main.commands["list"].params if option.name == "kind")
     assert all(
-        f"dualgap list {name}" in shown for name in kind.type.choices if name != "properties"
+        f"dualgap list {name}" in content for name in kind.type.choices if name != "properties"
     )
 
 
 def test_the_solver_of_the_tutorial_is_the_one_of_the_readme():
     def code(text: str) -> str:
-        begin = text.index("@dataclass(frozen=True)")
-        lines = text[begin : text.index('claim="stopped")', begin)].splitlines()
+        start = text.index("@dataclass(frozen=True)")
+        lines = text[start : text.index('claim="stopped")', start)].splitlines()
         return "\n".join(line.strip() for line in lines).replace("5000", "1000")
 
     assert code((DOCS / "tutorials" / "add_a_solver.rst").read_text()) == code(README)

@@ -29,8 +29,8 @@ def test_a_dict_a_file_and_a_folder_give_the_runs_of_the_command(command, write)
     file = write(posing(C=[1, 1e-6], solvers=["smo", "{name: cvxopt_qp, label: Reference}"]))
     command("run", file, "--out", "a")
     plan = read_manifest(experiments.RunFolder("a").path)["run_ids"]
-    for given, out in ((GRID, "b"), (file, "c"), ("b", "d")):
-        folder = experiments.run(given, out)
+    for source, out in ((GRID, "b"), (file, "c"), ("b", "d")):
+        folder = experiments.run(source, out)
         assert folder.manifest["run_ids"] == plan
         assert folder.manifest["options"] == []
         assert len(folder.results) == 4
@@ -65,7 +65,7 @@ def test_a_notebook_shows_a_folder(command):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"solver": 1}, "solver: unknown key 'solver'; did you mean 'solvers'?"),
         ({"solvers": ["smo", "smoo"]}, "solvers.1: unknown solver 'smoo'; did you mean 'smo'?"),
@@ -75,10 +75,10 @@ def test_a_notebook_shows_a_folder(command):
         ({"seed": range(3)}, "experiment: cannot represent an object: range"),
     ],
 )
-def test_a_fault_of_a_dict_is_reported_by_its_path(command, change, told):
+def test_a_fault_of_a_dict_is_reported_by_its_path(command, change, message):
     with pytest.raises(Refusal) as refused:
         experiments.run(GRID | change, "x")
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(message)
     assert not experiments.RunFolder("x").path.exists()
 
 

@@ -29,11 +29,11 @@ def recorded(command, write):
 
         def run(case):
             like.append(like[0] if like else run_case(case))
-            own = {key: value for key, value in blank_record(case).items() if value is not None}
-            own |= {key: like[0].record[key] for key in ("claimed", "verdict", "bound_source")}
-            own |= {"problem_hash": case.problem_id, "family_hash": case.problem_id}
-            own["time_solve"] = 1e-3 * (1 + len(like) % 7)
-            return replace(like[0], record=like[0].record | own, trace=[], model={})
+            row = {key: value for key, value in blank_record(case).items() if value is not None}
+            row |= {key: like[0].record[key] for key in ("claimed", "verdict", "bound_source")}
+            row |= {"problem_hash": case.problem_id, "family_hash": case.problem_id}
+            row["time_solve"] = 1e-3 * (1 + len(like) % 7)
+            return replace(like[0], record=like[0].record | row, trace=[], model={})
 
         with pytest.MonkeyPatch.context() as patch, in_this_process(run):
             patch.setattr("os.fsync", lambda _: None)
@@ -104,6 +104,6 @@ def test_the_number_of_calls_per_further_run_is_bounded(command, recorded, repet
         spent.append({"runs": len(load_results("out"))})
         spent[-1] |= {name: calls_of(do) for name, do in commands.items()}
         shutil.rmtree("out")
-    few, many = spent
+    one, three = spent
     for name, limit in limits.items():
-        assert (many[name] - few[name]) / (many["runs"] - few["runs"]) < limit, name
+        assert (three[name] - one[name]) / (three["runs"] - one["runs"]) < limit, name

@@ -25,8 +25,8 @@ def random_point(seed, labels=True):
     signs = rng.choice([-1.0, 1.0], n)
     a = signs if labels else signs * rng.uniform(0.2, 3.0, n)
     width = rng.uniform(0.1, 2.0, n)
-    share = rng.choice([0.0, 1.0, rng.random()], n)
-    return rng.normal(0, 1, n).round(1), a, share * width, (1 - share) * width
+    fractions = rng.choice([0.0, 1.0, rng.random()], n)
+    return rng.normal(0, 1, n).round(1), a, fractions * width, (1 - fractions) * width
 
 
 def gap(nu, g, a, below, above):
@@ -81,11 +81,11 @@ def natural_residual(nu, g, a, below, above):
 @given(seed=SEEDS)
 def test_kkt_violation_is_the_smallest_natural_residual(labels, seed):
     g, a, below, above = random_point(seed, labels)
-    found = kkt_violation(g, a, below, above)
+    violation = kkt_violation(g, a, below, above)
     grid = np.concatenate([-g / a, np.linspace(-6, 6, 2401)])
     brute = min(natural_residual(nu, g, a, below, above) for nu in grid)
-    assert found <= brute + 1e-9
-    assert found >= brute - 0.0025 * np.abs(a).max() - 1e-9  # half a step of the grid
+    assert violation <= brute + 1e-9
+    assert violation >= brute - 0.0025 * np.abs(a).max() - 1e-9  # half a step of the grid
 
 
 def test_kkt_violation_without_equality():

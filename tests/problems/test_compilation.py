@@ -44,19 +44,19 @@ def test_a_function_whose_index_cannot_be_read_is_compiled_again(name, folder, m
     monkeypatch.setitem(sys.modules, name, module := module_of(name, folder))
     assert module.doubled(2) == 4
     (index,) = folder.rglob("*.nbi")
-    for rest in (MOVED, RENAMED, CUT_SHORT):
-        damaged = pickle.dumps(numba.__version__) + rest
+    for suffix in (MOVED, RENAMED, CUT_SHORT):
+        damaged = pickle.dumps(numba.__version__) + suffix
         index.write_bytes(damaged)
         assert module_of(name, folder).doubled(2) == 4
         assert index.read_bytes() != damaged
 
 
-@pytest.mark.parametrize(("rest", "error"), [(MOVED, ModuleNotFoundError), (CUT_SHORT, EOFError)])
-def test_corrupt_caches_of_other_packages_are_not_touched(rest, error, folder, monkeypatch):
+@pytest.mark.parametrize(("suffix", "error"), [(MOVED, ModuleNotFoundError), (CUT_SHORT, EOFError)])
+def test_corrupt_caches_of_other_packages_are_not_touched(suffix, error, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "problems_of_others", module_of("problems_of_others", folder))
     assert sys.modules["problems_of_others"].doubled(2) == 4
     (index,) = folder.rglob("*.nbi")
-    index.write_bytes(damaged := pickle.dumps(numba.__version__) + rest)
+    index.write_bytes(damaged := pickle.dumps(numba.__version__) + suffix)
     with pytest.raises(error):
         module_of("problems_of_others", folder).doubled(2)
     assert index.read_bytes() == damaged
@@ -98,9 +98,9 @@ def test_a_plain_script_announces_compilation_once_on_stderr(tmp_path):
     """No call of ours, `solve` or an estimator, has to do anything for it, and no handler is set up."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     run = [sys.executable, "-c", SCRIPT]
-    told = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
-    assert told.stdout == ""
-    assert told.stderr == compilation._COMPILING + "\n"
+    result = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout == ""
+    assert result.stderr == compilation._COMPILING + "\n"
     again = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
     assert again.stderr == ""
 

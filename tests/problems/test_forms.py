@@ -100,5 +100,5 @@ def test_one_group_is_one_equality_of_all() -> None:
 
 
 def test_members_are_in_their_order_and_a_group_may_be_empty() -> None:
-    found = members_of(np.array([1, -1, 1, 3, 0]), 4)
-    assert [m.tolist() for m in found] == [[4], [0, 2], [], [3]]
+    members = members_of(np.array([1, -1, 1, 3, 0]), 4)
+    assert [m.tolist() for m in members] == [[4], [0, 2], [], [3]]

@@ -58,17 +58,17 @@ class Dear(Formulation):
 
 def test_weights_derived_from_targets_use_the_unshifted_targets():
     problem = Dear(np.zeros((5, 1)), [100.0, 101.0, 102.0, 110.0, 111.0])
-    found = certify(problem, Point([-1.0, -1.0, 0.0, 1.0, 1.0]))
-    assert found.primal_objective == pytest.approx(37.0)
-    assert found.relative_gap > 0.1
+    answer = certify(problem, Point([-1.0, -1.0, 0.0, 1.0, 1.0]))
+    assert answer.primal_objective == pytest.approx(37.0)
+    assert answer.relative_gap > 0.1
 
 
 @pytest.mark.parametrize("cost", [inf, np.nan, 0.0, -1.0])
 def test_weights_unsupported_by_bounds_are_refused(cost):
-    shown = {"__name__": "cost_sensitive"}
-    exec(in_tutorial("add_a_problem", "cost_sensitive.py"), shown)
+    namespace = {"__name__": "cost_sensitive"}
+    exec(in_tutorial("add_a_problem", "cost_sensitive.py"), namespace)
     with pytest.raises(ValueError, match="C: must be 40 finite numbers above 0"):
-        shown["CostSensitiveMargin"](X, Y, cost_positive=cost)
+        namespace["CostSensitiveMargin"](X, Y, cost_positive=cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +82,11 @@ class Dearer(SoftMarginPrimal):
 
 def test_weights_of_a_plug_in_formulation_apply_to_blocks_too(tmp_path):
     dearer = Dearer(in_blocks(tmp_path, X, Y, (10, 20)), None, C=0.5)
-    found = [
+    answer = [
         solve(p, NearRows()) for p in (dearer, Dearer(X, Y, C=0.5), SoftMarginPrimal(X, Y, C=2.5))
     ]
-    assert all(one.verdict == "solved" for one in found)
-    assert [one.objective for one in found] == pytest.approx([found[2].objective] * 3, rel=1e-5)
+    assert all(one.verdict == "solved" for one in answer)
+    assert [one.objective for one in answer] == pytest.approx([answer[2].objective] * 3, rel=1e-5)
 
 
 def test_weights_that_are_too_large_for_bounds_are_refused_in_blocks_too(tmp_path):
@@ -121,9 +121,9 @@ class Lacking(ScalarLoss):
 @pytest.mark.parametrize("rigorous", [False, True])
 def test_a_conjugate_is_not_evaluated_outside_its_domain(rigorous):
     problem = RegularizedERM([[1.0]], [-1.0], 1.0, Lacking())  # the optimum is 0
-    found = certify(problem, Point([-0.5], [1.0]), rigorous)
-    assert not found.dual_objective > 0
-    assert "its dual_range" in found.reason
+    answer = certify(problem, Point([-0.5], [1.0]), rigorous)
+    assert not answer.dual_objective > 0
+    assert "its dual_range" in answer.reason
 
 
 class Positive(PiecewiseLinear):
@@ -165,9 +165,9 @@ class SoftLabels(ScalarLoss):
 def test_a_loss_that_is_never_0_has_no_false_bound_in_blocks():
     blocks = Blocks.checked(ArraySource(np.ones((60, 1)), np.full(60, 0.5), None, 15))
     problem = RegularizedERM(blocks, None, 1.0, SoftLabels())  # the optimum is ln 2, at w = 0
-    found = certify(problem, Point(w=np.ones(1)))
-    assert not found.dual_objective > np.log(2.0)
-    assert "the minimum of the loss" in found.reason
+    answer = certify(problem, Point(w=np.ones(1)))
+    assert not answer.dual_objective > np.log(2.0)
+    assert "the minimum of the loss" in answer.reason
 
 
 @dataclass(frozen=True)
@@ -200,9 +200,9 @@ def test_subclassing_a_built_in_kernel_is_refused():
 def test_a_smooth_loss_has_an_offset_for_each_group():
     y, prices = np.append(np.ones(100), -1.0), (1.0, -1.0)
     problem = Grouped(np.zeros((101, 1)), y, 1.0, (0,) * 100 + (1,), prices, SquaredHinge())
-    found = certify(problem, Point(np.append(np.full(100, 0.01), 1.0)))
-    assert found.primal_objective == pytest.approx(1.7475)
-    assert found.relative_gap < 1e-9
+    answer = certify(problem, Point(np.append(np.full(100, 0.01), 1.0)))
+    assert answer.primal_objective == pytest.approx(1.7475)
+    assert answer.relative_gap < 1e-9
     three = Grouped(X, Y, 1.0, tuple(np.arange(40) % 3), (0.0,) * 3, SquaredHinge())
     assert len(certify(three, Point(np.zeros(40))).offsets) == 3
 
@@ -218,6 +218,6 @@ class Quantile(SVRDual):
 
 
 def test_a_subclass_with_another_loss_is_another_problem():
-    made = [Quantile(X, X[:, 0], 1.0, 0.0, tau=tau) for tau in (0.1, 0.5)]
-    families = {problem.family_hash for problem in (*made, SVRDual(X, X[:, 0], 1.0, 0.0))}
+    machines = [Quantile(X, X[:, 0], 1.0, 0.0, tau=tau) for tau in (0.1, 0.5)]
+    families = {problem.family_hash for problem in (*machines, SVRDual(X, X[:, 0], 1.0, 0.0))}
     assert len(families) == 3

@@ -207,17 +207,17 @@ def test_junk_is_refused_by_its_argument(X, y, C):
 
 @given(a=NUMBERS, b=NUMBERS, c=NUMBERS, kernel=KERNELS)
 def test_a_kernel_of_anything_is_a_kernel_or_refused_by_its_argument(a, b, c, kernel):
-    made = refused = None
+    result = refused = None
     try:
-        made = kernel(a, b, c)
+        result = kernel(a, b, c)
     except (ValueError, TypeError) as error:
         refused = str(error)
     assert refused is None or re.match(rf"({ARGUMENTS}): ", refused), refused
     assert len(refused or "") <= 1000
-    if isinstance(made, RBF):
-        values = made(np.eye(3), np.eye(3))
+    if isinstance(result, RBF):
+        values = result(np.eye(3), np.eye(3))
         assert np.isfinite(values).all()
-    assert not isinstance(made, Kernel) or made == copy.deepcopy(made)
+    assert not isinstance(result, Kernel) or result == copy.deepcopy(result)
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,13 @@ def target(loss, y):
     return one(y if loss.is_regression else (1.0 if y >= 0 else -1.0))
 
 
-def inside(loss, y, share):
+def inside(loss, y, ratio):
     """A slope s at which the conjugate is finite, for a share in (0, 1)."""
     if isinstance(loss, (SquaredHinge, Hinge, Perceptron, Logistic)):
         reach = 4.0 if isinstance(loss, SquaredHinge) else 1.0
-        return -y * reach * share
+        return -y * reach * ratio
     reach = 1.0 if isinstance(loss, EpsilonInsensitive) else 4.0
-    return one(reach * (2 * share - 1))
+    return one(reach * (2 * ratio - 1))
 
 
 def test_every_loss_is_registered_by_its_name():
@@ -73,11 +73,11 @@ def test_the_value_is_the_formula_of_the_notes(name):
 
 
 @pytest.mark.parametrize("name", SCALAR)
-@given(y=moderate, share=st.floats(0.01, 0.99))
-def test_the_conjugate_is_the_legendre_transform(name, y, share):
+@given(y=moderate, ratio=st.floats(0.01, 0.99))
+def test_the_conjugate_is_the_legendre_transform(name, y, ratio):
     loss = SCALAR[name]
     y = target(loss, y)
-    s = inside(loss, y, share)
+    s = inside(loss, y, ratio)
 
     def below(f):
         return float((loss.value(y, one(f)) - s * f)[0])
@@ -89,12 +89,12 @@ def test_the_conjugate_is_the_legendre_transform(name, y, share):
 
 
 @pytest.mark.parametrize("name", SCALAR)
-@given(y=moderate, f=moderate, share=st.floats(0.0, 1.0))
-def test_fenchel_and_youngs_inequality_is_tight_at_the_subgradient(name, y, f, share):
+@given(y=moderate, f=moderate, ratio=st.floats(0.0, 1.0))
+def test_fenchel_and_youngs_inequality_is_tight_at_the_subgradient(name, y, f, ratio):
     loss = SCALAR[name]
     y, f = target(loss, y), one(f)
     anywhere = (
-        loss.value(y, f) + loss.conjugate(y, inside(loss, y, share)) - inside(loss, y, share) * f
+        loss.value(y, f) + loss.conjugate(y, inside(loss, y, ratio)) - inside(loss, y, ratio) * f
     )
     g = loss.subgradient(y, f)
     at_slope = loss.value(y, f) + loss.conjugate(y, g) - g * f
@@ -103,11 +103,11 @@ def test_fenchel_and_youngs_inequality_is_tight_at_the_subgradient(name, y, f, s
 
 
 @pytest.mark.parametrize("name", ["hinge", "perceptron", "epsilon_insensitive"])
-@given(y=moderate, share=st.floats(0.01, 0.99))
-def test_fenchel_young_is_tight_at_the_kink_for_any_coefficient(name, y, share):
+@given(y=moderate, ratio=st.floats(0.01, 0.99))
+def test_fenchel_young_is_tight_at_the_kink_for_any_coefficient(name, y, ratio):
     loss = SCALAR[name]
     y = target(loss, y)
-    s = inside(loss, y, share)
+    s = inside(loss, y, ratio)
     f = np.where(-s > 0, *loss.kinks(y))  # β = −C·s
     assert abs((loss.value(y, f) + loss.conjugate(y, s) - s * f)[0]) <= 1e-12 * (
         1 + float(abs(f[0]))
@@ -158,11 +158,11 @@ def test_a_bad_tube_is_refused():
 
 
 @pytest.mark.parametrize("name", SCALAR)
-@given(y=moderate, f=moderate, share=st.floats(0.01, 0.99), wrong=st.sampled_from([0.0, 1e-9, 0.1]))
-def test_every_arithmetic_holds_the_value_and_the_conjugate(name, y, f, share, wrong):
+@given(y=moderate, f=moderate, ratio=st.floats(0.01, 0.99), wrong=st.sampled_from([0.0, 1e-9, 0.1]))
+def test_every_arithmetic_holds_the_value_and_the_conjugate(name, y, f, ratio, wrong):
     loss = SCALAR[name]
     label, f = target(loss, y), one(f)
-    s = inside(loss, label, share)
+    s = inside(loss, label, ratio)
     for function, at in ((loss.value, f), (loss.conjugate, s)):
         value, held = function(label, at)[0], function(label, Intervals(at, wrong * abs(s)))
         with ctx.workprec(200):

@@ -24,8 +24,8 @@ def feasible_sets(draw: st.DrawFn) -> tuple[np.ndarray, ...]:
     lb = np.where(vector(st.sampled_from([0.0, 0.0, 1.0])) > 0, -INF, corner)
     ub = np.where(vector(st.sampled_from([0.0, 0.0, 1.0])) > 0, INF, corner + width)
     a = vector(st.sampled_from([-2.5, -1.0, 0.0, 0.3, 1.0, 4.0]))
-    share = draw(st.sampled_from([0.0, 0.25, 1.0]))
-    return z, lb, ub, a, np.array(float(a @ (corner + share * width)))
+    fraction = draw(st.sampled_from([0.0, 0.25, 1.0]))
+    return z, lb, ub, a, np.array(float(a @ (corner + fraction * width)))
 
 
 def nearest(z: np.ndarray, lb: np.ndarray, ub: np.ndarray, a: np.ndarray, delta: float):
@@ -42,8 +42,8 @@ def nearest(z: np.ndarray, lb: np.ndarray, ub: np.ndarray, a: np.ndarray, delta:
     values = np.array([a @ x_at(mu) for mu in points]) - delta
     k = int(np.clip(np.flatnonzero(values >= -1e-12)[-1], 0, points.size - 2))
     fall = values[k] - values[k + 1]
-    share = values[k] / fall if fall > 0 else 0.0
-    return x_at(points[k] + share * (points[k + 1] - points[k]))
+    fraction = values[k] / fall if fall > 0 else 0.0
+    return x_at(points[k] + fraction * (points[k + 1] - points[k]))
 
 
 @given(feasible_sets())

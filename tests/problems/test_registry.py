@@ -89,9 +89,9 @@ def test_a_plug_in_is_imported_when_its_class_is_first_used(registry):
 def test_a_broken_plug_in_is_ignored_with_one_log_line(registry, caplog):
     assert "quick" in registry.all()
     assert registry.all().keys().isdisjoint({"gone", "soft"})
-    smo, gone, soft = (record.getMessage() for record in caplog.records)
-    begin = "the solver 'gone' of the plug-in helpful-solvers (helpful:Gone) is ignored: "
-    assert gone == f"{begin}AttributeError: module 'helpful' has no attribute 'Gone'"
+    smo, missing, soft = (record.getMessage() for record in caplog.records)
+    prefix = "the solver 'gone' of the plug-in helpful-solvers (helpful:Gone) is ignored: "
+    assert missing == f"{prefix}AttributeError: module 'helpful' has no attribute 'Gone'"
     assert smo.endswith("(helpful:Quick) is ignored: dualgap defines a solver of that name")
     assert soft.endswith("(helpful:Soft) is ignored: TypeError: it is not a subclass of Solver")
     with pytest.raises(ValueError, match=r"unknown solver 'gone'; .*accepted are .*, quick$"):
@@ -101,13 +101,13 @@ def test_a_broken_plug_in_is_ignored_with_one_log_line(registry, caplog):
 @pytest.mark.exhaustive
 def test_an_experiment_uses_solvers_of_an_installed_plug_in(installed, tmp_path):
     (tmp_path / "plugged.yaml").write_text(EXPERIMENT)
-    done = subprocess.run(
+    result = subprocess.run(
         [Path(sys.executable).with_name("dualgap"), "run", "plugged.yaml", "--out", "runs"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(installed)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("is ignored") == 1  # nobody has asked for the other two
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("is ignored") == 1  # nobody has asked for the other two
     results = load_results(tmp_path / "runs")
     assert set(results["solver"]) == {"quick", "cvxopt_qp"}
     assert (results["verdict"] == "solved").all()

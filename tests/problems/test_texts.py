@@ -127,16 +127,16 @@ def test_control_characters_are_removed_for_a_terminal(text):
 
 @given(TEXTS)
 def test_markdown_shows_text_and_no_markup(text):
-    shown = " ".join(printable(text).split())
+    text_shown = " ".join(printable(text).split())
     parts = {"# {}": "heading", "- {}": "list_item", "{}": "paragraph"}
-    for form, kind in parts.items() if shown else ():
+    for form, kind in parts.items() if text_shown else ():
         kinds, content = kinds_of(form.format(markdown(text)))
-        assert content == shown
+        assert content == text_shown
         accepted = {"inline", "text", "text_special", "paragraph_open", "paragraph_close"}
         accepted |= {f"{kind}_{end}" for end in ("open", "close")}
         assert kinds <= accepted | {"bullet_list_open", "bullet_list_close"}
     kinds, content = kinds_of(f"| a |\n|:--|\n| {markdown(text)} |")
-    assert content == f"a{shown}"
+    assert content == f"a{text_shown}"
 
 
 @given(TEXTS)
@@ -166,14 +166,14 @@ def test_missing_glyphs_are_shown_as_code_points():
     assert plain("ab_é 中\u202e") == "ab_é [U+4E2D]\N{REPLACEMENT CHARACTER}"
 
 
-@pytest.mark.parametrize("room", [12, 20, 30, 60])
-def test_long_captions_are_shortened_word_by_word_in_the_middle(room):
+@pytest.mark.parametrize("limit", [12, 20, 30, 60])
+def test_long_captions_are_shortened_word_by_word_in_the_middle(limit):
     text = "breast_cancer test_size=0.25 soft_margin_dual rbf(gamma=0.05) C=10"
     words = text.split()
-    shown = shortened(text, room)
-    assert len(shown) <= room
-    if room >= len(f"{words[0]} … {words[-1]}"):
-        assert {*shown.split()} <= {*words, "…"}
-        assert shown.startswith(words[0])
-        assert shown.endswith(words[-1])
+    text_shown = shortened(text, limit)
+    assert len(text_shown) <= limit
+    if limit >= len(f"{words[0]} … {words[-1]}"):
+        assert {*text_shown.split()} <= {*words, "…"}
+        assert text_shown.startswith(words[0])
+        assert text_shown.endswith(words[-1])
     assert shortened(text, len(text)) == text

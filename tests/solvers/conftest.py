@@ -1,7 +1,7 @@
 """Every small problem in turn: one of each kind in `make test`, fewer of the slowest solvers."""
 
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.small_problems import KINDS, PROBLEMS
 
 from dualgap.problems import Formulation
@@ -10,7 +10,7 @@ BLACK_BOXES = ("mystic",)  # slow, and each problem is a box QP to it
 OF_BLACK_BOXES = ("hard_dual_rbf", "soft_primal_sparse", "soft_dual_rbf", "svr_dual_rbf", "softmax")
 
 
-@pytest.fixture(params=quick(PROBLEMS, KINDS))
+@pytest.fixture(params=quick_cases(PROBLEMS, KINDS))
 def problem(request: pytest.FixtureRequest) -> Formulation:
     """Each of the small problems in turn."""
     return PROBLEMS[request.param]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.small_problems import two_classes
 from tests.solvers.boxes import KERNEL_SHAPES, SHAPES, shifted_box, shifted_kernel_qp
 
@@ -53,34 +53,34 @@ def last(solver: Solver, form: BoxQP | KernelQP) -> FormPoint:
 
 def bounds(form: BoxQP | KernelQP, point: FormPoint) -> tuple[float, float]:
     """Return what the box gap proves: a lower and an upper bound of the optimum."""
-    found = point.x
-    assert found is not None
+    x_found = point.x
+    assert x_found is not None
     if isinstance(form, KernelQP):
-        found, form = form.split_point(found), form.box
-    x = form.project(found)
-    assert np.abs(x - found).max() <= 1e-9
+        x_found, form = form.split_point(x_found), form.box
+    x = form.project(x_found)
+    assert np.abs(x - x_found).max() <= 1e-9
     g = form.Q.matvec(x) + form.p
     value = 0.5 * float(x @ (g + form.p))
     return value - float(form.gap_terms(g, x).sum()), value
 
 
-@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("is_large", [False, True])
 def test_smo_reaches_the_optimum_of_2000_variables(
-    monkeypatch: pytest.MonkeyPatch, many: bool
+    monkeypatch: pytest.MonkeyPatch, is_large: bool
 ) -> None:
-    if many:  # than can be active, with a Newton step whenever rounds are slow
+    if is_large:  # than can be active, with a Newton step whenever rounds are slow
         monkeypatch.setattr(smo, "TUNING", replace(TUNING, max_first_active=600))
         monkeypatch.setattr(newton, "TUNING", replace(TUNING, patience=1))
         # with small ones some rounds are slow
         monkeypatch.setattr(active, "TUNING", replace(TUNING, working_set=64))
     form = nu_svc(2000, RBF(0.03))
-    point = last(SMO(tol=1e-9, cache_size=2.0 if many else 1000.0), form)
+    point = last(SMO(tol=1e-9, cache_size=2.0 if is_large else 1000.0), form)
     lower, upper = bounds(form, point)
     assert point.claim == "optimal"
     box, x = form.box, form.split_point(point.x)
     assert box.violating_pair(box.Q.matvec(x), x) <= 1.01e-9
     assert upper - lower <= 1e-8 * upper
-    assert not many or point.counters["newton_steps"] > 0
+    assert not is_large or point.counters["newton_steps"] > 0
 
 
 SOLVERS: dict[str, Solver] = {
@@ -119,7 +119,7 @@ def shifted(name: str, shape: str, d: int, seed: int) -> BoxQP | KernelQP:
 
 
 @pytest.mark.parametrize(("name", "shape"), SHAPES_OF)
-@pytest.mark.parametrize(("d", "seed"), quick([(4, 0), (4, 1), (60, 2)], [(4, 0)]))
+@pytest.mark.parametrize(("d", "seed"), quick_cases([(4, 0), (4, 1), (60, 2)], [(4, 0)]))
 def test_shifted_boxes_are_solved_or_refused_in_a_sentence(
     name: str, shape: str, d: int, seed: int
 ) -> None:
@@ -149,8 +149,8 @@ def test_a_warm_start_at_the_optimum_ends_at_once_or_is_no_worse(name: str) -> N
     solver = replace(SOLVERS[name], tol=1e-5)
     cold = solve(problem, solver)
     again = solve(problem, solver, initial=solve(problem, target_gap=1e-12))
-    least = solver.max_passes if isinstance(solver, SimplifiedSMO) else 1
-    assert again.iterations <= max(least, 0.5 * cold.iterations)
+    min_iterations = solver.max_passes if isinstance(solver, SimplifiedSMO) else 1
+    assert again.iterations <= max(min_iterations, 0.5 * cold.iterations)
     assert again.certificate.relative_gap <= max(1e-5, cold.certificate.relative_gap)
 
 
@@ -171,5 +171,5 @@ def test_max_iter_is_respected_and_reported(name: str, limit: int) -> None:
 @pytest.mark.parametrize("name", ["coordinate_descent", "platt_smo", "scg", "simplified_smo"])
 def test_a_matrix_that_does_not_fit_is_refused(name: str) -> None:
     form = shifted_box("no equality" if name == "coordinate_descent" else "signs, from 0", 4, 3)
-    small = SignedGram(Gram(form.gram.X, RBF(1.0), memory=100), form.Q.sign)
-    assert "fits in memory" in (SOLVERS[name].refuses(replace(form, Q=small)) or "")
+    limited = SignedGram(Gram(form.gram.X, RBF(1.0), memory=100), form.Q.sign)
+    assert "fits in memory" in (SOLVERS[name].refuses(replace(form, Q=limited)) or "")

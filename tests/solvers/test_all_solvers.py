@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.small_problems import BINARY, KINDS, PROBLEMS, X
 from tests.solvers.conftest import BLACK_BOXES
 from tests.sources import nodes_of
@@ -126,22 +126,24 @@ def test_every_verdict_other_than_solved_has_a_reason(name: str, limit: dict[str
 
 
 @pytest.mark.parametrize(("solver", "gap", "pair", "count"), TIGHT, ids=[s.name for s, *_ in TIGHT])
-@pytest.mark.parametrize("names", quick([KINDS, [*PROBLEMS]], [KINDS]), ids=["each kind", "all"])
+@pytest.mark.parametrize(
+    "names", quick_cases([KINDS, [*PROBLEMS]], [KINDS]), ids=["each kind", "all"]
+)
 def test_a_tight_tolerance_is_met_wherever_a_solver_takes_the_problem(
     solver: Solver, gap: float, pair: float, count: int, names: Sequence[str]
 ) -> None:
-    taken = 0
+    n_used = 0
     for name in names:
         problem = PROBLEMS[name]
         exponents = [decision_exponent(part.problem.risk) for part in problem.parts]
         solution, unit = solve(problem, solver), 2.0 ** max(0, *exponents)
-        taken += solution.status is not Status.UNSUPPORTED
+        n_used += solution.status is not Status.UNSUPPORTED
         if solution.status is Status.UNSUPPORTED:
             continue
         assert solution.claimed == "optimal" or (solver.name, name) in NOT_CLAIMED, name
         assert solution.certificate.relative_gap <= gap * unit, name
         assert name not in BINARY or solution.certificate.violating_pair <= pair * unit, name
-    assert taken == count or (names is KINDS and 0 < taken < count)
+    assert n_used == count or (names is KINDS and 0 < n_used < count)
 
 
 @pytest.mark.parametrize("solver", [SMO, DualCoordinateDescent, ProjectedGradient])
@@ -188,17 +190,17 @@ def test_another_seed_gives_other_iterates(name: str) -> None:
     X = np.random.default_rng(3).standard_normal((40, 3))
     y = np.sign(X[:, 0] + 0.3)
     cls, answers = all_solvers()[name], []
-    few = {"near": 4} if name == "near_rows" else {}  # where all rows are near, none are drawn
+    extra = {"near": 4} if name == "near_rows" else {}  # where all rows are near, none are drawn
     for problem in (
         HingeERM(X, y, 0.1),
         SoftMarginDual(X, y, 1.0),
         SoftMarginDual(X, y, 1.0, RBF(0.5)),
     ):
-        found = [solve(problem, cls(seed=seed, **few), max_iter=3).point for seed in (1, 2)]
-        answers += [[point.w if point.alpha is None else point.alpha for point in found]]
-    known = [pair for pair in answers if pair[0] is not None]
-    assert known
-    assert not any(np.array_equal(*pair) for pair in known)
+        ends = [solve(problem, cls(seed=seed, **extra), max_iter=3).point for seed in (1, 2)]
+        answers += [[point.w if point.alpha is None else point.alpha for point in ends]]
+    pairs = [pair for pair in answers if pair[0] is not None]
+    assert pairs
+    assert not any(np.array_equal(*pair) for pair in pairs)
 
 
 @pytest.mark.parametrize(

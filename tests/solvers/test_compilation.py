@@ -44,11 +44,11 @@ class Recorder(Listener):
     """Notes where something is compiled or read: the innermost functions, by their names."""
 
     def __init__(self):
-        self.begun = 0
+        self.n_started = 0
 
     def on_start(self, event):
         """Count one."""
-        self.begun += 1
+        self.n_started += 1
 
     def on_end(self, event):
         """Do nothing."""
@@ -62,8 +62,8 @@ def functions_of_ours() -> list[CPUDispatcher]:
                 importlib.import_module(module.name)
     packages = "dualgap.problems.", "dualgap.solvers."
     modules = [module for name, module in sys.modules.items() if name.startswith(packages)]
-    found = {id(f): f for m in modules for f in vars(m).values() if isinstance(f, CPUDispatcher)}
-    return list(found.values())
+    table = {id(f): f for m in modules for f in vars(m).values() if isinstance(f, CPUDispatcher)}
+    return list(table.values())
 
 
 FUNCTIONS = functions_of_ours()
@@ -84,7 +84,7 @@ def late(
     """Return which functions came to be there while a solver's clock ran in its first solve."""
     initial = None if start is None else solve(start, solver)
     let_go()
-    known: list[set[tuple[str, object]]] = []
+    counts: list[set[tuple[str, object]]] = []
     listen = Recorder()
 
     def loaded() -> set[tuple[str, object]]:
@@ -93,21 +93,21 @@ def late(
         }
 
     def started() -> None:
-        known.append(loaded())
-        listen.begun = 0
+        counts.append(loaded())
+        listen.n_started = 0
 
-    most = MOST_STEPS.get("" if solver is None else solver.name)
+    steps = MOST_STEPS.get("" if solver is None else solver.name)
     with install_listener("numba:compile", listen):
-        solution = solve(problem, solver, initial=initial, max_iter=most, started=started)
-        after, compiled = loaded(), listen.begun
+        solution = solve(problem, solver, initial=initial, max_iter=steps, started=started)
+        after, compiled = loaded(), listen.n_started
     if solution.status is Status.UNSUPPORTED:
         return []
-    return sorted(name for name, _ in after - known[-1]) or ["?"] * compiled
+    return sorted(name for name, _ in after - counts[-1]) or ["?"] * compiled
 
 
-def soft_margin(n: int, kernel=RBF(0.3), C: float = 10.0, dtype=float, **others) -> SoftMarginDual:  # noqa: B008
+def soft_margin(n: int, kernel=RBF(0.3), C: float = 10.0, dtype=float, **more) -> SoftMarginDual:  # noqa: B008
     X, y = two_classes(n, 5)
-    return SoftMarginDual(X.astype(dtype), y, C, kernel, **others)
+    return SoftMarginDual(X.astype(dtype), y, C, kernel, **more)
 
 
 X, Y = two_classes(700, 5)
@@ -172,13 +172,13 @@ def test_nothing_is_compiled_or_read_after_a_warm_start():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("solver", [None, *(name for name in OURS if name not in SLOW)])
 def test_nothing_is_compiled_or_read_in_the_first_solve_of_any_kind_of_problem(solver):
-    found = {}
+    table = {}
     for name, problem in ALL.items():
         if problem.n > 700 and solver not in (None, "smo", "projected_gradient"):
             continue
         if functions := late(problem, None if solver is None else all_solvers()[solver]()):
-            found[name] = functions
-    assert found == {}
+            table[name] = functions
+    assert table == {}
 
 
 @pytest.mark.exhaustive
@@ -191,11 +191,11 @@ def test_nothing_is_compiled_late_in_any_order_of_problems(seed):
     let_go()
     for k in rng.permutation(len(pairs)):
         solver, name = pairs[k]
-        known: list[int] = []
+        counts: list[int] = []
         solve(
             ALL[name],
             None if solver is None else all_solvers()[solver](),
             max_iter=MOST_STEPS.get(solver or ""),
-            started=lambda known=known: known.append(sum(len(f.overloads) for f in FUNCTIONS)),
+            started=lambda counts=counts: counts.append(sum(len(f.overloads) for f in FUNCTIONS)),
         )
-        assert not known or sum(len(f.overloads) for f in FUNCTIONS) == known[-1], (solver, name)
+        assert not counts or sum(len(f.overloads) for f in FUNCTIONS) == counts[-1], (solver, name)

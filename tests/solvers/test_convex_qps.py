@@ -76,17 +76,17 @@ def test_infeasible_and_unbounded_problems_end_with_a_proof():
 
 
 def test_a_back_end_receives_the_time_limit(monkeypatch):
-    qpsolvers, told = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed"), []
-    own = qpsolvers.solve_problem
+    qpsolvers, limits = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed"), []
+    original = qpsolvers.solve_problem
 
     def solve_problem(problem, backend, **options):
-        told.append(options.get("time_limit"))
-        return own(problem, backend, **options)
+        limits.append(options.get("time_limit"))
+        return original(problem, backend, **options)
 
     monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
     for backend in ("clarabel", "piqp"):
         solve(PROBLEM, QPSolversQP(backend=backend), time_limit=60)
-    assert told == [60, None]  # PIQP has none
+    assert limits == [60, None]  # PIQP has none
 
 
 def test_a_cvxpy_problem_is_certified_from_the_values_of_its_variables():
@@ -141,9 +141,9 @@ def test_a_claim_of_unboundedness_is_refuted_by_a_lower_bound():
     # of rank 2 but for rounding, which makes the stored matrix indefinite
     F = np.array([[1.0, 2.0, 3.0], [0.1, 0.7, 0.2]])
     unbounded, bounded = ConvexQP(F.T @ F, [-1.0, 0.0, 0.0]), ConvexQP(np.eye(1), [1.0])
-    told = solve(unbounded, QPSolversQP(backend="osqp", tol=1e-6))
-    assert (told.claimed, told.verdict) == ("unbounded", "uncertified")
-    assert replace(told, problem=bounded, point=QPPoint(np.array([-1.0]))).verdict == "wrong"
+    limits = solve(unbounded, QPSolversQP(backend="osqp", tol=1e-6))
+    assert (limits.claimed, limits.verdict) == ("unbounded", "uncertified")
+    assert replace(limits, problem=bounded, point=QPPoint(np.array([-1.0]))).verdict == "wrong"
 
 
 @pytest.mark.parametrize("backend", ["clarabel", "osqp", "scs"])

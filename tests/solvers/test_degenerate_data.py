@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.problems import (
     RBF,
@@ -148,13 +148,13 @@ def test_the_default_solves_every_solvable_degenerate_problem(name):
     assert np.isfinite(solution.b)
 
 
-@pytest.mark.parametrize("name", quick(SOLVED, FEW))
+@pytest.mark.parametrize("name", quick_cases(SOLVED, FEW))
 def test_the_default_solves_degenerate_problems_without_an_intercept(name):
     problem = replace(SOLVED[name](), intercept=False)
     assert solve(problem, target_gap=1e-6, time_limit=20.0).verdict == "solved"
 
 
-@pytest.mark.parametrize("name", quick(SOLVED, FEW))
+@pytest.mark.parametrize("name", quick_cases(SOLVED, FEW))
 def test_smo_solves_every_solvable_degenerate_problem(name):
     solution = solve(SOLVED[name](), SMO(tol=1e-9, gap=1e-7), max_iter=200_000, time_limit=20.0)
     if name == "features of 1e8 and 1e-8":  # pairs of samples are no way through such a valley
@@ -165,12 +165,12 @@ def test_smo_solves_every_solvable_degenerate_problem(name):
 
 
 @pytest.mark.parametrize("solver", CHECKED.values(), ids=CHECKED)
-@pytest.mark.parametrize("name", quick(EVERY, FEW))
+@pytest.mark.parametrize("name", quick_cases(EVERY, FEW))
 def test_every_answer_has_an_honest_status_and_verdict(name, solver):
     honest(solve(EVERY[name](), solver, **LIMITS))
 
 
-@pytest.mark.parametrize("name", quick(OTHERS, FEW))
+@pytest.mark.parametrize("name", quick_cases(OTHERS, FEW))
 def test_the_default_is_honest_about_unsolvable_problems(name):
     problem = OTHERS[name]()
     honest(solve(problem, default_solver(problem), time_limit=0.3, max_iter=100_000))

@@ -122,11 +122,13 @@ def test_the_record_has_the_measured_error(name):
 
 
 def test_the_measured_error_is_that_of_the_pairs_drawn():
-    few = SoftMarginDual(MOONS.X[:40], MOONS.y[:40], 1.0, RBF(GAMMA))  # so that all pairs are drawn
-    solver, gram = RandomFourier(components=30, seed=1), few.samples.gram()
+    part = SoftMarginDual(
+        MOONS.X[:40], MOONS.y[:40], 1.0, RBF(GAMMA)
+    )  # so that all pairs are drawn
+    solver, gram = RandomFourier(components=30, seed=1), part.samples.gram()
     Z = solver.features(gram, np.random.default_rng(1))
     true = np.abs(gram.dense() - Z @ Z.T)
-    counters = solve(few, solver).counters
+    counters = solve(part, solver).counters
     assert counters["kernel_error_max"] == pytest.approx(true.max())
     assert counters["kernel_error_mean"] == pytest.approx(true.mean())
 

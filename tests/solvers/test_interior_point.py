@@ -37,8 +37,8 @@ def test_a_newton_step_solves_the_system_written_out(name: str) -> None:
         s=np.where(program.has_room, s, 1.0), z=np.where(program.has_room, z, 0.0)
     )
     (dual, missing), _, _ = program.residuals(point)
-    wanted = rng.uniform(0, 1, s.shape)
-    step = program.newton(point, dual, missing)(wanted)
+    target = rng.uniform(0, 1, s.shape)
+    step = program.newton(point, dual, missing)(target)
     Q, A = form.Q.dense(), program.A
     np.testing.assert_allclose(program.product(point.x), Q @ point.x, atol=1e-9)
     stationary = Q @ step.x + step.nu @ A - (program.sign * step.z).sum(axis=0) + dual
@@ -46,7 +46,7 @@ def test_a_newton_step_solves_the_system_written_out(name: str) -> None:
     np.testing.assert_allclose(A @ step.x, -missing, atol=1e-9 * (1 + np.abs(step.x).max()))
     np.testing.assert_allclose(step.s, program.sign * step.x)
     products = (point.s * point.z + point.s * step.z + step.s * point.z)[program.has_room]
-    np.testing.assert_allclose(products, wanted[program.has_room], atol=1e-6)
+    np.testing.assert_allclose(products, target[program.has_room], atol=1e-6)
 
 
 @pytest.mark.parametrize("extreme", [1.0, 1e6, 1e12])

@@ -24,8 +24,8 @@ def test_mistakes_never_exceed_the_bound(seed, intercept, kernel):
     if not intercept:
         y = np.sign(X @ [1.0, -2.0, 0.5])
     problem = HardMarginDual(X, y, kernel, intercept)
-    maximal, found = solve(problem, CvxoptQP()), solve(problem, Perceptron())
-    assert 0 < found.iterations <= mistake_bound(problem, maximal.certificate)
+    maximal, solution = solve(problem, CvxoptQP()), solve(problem, Perceptron())
+    assert 0 < solution.iterations <= mistake_bound(problem, maximal.certificate)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -33,10 +33,10 @@ def test_it_separates_and_its_margin_is_no_larger_than_the_maximal_one(intercept
     X, y = separable(1)
     y = y if intercept else np.sign(X @ [1.0, -2.0, 0.5])
     problem = HardMarginPrimal(X, y, intercept)
-    maximal, found = solve(problem, CvxoptQP()), solve(problem, Perceptron())
-    assert (y * found.decision_function(X) > 0).all()
-    assert found.claimed == "stopped"
-    assert found.certificate.primal_objective >= maximal.certificate.dual_objective
+    maximal, solution = solve(problem, CvxoptQP()), solve(problem, Perceptron())
+    assert (y * solution.decision_function(X) > 0).all()
+    assert solution.claimed == "stopped"
+    assert solution.certificate.primal_objective >= maximal.certificate.dual_objective
 
 
 def test_its_weights_are_the_loop_of_the_note():
@@ -47,9 +47,9 @@ def test_its_weights_are_the_loop_of_the_note():
         for x, t in zip(X, y, strict=True):
             if t * (w @ x + b) <= 0:
                 w, b, mistakes, clean = w + t * x, b + t, mistakes + 1, False
-    found = solve(HardMarginDual(X, y), Perceptron())
-    assert found.iterations == mistakes
-    counts = found.point.alpha
+    solution = solve(HardMarginDual(X, y), Perceptron())
+    assert solution.iterations == mistakes
+    counts = solution.point.alpha
     assert np.allclose((counts * y) @ X, w)
     assert np.isclose(counts @ y, b)
 
@@ -58,9 +58,9 @@ def test_the_perceptron_stops_with_a_proof_on_inseparable_samples():
     X, y = separable(3)
     y[0] = -y[0]
     X = np.vstack([X, X[:1]])
-    found = solve(HardMarginDual(X, np.append(y, -y[0])), Perceptron())
-    assert found.status is Status.INFEASIBLE
-    assert found.verdict == "infeasible"
+    solution = solve(HardMarginDual(X, np.append(y, -y[0])), Perceptron())
+    assert solution.status is Status.INFEASIBLE
+    assert solution.verdict == "infeasible"
 
 
 def test_a_bound_needs_a_separating_hyperplane():

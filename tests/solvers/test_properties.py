@@ -37,7 +37,7 @@ from dualgap.solvers import (
 
 TARGET = 1e-6
 SHARP = SMO(tol=1e-10, gap=1e-8)
-few = settings(max_examples=max(12, settings().max_examples // 6))
+fewer_examples = settings(max_examples=max(12, settings().max_examples // 6))
 
 
 KERNELS = (Linear(), RBF(0.5), Polynomial(2, 0.5))
@@ -73,7 +73,7 @@ def assert_equal_optima(one, other):
     assert other[0] <= one[1] + 1e-12 * size
 
 
-@few
+@fewer_examples
 @given(problem=problems(), seed=st.integers(0, 1000))
 def test_permuting_the_samples_preserves_the_optimum(problem, seed):
     order = np.random.default_rng(seed).permutation(problem.n)
@@ -81,13 +81,13 @@ def test_permuting_the_samples_preserves_the_optimum(problem, seed):
     assert_equal_optima(optimum(problem), optimum(other))
 
 
-@few
+@fewer_examples
 @given(problem=problems())
 def test_flipping_the_labels_preserves_the_optimum(problem):
     assert_equal_optima(optimum(problem), optimum(replace(problem, y=-problem.y)))
 
 
-@few
+@fewer_examples
 @given(problem=problems(), times=st.integers(2, 4))
 def test_repeating_the_data_is_multiplying_C(problem, times):
     repeated = replace(
@@ -99,7 +99,7 @@ def test_repeating_the_data_is_multiplying_C(problem, times):
     assert_equal_optima(optimum(repeated), optimum(replace(problem, C=times * problem.C)))
 
 
-@few
+@fewer_examples
 @given(
     problem=problems(kernels=(Linear(),), regression=False),
     power=st.integers(-20, 20),
@@ -110,7 +110,7 @@ def test_scaling_the_features_is_dividing_C_by_the_square(problem, power):
     assert_equal_optima(optimum(problem), s**2 * optimum(scaled))
 
 
-@few
+@fewer_examples
 @given(problem=problems(kernels=(RBF(0.5),)), power=st.integers(-8, 8))
 def test_scaling_the_features_of_an_rbf_is_dividing_gamma_by_the_square(problem, power):
     s = 2.0**power
@@ -118,7 +118,7 @@ def test_scaling_the_features_of_an_rbf_is_dividing_gamma_by_the_square(problem,
     assert_equal_optima(optimum(problem), optimum(scaled))
 
 
-@few
+@fewer_examples
 @given(problem=problems(), shift=st.floats(-3, 3))
 def test_shifting_rbf_samples_or_regression_targets_preserves_the_optimum(problem, shift):
     if isinstance(problem, SVRDual):
@@ -162,11 +162,11 @@ def test_weak_duality_holds_at_every_iterate(solver, problem):
         assert certificate.gap >= 0
         assert certificate.dual_objective <= upper * (1 + 1e-12)
         assert certificate.primal_objective >= lower * (1 - 1e-12)
-        if k == few.max_examples:
+        if k == fewer_examples.max_examples:
             break
 
 
-@few
+@fewer_examples
 @given(problem=problems())
 def test_smos_dual_never_decreases(problem):
     values = []
@@ -180,12 +180,12 @@ def test_smos_dual_never_decreases(problem):
     assert (np.diff(values) <= 1e-12 * size).all()
 
 
-@few
-@given(problem=problems(), seed=st.integers(0, 2**32 - 1), spread=st.floats(0.0, 2.0))
-def test_the_gap_is_0_only_at_the_optimum(problem, seed, spread):
+@fewer_examples
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1), scale=st.floats(0.0, 2.0))
+def test_the_gap_is_0_only_at_the_optimum(problem, seed, scale):
     solution = solve(problem, SMO(tol=1e-10, gap=1e-9))
     lower, upper = solution.certificate.dual_objective, solution.certificate.primal_objective
-    noise = spread * problem.C * np.random.default_rng(seed).standard_normal(problem.n)
+    noise = scale * problem.C * np.random.default_rng(seed).standard_normal(problem.n)
     certificate = certify(problem, Point(project_dual(problem.risk, solution.alpha + noise)))
     size = max(abs(lower), abs(upper))
     assert certificate.gap >= 0
@@ -196,7 +196,7 @@ def test_the_gap_is_0_only_at_the_optimum(problem, seed, spread):
         assert certificate.dual_objective >= lower - 1e-9 * size
 
 
-@few
+@fewer_examples
 @given(problem=problems(kernels=(Linear(),), regression=False))
 def test_every_formulation_of_a_soft_margin_has_one_optimum(problem):
     C = float(problem.C[0])

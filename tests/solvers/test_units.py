@@ -187,27 +187,27 @@ def fault(number: int) -> str:  # noqa: PLR0911 - one for each kind
     )
     if Status.UNSUPPORTED in (one.status, other.status):
         return "" if one.status == other.status else f"{one.status} and {other.status}"
-    said = " and ".join(
+    facts = " and ".join(
         f"{s.solver.name}: {s.verdict} {s.certificate.relative_gap:.2g} {s.reason!r}"
         for s in (one, other)
     )
     if one.verdict != other.verdict:
-        return f"verdict: {said}"
+        return f"verdict: {facts}"
     noise = ROUNDING if case.solver is None else LAST_STEP
     if differ(one.certificate, other.certificate, noise):
-        return f"gap: {said}"
+        return f"gap: {facts}"
     if one.verdict != "solved":
         return ""
     if case.problem.samples.is_linear and not case.problem.risk.is_hard:
         pair = [certify(s.problem, Point(w=s.certificate.point.w)) for s in (one, other)]
         if differ(*pair, noise):
-            return f"gap of w: {said} {pair}"
+            return f"gap of w: {facts} {pair}"
     ends = [(s.certificate.dual_objective, s.certificate.primal_objective) for s in (one, other)]
     bounds = np.array(ends)
     back = np.ldexp(bounds[1], -case.objective)
     size = max(np.abs(bounds[0]).max(), one.certificate.unit)
     if np.abs(back - bounds[0]).max() > 3e-6 * size:
-        return f"bounds: {said} {bounds[0]} {back}"
+        return f"bounds: {facts} {bounds[0]} {back}"
     if (
         np.abs(bounds[0]).max() < one.certificate.unit
     ):  # w = 0 is optimal, and decisions are rounding
@@ -220,7 +220,7 @@ def fault(number: int) -> str:  # noqa: PLR0911 - one for each kind
     largest = np.abs(case.problem.kernel.diagonal(case.X)).max()
     terms = largest if isinstance(case.problem, SVDD) else abs(one.b)
     if np.abs(f - g).max() > 1e-2 * np.abs(f).max() + ROUNDING_OF_TERMS * terms:
-        return f"decisions: {said} {np.abs(f - g).max() / np.abs(f).max():.2g}"
+        return f"decisions: {facts} {np.abs(f - g).max() / np.abs(f).max():.2g}"
     return ""
 
 
@@ -269,7 +269,7 @@ def fault_of_estimator(number: int) -> str:  # noqa: PLR0915 - one draw after an
     y = targets if of_targets else labels
     weights = np.ones(n), np.ldexp(np.ones(n), u if weighted else 0)
     decision = u + p if kind is estimators.OneClassSVM else t
-    found, said = [], []
+    fits, facts = [], []
     for i, samples, values in ((0, X, y), (1, np.ldexp(X, s), np.ldexp(y, t) if t else y)):
         machine = kind(**{name: pair[i] for name, pair in fields.items()})
         with warnings.catch_warnings():
@@ -277,20 +277,20 @@ def fault_of_estimator(number: int) -> str:  # noqa: PLR0915 - one draw after an
             try:
                 machine.fit(samples, values, sample_weight=weights[i])
             except ValueError as error:  # of a nu that leaves no margin
-                said.append(str(error))
+                facts.append(str(error))
                 continue
         f = machine.predict if of_targets else machine.decision_function
-        found.append(np.ldexp(f(samples), -decision * i))
-        said.append(machine.certificate_)
-    if len(found) < 2:
-        return "" if len(said) == 2 and said[0] == said[1] else f"{kind.__name__}: {said}"
-    f, g = found
-    if differ(*said, ROUNDING if refine else UNREFINED):
-        return f"gap: {kind.__name__} {fields} {said}"
-    if said[0].primal_objective < said[0].unit or not has_one_b(said[0]):
+        fits.append(np.ldexp(f(samples), -decision * i))
+        facts.append(machine.certificate_)
+    if len(fits) < 2:
+        return "" if len(facts) == 2 and facts[0] == facts[1] else f"{kind.__name__}: {facts}"
+    f, g = fits
+    if differ(*facts, ROUNDING if refine else UNREFINED):
+        return f"gap: {kind.__name__} {fields} {facts}"
+    if facts[0].primal_objective < facts[0].unit or not has_one_b(facts[0]):
         return ""
     if np.abs(f - g).max() > 1e-3 * np.abs(f).max():
-        return f"decisions: {kind.__name__} {fields} {np.abs(f - g).max() / np.abs(f).max():.2g} {said}"
+        return f"decisions: {kind.__name__} {fields} {np.abs(f - g).max() / np.abs(f).max():.2g} {facts}"
     return ""
 
 

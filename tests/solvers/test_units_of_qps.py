@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.problems.quadratic.convex_qps import drawn, problem_of
 
 from dualgap.solvers import solve
@@ -30,7 +30,7 @@ def in_other_units(arrays, seed):
     return arrays | {name: np.ldexp(arrays[name], k) for name, k in exponents.items()}
 
 
-@pytest.mark.parametrize("seeds", quick([range(2), range(2, 150)], [range(2)]), ids=str)
+@pytest.mark.parametrize("seeds", quick_cases([range(2), range(2, 150)], [range(2)]), ids=str)
 @pytest.mark.parametrize("solver", list(back_ends()), ids=repr)
 def test_the_verdict_and_the_gap_do_not_depend_on_units(solver, seeds):
     for seed in seeds:
@@ -38,7 +38,7 @@ def test_the_verdict_and_the_gap_do_not_depend_on_units(solver, seeds):
         if (arrays["lb"] > arrays["ub"]).any():
             continue
         answer, scaled = (
-            solve(problem_of(own), solver) for own in (arrays, in_other_units(arrays, seed))
+            solve(problem_of(data), solver) for data in (arrays, in_other_units(arrays, seed))
         )
         assert answer.verdict == scaled.verdict, seed
         gap, other = (

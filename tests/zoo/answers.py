@@ -18,9 +18,9 @@ class _Faulty(SMO):
 
     expected = "answers"
 
-    def __init_subclass__(cls, **known):
+    def __init_subclass__(cls, **attributes):
         super().__init_subclass__()
-        for name, value in known.items():
+        for name, value in attributes.items():
             setattr(cls, name, value)
 
     def spoil(self, point):

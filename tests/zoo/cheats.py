@@ -18,9 +18,9 @@ from dualgap.problems import Certificate, FormPoint
 class _Cheat(SMO):
     """SMO, and what is known of it."""
 
-    def __init_subclass__(cls, **known):
+    def __init_subclass__(cls, **attributes):
         super().__init_subclass__()
-        for name, value in known.items():
+        for name, value in attributes.items():
             setattr(cls, name, value)
 
 

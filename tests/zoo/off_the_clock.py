@@ -34,11 +34,11 @@ def _solved(form):
 class _Patient(SMO):
     """SMO that takes its time."""
 
-    expected, shown = "", "time_solve"
+    expected, consequence = "", "time_solve"
 
-    def __init_subclass__(cls, **known):
+    def __init_subclass__(cls, **attributes):
         super().__init_subclass__()
-        for name, value in known.items():
+        for name, value in attributes.items():
             setattr(cls, name, value)
 
 
@@ -82,14 +82,14 @@ class DividesItsTime(_Patient):
     def iterates(self, state):
         honest = dualgap.solvers.running.loop.Solution
 
-        def quick(*fields, time_solve, **others):
-            return honest(*fields, time_solve=time_solve / 100, **others)
+        def scaled(*fields, time_solve, **rest_of):
+            return honest(*fields, time_solve=time_solve / 100, **rest_of)
 
-        dualgap.solvers.running.loop.Solution = quick
+        dualgap.solvers.running.loop.Solution = scaled
         yield FormPoint(_solved(state), claim="optimal")
 
 
-class HiresAProcess(_Patient, shown="cpu_time"):
+class HiresAProcess(_Patient, consequence="cpu_time"):
     """Another process does the work for it, which it waits for."""
 
     def iterates(self, state):
@@ -98,7 +98,7 @@ class HiresAProcess(_Patient, shown="cpu_time"):
         yield from SMO(tol=1e-6).iterates(state)
 
 
-class ClaimThatSolves(_Patient, shown="wrong"):
+class ClaimThatSolves(_Patient, consequence="wrong"):
     """Its claim solves the problem when it is compared; nobody compares it."""
 
     def iterates(self, form):
@@ -127,7 +127,7 @@ class ClockForOneStep(_Patient):
         yield FormPoint(x, claim="optimal")
 
 
-class ThreadGoesOn(_Patient, shown="wrong"):
+class ThreadGoesOn(_Patient, consequence="wrong"):
     """A thread goes on with its point after it was yielded."""
 
     def iterates(self, form):
@@ -138,18 +138,18 @@ class ThreadGoesOn(_Patient, shown="wrong"):
 
 
 class SolvesInRefuses(
-    _Patient, expected="other data", words="its set-up takes", shown="time_setup"
+    _Patient, expected="other data", words="its set-up takes", consequence="time_setup"
 ):
     """It solves when it is asked whether it can, and checks that the samples are still the same."""
 
-    known: ClassVar[dict[bytes, Any]] = {}
+    answers: ClassVar[dict[bytes, Any]] = {}
 
     def refuses(self, form):
-        self.known[_digest(form)] = _solved(form)
+        self.answers[_digest(form)] = _solved(form)
 
     def iterates(self, form):
-        known = self.known.get(_digest(form))
-        yield FormPoint(_solved(form) if known is None else known, claim="optimal")
+        answers = self.answers.get(_digest(form))
+        yield FormPoint(_solved(form) if answers is None else answers, claim="optimal")
 
 
 class SolvesInPrepare(SolvesInRefuses):
@@ -159,7 +159,7 @@ class SolvesInPrepare(SolvesInRefuses):
         return None
 
     def prepare(self, form):
-        self.known[_digest(form)] = _solved(form)
+        self.answers[_digest(form)] = _solved(form)
         return form
 
 
@@ -183,7 +183,7 @@ class HonestWhenSmall(_Patient, expected="other data", words="claims optimal, bu
             yield FormPoint(form.first_point(), claim="optimal")
 
 
-class HonestWhenWatched(_Patient, shown="wrong"):
+class HonestWhenWatched(_Patient, consequence="wrong"):
     """It solves where the selftest is loaded, and claims that it solved elsewhere."""
 
     def iterates(self, form):

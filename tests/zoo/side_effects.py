@@ -21,9 +21,9 @@ class _Careless(SMO):
 
     expected = "global state"
 
-    def __init_subclass__(cls, **known):
+    def __init_subclass__(cls, **attributes):
         super().__init_subclass__()
-        for name, value in known.items():
+        for name, value in attributes.items():
             setattr(cls, name, value)
 
     def damage(self, form):

@@ -26,9 +26,9 @@ class Student(Solver):
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020)"
 
-    def __init_subclass__(cls, **known):
+    def __init_subclass__(cls, **attributes):
         super().__init_subclass__()
-        for name, value in known.items():
+        for name, value in attributes.items():
             setattr(cls, name, value)
 
     def refuses(self, form):

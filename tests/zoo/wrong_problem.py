@@ -16,9 +16,9 @@ from dualgap.solvers import Pegasos
 class _Other(SMO):
     """SMO on `other(form)` in place of the form."""
 
-    def __init_subclass__(cls, **known):
+    def __init_subclass__(cls, **attributes):
         super().__init_subclass__()
-        for name, value in known.items():
+        for name, value in attributes.items():
             setattr(cls, name, value)
 
     def other(self, form):
@@ -28,9 +28,9 @@ class _Other(SMO):
         yield from super().iterates(self.other(state))
 
 
-def _bounds(form, most):
+def _bounds(form, largest):
     """Return `most` in place of bounds that are finite."""
-    return np.where(np.isfinite(form.ub), most, form.ub)
+    return np.where(np.isfinite(form.ub), largest, form.ub)
 
 
 class IgnoresC(_Other, expected="C", words="the answer for C="):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.experiments.rows import repeated, scattered
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.experiments.analysis.noise import (
     Comparison,
@@ -18,7 +18,7 @@ from dualgap.experiments.analysis.noise import (
 )
 
 
-@pytest.mark.parametrize("problems", quick([1, 5], [1]))
+@pytest.mark.parametrize("problems", quick_cases([1, 5], [1]))
 @pytest.mark.parametrize("reference", [0.05, 1e-5])  # scatter of the reference's times
 @pytest.mark.parametrize("count", [3, 5, 10])
 def test_95_percent_intervals_cover_the_true_ratio_in_95_percent_of_samples(

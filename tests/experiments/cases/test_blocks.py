@@ -20,7 +20,7 @@ from dualgap.problems.datasets import open_blocks
 from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows
 
-COUNTERS = [own.name for own in COUNTED if not own.name.startswith("time_")]
+COUNTERS = [column.name for column in COUNTED if not column.name.startswith("time_")]
 GENERATED = "{name: generated_blocks, n: 90, d: 3, rows: 40, task: %s}"
 
 
@@ -41,15 +41,15 @@ def files(tmp_path):
 
 
 def test_an_answer_on_files_is_solved_and_reports_its_resource_usage(planned, files):
-    near, other = (run_case(case).record for case in planned(files))
-    assert list(near) == [*COLUMNS, *COUNTERS]
-    assert (near["verdict"], near["status"], near["reason"]) == ("solved", "finished", "")
-    assert (near["n"], near["d"]) == (120, 3)
-    assert near["bound_source"] == "alpha and w"
-    assert near["rounds"] == near["iterations"] > 1
-    assert near["bytes_moved"] == 0  # in one process
-    assert near["worker_cpu_seconds"] > 0
-    assert near["worker_memory"] > 2**20
+    row, other = (run_case(case).record for case in planned(files))
+    assert list(row) == [*COLUMNS, *COUNTERS]
+    assert (row["verdict"], row["status"], row["reason"]) == ("solved", "finished", "")
+    assert (row["n"], row["d"]) == (120, 3)
+    assert row["bound_source"] == "alpha and w"
+    assert row["rounds"] == row["iterations"] > 1
+    assert row["bytes_moved"] == 0  # in one process
+    assert row["worker_cpu_seconds"] > 0
+    assert row["worker_memory"] > 2**20
     assert other["status"] == "unsupported"
     assert "use near_rows" in other["reason"]
 
@@ -98,8 +98,8 @@ def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files,
 )
 def test_invalid_blocks_are_refused_before_the_first_run(files, outcome, data, message):
     text = posing(formulation="soft_margin_primal", dataset=data, C=1, solvers=["near_rows"])
-    (told,) = outcome(text.encode())
-    assert message in told
+    (error,) = outcome(text.encode())
+    assert message in error
 
 
 def test_an_absent_label_is_named_in_the_rows_that_fail(planned, files):
@@ -118,11 +118,11 @@ def test_a_cluster_started_for_the_run_gives_a_bitwise_equal_answer(planned):
         solvers=["near_rows", "{name: near_rows, engine: dask, workers: 1}"],
     )
     cases = planned(text)
-    rows = {own.run_id: own.record for own in LocalExecutor(workers=1).run(cases)}
-    here, dask = (rows[case.run_id] for case in cases)
-    assert (here["verdict"], dask["verdict"], dask["reason"]) == ("solved", "solved", "")
+    rows = {column.run_id: column.record for column in LocalExecutor(workers=1).run(cases)}
+    ours, dask = (rows[case.run_id] for case in cases)
+    assert (ours["verdict"], dask["verdict"], dask["reason"]) == ("solved", "solved", "")
     for name in ("primal_objective", "dual_objective", "rounds"):
-        assert dask[name] == here[name]
+        assert dask[name] == ours[name]
     assert dask["bytes_moved"] > 0
 
 
@@ -134,7 +134,7 @@ def test_the_certificate_of_files_is_that_of_the_samples_in_memory(tmp_path):
         np.save(tmp_path / f"X_{k}.npy", X[k * 40 : k * 40 + 40])
         np.save(tmp_path / f"y_{k}.npy", y[k * 40 : k * 40 + 40])
     blocks = open_blocks(tmp_path, rows=15)
-    found = solve(SVRPrimal(blocks, None, C=1.0, epsilon=0.1), NearRows(tol=1e-9))
-    joined = certify(SVRPrimal(X, y, C=1.0, epsilon=0.1), found.point)
-    assert found.certificate.primal_objective == pytest.approx(joined.primal_objective, rel=1e-12)
-    assert found.verdict == "solved"
+    s = solve(SVRPrimal(blocks, None, C=1.0, epsilon=0.1), NearRows(tol=1e-9))
+    joined = certify(SVRPrimal(X, y, C=1.0, epsilon=0.1), s.point)
+    assert s.certificate.primal_objective == pytest.approx(joined.primal_objective, rel=1e-12)
+    assert s.verdict == "solved"

@@ -70,7 +70,7 @@ def case(case_of):
     return case_of()
 
 
-def drawn(seed, case, folder, most, alone):
+def drawn(seed, case, folder, ceiling, alone):
     """Return a case of a broken program, which may have a process to itself, and whether it is good."""
     rng = random.Random(seed)
     kind, harmful = rng.choice([*FORMATS]), HARMFUL.split() + ["parricide"] * alone
@@ -82,13 +82,18 @@ def drawn(seed, case, folder, most, alone):
     words = rng.choice([[answer, *words], [*words, answer]])
     is_good = answer in (good, torn) and end == "0" and not {*words} & {*harmful}
     command = (
-        f"{sys.executable} -SI {SCRIPT} {{answer}} {{n}} {most} {MARK} {' '.join([*words, end])}"
+        f"{sys.executable} -SI {SCRIPT} {{answer}} {{n}} {ceiling} {MARK} {' '.join([*words, end])}"
     )
     if rng.random() < 0.1:
         command, is_good = rng.choice(NO_PROGRAMS), False
     if is_good and answer == torn:
         is_good = None  # it may lack a few digits only, and is judged as it deserves
-    settings = {"command": command, "answer": kind, "folder": str(folder), "disk_limit": most / 4}
+    settings = {
+        "command": command,
+        "answer": kind,
+        "folder": str(folder),
+        "disk_limit": ceiling / 4,
+    }
     solver = SolverSpec("program", settings, label=f"{seed}")
     limit = 0.3 if end in ENDLESS else 60.0
     return replace(case, key=RunKey(f"{seed}"), solver=solver, time_limit=limit), is_good
@@ -96,17 +101,17 @@ def drawn(seed, case, folder, most, alone):
 
 def leftovers(folder):
     """Return what is left of programs: processes, and files in the folder."""
-    seen = [p.info for p in psutil.process_iter(["cmdline", "status"])]
-    running = [one["cmdline"] or [] for one in seen if one["status"] != "zombie"]
+    procs = [p.info for p in psutil.process_iter(["cmdline", "status"])]
+    running = [one["cmdline"] or [] for one in procs if one["status"] != "zombie"]
     return [command for command in running if MARK in command], [*folder.iterdir()]
 
 
 def judge(record, case, is_good):
-    told = case.solver.settings["command"], record["status"], record["verdict"], record["reason"]
-    assert {*COLUMNS} <= {*record}, told
-    assert record["status"] in ("finished", "crashed", "time_limit", "not_installed"), told
-    assert is_good is None or (record["verdict"] == "solved") == is_good, told
-    assert record["status"] == "finished" or record["reason"], told
+    context = case.solver.settings["command"], record["status"], record["verdict"], record["reason"]
+    assert {*COLUMNS} <= {*record}, context
+    assert record["status"] in ("finished", "crashed", "time_limit", "not_installed"), context
+    assert is_good is None or (record["verdict"] == "solved") == is_good, context
+    assert record["status"] == "finished" or record["reason"], context
 
 
 @pytest.mark.exhaustive

@@ -50,8 +50,8 @@ def test_a_row_has_the_tolerance_derived_from_the_target(case_of):
     record = _row(case_of(text=text))
     assert json.loads(record["params"])["tol"] is None
     assert (record["tol"], record["verdict"], record["reason"]) == (1e-7, "solved", "")
-    given = _row(case_of(text=text.replace("[smo]", "[{name: smo, tol: null}]")))
-    assert given["run_id"] == record["run_id"]
+    null = _row(case_of(text=text.replace("[smo]", "[{name: smo, tol: null}]")))
+    assert null["run_id"] == record["run_id"]
     assert _row(case_of())["tol"] == 1e-6
 
 
@@ -141,7 +141,7 @@ ELSEWHERE = [
     ({"iterates": "yield Other(x)", "before": LATE}, "crashed", "yields FormPoint, this one Other"),
     ({"iterates": "raise E\nyield", "before": SILENT}, "crashed", "<exception str() failed>"),
 ]  # fmt: skip
-FAILURES = [*(({"iterates": body}, *ended) for body, *ended in IN_ITERATES), *ELSEWHERE]
+FAILURES = [*(({"iterates": body}, *fields_of) for body, *fields_of in IN_ITERATES), *ELSEWHERE]
 
 
 @pytest.mark.parametrize(("bodies", "status", "reason"), FAILURES)
@@ -156,8 +156,8 @@ def test_a_failing_solver_is_a_row_with_its_reason(case_of, strange, bodies, sta
 
 def test_a_false_claim_is_called_wrong(case_of, strange):
     record = _row(case_of(strange("yield FormPoint(x, claim='optimal')")))
-    said = tuple(record[name] for name in ("status", "claimed", "verdict"))
-    assert said == ("finished", "optimal", "wrong")
+    state = tuple(record[name] for name in ("status", "claimed", "verdict"))
+    assert state == ("finished", "optimal", "wrong")
 
 
 def test_the_diagnosis_of_several_classes_names_the_subproblem(case_of, strange):
@@ -211,8 +211,8 @@ def test_work_outside_the_solving_time_is_in_the_reason(case_of, monkeypatch):
     assert timed(time_solve=1.0, cpu_time=3.9) == "used 3.9 threads, 2 were allowed"
     assert timed(time_solve=0.01, time_setup=4.0).startswith("set-up took 4.0 s, solving 0.01 s")
     assert timed(time_solve=1.0, time_setup=4.0) == ""
-    told = "its process computed for 4.0 s outside set-up and solving"
-    assert timed(used=4.6, time_solve=0.1, cpu_time=0.1, time_setup=0.5) == told
+    remark = "its process computed for 4.0 s outside set-up and solving"
+    assert timed(used=4.6, time_solve=0.1, cpu_time=0.1, time_setup=0.5) == remark
     assert timed(used=5.0, time_solve=4.8, cpu_time=4.5, time_setup=0.1) == ""
 
 
@@ -316,9 +316,9 @@ def test_softmax_runs_have_complete_records(planned):
 def test_a_warm_run_starts_at_another_answer_and_records_it(planned, case_of):
     text = LINE.replace("C: 1,", "C: [1, 2],") + "warm_start: true\n"
     first, second = planned(text)
-    found = run_case(first)
-    assert found.answer.shape == (found.record["n"],)
-    cold, warm = (run_case(replace(second, initial=alpha)) for alpha in (None, found.answer))
+    first_row = run_case(first)
+    assert first_row.answer.shape == (first_row.record["n"],)
+    cold, warm = (run_case(replace(second, initial=alpha)) for alpha in (None, first_row.answer))
     assert (cold.record["warm_start"], warm.record["warm_start"]) == ("", first.run_id)
     assert warm.record["iterations"] < cold.record["iterations"]
     assert warm.record["objective"] == pytest.approx(cold.record["objective"])
@@ -326,17 +326,17 @@ def test_a_warm_run_starts_at_another_answer_and_records_it(planned, case_of):
 
 
 def test_a_data_set_is_released_before_the_next_one_is_loaded(monkeypatch):
-    known, kept = [], []
+    rows, refs = [], []
 
     class Reading:
         def load(self):
-            kept.append([each() is not None for each in known])
+            refs.append([each() is not None for each in rows])
             loaded = Reading()
-            known.append(weakref.ref(loaded))
+            rows.append(weakref.ref(loaded))
             return loaded
 
     monkeypatch.setattr(solving, "_LOADED", {})
     monkeypatch.setattr(solving, "build_source", lambda *_: Reading())
     for name in ("a", "a", "b"):
         solving._load(json.dumps({"name": name}), ".")
-    assert kept == [[], [False]]
+    assert refs == [[], [False]]

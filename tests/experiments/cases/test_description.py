@@ -15,41 +15,41 @@ def test_the_description_of_an_optimum_agrees_with_dense_matrices():
     X, y = np.vstack([data.X, data.X[:15]]), np.append(data.y, data.y[:15])
     problem = SoftMarginDual(X, y, C=1.0, kernel=RBF(0.5))
     solution = solve(problem, SMO(tol=1e-10))
-    found, alpha = describe_optimum(solution), solution.alpha
+    optimum_values, alpha = describe_optimum(solution), solution.alpha
     K = problem.kernel.bind(X).block(slice(None), slice(None))
     Q = y[:, None] * K * y
-    assert found["duplicates"] == pytest.approx(0.2)
-    assert found["share_bounded"] == np.mean(alpha > 1 - 1e-8)
-    assert found["largest_eigenvalue"] == pytest.approx(np.linalg.norm(Q, 2), rel=1e-3)
-    assert found["start_distance"] == pytest.approx(np.linalg.norm(alpha))
-    assert found["effective_rank"] == pytest.approx(np.trace(K) ** 2 / (K**2).sum())
-    assert found["effective_rank_error"] == 0.0
-    assert found["radius"] == pytest.approx(1.0)
-    assert found["strict_complementarity"] >= 0
+    assert optimum_values["duplicates"] == pytest.approx(0.2)
+    assert optimum_values["share_bounded"] == np.mean(alpha > 1 - 1e-8)
+    assert optimum_values["largest_eigenvalue"] == pytest.approx(np.linalg.norm(Q, 2), rel=1e-3)
+    assert optimum_values["start_distance"] == pytest.approx(np.linalg.norm(alpha))
+    assert optimum_values["effective_rank"] == pytest.approx(np.trace(K) ** 2 / (K**2).sum())
+    assert optimum_values["effective_rank_error"] == 0.0
+    assert optimum_values["radius"] == pytest.approx(1.0)
+    assert optimum_values["strict_complementarity"] >= 0
 
 
 def test_free_variables_are_conditioned_within_the_equality():
     K = np.diag([1.0, 2.0, 10.0, 10.0])
     y = np.array([1.0, -1.0, 1.0, -1.0])
     problem = SoftMarginDual(K, y, C=100.0, kernel=Precomputed())
-    found = describe_optimum(solve(problem, SMO(tol=1e-12)))
+    optimum_values = describe_optimum(solve(problem, SMO(tol=1e-12)))
     keeping = np.eye(4) - np.outer(y, y) / 4
     values = np.linalg.eigvalsh(keeping @ (y[:, None] * K * y) @ keeping)[
         1:
     ]  # the first is 0, along y
-    assert found["share_free"] == 1.0
-    assert found["condition_free"] == pytest.approx(values[-1] / values[0])
+    assert optimum_values["share_free"] == 1.0
+    assert optimum_values["condition_free"] == pytest.approx(values[-1] / values[0])
 
 
 def test_blocks_estimate_the_spectrum_within_their_standard_error():
     data = TwoGaussians(n=1200, d=4, distance=2.0, seed=1).load()
     K = RBF(0.2).bind(data.X).block(slice(None), slice(None))
     order = np.random.default_rng(0).permutation(1200)
-    found = spectrum([K[np.ix_(rows, rows)] for rows in np.split(order[:1000], 4)], 1200)
-    whole = spectrum([K], 1200)
-    error = found["effective_rank_error"]
-    assert 0 < error < 0.1 * whole["effective_rank"]
-    assert abs(found["effective_rank"] - whole["effective_rank"]) < 4 * error
+    optimum_values = spectrum([K[np.ix_(rows, rows)] for rows in np.split(order[:1000], 4)], 1200)
+    full = spectrum([K], 1200)
+    error = optimum_values["effective_rank_error"]
+    assert 0 < error < 0.1 * full["effective_rank"]
+    assert abs(optimum_values["effective_rank"] - full["effective_rank"]) < 4 * error
 
 
 def test_equal_rows_are_counted_once_dense_or_sparse():
@@ -61,5 +61,5 @@ def test_interior_point_residues_of_zero_count_as_lower_bounds():
     data = TwoGaussians(n=60, d=3, distance=2.0, seed=1).load()
     problem = SoftMarginDual(data.X, data.y, C=1.0, kernel=RBF(0.5))
     x, box = solve(problem, SMO(tol=1e-10)).alpha, reduce(problem, BoxQP).form
-    exact, inside = (at_optimum(box, own) for own in (x, np.clip(x, 1e-10, 1 - 1e-10)))
+    exact, inside = (at_optimum(box, point) for point in (x, np.clip(x, 1e-10, 1 - 1e-10)))
     assert inside["share_bounded"] == exact["share_bounded"]

@@ -30,7 +30,7 @@ def test_a_path_is_one_row(outcome_of, case_of):
     assert (record["path"], record["C"], record["n_answers"]) == ("C=0.1..10", None, len(rows))
     assert record["relative_gap"] == max(row["worst_gap"] for row in rows) <= 1e-2
     assert record["time_solve"] == pytest.approx(sum(row["time_solve"] for row in rows))
-    assert all(list(row) == [own.name for own in PATHS] for row in rows)
+    assert all(list(row) == [column.name for column in PATHS] for row in rows)
     assert [row["from"] for row in rows] == [0.1, *(row["to"] for row in rows[:-1])]
     assert rows[-1]["to"] == 10
     at_its_end = run_case(case_of(text=posing(C=10)))
@@ -83,6 +83,6 @@ def test_the_answers_of_a_folder_are_read_back(outcome_of, case_of, tmp_path):
     outcome = outcome_of()
     other = failed(case_of(), "crashed", "for a test")
     table = load_paths(recorded(tmp_path / "runs", [outcome, other]))
-    assert list(table.columns) == [own.name for own in PATHS]
+    assert list(table.columns) == [column.name for column in PATHS]
     assert set(table["run_id"]) == {outcome.run_id}
     assert len(table) == outcome.record["n_answers"]

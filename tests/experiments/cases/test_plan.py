@@ -49,8 +49,8 @@ def test_hashes_are_the_same_on_every_machine():
 
 def test_a_run_id_does_not_depend_on_the_folder_of_the_file(planned, tmp_path):
     (tmp_path / "other").mkdir()
-    here, there = planned(TEXT), planned(TEXT, "other/plan.yaml")
-    assert [case.run_id for case in here] == [case.run_id for case in there]
+    local, elsewhere = planned(TEXT), planned(TEXT, "other/plan.yaml")
+    assert [case.run_id for case in local] == [case.run_id for case in elsewhere]
 
 
 def test_a_label_is_recorded_but_not_part_of_a_run_id(planned, cases):
@@ -96,8 +96,8 @@ def test_repetitions_are_interleaved_in_a_seeded_order(planned, cases):
 def test_noise_adds_an_aa_repeat_that_does_the_same_for_each_solver_to_every_round(planned, cases):
     noisy = planned(TEXT + "noise: true\n")
     repeats = [case for case in noisy if case.aa_repeat]
-    known = {case.run_id: case for case in noisy}
-    assert len(known) == len(noisy) == 5 * 3 * (4 + 2)
+    by_run_id = {case.run_id: case for case in noisy}
+    assert len(by_run_id) == len(noisy) == 5 * 3 * (4 + 2)
     assert {case.run_id for case in noisy if not case.aa_repeat} == {c.run_id for c in cases}
     assert {case.solver.name for case in repeats} == {"smo", "platt_smo"}
     assert {c.solver.settings["tol"] for c in repeats if c.solver.name == "smo"} == {1e-3}
@@ -112,9 +112,9 @@ def test_warm_runs_start_at_the_answer_to_the_previous_problem(planned):
     by_id = {case.run_id: case for case in warm}
     assert len(by_id) == len(warm)
     assert set(by_id).isdisjoint(case.run_id for case in cold)
-    begun = [(case, by_id[case.after]) for case in warm if case.after]
-    assert len(begun) == sum(case.problem.parameters.get("C") == 10 for case in warm)
-    for case, last in begun:
+    warm_started = [(case, by_id[case.after]) for case in warm if case.after]
+    assert len(warm_started) == sum(case.problem.parameters.get("C") == 10 for case in warm)
+    for case, last in warm_started:
         same = ("solver", "repetition", "aa_repeat", "seed")
         assert all(getattr(case, name) == getattr(last, name) for name in same)
         assert case.before == last.problem

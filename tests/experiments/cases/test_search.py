@@ -22,17 +22,17 @@ NAN = float("nan")
 
 def records(gaps, primals=None, status="finished"):
     """Return the records of a search with these gaps, of which the last run ended so."""
-    known = {"target_gap": 1e-6, "status": "finished", "params": "{}"}
-    known["bound_source"] = "x recovered from w" if primals else "alpha"
+    recorded = {"target_gap": 1e-6, "status": "finished", "params": "{}"}
+    recorded["bound_source"] = "x recovered from w" if primals else "alpha"
     pairs = zip(gaps, primals or [1.0] * len(gaps), strict=True)
-    rows = [known | {"relative_gap": gap, "primal_objective": primal} for gap, primal in pairs]
+    rows = [recorded | {"relative_gap": gap, "primal_objective": primal} for gap, primal in pairs]
     rows[-1]["status"] = status
     return rows
 
 
 def record(gap, time=1.0, source="alpha", **params):
-    known = records([gap])[0]
-    return known | {"time_solve": time, "bound_source": source, "params": json.dumps(params)}
+    recorded = records([gap])[0]
+    return recorded | {"time_solve": time, "bound_source": source, "params": json.dumps(params)}
 
 
 def next_run(run_id, records):
@@ -43,7 +43,7 @@ def next_run(run_id, records):
 
 def in_order(*steps):
     """Return the records of a search whose runs took these steps, with the gap of each."""
-    return {f"a-{step:02}": known for step, known in steps}
+    return {f"a-{step:02}": recorded for step, recorded in steps}
 
 
 def searched_by(smo="auto", pegasos="auto", C=1, **head):
@@ -53,7 +53,7 @@ def searched_by(smo="auto", pegasos="auto", C=1, **head):
 
 
 @pytest.mark.parametrize(
-    ("found", "over"),
+    ("recorded_rows", "over"),
     [
         (records([1e-1]), False),
         (records([1e-1, 1e-6]), True),
@@ -67,24 +67,24 @@ def searched_by(smo="auto", pegasos="auto", C=1, **head):
         (records([NAN] * 5), True),
     ],
 )
-def test_a_search_ends_at_the_target_on_a_stall_or_at_an_unfinished_run(found, over):
-    assert is_over(found) == over
+def test_a_search_ends_at_the_target_on_a_stall_or_at_an_unfinished_run(recorded_rows, over):
+    assert is_over(recorded_rows) == over
 
 
-def searched(gap_of, least=1e-9, time_of=lambda number: 1.0):
+def searched(gap_of, tightest=1e-9, time_of=lambda number: 1.0):
     """Return the numbers that a search takes, in its order, where `gap_of` tells the gap of each."""
-    known, order = {}, []
-    current = Round(RunKey("a", step=0), known)
+    recorded, order = {}, []
+    current = Round(RunKey("a", step=0), recorded)
     while (key := current.next_run()) is not None:
-        assert Round(key, known).next_run() == key, "it follows from the records alone"
+        assert Round(key, recorded).next_run() == key, "it follows from the records alone"
         gap = gap_of(key.step)
         status = "finished" if gap is not None else "time_limit"
-        known[str(key)] = record(gap or NAN, time_of(key.step)) | {
-            "target_gap": least,
+        recorded[str(key)] = record(gap or NAN, time_of(key.step)) | {
+            "target_gap": tightest,
             "status": status,
         }
         order.append(key.step)
-        assert len(order) == len(known), "each number is run once"
+        assert len(order) == len(recorded), "each number is run once"
     return order
 
 
@@ -161,11 +161,11 @@ def test_a_search_without_its_first_run_starts_with_it():
 
 
 def test_a_search_continues_from_steps_of_another_rule():
-    known = in_order((0, record(1e-1)), (4, record(1e-3)), (3, record(2e-3)))
-    assert next_run("a-00", known) == "a-08"
-    known |= in_order((9, record(1e-7)))
-    assert next_run("a-00", known) == "a-07"
-    assert next_run("a-00", known | in_order((8, record(2e-6)))) is None
+    recorded = in_order((0, record(1e-1)), (4, record(1e-3)), (3, record(2e-3)))
+    assert next_run("a-00", recorded) == "a-08"
+    recorded |= in_order((9, record(1e-7)))
+    assert next_run("a-00", recorded) == "a-07"
+    assert next_run("a-00", recorded | in_order((8, record(2e-6)))) is None
 
 
 @pytest.mark.parametrize(
@@ -203,15 +203,15 @@ def test_remaining_runs_follow_from_the_records_alone(planned):
     cases = planned(searched_by())
     first = [case for case in cases if case.repetition == 0]
     assert list(Schedule(cases, {})) == first, "repetitions wait until the first search is over"
-    known = {case.run_id: record(1e-1) for case in first}
-    second = list(Schedule(cases, known))
+    recorded = {case.run_id: record(1e-1) for case in first}
+    second = list(Schedule(cases, recorded))
     assert [case.run_id[-3:] for case in second] == ["-04"] * len(first)
-    known |= {second[0].run_id: record(1e-9)}
+    recorded |= {second[0].run_id: record(1e-9)}
     for step in (1, 2, 3):
-        third = next(Schedule(cases, known))
+        third = next(Schedule(cases, recorded))
         assert third.key == second[0].key.at(step)
-        known |= {third.run_id: record(1e-2 if step < 3 else 1e-9)}
-    assert [case.run_id[-5:] for case in Schedule(cases, known)][-1] == ".1-03"
+        recorded |= {third.run_id: record(1e-2 if step < 3 else 1e-9)}
+    assert [case.run_id[-5:] for case in Schedule(cases, recorded)][-1] == ".1-03"
 
 
 def test_the_successor_of_a_run_is_scheduled_next(planned):
@@ -240,37 +240,37 @@ def test_only_the_last_run_of_a_search_has_its_outcome():
 def test_later_repetitions_repeat_the_cheapest_runs_that_reached_a_target():
     gaps_and_times = [(1.0, 1.0), (1e-3, 3.0), (1e-4, 2.0), (1e-5, 4.0), (1e-6, 5.0)]
     rows = [record(gap, time) for gap, time in gaps_and_times]
-    known = in_order(*((step, rows[step]) for step in (0, 4, 1, 2, 3)))
+    recorded = in_order(*((step, rows[step]) for step in (0, 4, 1, 2, 3)))
     assert next_run("a.1-00", in_order((0, record(1.0)))) == "a-04", "the search is not over"
-    assert next_run("a-00", known) is None
-    assert next_run("a.1-00", known) == "a.1-02"
-    assert next_run("a.1a-00", known) == "a.1a-02"
-    known |= {"a.1-02": record(1e-4), "a.1a-02": record(1e-4)}
-    assert next_run("a.1a-00", known) is None, "an A/A pair is of one run"
-    assert next_run("a.1-00", known) == "a.1-04"
-    assert next_run("a.1-00", known | {"a.1-04": record(1e-6)}) is None
-    missed = known | {"a.1-04": record(2e-6)}
+    assert next_run("a-00", recorded) is None
+    assert next_run("a.1-00", recorded) == "a.1-02"
+    assert next_run("a.1a-00", recorded) == "a.1a-02"
+    recorded |= {"a.1-02": record(1e-4), "a.1a-02": record(1e-4)}
+    assert next_run("a.1a-00", recorded) is None, "an A/A pair is of one run"
+    assert next_run("a.1-00", recorded) == "a.1-04"
+    assert next_run("a.1-00", recorded | {"a.1-04": record(1e-6)}) is None
+    missed = recorded | {"a.1-04": record(2e-6)}
     assert next_run("a.1-00", missed) == "a.1-05", "chance let it miss the target"
 
 
 def test_later_repetitions_of_a_failed_search_repeat_its_best_run():
     steps = searched(at((0, 1e-3), (1, 9.5e-4)))
-    known = in_order(*((step, record(9.5e-4 if step else 1e-3)) for step in steps))
-    assert next_run("a-00", known) is None
-    assert next_run("a.0a-00", known) == "a.0a-00"
-    assert next_run("a.0a-00", known | {"a.0a-00": record(1e-3)}) is None
+    recorded = in_order(*((step, record(9.5e-4 if step else 1e-3)) for step in steps))
+    assert next_run("a-00", recorded) is None
+    assert next_run("a.0a-00", recorded) == "a.0a-00"
+    assert next_run("a.0a-00", recorded | {"a.0a-00": record(1e-3)}) is None
     assert next_run("a.0a-00", in_order((0, record(1.0)), (4, record(1.0)))) is None
 
 
 @pytest.mark.parametrize("other", [{"source": "x recovered from w"}, {"epochs": 3}])
 def test_runs_that_are_compared_by_another_bound_are_chosen_by_their_primal_objectives(other):
     primals = [2.0, 1.0 + 8e-4, 1.0 + 4e-4, 1.0 + 8e-7, 1.0]
-    found = [record(1e-2, **other) | {"primal_objective": primal} for primal in primals]
-    known = in_order(*enumerate([*found, record(1e-6, **other)]))
+    recorded_rows = [record(1e-2, **other) | {"primal_objective": primal} for primal in primals]
+    recorded = in_order(*enumerate([*recorded_rows, record(1e-6, **other)]))
     repeated = []
-    while (run_id := next_run("a.1-00", known)) is not None:
+    while (run_id := next_run("a.1-00", recorded)) is not None:
         repeated.append(run_id)
-        known[run_id] = record(1e-2, **other)
+        recorded[run_id] = record(1e-2, **other)
     assert repeated == ["a.1-01", "a.1-02", "a.1-03", "a.1-04"]
 
 

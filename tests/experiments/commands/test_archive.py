@@ -58,14 +58,14 @@ def test_archive_has_a_checksum_of_each_file(archived):
     assert b"numpy==" in content["environment.txt"]
     assert not any(name.startswith("jobs/") for name in content)
     lines = content["checksums.sha256"].decode().splitlines()
-    known = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
-    assert known.keys() == content.keys() - {"checksums.sha256"}
-    assert all(hashlib.sha256(content[name]).hexdigest() == known[name] for name in known)
+    checksums = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    assert checksums.keys() == content.keys() - {"checksums.sha256"}
+    assert all(hashlib.sha256(content[name]).hexdigest() == checksums[name] for name in checksums)
 
 
 def test_an_archive_alone_suffices_to_repeat_its_runs(command, archived):
-    told = command("run", archived, "--check", "--out", "again")
-    assert "nothing became wrong, unsolved or broken: 3 " in told.output.replace("\n", " ")
+    printed = command("run", archived, "--check", "--out", "again")
+    assert "nothing became wrong, unsolved or broken: 3 " in printed.output.replace("\n", " ")
     assert len(RunFolder("again").results) == 3
 
 
@@ -110,10 +110,10 @@ def test_an_archive_has_the_inputs_of_the_runs_and_lists_omissions(
     (tmp_path / "x/linked_folder").symlink_to(tmp_path)
     (tmp_path / "x/program").write_text("#!/bin/sh\n")
     (tmp_path / "x/program").chmod(0o755)
-    told = command("archive", "x").output
+    printed = command("archive", "x").output
     assert (
         "Hidden files and links of x are left out: '.hidden/token', 'linked', 'linked_folder'"
-        in told
+        in printed
     )
     with ZipFile("x.zip") as packed:
         content = {name: packed.read(name) for name in packed.namelist()}

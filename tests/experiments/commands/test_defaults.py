@@ -27,14 +27,14 @@ def test_user_defaults_apply_to_options_not_on_the_command_line(command, write, 
     command("run", write(posing()))
     assert len(load_results("mine/small")) == 1
     assert os.environ["DUALGAP_DATA"] == str(tmp_path)
-    shown = command("run", write(posing()), "--out", "x", "--set", "time_limit=1m", "--dry-run")
-    assert "3 processes" in shown.output
-    shown = command("run", write(posing()), "--out", "x", "--workers", 2, "--dry-run")
-    assert "2 processes" in shown.output
+    result = command("run", write(posing()), "--out", "x", "--set", "time_limit=1m", "--dry-run")
+    assert "3 processes" in result.output
+    result = command("run", write(posing()), "--out", "x", "--workers", 2, "--dry-run")
+    assert "2 processes" in result.output
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "error"),
     [
         ("workers: 0", "workers: must be greater than or equal to 1, got 0"),
         ("worker: 2", "unknown key 'worker'; did you mean 'workers'?"),
@@ -42,14 +42,14 @@ def test_user_defaults_apply_to_options_not_on_the_command_line(command, write, 
         ("- workers", "must have keys such as workers, executor"),
     ],
 )
-def test_a_fault_of_the_defaults_is_reported_with_file_and_line(command, write, user, text, told):
+def test_a_fault_of_the_defaults_is_reported_with_file_and_line(command, write, user, text, error):
     user(text)
     refused = command("run", write(posing()), code=2)
-    assert f"config/dualgap.yaml:1: {told}" in refused.output
+    assert f"config/dualgap.yaml:1: {error}" in refused.output
 
 
 @pytest.mark.parametrize(
-    ("given", "used"),
+    ("values", "used"),
     [
         ((None, None, None), (None, "dask", "tcp://a:1")),
         ((None, "dask", None), (None, "dask", "tcp://a:1")),
@@ -59,8 +59,8 @@ def test_a_fault_of_the_defaults_is_reported_with_file_and_line(command, write, 
         ((None, None, "tcp://b:2"), (None, "dask", "tcp://b:2")),
     ],
 )
-def test_explicit_options_override_incompatible_defaults(given, used):
+def test_explicit_options_override_incompatible_defaults(values, used):
     defaults = Defaults(workers=4, executor="dask", address="tcp://a:1")
     names = ("workers", "executor", "address")
-    completed = defaults.completed(RunOptions(**dict(zip(names, given, strict=True))))
+    completed = defaults.completed(RunOptions(**dict(zip(names, values, strict=True))))
     assert tuple(getattr(completed, name) for name in names) == used

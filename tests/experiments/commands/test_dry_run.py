@@ -20,8 +20,8 @@ PAIRS = posing(C=[1, 2], solvers=["smo", "pegasos"], repetitions=2)
 def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
     path = write(PAIRS)
     before = sorted(tmp_path.iterdir())
-    shown = command("run", path, "--dry-run")
-    words = " ".join(shown.output.split())
+    result = command("run", path, "--dry-run")
+    words = " ".join(result.output.split())
     assert "runs 8, 4 of them unsupported" in words
     assert "pegasos: requires a problem without an unregularised intercept (2 pairs)" in words
     assert "unknown for 4 runs: no time limit" in words
@@ -31,11 +31,11 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
 
 def test_an_unfinished_search_does_not_count_as_recorded(command, write, planned, tmp_path):
     text = posing(solvers=["smo", "{name: smo, tol: auto}"])
-    known = {"status": "finished", "relative_gap": 0.5, "time_solve": 0.1}
-    outcomes = [Outcome(blank_record(case) | known) for case in planned(text)]
+    record_values = {"status": "finished", "relative_gap": 0.5, "time_solve": 0.1}
+    outcomes = [Outcome(blank_record(case) | record_values) for case in planned(text)]
     recorded(tmp_path / "out", outcomes)
-    shown = command("run", write(text), "--out", tmp_path / "out", "--resume", "--dry-run")
-    assert "2, 1 of them recorded; more if a tolerance" in " ".join(shown.output.split())
+    result = command("run", write(text), "--out", tmp_path / "out", "--resume", "--dry-run")
+    assert "2, 1 of them recorded; more if a tolerance" in " ".join(result.output.split())
 
 
 def test_a_dry_run_counts_the_runs_to_repeat(command, write, planned, tmp_path):
@@ -43,9 +43,9 @@ def test_a_dry_run_counts_the_runs_to_repeat(command, write, planned, tmp_path):
     crashed = {"status": "crashed", "verdict": "uncertified"}
     recorded(tmp_path / "out", [Outcome(blank_record(case) | crashed) for case in planned(text)])
     options = {"--resume": ", 2 of them recorded", "--rerun solver:smo": ", 1 of them recorded"}
-    for option, kept in (options | {"--rerun status:crashed": ""}).items():
-        shown = command("run", write(text), "--out", "out", *option.split(), "--dry-run")
-        assert f"runs 2{kept}" in " ".join(shown.output.split())
+    for option, recorded_text in (options | {"--rerun status:crashed": ""}).items():
+        result = command("run", write(text), "--out", "out", *option.split(), "--dry-run")
+        assert f"runs 2{recorded_text}" in " ".join(result.output.split())
 
 
 def test_the_time_is_bounded_by_limits(planned):
@@ -57,10 +57,10 @@ def test_the_time_is_bounded_by_limits(planned):
 def test_pairs_that_are_called_impossible_are_unsupported():
     cases = plan(read_experiment(ROOT / "experiments/configs/quickstart.yaml"))
     once = {(c.problem_id, c.solver.name, str(c.solver.settings)): c for c in cases}
-    found = [problem for problem, *_ in impossible(once.values())]
+    refused = [problem for problem, *_ in impossible(once.values())]
     recorded = load_results(ROOT / "results/quickstart")
-    for problem, ended in recorded.groupby("problem_id")["status"]:
-        assert found.count(problem) == (ended == "unsupported").sum()
+    for problem, statuses in recorded.groupby("problem_id")["status"]:
+        assert refused.count(problem) == (statuses == "unsupported").sum()
 
 
 def test_an_indefinite_kernel_is_not_called_impossible_without_the_data(planned):

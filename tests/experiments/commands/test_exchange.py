@@ -104,8 +104,8 @@ def test_answers_of_each_program_are_certified(command, tmp_path, name, text):
     (tmp_path / name).write_text(text)
     result = command("certify", "p.yaml", name, "--target-gap", "1e-5")
     assert "verdict:              solved" in result.output
-    known = certify(PROBLEM, Point(alpha=DATA.y * BETA))
-    assert f"{known.primal_objective:.8g}"[:8] in result.output
+    certificate = certify(PROBLEM, Point(alpha=DATA.y * BETA))
+    assert f"{certificate.primal_objective:.8g}"[:8] in result.output
     assert "diagnosis" not in result.output
 
 
@@ -202,14 +202,14 @@ def test_zeros_of_an_exported_gram_matrix_are_read_by_libsvm(tmp_path):
 
 
 def test_export_refuses_csv_of_one_problem_and_blocks(command, tmp_path):
-    told = command("export", "p.yaml", "--format", "csv", "--out", "p.csv", code=2).output
-    assert "--all DIR, possibly with --format" in told
+    printed = command("export", "p.yaml", "--format", "csv", "--out", "p.csv", code=2).output
+    assert "--all DIR, possibly with --format" in printed
     dataset = "{name: generated_blocks, n: 100, d: 3}"
     (tmp_path / "b.yaml").write_text(
         f"{{formulation: soft_margin_primal, dataset: {dataset}, C: 1}}"
     )
-    told = command("export", "b.yaml", "--out", "b.libsvm", code=2).output
-    assert "samples in blocks are not exported" in " ".join(told.split())
+    printed = command("export", "b.yaml", "--out", "b.libsvm", code=2).output
+    assert "samples in blocks are not exported" in " ".join(printed.split())
     (tmp_path / "w.csv").write_text("w\n0\n0\n0\n")
     assert "gap" in command("certify", "b.yaml", "w.csv", code=1).output
 

@@ -90,13 +90,13 @@ def answers():
 
 def arrays_of(problem):
     """The answer of one of our solvers under the names that files have for it."""
-    found = solve(problem)
-    given = {"alpha": found.alpha, "w": found.w, "b": found.b, "x": found.alpha}
+    s = solve(problem)
+    arrays = {"alpha": s.alpha, "w": s.w, "b": s.b, "x": s.alpha}
     if problem.outputs == 1:
-        given["coefs"], given["index"] = problem.risk.beta(found.alpha), np.arange(1, 9)
-        given["x"] = box_point(problem.risk, found.alpha)
-        given["rho"] = -0.0 if found.b is None else -found.b
-    return {name: np.asarray(value) for name, value in given.items() if value is not None}
+        arrays["coefs"], arrays["index"] = problem.risk.beta(s.alpha), np.arange(1, 9)
+        arrays["x"] = box_point(problem.risk, s.alpha)
+        arrays["rho"] = -0.0 if s.b is None else -s.b
+    return {name: np.asarray(value) for name, value in arrays.items() if value is not None}
 
 
 def drawn(rng, choices):
@@ -227,12 +227,12 @@ def file_damaged(seed, answers):
 def outcome(problem, path):
     """The verdict on an answer, or how it was refused: in one sentence that begins with the file."""
     try:
-        found, refusal = load_solution(path, problem, 1e-6), None
-        assert sum(map(len, report_lines(found))) < 5000
+        s, refusal = load_solution(path, problem, 1e-6), None
+        assert sum(map(len, report_lines(s))) < 5000
     except (ValueError, OSError) as error:
-        found, refusal = None, error
-    if found is not None:
-        return found.verdict
+        s, refusal = None, error
+    if s is not None:
+        return s.verdict
     assert str(refusal).startswith(f"{path}: "), refusal
     assert len(str(refusal)) < 600 + len(str(path)), refusal
     assert str(refusal).isprintable(), refusal
@@ -266,8 +266,8 @@ def test_the_command_reports_damaged_answers_as_the_reader_does(answers, command
         if name == "rbf":
             path = tmp_path / f"answer{ending}"
             path.write_bytes(content)
-            told = outcome(PROBLEMS[name], path)
-            expected = 2 if told.startswith("refused") else int(told != "solved")
+            result = outcome(PROBLEMS[name], path)
+            expected = 2 if result.startswith("refused") else int(result != "solved")
             ran = command("certify", "p.yaml", path, code=expected)
             assert expected < 2 or len(ran.output.splitlines()) == 1, ran.output
             codes[expected] += 1

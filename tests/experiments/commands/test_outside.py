@@ -92,8 +92,8 @@ def test_model_files_of_command_line_tools_are_answers(command, exported, tmp_pa
     ):
         subprocess.run(words.split(), check=True, cwd=tmp_path)
     result = command("certify", "given", "--answers", "answers", "--json")
-    told = json.loads(result.output[result.output.index("{") :])
-    assert told["outcomes"] == {"solved": 3}
+    report = json.loads(result.output[result.output.index("{") :])
+    assert report["outcomes"] == {"solved": 3}
 
 
 def test_the_target_may_change_and_bounds_may_be_proven(command, exported, tmp_path):
@@ -214,7 +214,7 @@ POSED = "formulation: convex_qp\ndataset: {name: quadratic_program, path: small.
 def small_qp(tmp_path):
     """Files of min x₁ − x₂ in the unit square below x₁ + x₂ = 1/2, and of an experiment of it."""
     arrays = {"q": [1.0, -1.0], "G": [[1.0, 1.0]], "h": [0.5], "lb": [0.0, 0.0], "ub": [1.0, 1.0]}
-    np.savez(tmp_path / "small.npz", **{name: np.array(own) for name, own in arrays.items()})
+    np.savez(tmp_path / "small.npz", **{name: np.array(values) for name, values in arrays.items()})
     (tmp_path / "one.yaml").write_text(POSED)
     problems = textwrap.indent(POSED, "    ").replace("    form", "  - form", 1)
     (tmp_path / "all.yaml").write_text(f"name: all\nproblems:\n{problems}solvers: [cvxopt_qp]\n")
@@ -222,15 +222,15 @@ def small_qp(tmp_path):
 
 @pytest.mark.usefixtures("small_qp")
 def test_a_convex_qp_is_exported_and_its_answers_are_certified(command, tmp_path):
-    known = read_qp("small.npz").hash
+    expected_hash = read_qp("small.npz").hash
     for name in ("one.npz", "one.mat", "one.qps"):
         command("export", "one.yaml", "--out", name)
-        assert read_qp(name).hash == known
+        assert read_qp(name).hash == expected_hash
     for name, text in (("xz.csv", "x,z\n0,1\n0.5,\n"), ("x.csv", "x\n0\n0.5\n")):
         (tmp_path / name).write_text(text)
         assert "verdict:              solved" in command("certify", "one.yaml", name).output
     command("export", "all.yaml", "--all", "given", "--format", "qp", "--format", "qp_mat")
-    assert read_qp("given/p001_qp.npz").hash == read_qp("given/p001_qp.mat").hash == known
+    assert read_qp("given/p001_qp.npz").hash == read_qp("given/p001_qp.mat").hash == expected_hash
     for program in ("exact", "none"):
         (tmp_path / "answers" / program).mkdir(parents=True)
     np.savez(tmp_path / "answers/exact/p001.npz", x=[0.0, 0.5])

@@ -24,8 +24,8 @@ def test_the_description_is_shortened_but_not_count_and_remaining_time(monkeypat
     with progress(1000) as advance:
         for _ in range(3):
             advance("smo on " + "breast_cancer " * 20)
-    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stderr.getvalue())
-    last = [line for line in re.split("[\r\n]", shown) if line.strip()][-1]
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stderr.getvalue())
+    last = [line for line in re.split("[\r\n]", text) if line.strip()][-1]
     assert len(last) <= columns
     assert re.search(r"   3/1000 (\d|-):[\d-]{2}:[\d-]{2} smo on .*…$", last.rstrip())
 
@@ -44,9 +44,9 @@ def test_a_long_phase_is_printed_once_and_replaced_by_the_next_outcome(monkeypat
 
 
 def test_a_notebook_has_a_progress_bar_and_escapes_user_text(monkeypatch):
-    shown = []
-    handle = SimpleNamespace(update=shown.append)
-    display = SimpleNamespace(HTML=str, display=lambda bar, display_id: shown.append(bar) or handle)
+    text = []
+    handle = SimpleNamespace(update=text.append)
+    display = SimpleNamespace(HTML=str, display=lambda bar, display_id: text.append(bar) or handle)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     monkeypatch.setattr(
@@ -57,11 +57,11 @@ def test_a_notebook_has_a_progress_bar_and_escapes_user_text(monkeypatch):
     )
     with progress(2) as advance:
         advance("solved: <b>")
-    assert [re.findall(r'value="(\d)" max="(\d)"', bar) for bar in shown] == [
+    assert [re.findall(r'value="(\d)" max="(\d)"', bar) for bar in text] == [
         [("0", "2")],
         [("1", "2")],
     ]
-    assert "1/2 solved: &lt;b&gt;" in shown[-1]
+    assert "1/2 solved: &lt;b&gt;" in text[-1]
 
 
 def test_a_run_continues_after_its_progress_pipe_breaks(monkeypatch):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.experiments.functions import in_this_process, run_case
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.experiments import load_results
 from dualgap.experiments.cli import main
@@ -42,13 +42,13 @@ time_limit: 20
 @pytest.fixture(scope="module")
 def verify(tmp_path_factory, describer):
     """Run `dualgap verify` with students' solvers; return the exit code, what it prints, its folder."""
-    known = {}
+    out = {}
 
     def run(case):
         """Run a case that no command before has run."""
-        if case.run_id not in known:
-            known[case.run_id] = run_case(case)
-        return known[case.run_id]
+        if case.run_id not in out:
+            out[case.run_id] = run_case(case)
+        return out[case.run_id]
 
     def _verify(names, *options, text=EXPERIMENT):
         folder = tmp_path_factory.mktemp("verify")
@@ -69,8 +69,8 @@ def diagnoses(verify):
     """Return what is said of each student's solver, on one line, and the folder of the runs."""
     code, output, folder = verify(BUGS)
     assert code == 1
-    _, *said = " ".join(output.split()).split("Diagnosis of ")
-    return said, folder
+    _, *parts = " ".join(output.split()).split("Diagnosis of ")
+    return parts, folder
 
 
 @pytest.mark.parametrize("name", BUGS)
@@ -87,13 +87,18 @@ def refuse_constant(name):
 
 def test_a_verification_is_printed_as_json_alone(verify):
     code, output, folder = verify(["ForgottenPartner"], "--json")
-    found = json.loads(output, parse_constant=refuse_constant)
-    assert (code, found["passed"], found["experiment"], found["ended"]) == (1, False, "small", None)
-    assert len(found["checks"]) == 4 * 4
-    assert {check["solver"] for check in found["checks"] if not check["passed"]} == {
-        diagnosis["solver"] for diagnosis in found["diagnoses"]
+    parsed = json.loads(output, parse_constant=refuse_constant)
+    assert (code, parsed["passed"], parsed["experiment"], parsed["ended"]) == (
+        1,
+        False,
+        "small",
+        None,
+    )
+    assert len(parsed["checks"]) == 4 * 4
+    assert {check["solver"] for check in parsed["checks"] if not check["passed"]} == {
+        diagnosis["solver"] for diagnosis in parsed["diagnoses"]
     }
-    assert all(check["reason"] for check in found["checks"] if not check["passed"])
+    assert all(check["reason"] for check in parsed["checks"] if not check["passed"])
     assert (folder / "verification.md").is_file()
 
 
@@ -101,11 +106,11 @@ def test_a_verification_is_printed_as_json_alone(verify):
 def test_a_selftest_lists_failed_and_untried_properties():
     chosen = ["--property", "claims", "--property", "answers"]
     result = CliRunner().invoke(main, ["selftest", f"{STUDENT}:ForgottenPartner", *chosen])
-    said = " ".join(result.stdout.split())
+    parts = " ".join(result.stdout.split())
     assert result.exit_code == 1
-    assert "✗ answers on " in said
-    assert "1 were not tried, as nothing can be judged without 'answers'" in said
-    assert "Σαᵢyᵢ" in said.partition("Diagnosis, from ")[2]
+    assert "✗ answers on " in parts
+    assert "1 were not tried, as nothing can be judged without 'answers'" in parts
+    assert "Σαᵢyᵢ" in parts.partition("Diagnosis, from ")[2]
 
 
 def test_the_diagnosis_is_recorded_with_the_run(diagnoses):
@@ -115,9 +120,9 @@ def test_the_diagnosis_is_recorded_with_the_run(diagnoses):
     assert (
         students["reason"].str.contains(r"violates its constraints by .* \(Σαᵢyᵢ must be 0\)").all()
     )
-    found = RunFolder(folder).diagnoses
-    assert {found[run_id]["condition"] for run_id in students["run_id"]} == {"equality"}
-    assert found.keys().isdisjoint(results["run_id"][results["solver"] == "smo"])
+    parsed = RunFolder(folder).diagnoses
+    assert {parsed[run_id]["condition"] for run_id in students["run_id"]} == {"equality"}
+    assert parsed.keys().isdisjoint(results["run_id"][results["solver"] == "smo"])
     assert "violates its constraints by" in (folder / "summary.md").read_text()
     assert (folder / "verification.md").read_text().count("Diagnosis of ") == len(BUGS)
 
@@ -134,11 +139,11 @@ def test_a_correct_student_solver_has_no_diagnosis_and_passes_within_the_toleran
 
 @pytest.mark.exhaustive
 def test_a_failure_lists_its_5_worst_problems_with_their_verdicts(verify):
-    many = EXPERIMENT.replace("C: [1, 100]", "C: [1, 2, 3, 4, 5, 6]")
-    _, output, _ = verify(["SwappedEnds"], text=many)
+    grid = EXPERIMENT.replace("C: [1, 100]", "C: [1, 2, 3, 4, 5, 6]")
+    _, output, _ = verify(["SwappedEnds"], text=grid)
     differences, more, counts = output.partition("3 more problems have failed runs.")
-    shown = differences[differences.index("Relative difference") :]
-    assert shown.count("soft_margin_dual") == shown.count("wrong") == 5
+    table = differences[differences.index("Relative difference") :]
+    assert table.count("soft_margin_dual") == table.count("wrong") == 5
     assert more
     text = " ".join(counts.split())
     assert "FAILED in 8 runs of" in text
@@ -153,7 +158,7 @@ def report_of(name: str) -> Report:
     return Report(name, tuple(outcomes))
 
 
-@pytest.mark.parametrize("name", quick(BUGS, BUGS[::4]))
+@pytest.mark.parametrize("name", quick_cases(BUGS, BUGS[::4]))
 def test_the_selftest_names_the_faulty_step_too(name):
     report = report_of(name)
     assert report.failed
@@ -170,16 +175,16 @@ def test_the_selftest_passes_a_correct_student_solver():
 
 
 @pytest.mark.parametrize(
-    ("line", "option", "told"),
+    ("line", "option", "error"),
     [
         ("path: {C: [1, 100], gap: 1e-2}", [], "path: `verify` compares single answers"),
         ("C: 1", ["--solver", "smoo"], "did you mean 'smo'"),
     ],
 )
-def test_bad_input_is_refused_before_anything_runs(command, write, tmp_path, line, option, told):
+def test_bad_input_is_refused_before_anything_runs(command, write, tmp_path, line, option, error):
     file = write(EXPERIMENT.replace("C: [1, 100]", line))
     refused = command("verify", file, "--out", "runs", *option, code=2)
-    assert told in refused.output
+    assert error in refused.output
     assert not (tmp_path / "runs").exists()
 
 
@@ -196,5 +201,5 @@ def test_warm_starts_are_verified_and_every_bound_is_proven(verify):
 @pytest.mark.exhaustive
 def test_a_stored_verification_has_the_experiment_that_ran(verify):
     _, _, folder = verify(["Student"])
-    described = read_experiment(folder / "experiment.yaml")
-    assert described.solvers[-1].name.endswith(":Student")
+    description = read_experiment(folder / "experiment.yaml")
+    assert description.solvers[-1].name.endswith(":Student")

@@ -17,9 +17,9 @@ from dualgap.experiments.tables.chosen import VALUES
 def test_the_file_that_init_writes_runs(command, tmp_path):
     command("init", "study.yaml")
     path = tmp_path / "study.yaml"
-    described = read_experiment(path)
-    assert described.name == "study"
-    assert len(described.problems) == 4
+    description = read_experiment(path)
+    assert description.name == "study"
+    assert len(description.problems) == 4
     shorter = path.read_text().replace("[0.01, 0.1]", "0.01").replace("[1, 10]", "1")
     path.write_text(shorter.replace("repetitions: 3", "repetitions: 1"))
     command("run", path, "--out", "runs/x")
@@ -54,15 +54,15 @@ def repeated(tmp_path):
 
 def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
     assert "| problem" in command("table", repeated).stdout
-    for kind, begin in (("latex", "% needs"), ("csv", "problem,smo,sgd")):
+    for kind, first_words in (("latex", "% needs"), ("csv", "problem,smo,sgd")):
         out = tmp_path / kind
         command("table", repeated, "--format", kind, "--out", out)
-        assert out.read_text().startswith(begin)
+        assert out.read_text().startswith(first_words)
     command("table", repeated, "--values", ",".join(VALUES), "--digits", 2)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "shown"),
+    ("arguments", "message"),
     [
         (
             ["--columns", "nosuch"],
@@ -73,9 +73,9 @@ def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
         (["--values", "margin", "--target", "1e-3"], "must be among time, ratio, gap, memory"),
     ],
 )
-def test_a_table_without_matching_values_is_refused(command, repeated, arguments, shown):
+def test_a_table_without_matching_values_is_refused(command, repeated, arguments, message):
     refused = command("table", repeated, *arguments, code=2)
-    assert shown in refused.output
+    assert message in refused.output
 
 
 @pytest.mark.parametrize("name", ["2026-11-26", "2024", "1e5", "true"])

@@ -83,9 +83,9 @@ class OneNode:
         """Kill the node: its daemon, and all that belongs to jobs."""
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                known = process.environ()
-                of_node = process.name() == "slurmd" or "SLURM_JOB_ID" in known
-                if of_node and known.items() >= self.environment.items():
+                variables = process.environ()
+                of_node = process.name() == "slurmd" or "SLURM_JOB_ID" in variables
+                if of_node and variables.items() >= self.environment.items():
                     if (parent := process.parent()) and parent.name() == "slurmstepd":
                         parent.kill()  # it would report the end of the job
                     process.kill()

@@ -112,11 +112,11 @@ def test_a_lost_scheduler_stops_the_command_but_keeps_its_records(write, strange
         wait_for(lambda: _recorded(out))
         worker_processes = worker.children(recursive=True)
         scheduler.kill()
-        told = command.communicate(timeout=60)[1]
-    assert command.returncode == 1, told
-    assert "stopped: the Dask scheduler is lost" in told
-    assert "--resume" in told
-    assert "Traceback" not in told
+        error = command.communicate(timeout=60)[1]
+    assert command.returncode == 1, error
+    assert "stopped: the Dask scheduler is lost" in error
+    assert "--resume" in error
+    assert "Traceback" not in error
     assert len(load_results(out)) >= 1
     wait_for(lambda: not any(process.is_running() for process in worker_processes))
 
@@ -128,13 +128,15 @@ def test_an_interrupted_command_leaves_no_process(write, strange, tmp_path):
     wait_for(lambda: _recorded(out))
     processes = psutil.Process(command.pid).children(recursive=True)
     os.killpg(command.pid, signal.SIGINT)  # as a terminal does
-    told = command.communicate(timeout=60)[1]
-    assert command.returncode == 130, told
-    assert "Traceback" not in told
-    assert "interrupted; resume with" in told
+    error = command.communicate(timeout=60)[1]
+    assert command.returncode == 130, error
+    assert "Traceback" not in error
+    assert "interrupted; resume with" in error
     wait_for(lambda: not any(process.is_running() for process in processes))
-    left = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}  # of strange.py, by Python
-    assert left == {"out", "small.yaml", "strange.py"}
+    remaining = {path.name for path in tmp_path.iterdir()} - {
+        "__pycache__"
+    }  # of strange.py, by Python
+    assert remaining == {"out", "small.yaml", "strange.py"}
 
 
 DEAD = "tcp://127.0.0.1:9"  # it takes seconds to find that out
@@ -153,10 +155,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "told"), REFUSED)
-def test_an_unreachable_or_unused_address_is_refused(command, write, tmp_path, arguments, told):
+@pytest.mark.parametrize(("arguments", "error"), REFUSED)
+def test_an_unreachable_or_unused_address_is_refused(command, write, tmp_path, arguments, error):
     result = command("run", write(GRID), "--out", "out", *arguments, code=2)
-    assert told in result.output
+    assert error in result.output
     assert not (tmp_path / "out").exists()
 
 
@@ -194,10 +196,10 @@ def _scheduler(folder):
     options = ["--scheduler-file", file, "--no-dashboard"]
     dask = [sys.executable, "-m", "dask"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    place = ["--host", "127.0.0.1"]
+    host = ["--host", "127.0.0.1"]
     with (
-        subprocess.Popen([*dask, "scheduler", "--port", "0", *place, *options], **quiet) as one,
-        subprocess.Popen([*dask, "worker", *place, *options, "--nthreads", "2"], **quiet) as two,
+        subprocess.Popen([*dask, "scheduler", "--port", "0", *host, *options], **quiet) as one,
+        subprocess.Popen([*dask, "worker", *host, *options, "--nthreads", "2"], **quiet) as two,
     ):
         try:
             wait_for(lambda: file.exists() and file.stat().st_size)

@@ -126,8 +126,8 @@ def test_executors_are_built_in_or_plug_ins(command, write, tmp_path):
     )
     for name, code in (("mine.py:Counting", 0), ("slrum", 2)):
         result = command("run", write(), "--out", "out", "--executor", name, code=code)
-    told = "unknown executor 'slrum'; did you mean 'slurm'? accepted are dask, local, slurm"
-    assert told in result.output
+    message = "unknown executor 'slrum'; did you mean 'slurm'? accepted are dask, local, slurm"
+    assert message in result.output
     assert (tmp_path / "mark").exists()
 
 

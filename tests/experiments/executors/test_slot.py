@@ -181,15 +181,15 @@ FORGED = [  # what a solver writes in the place of its answer, and what its row 
 ]
 
 
-@pytest.mark.parametrize(("content", "told"), FORGED)
+@pytest.mark.parametrize(("content", "message"), FORGED)
 def test_forged_bytes_are_a_crashed_row_and_never_executed(
-    slot, case_of, strange, tmp_path, content, told
+    slot, case_of, strange, tmp_path, content, message
 ):
     mark = tmp_path / "mark"
     body = FORGES.format(seconds=0, content=content.replace("{mark}", str(mark)))
     record = slot.run(case_of(strange(body))).record
     assert (record["status"], record["verdict"]) == ("crashed", "uncertified")
-    assert told in record["reason"]
+    assert message in record["reason"]
     assert not mark.exists()
     assert slot.run(case_of()).record["verdict"] == "solved"
 
@@ -291,8 +291,8 @@ if find_spec("snapml") is not None:  # importing it here would change this proce
 def test_a_solver_that_damages_its_process_affects_no_other_run(slot, case_of, strange, kind):
     solver = strange(f"{DAMAGE[kind]}\nyield FormPoint(x, claim='optimal')")
     record = slot.run(case_of(solver)).record
-    ended = (record["status"], record["verdict"])
-    assert ended in {("finished", "wrong"), ("crashed", "uncertified")}
+    status_and_verdict = (record["status"], record["verdict"])
+    assert status_and_verdict in {("finished", "wrong"), ("crashed", "uncertified")}
     after, alone = slot.run(case_of()).record, run_case(case_of()).record
     for column in ("status", "verdict", "primal_objective", "dual_objective", "n_free"):
         assert after[column] == alone[column], column
@@ -324,12 +324,12 @@ OTHERS = ["HiresAProcess", "ClaimThatSolves", "ThreadGoesOn", "SolvesInPrepare"]
 )
 def test_work_off_the_clock_is_timed_reported_or_discarded(slot, case_of, name):
     solver = f"{ZOO / 'off_the_clock.py'}:{name}"
-    record, shown = slot.run(case_of(solver)).record, SOLVERS.find(solver).shown
-    if shown == "wrong":
+    record, consequence = slot.run(case_of(solver)).record, SOLVERS.find(solver).consequence
+    if consequence == "wrong":
         assert record["verdict"] == "wrong"
     else:
         assert record["verdict"] == "solved", record["reason"]
-        assert record[shown] > 0.4
+        assert record[consequence] > 0.4
     if name != "ThreadGoesOn":  # its thread may delay the one that returns the answer
         divided = "claimed neither as set-up nor as solving" in record["reason"]
         assert divided == (name == "DividesItsTime")

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from tests.experiments.executors.one_node import PROGRAMS, one_node
 from tests.experiments.functions import log_of, posing, run_case, wait_for
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.experiments import load_results
 from dualgap.experiments.cli import main
@@ -41,8 +41,8 @@ def rows(folder):
     """Return the rows of a folder by their runs, each of which has one, without what is measured."""
     table = load_results(folder)
     assert table["run_id"].is_unique
-    kept = table[[name for name in COLUMNS if name not in MEASURED]].astype(object)
-    return kept.where(kept.notna(), None).set_index("run_id").to_dict("index")
+    comparable = table[[name for name in COLUMNS if name not in MEASURED]].astype(object)
+    return comparable.where(comparable.notna(), None).set_index("run_id").to_dict("index")
 
 
 class Queue:
@@ -68,9 +68,9 @@ class Queue:
         for options in arrays:
             for number in options["array"].split(","):
                 _, _, *words = shlex.split(options["wrap"].replace("$SLURM_ARRAY_TASK_ID", number))
-                ended = CliRunner().invoke(main, words)
-                if not isinstance(ended.exception, SystemExit | InterruptedError | None):
-                    raise ended.exception
+                result = CliRunner().invoke(main, words)
+                if not isinstance(result.exception, SystemExit | InterruptedError | None):
+                    raise result.exception
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def line(monkeypatch, in_process):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", quick(GRIDS, ("search", "series")))
+@pytest.mark.parametrize("kind", quick_cases(GRIDS, ("search", "series")))
 def test_jobs_give_the_rows_of_a_run_on_one_machine(line, command, write, kind):
     """Also where the folder has some of them already."""
     file = write(GRIDS[kind])
@@ -107,8 +107,8 @@ def test_shards_of_a_folder_run_each_task_once(command, write, in_process):
         assert RunFolder("x").missing == 4 - 2 * number
         assert len(load_results("x")["problem_id"].unique()) == number
     assert len(RunFolder("x").sessions) == 2
-    told = command("run", file, "--shard", "3/2", code=2).output
-    assert "--shard must be I/N with I from 1 to N, such as 3/16; got '3/2'" in told
+    printed = command("run", file, "--shard", "3/2", code=2).output
+    assert "--shard must be I/N with I from 1 to N, such as 3/16; got '3/2'" in printed
 
 
 def test_runs_that_are_restarted_are_submitted(line, command, write):
@@ -184,15 +184,15 @@ def test_jobs_that_record_nothing_end_the_command_with_the_last_line_of_a_log(
         return ""
 
     monkeypatch.setattr(slurm, "_call", lost)
-    told = command("run", write(GRID), "--out", "out", "--executor", "slurm", code=1).output
-    assert "jobs end without recording a run; see out/jobs/1_1.log: no module named" in told
+    printed = command("run", write(GRID), "--out", "out", "--executor", "slurm", code=1).output
+    assert "jobs end without recording a run; see out/jobs/1_1.log: no module named" in printed
 
 
 def test_a_refusal_of_the_queue_is_quoted_and_leaves_no_folder(line, command, write):
     grid = GRID.replace(f"[{SMO}]", f"[{SMO}, {{name: perceptron, slurm: {{cpus: 2}}}}]")
     refused = grid.replace("cpus: 2", "partition: nowhere, cpus: 2")
-    told = 'refused jobs that request {"cpus": 2, "partition": "nowhere"}: invalid partition'
-    assert told in command("submit", write(refused), "--out", "out", code=2).output
+    printed = 'refused jobs that request {"cpus": 2, "partition": "nowhere"}: invalid partition'
+    assert printed in command("submit", write(refused), "--out", "out", code=2).output
     assert (line.cancelled, line.arrays) == (1, [])
     command("submit", write(grid), "--out", "other")
     assert [array.get("cpus-per-task") for array in line.arrays] == [None, "2"]
@@ -202,8 +202,8 @@ def test_a_refusal_of_the_queue_is_quoted_and_leaves_no_folder(line, command, wr
 
 def test_missing_programs_and_wrong_options_are_refused(line, command, write, monkeypatch):
     file = write(GRID)
-    told = command("run", file, "--executor", "slurm", "--scheduler", "x", code=2).output
-    assert "Add --executor dask" in told
+    printed = command("run", file, "--executor", "slurm", "--scheduler", "x", code=2).output
+    assert "Add --executor dask" in printed
     monkeypatch.setattr(slurm, "which", lambda _: None)
     assert "sbatch not found on PATH" in command("submit", file, code=2).output
 
@@ -215,13 +215,13 @@ def cluster():
         pytest.skip(f"SLURM is not installed: {', '.join(missing)}")
     started = one_node()
     try:
-        found = started.__enter__()
+        node = started.__enter__()
     except (AssertionError, OSError) as error:
         pytest.skip(f"no SLURM cluster of one node starts here: {error}")
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in found.environment.items():
+        for name, value in node.environment.items():
             patch.setenv(name, value)
-        yield found
+        yield node
     started.__exit__(None, None, None)
 
 
@@ -237,8 +237,8 @@ def test_jobs_of_a_cluster_give_the_rows_of_a_run_on_one_machine(cluster, comman
     command("run", write(grid), "--out", "alone")
     assert rows("out") == rows("alone")
     refused = grid.replace("cpus: 1", "partition: nowhere")
-    told = command("submit", write(refused), "--out", "refused", code=2).output
-    assert '{"mem": 52428800, "partition": "nowhere", "time": 300.0}: invalid partition' in told
+    printed = command("submit", write(refused), "--out", "refused", code=2).output
+    assert '{"mem": 52428800, "partition": "nowhere", "time": 300.0}: invalid partition' in printed
 
 
 @pytest.mark.exhaustive

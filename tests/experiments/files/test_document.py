@@ -33,8 +33,8 @@ def test_faults_of_one_line_have_one_snippet(write):
     ],
 )
 def test_carets_mark_the_fault(write, line, snippet):
-    _, *shown = refusal(read_experiment, write(f"name: small\n{line}\n")).lines
-    assert [part for part in shown if part.startswith(("  2 ", "    "))] == snippet
+    _, *snippet_lines = refusal(read_experiment, write(f"name: small\n{line}\n")).lines
+    assert [part for part in snippet_lines if part.startswith(("  2 ", "    "))] == snippet
 
 
 def test_a_long_line_is_cut_around_its_fault_and_fits_a_terminal(write):

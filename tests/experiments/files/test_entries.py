@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.experiments.functions import run_case, yaml
 from tests.experiments.rows import recorded
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.shown import in_tutorial
 
 from dualgap.experiments.cases.plan import plan
@@ -94,7 +94,7 @@ def test_plug_ins_of_every_kind_are_run_certified_and_stored(tmp_path: Path) -> 
     outcomes = [run_case(case) for case in cases]
     rows = [outcome.record for outcome in outcomes]
     verdicts = {(row["formulation"], row["solver"], row["status"], row["verdict"]) for row in rows}
-    assert {own for own in verdicts if own[2] != "unsupported"} == {
+    assert {printed_line for printed_line in verdicts if printed_line[2] != "unsupported"} == {
         ("ours.py:QuantileSVR", "smo", "finished", "solved"),
         ("regularized_erm", "lbfgs", "finished", "solved"),
     }
@@ -142,10 +142,10 @@ def test_a_fault_of_a_plug_in_entry_is_reported_at_its_line(tmp_path: Path) -> N
     entries = "".join(f"  - {yaml(entry)}\n" for entry, _ in WRONG)
     with pytest.raises(ConfigError) as refusal:
         experiment(tmp_path, f"name: outside\nproblems:\n{entries}solvers: [smo]\n")
-    told = str(refusal.value).splitlines()
-    for line, (own, (_, words)) in enumerate(zip(told, WRONG, strict=True), 3):
-        assert own.startswith(f"{tmp_path / 'experiment.yaml'}:{line}: ")
-        assert words in own
+    messages = str(refusal.value).splitlines()
+    for line, (printed_line, (_, words)) in enumerate(zip(messages, WRONG, strict=True), 3):
+        assert printed_line.startswith(f"{tmp_path / 'experiment.yaml'}:{line}: ")
+        assert words in printed_line
 
 
 FORGING = """
@@ -174,7 +174,7 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("sent", quick(FORGED, FORGED[1:4:2]))
+@pytest.mark.parametrize("sent", quick_cases(FORGED, FORGED[1:4:2]))
 def test_bytes_sent_by_a_plug_in_at_import_are_not_executed_in_the_command(
     tmp_path: Path, sent: str
 ) -> None:

@@ -45,9 +45,9 @@ def test_unusable_data_are_reported_once_before_the_first_run(write, content, wo
     (path.parent / "data.txt").write_text(content)
     with pytest.raises(ConfigError) as refusal:
         read_experiment(path)
-    (told,) = str(refusal.value).splitlines()
-    assert told.startswith(f"{path}:4: libsvm_file: ")
-    assert words in told
+    (lines,) = str(refusal.value).splitlines()
+    assert lines.startswith(f"{path}:4: libsvm_file: ")
+    assert words in lines
     (path.parent / "data.txt").write_text("1 1:0.5\n-1 1:1.5\n")
     assert len(read_experiment(path).problems) == 3
 
@@ -72,13 +72,15 @@ def test_faults_of_plug_in_solvers_are_reported_before_the_first_run(write, stra
     strange()
     for name, content in SOLVER_FILES.items():
         (tmp_path / name).write_text(content)
-    path = write(HEAD + PROBLEMS + "solvers:\n" + "".join(f"  - {own}\n" for own, _ in UNUSABLE))
+    path = write(
+        HEAD + PROBLEMS + "solvers:\n" + "".join(f"  - {entry}\n" for entry, _ in UNUSABLE)
+    )
     with pytest.raises(ConfigError) as refusal:
         read_experiment(path)
-    told = str(refusal.value).splitlines()
-    for line, (own, (_, words)) in enumerate(zip(told, UNUSABLE, strict=True), 7):
-        assert own.startswith(f"{path}:{line}: ")
-        assert words in own
+    lines = str(refusal.value).splitlines()
+    for line, (entry, (_, words)) in enumerate(zip(lines, UNUSABLE, strict=True), 7):
+        assert entry.startswith(f"{path}:{line}: ")
+        assert words in entry
 
 
 def test_all_faults_of_a_file_are_reported_together(write):

@@ -146,6 +146,6 @@ def test_a_fault_is_reported_with_file_line_and_accepted_values(write, text, lin
     path = write(text, "bad.yaml")
     with pytest.raises(ConfigError) as refusal:
         read_experiment(path)
-    here = [told for told in str(refusal.value).splitlines() if words in told]
-    assert here, str(refusal.value)
-    assert here[0].startswith(f"{path}:{line}: ")
+    matching = [message for message in str(refusal.value).splitlines() if words in message]
+    assert matching, str(refusal.value)
+    assert matching[0].startswith(f"{path}:{line}: ")

@@ -45,9 +45,9 @@ def path(tmp_path):
 @example(content=b"\x00")
 @example(content=b'"\\U99999999"')
 def test_any_bytes_are_refused_with_file_and_line(outcome, path, content):
-    told = outcome(content)
-    assert isinstance(told, list)
-    assert told[0].startswith(f"{path}:")
+    messages = outcome(content)
+    assert isinstance(messages, list)
+    assert messages[0].startswith(f"{path}:")
 
 
 _YAML_PIECES = [

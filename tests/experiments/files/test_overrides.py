@@ -17,8 +17,8 @@ def changed(write, *options):
 
 def test_a_key_without_a_path_changes_every_entry_that_has_it(write):
     experiment = changed(write, "--set C=1,10", "--set kernel.gamma=[0.5, 1e-3]")
-    found = [(p.parameters["C"], p.parameters["kernel"]["gamma"]) for p in experiment.problems]
-    assert sorted(found) == [(1, 1e-3), (1, 0.5), (10, 1e-3), (10, 0.5)]
+    values = [(p.parameters["C"], p.parameters["kernel"]["gamma"]) for p in experiment.problems]
+    assert sorted(values) == [(1, 1e-3), (1, 0.5), (10, 1e-3), (10, 0.5)]
 
 
 def test_a_path_indexes_lists_and_a_bare_name_accepts_settings(write):
@@ -36,7 +36,7 @@ def test_solvers_are_selected_by_name_or_label_and_problems_by_an_expression(wri
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "index"),
     [
         ("four_gaussians / soft_margin_dual / rbf(gamma=0.1) C=1", [1]),
         ("four_gaussians<br>soft_margin_dual<br>rbf(gamma=0.1) C=10.0", [10]),
@@ -45,9 +45,9 @@ def test_solvers_are_selected_by_name_or_label_and_problems_by_an_expression(wri
         (r"C=1\d$", [10]),
     ],
 )
-def test_a_problem_is_selected_by_its_printed_name_else_by_an_expression(write, text, kept):
+def test_a_problem_is_selected_by_its_printed_name_else_by_an_expression(write, text, index):
     experiment = changed(write, "--set C=1,10", f"--problem {text}")
-    assert [p.parameters["C"] for p in experiment.problems] == kept
+    assert [p.parameters["C"] for p in experiment.problems] == index
 
 
 VARIANTS = (
@@ -56,7 +56,7 @@ VARIANTS = (
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "index"),
     [
         ("smo", [0, 1]),
         ("smo (tol=0.001)", [0]),
@@ -64,10 +64,10 @@ VARIANTS = (
         ("projected_gradient (accelerated)", [2]),
     ],
 )
-def test_a_solver_is_selected_by_what_tables_print_or_by_its_bare_name(write, text, kept):
+def test_a_solver_is_selected_by_what_tables_print_or_by_its_bare_name(write, text, index):
     file = write(posing(C=1, solvers=VARIANTS))
     every, chosen = read_experiment(file), read_experiment(file, [("--solver", text)])
-    assert chosen.solvers == [every.solvers[i] for i in kept]
+    assert chosen.solvers == [every.solvers[i] for i in index]
 
 
 def test_an_overridden_experiment_keeps_its_plan_and_comment_when_stored(write):
@@ -80,7 +80,7 @@ def test_an_overridden_experiment_keeps_its_plan_and_comment_when_stored(write):
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "error"),
     [
         ("--set tol=3", "'tol' is not a key of the file or of any entry of problems or solvers"),
         ("--set C", "must be KEY=VALUE"),
@@ -98,8 +98,8 @@ def test_an_overridden_experiment_keeps_its_plan_and_comment_when_stored(write):
         ("--problem nix", "'nix' selects nothing; available, closest first: 'four_gaussians"),
     ],
 )
-def test_an_invalid_override_names_its_option(write, option, told):
+def test_an_invalid_override_names_its_option(write, option, error):
     with pytest.raises(ConfigError) as refused:
         changed(write, option)
     assert str(refused.value).startswith(f"{option}: ")
-    assert told in str(refused.value)
+    assert error in str(refused.value)

@@ -6,7 +6,7 @@ from typing import get_args
 
 import jsonschema
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.experiments.analysis.labels import kind_of
 from dualgap.experiments.files.experiment import CONFIGS, ConfigError, read_experiment
@@ -101,7 +101,7 @@ def _cases(samples: dict[str, list[str]]) -> list[tuple[str, str]]:
     return [(part, text) for part, texts in samples.items() for text in texts]
 
 
-@pytest.mark.parametrize("file", quick(FILES, FILES[::4]), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", quick_cases(FILES, FILES[::4]), ids=lambda file: file.stem)
 def test_every_bundled_experiment_satisfies_the_schema(file, validator):
     assert list(validator.iter_errors(parse(file.read_bytes()).value)) == []
 
@@ -111,18 +111,20 @@ def test_benchmarks_are_repeated_with_equal_caches_both_precisions_and_searched_
     content = parse(file.read_bytes()).value
     assert content["repetitions"] >= 3
     assert content["noise"] is True
-    solvers = [own for own in content["solvers"] if ":" not in own["name"]]
-    classes = [all_solvers()[own["name"]] for own in solvers]
-    known = [{field.name for field in fields(cls)} for cls in classes]
-    pairs = list(zip(solvers, known, strict=True))
-    caches = [own.get("cache_size") for own, names in pairs if "cache_size" in names]
-    sizes = [set(some) if isinstance(some, list) else {some} for some in caches]
+    solvers = [entry for entry in content["solvers"] if ":" not in entry["name"]]
+    classes = [all_solvers()[entry["name"]] for entry in solvers]
+    settings = [{field.name for field in fields(cls)} for cls in classes]
+    pairs = list(zip(solvers, settings, strict=True))
+    caches = [entry.get("cache_size") for entry, names in pairs if "cache_size" in names]
+    sizes = [set(v) if isinstance(v, list) else {v} for v in caches]
     assert not sizes or set.intersection(*sizes), "a baseline may be asked with another one too"
-    precisions = [own.get("dtype") for own, names in pairs if "dtype" in names]
-    assert all(set(some or ()) == set(get_args(Precision)) for some in precisions)
-    ours = [own for own in solvers if kind_of(own["name"]) == "ours"]
-    assert all(not isinstance(own.get("cache_size"), list) for own in ours)
-    listed = {own["name"] for own, names in pairs if "tol" in names and "auto" not in own.values()}
+    precisions = [entry.get("dtype") for entry, names in pairs if "dtype" in names]
+    assert all(set(v or ()) == set(get_args(Precision)) for v in precisions)
+    ours = [entry for entry in solvers if kind_of(entry["name"]) == "ours"]
+    assert all(not isinstance(entry.get("cache_size"), list) for entry in ours)
+    listed = {
+        entry["name"] for entry, names in pairs if "tol" in names and "auto" not in entry.values()
+    }
     # its gap of 1e-9 is what distances are taken to; quadprog has no tolerance
     assert listed <= {"dual_coordinate_descent", "qpsolvers_qp"}
 

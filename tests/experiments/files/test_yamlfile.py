@@ -43,9 +43,9 @@ TRAPS = [
 
 @pytest.mark.parametrize(("text", "words"), [t[1:] for t in TRAPS], ids=[t[0] for t in TRAPS])
 def test_a_yaml_pitfall_is_refused_with_an_explanation(outcome, text, words):
-    told = outcome(text.encode())
-    assert isinstance(told, list)
-    assert words in told[0]
+    messages = outcome(text.encode())
+    assert isinstance(messages, list)
+    assert words in messages[0]
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_an_enormous_grid_is_refused_with_its_size_and_never_expanded(outcome, n
     outcome(SMALL.encode())  # what is imported when first needed
     tracemalloc.start()
     try:
-        told = outcome(text.encode())
+        messages = outcome(text.encode())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert words in told[0]
-    assert "at most 100,000" in told[0]
+    assert words in messages[0]
+    assert "at most 100,000" in messages[0]
     assert peak < 100e6  # bytes
 
 
@@ -106,6 +106,6 @@ def test_a_file_larger_than_any_experiment_is_not_parsed(outcome):
 
 def test_at_most_20_faults_are_listed_and_long_ones_shortened(outcome, tmp_path):
     text = SMALL.replace("C: 1", f"C: {list(range(-50, 0))}") + f"{'x' * 900}: 1\n"
-    told = outcome(text.encode())
-    assert told[-1] == f"{tmp_path / 'any.yaml'}: and 31 more faults"
-    assert len(told) == 21
+    messages = outcome(text.encode())
+    assert messages[-1] == f"{tmp_path / 'any.yaml'}: and 31 more faults"
+    assert len(messages) == 21

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.experiments import gallery
 from dualgap.experiments.cli import main
@@ -41,7 +41,7 @@ def slacks(solution: Solution) -> Vector:
     return solution.problem.y * solution.geometry.decision
 
 
-@pytest.mark.parametrize("name", quick(gallery.FIGURES, FEW))
+@pytest.mark.parametrize("name", quick_cases(gallery.FIGURES, FEW))
 def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
     svg, png = gallery.write(script_of(name), numbers(name), name, tmp_path)
     assert (svg.name, png.name) == (f"{name}.svg", f"{name}.png")
@@ -87,15 +87,15 @@ def test_an_unknown_figure_is_refused_before_any_is_drawn(tmp_path: Path) -> Non
 def test_a_user_script_is_drawn_by_its_path_and_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[str] = []
-    monkeypatch.setattr("click.launch", lambda path: shown.append(path) or 0)
+    opened: list[str] = []
+    monkeypatch.setattr("click.launch", lambda path: opened.append(path) or 0)
     source = Path(smo_clipping_box.__file__).read_text()
     (tmp_path / "mine.py").write_text(source.replace("C = 1.0", "C = 2.0"))
     command = ["gallery", str(tmp_path / "mine.py"), "--show", "--out", str(tmp_path / "figures")]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output
-    assert shown == [str(tmp_path / "figures" / "mine.png")]
-    assert Path(shown[0]).is_file()
+    assert opened == [str(tmp_path / "figures" / "mine.png")]
+    assert Path(opened[0]).is_file()
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_an_invalid_figure_script_is_refused(tmp_path: Path, code: Any, message:
     assert message in result.output
 
 
-def solutions_in(found: Any) -> Iterator[Solution]:
+def solutions_in(machines: Any) -> Iterator[Solution]:
     """Yield the answers among a figure's numbers, however deep they are."""
-    if isinstance(found, Solution):
-        yield found
-    elif isinstance(found, (tuple, list, dict)):
-        for inside in found.values() if isinstance(found, dict) else found:
+    if isinstance(machines, Solution):
+        yield machines
+    elif isinstance(machines, (tuple, list, dict)):
+        for inside in machines.values() if isinstance(machines, dict) else machines:
             yield from solutions_in(inside)
 
 
-@pytest.mark.parametrize("name", quick(gallery.FIGURES, FEW))
+@pytest.mark.parametrize("name", quick_cases(gallery.FIGURES, FEW))
 def test_every_answer_is_certified_and_its_free_vectors_are_on_the_margin(name: str) -> None:
     for solution in solutions_in(numbers(name)):
         if solution.solver.name not in ("lda", "perceptron"):
@@ -140,10 +140,12 @@ def test_every_answer_is_certified_and_its_free_vectors_are_on_the_margin(name: 
 
 
 def test_the_perceptrons_separate_with_smaller_margins_within_the_mistake_bound() -> None:
-    maximal, found, bound = numbers("perceptron_and_margin")
+    maximal, machines, bound = numbers("perceptron_and_margin")
     assert maximal.verdict == "solved"
-    assert len({round(float(np.arctan2(*s.w)), 3) for s in found}) == len(found), "lines differ"
-    for solution in found:
+    assert len({round(float(np.arctan2(*s.w)), 3) for s in machines}) == len(machines), (
+        "lines differ"
+    )
+    for solution in machines:
         assert (slacks(solution) > 0).all()
         assert 0 < solution.iterations <= bound
         assert solution.geometry.distances.min() <= maximal.geometry.distances.min()
@@ -206,8 +208,8 @@ def test_projections_are_feasible_and_no_feasible_point_is_nearer() -> None:
         assert not boxed or ((goals >= 0) & (goals <= C)).all()
         assert not level or np.allclose(goals @ A, DELTA)
         distance = np.linalg.norm(points - goals, axis=1)
-        others = np.linalg.norm(points[:, None] - on_both, axis=2).min(axis=1)
-        assert (distance <= others + 1e-12).all()
+        far = np.linalg.norm(points[:, None] - on_both, axis=2).min(axis=1)
+        assert (distance <= far + 1e-12).all()
 
 
 def test_the_dual_rises_to_the_primal_and_the_path_stays_in_its_box() -> None:

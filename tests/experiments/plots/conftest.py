@@ -20,17 +20,17 @@ def tables(rows, gaps=None):
     """Return results and traces; `gaps` gives relative gaps for the runs, by position."""
     results = pd.DataFrame(rows)
     results["run_id"] = [f"r{i}" for i in range(len(rows))]
-    traced = [
+    trace = [
         (f"r{i}", 10.0**k, 3.0**k, 2.0, 2.0 * (1 - gap), 2.0 * gap, gap, 5.0, 2.0, gap)
-        for i, own in (gaps or {}).items()
-        for k, gap in enumerate(own)
+        for i, gap_values in (gaps or {}).items()
+        for k, gap in enumerate(gap_values)
     ]
-    return results, pd.DataFrame(traced, columns=LOOKS)
+    return results, pd.DataFrame(trace, columns=LOOKS)
 
 
-def drawn(results, *others, **more):
+def drawn(results, *other_tables, **more):
     """Return runs as the figures of a folder have them."""
-    return Runs(Results(results).without_repeats, *(others or [pd.DataFrame()]), **more)
+    return Runs(Results(results).without_repeats, *(other_tables or [pd.DataFrame()]), **more)
 
 
 def runs_of(rows, gaps=None):
@@ -55,11 +55,11 @@ def moons():
 
 def row_of(solution, **changes):
     certificate, p = solution.certificate, solution.problem
-    known = {
+    record = {
         "n": float(p.n),
         "d": float(p.d),
         "C": getattr(p, "C", NAN),
         "lam": getattr(p, "lam", NAN),
     }
     values = {"verdict": solution.verdict, "relative_gap": certificate.relative_gap}
-    return run(**known, **values, **changes)
+    return run(**record, **values, **changes)

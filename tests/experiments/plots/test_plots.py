@@ -28,11 +28,11 @@ def test_figures_never_overwrite_each_other(tmp_path):
 @pytest.fixture
 def folder(tmp_path, moons):
     """Return a folder of results as the runner leaves it: answers, failures and odd names."""
-    seen = []
-    solution = solve(moons, SMO(tol=1e-8), callback=seen.append)
-    trace = [(f.time, f.iteration, f.certificate) for f in seen]
+    evaluations = []
+    solution = solve(moons, SMO(tol=1e-8), callback=evaluations.append)
+    trace = [(f.time, f.iteration, f.certificate) for f in evaluations]
     first = solve(moons, SMO(), max_iter=1).certificate
-    looked = [
+    trace_rows = [
         {"run_id": "r0", "time": t, "iteration": i, "kkt_violation": 0.0, "n_support": 9}
         | {name: getattr(c, name) for name in ("primal_objective", "dual_objective", "gap")}
         for t, i, c in [(1e-6, 0, first), *trace]
@@ -52,7 +52,7 @@ def folder(tmp_path, moons):
         | {"run_id": f"r{i}"}
         for i, row in enumerate(rows)
     ]
-    outcomes = [Outcome(plain[0], looked, model), *map(Outcome, plain[1:])]
+    outcomes = [Outcome(plain[0], trace_rows, model), *map(Outcome, plain[1:])]
     return recorded(tmp_path / "results", outcomes, "name: test")
 
 

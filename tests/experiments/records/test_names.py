@@ -14,10 +14,10 @@ from dualgap.experiments.records.names import (
 
 
 def test_names_omit_the_words_common_to_all_problems():
-    own = [("a9a", "rbf", 1), ("w8a", "rbf", 2)]
+    specs = [("a9a", "rbf", 1), ("w8a", "rbf", 2)]
     words = problem_words(
         problem_spec(name, params={"kernel": {"name": kernel, "gamma": gamma}, "C": 1.0})
-        for name, kernel, gamma in own
+        for name, kernel, gamma in specs
     )
     assert distinct_names(words) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
     assert common_words(words) == ["soft_margin_dual", "C=1"]

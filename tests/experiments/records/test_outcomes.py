@@ -11,7 +11,7 @@ from dualgap.solvers.running.solution import Verdict
 
 
 @pytest.mark.parametrize(
-    ("status", "verdict", "shown"),
+    ("status", "verdict", "outcome"),
     [
         ("finished", "solved", "solved"),
         ("time_limit", "solved", "solved"),
@@ -25,8 +25,8 @@ from dualgap.solvers.running.solution import Verdict
         ("finished", "inaccurate", "inaccurate"),
     ],
 )
-def test_the_outcome_is_a_decisive_verdict_or_an_external_end(status, verdict, shown):
-    assert outcome_of(status, verdict) == shown
+def test_the_outcome_is_a_decisive_verdict_or_an_external_end(status, verdict, outcome):
+    assert outcome_of(status, verdict) == outcome
 
 
 def test_every_status_with_every_verdict_is_in_the_table():

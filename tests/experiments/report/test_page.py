@@ -172,17 +172,17 @@ def test_every_control_can_be_reached_with_the_keyboard_is_named_and_shows_the_f
     page.reload()  # the focus is nowhere
     page.wait_for_selector("html[data-ready=yes]", state="attached")
     reached = page.evaluate("document.querySelectorAll('a, button, input, select, summary').length")
-    seen = 0
-    while seen < 300:
+    n_focused = 0
+    while n_focused < 300:
         page.keyboard.press("Tab")
         over, named, outline = page.evaluate(focused)
         if over:
             break
         assert named
         assert outline != "none"
-        seen += 1
+        n_focused += 1
     hidden = page.locator("details:not([open]) :is(button, a)").count()
-    assert reached - hidden <= seen < 300
+    assert reached - hidden <= n_focused < 300
 
 
 def test_hostile_names_are_escaped(page):

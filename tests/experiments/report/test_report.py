@@ -65,12 +65,12 @@ def test_times_follow_one_stated_definition(tmp_path):
     assert TIME_DEFINITIONS["cheapest_setting"] in mixed
     assert TIME_DEFINITIONS["first_within"] not in mixed
     assert "libsvm</b>, 1.0 s" in section(mixed, "summary", 'id="times"')
-    traced = report(
+    with_traces = report(
         stored(tmp_path / "y", rows, {i: trace_of_gaps(row, gaps) for i, row in enumerate(rows)})
     )
-    assert TIME_DEFINITIONS["first_within"] in traced
-    assert TIME_DEFINITIONS["cheapest_setting"] not in traced
-    assert escape(SETUP) in section(traced, "runs", "</section>")
+    assert TIME_DEFINITIONS["first_within"] in with_traces
+    assert TIME_DEFINITIONS["cheapest_setting"] not in with_traces
+    assert escape(SETUP) in section(with_traces, "runs", "</section>")
 
 
 @pytest.mark.exhaustive

@@ -23,8 +23,8 @@ def test_failures_are_listed_first_with_their_reasons(tmp_path):
     assert [row[0] for row in cells] == ["wrong", "crashed", "solved"]
     assert cells[0][3] == "claimed optimal; relative gap 5.0e-01, target 1e-06"
     assert cells[1][3] == "boom"
-    shown, more = failures(results)
-    assert [failure["outcome"] for failure in shown] == ["wrong", "crashed"]
+    groups, more = failures(results)
+    assert [failure["outcome"] for failure in groups] == ["wrong", "crashed"]
     assert more == 0
 
 
@@ -58,8 +58,13 @@ def test_a_solver_that_stopped_at_its_requested_accuracy_is_not_called_inaccurat
         run("q", "sgd", claimed="stopped", params='{"epochs": 1}', **far),
         run("q", "sgd", claimed="stopped", params='{"epochs": 9}', **far),
     ]
-    found = runs_with_outcomes(stored(tmp_path / "x", rows))["outcome"]
-    assert list(found) == ["at_its_tolerance", "inaccurate", "at_its_tolerance", "at_its_tolerance"]
+    states = runs_with_outcomes(stored(tmp_path / "x", rows))["outcome"]
+    assert list(states) == [
+        "at_its_tolerance",
+        "inaccurate",
+        "at_its_tolerance",
+        "at_its_tolerance",
+    ]
 
 
 def test_failures_that_differ_in_their_numbers_are_one(tmp_path):
@@ -71,5 +76,5 @@ def test_failures_that_differ_in_their_numbers_are_one(tmp_path):
         3,
         ["p0", "p1", "p2"],
     )
-    said = "made no claim; relative gap 1.0e-01, target 1e-06; ended after 20 to 22 s"
-    assert failure["reason"] == said
+    ending = "made no claim; relative gap 1.0e-01, target 1e-06; ended after 20 to 22 s"
+    assert failure["reason"] == ending

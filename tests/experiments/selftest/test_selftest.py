@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 from click.testing import CliRunner
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.shown import right_solvers
 from threadpoolctl import threadpool_limits
 
@@ -75,14 +75,14 @@ def tidy(monkeypatch, tmp_path):
 
 
 def _try(
-    solver: str, *names: str, few: int | None = None, on: tuple[str, ...] = (), limits=SHORT
+    solver: str, *names: str, at_most: int | None = None, on: tuple[str, ...] = (), limits=SHORT
 ) -> list[PropertyOutcome]:
     """Try some properties in this process, on their first few problems or on those given."""
     bench, digests = Bench(load(solver), limits), dict[str, str]()
     outcomes = []
     for name in names:
         item = BY_NAME[name]
-        outcome = bench.check(replace(item, problems=on or item.problems[:few]), digests, str)
+        outcome = bench.check(replace(item, problems=on or item.problems[:at_most]), digests, str)
         digests |= outcome.digests
         outcomes.append(outcome)
     return outcomes
@@ -95,7 +95,7 @@ def _try(
 )
 def test_each_faulty_solver_fails_the_property_that_it_violates(solver, expected, words):
     names = ["answers", expected] if expected == "deterministic" else [expected]
-    outcome = _try(solver, *names, few=2)[-1]
+    outcome = _try(solver, *names, at_most=2)[-1]
     assert outcome.result == "failed"
     assert any(words in sentence for sentence in outcome.sentences), outcome.sentences
     assert all(sentence.startswith(f"{expected} on ") for sentence in outcome.sentences)
@@ -205,7 +205,7 @@ DEGENERATE = {
 }
 
 
-@pytest.fixture(params=quick(SHOWN, ["README-FixedStep"]))
+@pytest.fixture(params=quick_cases(SHOWN, ["README-FixedStep"]))
 def documented_solver(request, tmp_path):
     """Return a solver that the documentation shows as right, in a file of its own."""
     code, class_name = SHOWN[request.param]
@@ -216,7 +216,9 @@ def documented_solver(request, tmp_path):
 
 @pytest.mark.usefixtures("tidy")
 def test_every_documented_solver_handles_degenerate_data(documented_solver):
-    outcomes = _try(documented_solver, "answers", "claims", "C per sample", few=1, limits=Limits())
+    outcomes = _try(
+        documented_solver, "answers", "claims", "C per sample", at_most=1, limits=Limits()
+    )
     for name, data in DEGENERATE.items():
         outcomes += _try(
             documented_solver, name, on=(f"{data}: linear", f"{data}: rbf"), limits=Limits()
@@ -271,9 +273,12 @@ def test_the_command_fails_a_solver_with_a_sentence_and_stops_at_the_basics():
     output = " ".join(result.output.split())
     assert result.exit_code == 1
     assert "✗ answers on two_gaussians linear C=1: x must have shape (60,), got (59,)" in output
-    left = len(PROPERTIES) - 1
-    failed, why = f"1 of {left + 1} properties failed", "nothing can be judged without 'answers'"
-    assert f"does not conform: {failed}, and {left} were not tried, as {why}" in output
+    remaining = len(PROPERTIES) - 1
+    failed, why = (
+        f"1 of {remaining + 1} properties failed",
+        "nothing can be judged without 'answers'",
+    )
+    assert f"does not conform: {failed}, and {remaining} were not tried, as {why}" in output
     assert output.count("✗") == output.count(why) == 1
     assert "not run" not in result.stdout
 

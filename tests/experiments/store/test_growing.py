@@ -57,12 +57,12 @@ def test_problems_keep_their_names_in_a_folder_that_grows(command, finished, wri
 
 
 def test_paths_of_new_cases_are_relative_to_the_original_folder(command, tmp_path):
-    for place in ("a", "b"):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "mine.csv").write_text("a,label\n1,1\n2,1\n-1,-1\n-2,-1\n")
-    for place, C in (("a", 1), ("b", 2), ("a", 4)):
+    for location in ("a", "b"):
+        (tmp_path / location).mkdir()
+        (tmp_path / location / "mine.csv").write_text("a,label\n1,1\n2,1\n-1,-1\n-2,-1\n")
+    for location, C in (("a", 1), ("b", 2), ("a", 4)):
         dataset = "{name: table_file, path: mine.csv, target: label}"
-        (tmp_path / place / f"{C}.yaml").write_text(posing(dataset=dataset, C=C))
+        (tmp_path / location / f"{C}.yaml").write_text(posing(dataset=dataset, C=C))
     command("run", "a/1.yaml", "--out", "x")
     refusal = command("run", "b/2.yaml", "--out", "x", "--resume", code=2).output
     assert "relative paths of its runs begin in" in refusal
@@ -196,8 +196,8 @@ def test_folders_with_other_code_are_merged_when_forced(command, write, tmp_path
     command("merge", "a", "b", "--out", "all", "--force", code=2)
 
 
-@pytest.mark.parametrize("place", ["manifest", "record"])
-def test_a_run_id_that_is_a_path_is_not_followed(command, finished, tmp_path, place):
+@pytest.mark.parametrize("location", ["manifest", "record"])
+def test_a_run_id_that_is_a_path_is_not_followed(command, finished, tmp_path, location):
     finished(TEXT, "mine")
     finished(posing(C=8), "strange")
     victim = tmp_path / "victim.npz"
@@ -209,11 +209,11 @@ def test_a_run_id_that_is_a_path_is_not_followed(command, finished, tmp_path, pl
     line = json.loads((session / LOG).read_text())
     line["record"]["run_id"] = hostile
     (session / LOG).write_text(json.dumps(line) + "\n")
-    change_session("strange", run_ids=[hostile if place == "manifest" else run_id])
+    change_session("strange", run_ids=[hostile if location == "manifest" else run_id])
     result = command(
-        "merge", "mine", "strange", "--out", "all", code=2 if place == "manifest" else 0
+        "merge", "mine", "strange", "--out", "all", code=2 if location == "manifest" else 0
     )
-    if place == "manifest":
+    if location == "manifest":
         refusal = f"run_ids.0: {hostile!r} is not one part of a path"
         assert refusal in result.output or "'..'" in result.output
     else:

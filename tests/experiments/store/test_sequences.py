@@ -55,14 +55,14 @@ class Killed(BaseException):
 class Killing:
     """Stands for `os` in `disk`: its operations work until one is killed, in the middle if it writes."""
 
-    def __init__(self, left):
-        self.left = left
+    def __init__(self, countdown):
+        self.countdown = countdown
 
     def __getattr__(self, name):
         if name in ("open", "write", "replace", "unlink"):
-            self.left -= 1
-            if self.left < 0:
-                return self._torn if self.left == -1 and name == "write" else self._killed
+            self.countdown -= 1
+            if self.countdown < 0:
+                return self._torn if self.countdown == -1 and name == "write" else self._killed
         return getattr(os, name)
 
     def _torn(self, file, data):
@@ -85,20 +85,20 @@ class Folders(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.home, self.numbers, self.times = Path(mkdtemp()), count(1), {}
-        self.planned, self.known, self.begun = {}, {}, {}
+        self.planned, self.times_of, self.command_of = {}, {}, {}
         self.file = self.home / "small.yaml"
         self.file.write_text(posing(C=list(C), solvers=list(SOLVERS)))
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(os, "fsync", lambda _: None)
         for name, value in BESIDE.items():
             self.patch.setattr(f"dualgap.experiments.{name}", lambda *_, value=value: value)
-        self.here = in_this_process(self.executed)
-        self.here.__enter__()
+        self.in_process = in_this_process(self.executed)
+        self.in_process.__enter__()
 
     def teardown(self):
         for folder in self.planned:  # whatever has happened, each is completed from itself alone
             self.resume_one(folder)
-        self.here.__exit__(None, None, None)
+        self.in_process.__exit__(None, None, None)
         self.patch.undo()
         shutil.rmtree(self.home)
 
@@ -121,7 +121,7 @@ class Folders(RuleBasedStateMachine):
         assert result.exit_code == code, result.output
         return True, result.output
 
-    def check_folder(self, folder, ended, again=(), plan=None):
+    def check_folder(self, folder, finished, again=(), plan=None):
         """Compare a folder with what it had before, and with the plan of a command that has ended."""
         now = {}
         if is_results_folder(folder):
@@ -130,20 +130,22 @@ class Folders(RuleBasedStateMachine):
                 zip(zip(table["C"], table["solver"], strict=True), table["time_solve"], strict=True)
             )
             assert len(now) == len(table)
-        kept = {pair: time for pair, time in self.known[folder].items() if pair[1] not in again}
-        assert kept.items() <= now.items()
+        stable = {
+            pair: time for pair, time in self.times_of[folder].items() if pair[1] not in again
+        }
+        assert stable.items() <= now.items()
         assert all(time in self.times[pair] for pair, time in now.items())
         assert now.keys() <= self.planned[folder]
-        assert not ended or now.keys() >= (plan or self.planned[folder])
-        self.known[folder] = now
+        assert not finished or now.keys() >= (plan or self.planned[folder])
+        self.times_of[folder] = now
 
     def new(self, planned):
         folder = self.home / f"folder{len(self.planned)}"
-        self.planned[folder], self.known[folder] = set(planned), {}
+        self.planned[folder], self.times_of[folder] = set(planned), {}
         return folder
 
-    def one(self, place):
-        return [*self.planned][place % len(self.planned)]
+    def one(self, name_of):
+        return [*self.planned][name_of % len(self.planned)]
 
     def options(self, part):
         Cs, solvers = part
@@ -156,50 +158,52 @@ class Folders(RuleBasedStateMachine):
     @rule(part=PARTS, kill=KILLS)
     def run(self, part, kill):
         folder = self.new(product(*part))
-        self.begun[folder] = ["run", self.file, *self.options(part), "--out", folder]
-        ended, _ = self.dualgap(*self.begun[folder], kill=kill)
-        self.check_folder(folder, ended)
+        self.command_of[folder] = ["run", self.file, *self.options(part), "--out", folder]
+        finished, _ = self.dualgap(*self.command_of[folder], kill=kill)
+        self.check_folder(folder, finished)
 
     @precondition(lambda self: self.planned)
-    @rule(place=PLACES, kill=KILLS)
-    def resume(self, place, kill):
-        self.resume_one(self.one(place), kill)
+    @rule(name_of=PLACES, kill=KILLS)
+    def resume(self, name_of, kill):
+        self.resume_one(self.one(name_of), kill)
 
     def resume_one(self, folder, kill=None):
         itself = ["run", folder, "--out", folder]
-        command = itself if is_results_folder(folder) else self.begun[folder]
-        ended, _ = self.dualgap(*command, "--resume", kill=kill)
-        self.check_folder(folder, ended)
+        command = itself if is_results_folder(folder) else self.command_of[folder]
+        finished, _ = self.dualgap(*command, "--resume", kill=kill)
+        self.check_folder(folder, finished)
 
     @precondition(lambda self: self.planned)
-    @rule(place=PLACES, part=PARTS, kill=KILLS)
-    def extend(self, place, part, kill):
-        folder, more = self.one(place), set(product(*part))
+    @rule(name_of=PLACES, part=PARTS, kill=KILLS)
+    def extend(self, name_of, part, kill):
+        folder, more = self.one(name_of), set(product(*part))
         before = self.planned[folder] if is_results_folder(folder) else set()
         extending = ["run", self.file, *self.options(part), "--out", folder]
         self.planned[folder] = before | more
-        ended, _ = self.dualgap(*extending, "--resume", kill=kill)
+        finished, _ = self.dualgap(*extending, "--resume", kill=kill)
         if not is_results_folder(folder):
-            self.begun[folder] = extending
+            self.command_of[folder] = extending
         elif len(RunFolder(folder).manifest["run_ids"]) != len(before | more):
             self.planned[folder] = before  # killed before the plan was written
-        self.check_folder(folder, ended, plan=more)  # what an earlier one lacks is left to --resume
+        self.check_folder(
+            folder, finished, plan=more
+        )  # what an earlier one lacks is left to --resume
 
     @precondition(lambda self: self.planned)
-    @rule(place=PLACES, solver=st.sampled_from(SOLVERS), kill=KILLS)
-    def rerun(self, place, solver, kill):
-        folder = self.one(place)
-        if not any(solver == own for _, own in self.planned[folder]) or not is_results_folder(
+    @rule(name_of=PLACES, solver=st.sampled_from(SOLVERS), kill=KILLS)
+    def rerun(self, name_of, solver, kill):
+        folder = self.one(name_of)
+        if not any(solver == other for _, other in self.planned[folder]) or not is_results_folder(
             folder
         ):
             return
-        before = self.known[folder]
-        ended, _ = self.dualgap(
+        before = self.times_of[folder]
+        finished, _ = self.dualgap(
             "run", folder, "--out", folder, "--rerun", f"solver:{solver}", kill=kill
         )
-        self.check_folder(folder, ended, [solver])
-        same = before.items() & self.known[folder].items()
-        assert not (ended and any(own == solver for (_, own), _ in same))
+        self.check_folder(folder, finished, [solver])
+        same = before.items() & self.times_of[folder].items()
+        assert not (finished and any(other == solver for (_, other), _ in same))
 
     @precondition(lambda self: self.planned)
     @rule(places=st.lists(PLACES, min_size=2, max_size=3), kill=KILLS)
@@ -207,7 +211,7 @@ class Folders(RuleBasedStateMachine):
         sources = [*dict.fromkeys(map(self.one, places))]
         if not all(is_results_folder(source) for source in sources):
             return
-        pairs = [item for source in sources for item in self.known[source].items()]
+        pairs = [item for source in sources for item in self.times_of[source].items()]
         if len(dict(pairs)) < len(set(pairs)):
             _, output = self.dualgap("merge", *sources, "--out", self.home / "none", code=2)
             assert "differs from that in" in output
@@ -216,17 +220,17 @@ class Folders(RuleBasedStateMachine):
         out = self.new(set().union(*(self.planned[source] for source in sources)))
         if not self.dualgap("merge", *sources, "--out", out, kill=kill)[0] and not out.exists():
             self.dualgap("merge", *sources, "--out", out)
-        self.known[out] = dict(pairs)
-        self.check_folder(out, ended=set(dict(pairs)) == self.planned[out])
-        assert self.known[out] == dict(pairs)
+        self.times_of[out] = dict(pairs)
+        self.check_folder(out, finished=set(dict(pairs)) == self.planned[out])
+        assert self.times_of[out] == dict(pairs)
 
     @precondition(lambda self: self.planned)
-    @rule(place=PLACES)
-    def archive(self, place):
-        folder = self.one(place)
+    @rule(name_of=PLACES)
+    def archive(self, name_of):
+        folder = self.one(name_of)
         if not is_results_folder(folder):
             return
-        if self.known[folder].keys() != self.planned[folder]:
+        if self.times_of[folder].keys() != self.planned[folder]:
             self.dualgap("archive", folder, "--out", self.home / "none.zip", code=2)
             return
         archive = self.home / "archive.zip"
@@ -238,8 +242,8 @@ class Folders(RuleBasedStateMachine):
         )
         same = re.findall("([0-9]+) (?:slower|unclear|faster|same)", counted)
         assert sum(map(int, same)) == len(self.planned[folder])
-        self.check_folder(again, ended=True)
-        self.check_folder(folder, ended=True)
+        self.check_folder(again, finished=True)
+        self.check_folder(folder, finished=True)
 
 
 def sequences(examples, steps):

@@ -66,17 +66,17 @@ def drawn(rng, choices):
     return choices[rng.integers(len(choices))]
 
 
-def places_in(value, place=()):
+def places_in(value, key_path=()):
     """Yield the place of every value in a JSON value, as keys and indices from the outside."""
-    if place:
-        yield place
+    if key_path:
+        yield key_path
     items = (
         value.items()
         if isinstance(value, dict)
         else enumerate(value if isinstance(value, list) else [])
     )
     for key, inside in items:
-        yield from places_in(inside, (*place, key))
+        yield from places_in(inside, (*key_path, key))
 
 
 def damaged(rng, content):
@@ -86,7 +86,7 @@ def damaged(rng, content):
         places = list(places_in(content))
         # as many of each depth, since most places are deep in specifications
         depth = drawn(rng, sorted({*map(len, places)}))
-        *outer, last = drawn(rng, [place for place in places if len(place) == depth])
+        *outer, last = drawn(rng, [key_path for key_path in places if len(key_path) == depth])
         holder = content
         for key in outer:
             holder = holder[key]
@@ -134,21 +134,21 @@ def listing():
 def run_command(arguments, allowed):
     """Run a command, which may change `allowed` alone; return its exit code."""
     before = listing()
-    done = CliRunner().invoke(main, list(map(str, arguments)))
-    if not isinstance(done.exception, SystemExit | None):
-        raise done.exception
-    assert done.exit_code in (0, 1, 2), done.output
-    assert done.exit_code != 2 or len(done.output) < 2000, done.output
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    if not isinstance(result.exception, SystemExit | None):
+        raise result.exception
+    assert result.exit_code in (0, 1, 2), result.output
+    assert result.exit_code != 2 or len(result.output) < 2000, result.output
     changed = [path for path, content in listing().items() if before.get(path) != content]
     inside = [Path.cwd() / name for name in allowed]
-    outside = [p for p in changed if not any(p.resolve().is_relative_to(own) for own in inside)]
+    outside = [p for p in changed if not any(p.resolve().is_relative_to(inner) for inner in inside)]
     assert not outside, f"{arguments} wrote {outside}"
     assert all(
         path.exists()
         for path in before
         if path.resolve().is_relative_to(Path.cwd().parent / "victim")
     )
-    return done.exit_code
+    return result.exit_code
 
 
 def solved_rows(folder):
@@ -170,8 +170,8 @@ def originals(tmp_path_factory):
             ["archive", "x"],
             ["export", "small.yaml", "--all", "given", "--format", "npz"],
         ):
-            done = CliRunner().invoke(main, arguments)
-            assert done.exit_code == 0, done.output
+            result = CliRunner().invoke(main, arguments)
+            assert result.exit_code == 0, result.output
         Path("answers").mkdir()
         for i, run_id in enumerate(RunFolder("x").results["run_id"], 1):
             with np.load(session_of("x") / f"models/{run_id}.npz") as model:

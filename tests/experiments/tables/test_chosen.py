@@ -44,7 +44,7 @@ def test_the_caption_names_target_machine_and_repetitions(results):
 
 
 @pytest.mark.parametrize(
-    ("runs", "bold", "said"),
+    ("runs", "bold", "notes"),
     [
         ([("smo", FAST), ("libsvm", NEAR), ("sgd", SLOW)], {"smo", "libsvm"}, "Bold: the fastest"),
         ([("smo", SLOW), ("sgd", FAST, {"relative_gap": 2e-3})], {"smo"}, "≈: not solved"),
@@ -63,12 +63,12 @@ def test_the_caption_names_target_machine_and_repetitions(results):
         ),
     ],
 )
-def test_the_fastest_and_all_within_the_noise_of_it_are_bold_if_solved(runs, bold, said, results):
-    rows = [row for solver, own, *more in runs for row in times(EASY, solver, own, **dict(*more))]
+def test_the_fastest_and_all_within_the_noise_of_it_are_bold_if_solved(runs, bold, notes, results):
+    rows = [row for solver, t, *more in runs for row in times(EASY, solver, t, **dict(*more))]
     table = paper_table(results(rows))
     assert _names(table)[1] == list(dict.fromkeys(solver for solver, *_ in runs))
     assert _bold(table) == bold
-    assert said in table.title
+    assert notes in table.title
 
 
 def test_a_run_that_is_not_solved_shows_its_gap(results):

@@ -20,9 +20,9 @@ from dualgap.experiments.workers.wire import WorkerError, WorkerExit
 @pytest.fixture(scope="module")
 def worker():
     """A worker whose process is that of the test before, if that left one."""
-    kept = Worker(threads=3)
-    yield kept
-    kept.stop()
+    worker_of_three = Worker(threads=3)
+    yield worker_of_three
+    worker_of_three.stop()
 
 
 def _result_of(worker, function, *arguments):
@@ -55,8 +55,8 @@ def test_a_script_is_not_run_again_by_its_workers(tmp_path):
         "worker = Worker(threads=1)\nworker.call(os.getcwdb)\nprint(worker.finish(60.0).decode())\n"
         "worker.stop()\n"
     )
-    told = subprocess.check_output([sys.executable, script], text=True)
-    assert told.splitlines() == ["begun", os.getcwd()]
+    output = subprocess.check_output([sys.executable, script], text=True)
+    assert output.splitlines() == ["begun", os.getcwd()]
 
 
 def test_an_exit_with_0_and_a_signal_are_distinguished(worker):
@@ -76,8 +76,8 @@ def test_a_call_that_does_not_return_in_time_ends_with_its_process(worker):
 
 
 def test_an_exception_of_a_call_is_reported_to_the_caller(worker):
-    told = "ZeroDivisionError: integer division or modulo by zero"
-    with pytest.raises(WorkerError, match=told):
+    output = "ZeroDivisionError: integer division or modulo by zero"
+    with pytest.raises(WorkerError, match=output):
         _result_of(worker, divmod, 1, 0)
 
 
@@ -164,10 +164,10 @@ while time.time() < end:
 
 @pytest.mark.exhaustive
 def test_a_fork_chain_in_a_separate_session_is_killed(worker):
-    begun = _result_of(worker, _start_a_chain)
+    marker = _result_of(worker, _start_a_chain)
     worker.stop()
-    left = [p for p in psutil.process_iter(["cmdline"]) if begun in (p.info["cmdline"] or [])]
-    assert left == []
+    survivors = [p for p in psutil.process_iter(["cmdline"]) if marker in (p.info["cmdline"] or [])]
+    assert survivors == []
 
 
 def _start_a_chain():

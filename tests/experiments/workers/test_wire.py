@@ -59,7 +59,7 @@ def test_a_damaged_message_is_refused_or_decoded_consistently(data):
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "fault"),
     [
         (pack(VALUE, {"y": np.zeros(2)}), "an unexpected array 'y'"),
         (pack(VALUE, {"x": np.zeros((3, 3))}), r"x: has shape \(3, 3\), expected \(\(2, None\),\)"),
@@ -69,8 +69,8 @@ def test_a_damaged_message_is_refused_or_decoded_consistently(data):
         (pack(VALUE, {"c": np.zeros(1)}).replace(b'"c", [1]', b'"b", [4]'), "b: is truncated"),
     ],
 )
-def test_unexpected_fields_are_named(message, told):
-    with pytest.raises(Malformed, match=told):
+def test_unexpected_fields_are_named(message, fault):
+    with pytest.raises(Malformed, match=fault):
         LAYOUT.read(message, _shapes)
 
 
@@ -82,8 +82,8 @@ def test_a_message_beyond_its_size_is_not_read():
 @given(st.lists(st.integers(1, 30)))
 def test_frames_are_decoded_from_arbitrary_chunks(lengths):
     sent = frame(b"p", b"solving") + frame(b"r", MESSAGE)
-    frames, found = Frames(), []
+    frames, decoded = Frames(), []
     for length in [*lengths, len(sent)]:
-        found += frames.of(sent[:length])
+        decoded += frames.of(sent[:length])
         sent = sent[length:]
-    assert found == [(b"p", b"solving"), (b"r", MESSAGE)]
+    assert decoded == [(b"p", b"solving"), (b"r", MESSAGE)]

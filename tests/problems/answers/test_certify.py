@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from cvxopt import matrix, solvers
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import small_problems as small
+from tests import small_problems as problem_set
 from tests.small_problems import HARD, N, X, Y
 
 from dualgap.problems import (
@@ -25,7 +25,9 @@ from dualgap.problems import (
 )
 from dualgap.solvers import SMO, solve
 
-SOFT = {k: p for k, p in {**small.SOFT, **small.TUBES}.items() if not k.startswith("risk")}
+SOFT = {
+    k: p for k, p in {**problem_set.SOFT, **problem_set.TUBES}.items() if not k.startswith("risk")
+}
 EVERY = {**SOFT, **HARD}
 LINEAR, GAUSSIAN = SOFT["soft_dual_linear"], SOFT["soft_dual_rbf"]
 OPTIONS = {"show_progress": False, "abstol": 1e-12, "reltol": 1e-12, "feastol": 1e-12}
@@ -159,7 +161,7 @@ def test_weak_duality_between_any_two_points(problem, seed):
 def wrong_points(problem):
     """Answers that a faulty solver gives, by fault."""
     alpha = exact_alpha(problem)
-    others = {
+    cases = {
         "flipped sign": -alpha,
         "halved": 0.5 * alpha,
         "zero": np.zeros(problem.n),
@@ -169,11 +171,11 @@ def wrong_points(problem):
         "mean for sum": exact_alpha(problem, scale=1 / problem.n),
     }
     if (np.abs(alpha) > 0.99 * slack_weights(problem)).any():
-        others["doubled C"] = exact_alpha(problem, scale=2.0)
+        cases["doubled C"] = exact_alpha(problem, scale=2.0)
     if problem.intercept:
-        others["solved without intercept"] = exact_alpha(problem, intercept=False)
-        others["off the equality"] = alpha * np.where(problem.risk.beta(alpha) > 0, 0.7, 1.0)
-    return others
+        cases["solved without intercept"] = exact_alpha(problem, intercept=False)
+        cases["off the equality"] = alpha * np.where(problem.risk.beta(alpha) > 0, 0.7, 1.0)
+    return cases
 
 
 @pytest.mark.parametrize("problem", SOFT.values(), ids=SOFT)
@@ -319,8 +321,8 @@ def test_rows_of_one_answer_are_the_answer():
     ],
 )
 def test_a_bare_array_that_could_be_alpha_or_w_is_refused(answer, name):
-    told = rf"solution_or_point: must be a Solution, a Point, .* got {name}.*Point\(alpha=\.\.\.\)"
-    with pytest.raises(TypeError, match=told):
+    text = rf"solution_or_point: must be a Solution, a Point, .* got {name}.*Point\(alpha=\.\.\.\)"
+    with pytest.raises(TypeError, match=text):
         certify(LINEAR, answer)
 
 
@@ -369,14 +371,14 @@ def test_a_dual_bound_that_is_rounding_error_is_rejected():
         ):
             best = certify(problem, zero).primal_objective
             for alpha in (np.full(18, C), C * (0.5 + 0.5 * rng.random(18))):
-                found = certify(problem, Point(alpha=alpha))
-                assert found.dual_objective <= best * (1 + 1e-9)
+                c = certify(problem, Point(alpha=alpha))
+                assert c.dual_objective <= best * (1 + 1e-9)
 
 
 def test_a_primal_bound_is_never_below_zero():
     rng = np.random.default_rng(0)
     problem = SVRDual(rng.standard_normal((9, 2)), 1e-3 * rng.standard_normal(9), 1.0, 10.0)
     for size in (1e-300, 1e-100, 1.0, 1e100, 1e160, 1e300):
-        found = certify(problem, Point(alpha=size * rng.standard_normal(9)))
-        assert not found.primal_objective < 0
-        assert not found.gap < 0
+        c = certify(problem, Point(alpha=size * rng.standard_normal(9)))
+        assert not c.primal_objective < 0
+        assert not c.gap < 0

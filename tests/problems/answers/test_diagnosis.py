@@ -187,8 +187,8 @@ def test_the_reason_of_a_solution_names_violated_constraints():
 
 @pytest.mark.parametrize("claimed", ["stopped", "none"])
 def test_an_answer_that_is_not_called_optimal_may_be_far_from_it(claimed):
-    share = np.random.default_rng(0).uniform(0.5, 1.0, 60)
-    early = project_dual(PROBLEM.risk, share * optimum())
+    fractions = np.random.default_rng(0).uniform(0.5, 1.0, 60)
+    early = project_dual(PROBLEM.risk, fractions * optimum())
     called_optimal = diagnosis_of(early)
     assert called_optimal.condition == "stationarity"
     assert called_optimal.finding.startswith(
@@ -231,13 +231,13 @@ def test_the_most_violating_pair_of_a_hard_margin_is_named(fault, kernel, interc
         assert margin == pytest.approx(problem.y[i] * (f[i] + b), rel=1e-2, abs=1e-2)
         assert margin < 0.99 if value == 0 else abs(margin - 1) > 0.01
     # −yE of each variable that can rise in y·α, and of each that can fall
-    left = problem.y - f
+    residuals = problem.y - f
     up, down = ((alpha > 0) | (sign * problem.y > 0) for sign in (1, -1))
     if intercept:
-        violation = left[named[0][0]] - left[named[1][0]]
-        assert violation == pytest.approx(left[up].max() - left[down].min())
+        violation = residuals[named[0][0]] - residuals[named[1][0]]
+        assert violation == pytest.approx(residuals[up].max() - residuals[down].min())
     else:
-        wrong = np.where(alpha > 0, np.abs(left), np.maximum(problem.y * left, 0.0))
+        wrong = np.where(alpha > 0, np.abs(residuals), np.maximum(problem.y * residuals, 0.0))
         assert named[0][0] == wrong.argmax()
 
 

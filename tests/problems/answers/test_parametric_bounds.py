@@ -22,10 +22,10 @@ CASES = {
 
 def along(name: str, tol: float = 1e-2) -> ParametricBounds:
     problem, parameter, base_value = CASES[name]
-    posed = with_value(problem, parameter, base_value)
-    alpha = solve(posed, SMO(tol=tol)).point.alpha
+    base = with_value(problem, parameter, base_value)
+    alpha = solve(base, SMO(tol=tol)).point.alpha
     return ParametricBounds(
-        posed, parameter, base_value, certify(posed, Point(alpha=alpha), target_gap=np.inf)
+        base, parameter, base_value, certify(base, Point(alpha=alpha), target_gap=np.inf)
     )
 
 
@@ -36,39 +36,39 @@ def optimum(problem: object) -> object:
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("factor", [1e-3, 0.5, 1.0, 1.1, 30.0])
 def test_the_bounds_hold_at_any_value(name: str, factor: float) -> None:
-    found = along(name)
-    value = factor * found.base_value
-    at = found.at(value)
+    bound = along(name)
+    value = factor * bound.base_value
+    at = bound.at(value)
     proven = certify(
-        with_value(found.problem, found.parameter, value),
-        optimum(with_value(found.problem, found.parameter, value)),
+        with_value(bound.problem, bound.parameter, value),
+        optimum(with_value(bound.problem, bound.parameter, value)),
         rigorous=True,
     )
     assert at.dual_objective <= proven.primal_objective
     assert proven.dual_objective <= at.primal_objective
     if factor == 1.0:
-        assert at.gap == pytest.approx(found.certificate.gap, rel=1e-6)
+        assert at.gap == pytest.approx(bound.certificate.gap, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("ends", [(0.5, 0.9), (0.95, 1.05), (1.5, 4.0)])
 def test_the_ball_has_the_optimal_weights(name: str, ends: tuple[float, float]) -> None:
-    found = along(name)
-    low, high = (end * found.base_value for end in ends)
-    centre, radius = found.ball(low, high)
-    K = found.problem.samples.gram().dense()
-    w = centre * found.problem.risk.beta(found.certificate.point.alpha)
+    bound = along(name)
+    low, high = (end * bound.base_value for end in ends)
+    centre, radius = bound.ball(low, high)
+    K = bound.problem.samples.gram().dense()
+    w = centre * bound.problem.risk.beta(bound.certificate.point.alpha)
     for value in (low, 0.5 * (low + high), high):
-        best = optimum(with_value(found.problem, found.parameter, value))
-        apart = found.problem.risk.beta(best.alpha) - w  # type: ignore[attr-defined]
-        assert apart @ K @ apart <= (1 + 1e-6) * radius**2
+        best = optimum(with_value(bound.problem, bound.parameter, value))
+        error = bound.problem.risk.beta(best.alpha) - w  # type: ignore[attr-defined]
+        assert error @ K @ error <= (1 + 1e-6) * radius**2
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_interval_of_an_answer_ends_where_its_gap_is_exceeded(name: str) -> None:
-    found = along(name, tol=1e-6)
-    for end in (0.3 * found.base_value, 3.0 * found.base_value):
-        reached = found.reach(end, 0.01)
-        assert found.relative_gap(reached) <= 0.01
-        assert found.relative_gap(reached + 1e-6 * (end - found.base_value)) > 0.01
-    assert found.reach(found.base_value * 1.0001, 0.01) == found.base_value * 1.0001
+    bound = along(name, tol=1e-6)
+    for end in (0.3 * bound.base_value, 3.0 * bound.base_value):
+        reached = bound.reach(end, 0.01)
+        assert bound.relative_gap(reached) <= 0.01
+        assert bound.relative_gap(reached + 1e-6 * (end - bound.base_value)) > 0.01
+    assert bound.reach(bound.base_value * 1.0001, 0.01) == bound.base_value * 1.0001

@@ -29,8 +29,8 @@ class FileSource(BlockSource):
 def written(folder, X, y, cuts, weight=None):
     """Return the source of samples that are cut before some rows, one file for each part."""
     edges, paths = [0, *cuts, len(y)], []
-    for k, (begin, end) in enumerate(pairwise(edges)):
-        rows, path = slice(begin, end), folder / f"block_{k}.npz"
+    for k, (start, end) in enumerate(pairwise(edges)):
+        rows, path = slice(start, end), folder / f"block_{k}.npz"
         more = {} if weight is None else {"weight": weight[rows]}
         np.savez(path, X=X[rows], y=y[rows], **more)
         paths.append(str(path))

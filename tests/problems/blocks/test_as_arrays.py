@@ -19,11 +19,13 @@ X, Y = two_classes(n=90, d=3)
 ONES, ZEROS = np.ones(90), np.zeros(90)
 SMALL = 1e-3 * (X @ [1.0, -2.0, 0.5])
 POSED = {
-    "a tube above all targets": lambda X, y, own: SVRPrimal(X, y, 1.0, epsilon=50.0, intercept=own),
-    "a tube": lambda X, y, own: SVRPrimal(X, y, 1.0, epsilon=0.1, intercept=own),
-    "hinge": lambda X, y, own: SoftMarginPrimal(X, y, intercept=own),
-    "squared": lambda X, y, own: RegularizedERM(X, y, 1.0, "squared", intercept=own),
-    "squared hinge": lambda X, y, own: WeightedERM(X, y, 1.0, intercept=own),
+    "a tube above all targets": lambda X, y, flag: SVRPrimal(
+        X, y, 1.0, epsilon=50.0, intercept=flag
+    ),
+    "a tube": lambda X, y, flag: SVRPrimal(X, y, 1.0, epsilon=0.1, intercept=flag),
+    "hinge": lambda X, y, flag: SoftMarginPrimal(X, y, intercept=flag),
+    "squared": lambda X, y, flag: RegularizedERM(X, y, 1.0, "squared", intercept=flag),
+    "squared hinge": lambda X, y, flag: WeightedERM(X, y, 1.0, intercept=flag),
 }
 
 
@@ -31,7 +33,7 @@ def in_blocks(X, y):
     return Blocks.checked(ArraySource(X, y, None, 40))
 
 
-@pytest.mark.parametrize("own", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize("flag", [True, False], ids=["intercept", "no intercept"])
 @pytest.mark.parametrize(
     ("kind", "y"),
     [
@@ -47,12 +49,12 @@ def in_blocks(X, y):
         ("squared hinge", ONES),
     ],
 )
-def test_blocks_and_arrays_have_the_same_verdict_and_bounds_that_agree(kind, y, own):
-    joined = solve(POSED[kind](X, y, own))
-    found = solve(POSED[kind](in_blocks(X, y), None, own))
-    assert found.verdict == joined.verdict == "solved"
-    assert found.iterations <= 25
-    ours, theirs = found.certificate, joined.certificate
+def test_blocks_and_arrays_have_the_same_verdict_and_bounds_that_agree(kind, y, flag):
+    joined = solve(POSED[kind](X, y, flag))
+    c = solve(POSED[kind](in_blocks(X, y), None, flag))
+    assert c.verdict == joined.verdict == "solved"
+    assert c.iterations <= 25
+    ours, theirs = c.certificate, joined.certificate
     assert ours.dual_objective <= theirs.primal_objective
     assert theirs.dual_objective <= ours.primal_objective
 
@@ -61,10 +63,10 @@ def test_an_empty_first_file_changes_nothing(tmp_path):
     text = "".join(f"{y:g} 1:{a:.17g} 3:{b:.17g}\n" for y, (a, _, b) in zip(Y, X, strict=True))
     (tmp_path / "a.libsvm").write_text("")
     (tmp_path / "b.libsvm").write_text(text)
-    found = solve(SoftMarginPrimal(open_blocks(tmp_path), None))
+    c = solve(SoftMarginPrimal(open_blocks(tmp_path), None))
     alone = solve(SoftMarginPrimal(open_blocks(tmp_path / "b.libsvm"), None))
-    assert found.verdict == "solved"
-    assert found.objective == pytest.approx(alone.objective, rel=1e-6)
+    assert c.verdict == "solved"
+    assert c.objective == pytest.approx(alone.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("change", [lambda a: a + 0j, lambda a: a.astype(str), np.ma.array,
@@ -110,16 +112,16 @@ def test_weights_whose_product_with_C_is_refused_in_arrays_have_no_bound_in_bloc
     with pytest.raises(ValueError, match="C: every weight must be a number"):
         SoftMarginPrimal(X, Y, 1e100 * weight)
     blocks = Blocks.checked(ArraySource(X, Y, weight, 40))
-    found = certify(SoftMarginPrimal(blocks, None, 1e100), Point(w=np.zeros(3)))
-    assert np.isnan(found.dual_objective)
-    assert found.reason.startswith("C: every entry must be a number")
+    c = certify(SoftMarginPrimal(blocks, None, 1e100), Point(w=np.zeros(3)))
+    assert np.isnan(c.dual_objective)
+    assert c.reason.startswith("C: every entry must be a number")
 
 
 def test_boolean_labels_of_dask_arrays_are_numbers():
     da = pytest.importorskip("dask.array")
     from dualgap.problems.datasets.block_sources import dask_blocks
 
-    arrays = (da.from_array(own, chunks=40) for own in (X, Y > 0))
+    arrays = (da.from_array(flag, chunks=40) for flag in (X, Y > 0))
     blocks = dask_blocks(*arrays, positive=True)
     assert blocks.target == "labels"
     np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), Y)

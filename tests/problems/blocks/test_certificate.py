@@ -61,40 +61,40 @@ def test_it_agrees_with_that_of_the_joined_samples(pose, intercept, tmp_path):
         pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, intercept),
     )
     solution = solve(problem, NearRows())
-    found = solution.certificate
-    assert found.relative_gap <= 1e-6
+    c = solution.certificate
+    assert c.relative_gap <= 1e-6
     point = Point(w=solution.w, b=solution.b)
     primal = certify(joined, point).primal_objective
     # certify moves an intercept to its best place; the certificate from blocks keeps the solver's
-    assert found.primal_objective == pytest.approx(primal, rel=1e-6)
-    assert found.primal_objective >= primal * (1 - 1e-12)
+    assert c.primal_objective == pytest.approx(primal, rel=1e-6)
+    assert c.primal_objective >= primal * (1 - 1e-12)
 
 
 def test_its_dual_bound_is_that_of_the_same_dual_variables(intercept, tmp_path):
     problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5, intercept=intercept)
     joined = SoftMarginDual(X, Y, C=0.5, intercept=intercept)
     inside = solve(joined, NearRows()).certificate  # the same rounds, whose alpha is in memory
-    found = solve(problem, NearRows()).certificate
+    c = solve(problem, NearRows()).certificate
     assert inside.relative_gap <= 1e-6
-    assert found.dual_objective == pytest.approx(inside.dual_objective, rel=1e-6)
+    assert c.dual_objective == pytest.approx(inside.dual_objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("tol", [0.1, 1e-3, 1e-7])
 def test_it_never_excludes_the_optimum(pose, intercept, tol, tmp_path):
     optimum = solve(pose(X, _y(pose), intercept), target_gap=1e-10).certificate
     problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, intercept)
-    found = solve(problem, NearRows(), target_gap=tol).certificate
-    assert found.dual_objective <= optimum.primal_objective
-    assert found.primal_objective >= optimum.dual_objective
+    c = solve(problem, NearRows(), target_gap=tol).certificate
+    assert c.dual_objective <= optimum.primal_objective
+    assert c.primal_objective >= optimum.dual_objective
 
 
 def test_it_never_excludes_the_optimum_for_arbitrary_weights(pose, intercept, tmp_path):
     optimum = solve(pose(X, _y(pose), intercept), target_gap=1e-10).certificate
     problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, intercept)
     for w in np.random.default_rng(3).standard_normal((5, 5)):
-        found = certify(problem, Point(w=w, b=0.3))
-        assert found.dual_objective <= optimum.primal_objective
-        assert found.primal_objective >= optimum.dual_objective
+        c = certify(problem, Point(w=w, b=0.3))
+        assert c.dual_objective <= optimum.primal_objective
+        assert c.primal_objective >= optimum.dual_objective
 
 
 def test_weights_of_samples_multiply_C(intercept, tmp_path):
@@ -102,9 +102,9 @@ def test_weights_of_samples_multiply_C(intercept, tmp_path):
         in_blocks(tmp_path, X, Y, CUTS, WEIGHT), None, C=0.5, intercept=intercept
     )
     optimum = solve(SoftMarginDual(X, Y, C=0.5 * WEIGHT, intercept=intercept)).certificate
-    found = solve(problem, NearRows()).certificate
-    assert found.relative_gap <= 1e-6
-    assert found.primal_objective == pytest.approx(optimum.primal_objective, rel=3e-6)
+    c = solve(problem, NearRows()).certificate
+    assert c.relative_gap <= 1e-6
+    assert c.primal_objective == pytest.approx(optimum.primal_objective, rel=3e-6)
 
 
 @pytest.mark.parametrize("rule", [np.zeros(3), np.full(16, np.nan), np.full(16, -1.0)])
@@ -116,17 +116,17 @@ def test_arrays_that_are_not_dual_variables_are_refused(rule):
 @pytest.mark.parametrize("w", [np.zeros(3), np.full(6, np.nan)])
 def test_a_rule_of_other_samples_proves_nothing(w, tmp_path):
     problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5)
-    found = certify(problem, Point(w=np.zeros(5), b=0.0, rule=DualRule.at(w)))
-    assert np.isnan(found.dual_objective)
-    assert "numbers do not form a dual rule for 5 features" in found.reason
+    c = certify(problem, Point(w=np.zeros(5), b=0.0, rule=DualRule.at(w)))
+    assert np.isnan(c.dual_objective)
+    assert "numbers do not form a dual rule for 5 features" in c.reason
 
 
 def test_dual_variables_in_any_order_are_a_bound(tmp_path):
     problem = SoftMarginPrimal(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5)
     zero = np.zeros(6)
     rule = DualRule(zero, zero, 0.0, 300, np.array([250, 0]), np.array([0.5, 0.5]))
-    found = certify(problem, Point(w=np.zeros(5), rule=rule))
-    assert found.dual_objective <= found.primal_objective
+    c = certify(problem, Point(w=np.zeros(5), rule=rule))
+    assert c.dual_objective <= c.primal_objective
 
 
 def test_a_loss_with_other_limits_than_0_and_C_has_no_false_bound():

@@ -14,7 +14,7 @@ from flint import arb, arb_mat, ctx, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.differential.reference import exact_reference
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.small_problems import BINARY, KINDS, PROBLEMS, TARGETS, N, X, Y
 
 from dualgap.problems import (
@@ -45,7 +45,7 @@ from dualgap.problems.risk.recovery import project_dual
 from dualgap.solvers import SMO, solve
 
 
-@pytest.mark.parametrize("name", quick(PROBLEMS, KINDS))
+@pytest.mark.parametrize("name", quick_cases(PROBLEMS, KINDS))
 def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(name):
     problem = PROBLEMS[name]
     solution = solve(problem, SMO(tol=1e-8) if name in BINARY else None, target_gap=1e-8)
@@ -216,9 +216,9 @@ def test_blocks_and_their_mirror_images_give_the_same_scores(name):
     problem = PROBLEMS[name]
     beta = Balls([arb(fmpq(k % 4, 3)) for k in range(N)])  # every fourth is 0
     values = partial(problem.kernel.balls, problem.X)
-    whole, parts = (gram_scores(values, beta, size).entries for size in (512, 7))
+    joint, parts = (gram_scores(values, beta, size).entries for size in (512, 7))
     exact = problem.kernel(problem.X, problem.X) @ [float(k % 4) / 3 for k in range(N)]
-    assert all(u.overlaps(v) for u, v in zip(whole, parts, strict=True))
+    assert all(u.overlaps(v) for u, v in zip(joint, parts, strict=True))
     assert exact == pytest.approx([float(v) for v in parts], rel=1e-12, abs=1e-12)
 
 
@@ -279,9 +279,9 @@ def test_softmax_variables_off_the_simplex_are_projected_to_exact_distributions(
 def test_samples_far_from_the_origin_keep_their_bounds(kernel):
     """β sums to 0 but for its rounding, and what gives way for that must not move w."""
     far = X[:, :1] + 1e9
-    near = RegularizedERM(far - 1e9, TARGETS, 0.05, "squared", kernel, intercept=True)
-    alpha = solve(near, target_gap=1e-10).alpha
-    proven = certify(replace(near, X=far), Point(alpha), rigorous=True)
+    centred = RegularizedERM(far - 1e9, TARGETS, 0.05, "squared", kernel, intercept=True)
+    alpha = solve(centred, target_gap=1e-10).alpha
+    proven = certify(replace(centred, X=far), Point(alpha), rigorous=True)
     assert proven.relative_gap < 1e-6
 
 

@@ -125,9 +125,9 @@ def test_targets_of_any_unit_have_the_same_verdict():
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_an_offset_of_the_targets_does_not_change_the_gap_scale(shift):
     x, y = np.linspace(-2, 2, 100)[:, None], 0.05 * (-1.0) ** np.arange(100)
-    found = certify(SVRDual(x, shift + y, 1.0, 0.1), Point(w=np.array([1.0])))
-    assert found.unit == 10.0
-    assert found.relative_gap == pytest.approx(1.0)
+    c = certify(SVRDual(x, shift + y, 1.0, 0.1), Point(w=np.array([1.0])))
+    assert c.unit == 10.0
+    assert c.relative_gap == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, coef0=0.0), Polynomial(5, 0.7, 0.0)])
@@ -203,11 +203,11 @@ def test_sums_and_products_are_within_their_errors(seed):
     v, w = rng.standard_normal(n) * 10.0 ** rng.integers(-5, 5, n), rng.standard_normal(d)
     wide = X.astype(np.longdouble)
     for samples in (X, sp.csr_array(X)):
-        for found, exact in (
+        for c, exact in (
             (products(samples, w), wide @ w),
             (transposed_products(samples, v), wide.T @ v),
         ):
-            assert (np.abs(found.mid - exact) <= found.rad + 1e-18 * np.abs(exact)).all()
+            assert (np.abs(c.mid - exact) <= c.rad + 1e-18 * np.abs(exact)).all()
     added = Intervals(v).sum()
     assert abs(added.mid - v.astype(np.longdouble).sum()) <= added.rad
 

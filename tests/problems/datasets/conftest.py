@@ -19,7 +19,7 @@ def write(tmp_path):
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args):
-        self.server.asked.append(self.path)
+        self.server.requests.append(self.path)
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def server(tmp_path):
     """A server of the files in `www`, with its address and what it was asked for."""
     (tmp_path / "www").mkdir()
     handler = partial(Handler, directory=str(tmp_path / "www"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as found:
-        found.folder, found.asked = tmp_path / "www", []
-        found.address = f"http://127.0.0.1:{found.server_port}"
-        threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        yield found
-        found.shutdown()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as http_server:
+        http_server.folder, http_server.requests = tmp_path / "www", []
+        http_server.address = f"http://127.0.0.1:{http_server.server_port}"
+        threading.Thread(target=http_server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield http_server
+        http_server.shutdown()

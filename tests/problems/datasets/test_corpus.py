@@ -363,18 +363,18 @@ def dense(matrix):
     return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
 
 
-def check(found, expected, place):
+def check(result, expected, location):
     """Compare what was read, or the sentence of a refusal, with what is expected."""
     if isinstance(expected, str):
-        assert isinstance(found, (ValueError, OSError)), found
-        assert expected.replace("{}", place) in str(found)
-        assert place in str(found) or str(found).startswith(("positive: ", "X: "))
+        assert isinstance(result, (ValueError, OSError)), result
+        assert expected.replace("{}", location) in str(result)
+        assert location in str(result) or str(result).startswith(("positive: ", "X: "))
         return
-    if isinstance(found, BaseException):
-        raise found
+    if isinstance(result, BaseException):
+        raise result
     right = (X, Y) if expected is True else expected
-    np.testing.assert_array_equal(found[0], right[0])
-    np.testing.assert_array_equal(found[1], right[1])
+    np.testing.assert_array_equal(result[0], right[0])
+    np.testing.assert_array_equal(result[1], right[1])
 
 
 @pytest.mark.parametrize(
@@ -386,10 +386,10 @@ def test_a_file_is_read_correctly_or_refused(tmp_path, read, name, options, cont
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     try:
         data = read(path, **options)
-        found = dense(data.X), data.y
+        result = dense(data.X), data.y
     except (ValueError, OSError) as error:
-        found = error
-    check(found, expected, str(path))
+        result = error
+    check(result, expected, str(path))
 
 
 @pytest.mark.parametrize(("pattern", "options", "files", "expected"), BLOCKS)
@@ -399,10 +399,10 @@ def test_a_folder_is_read_correctly_or_refused(tmp_path, pattern, options, files
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     try:
         blocks = open_blocks(tmp_path / pattern, **options)
-        found = tuple(np.concatenate([dense(own[i]) for own in blocks]) for i in (0, 1))
+        result = tuple(np.concatenate([dense(block[i]) for block in blocks]) for i in (0, 1))
     except (ValueError, OSError) as error:
-        found = error
-    check(found, expected, str(tmp_path))
+        result = error
+    check(result, expected, str(tmp_path))
 
 
 def test_numbers_of_a_table_are_read_to_the_last_digit(tmp_path):

@@ -94,10 +94,10 @@ def test_bad_text_is_refused_with_file_and_line(write, content, message):
 @pytest.mark.parametrize("damage", ["truncated", "not an archive", "flipped"])
 def test_damaged_archive_is_refused_by_name(write, ending, damage):
     lines = np.random.default_rng(0).standard_normal(3000)
-    whole = WRITERS[ending]("".join(f"1 1:{v}\n" for v in lines).encode())
-    half = len(whole) // 2
-    flipped = whole[:half] + bytes(255 - b for b in whole[half : half + 9]) + whole[half + 9 :]
-    content = {"truncated": whole[:half], "not an archive": b"1 1:2\n", "flipped": flipped}
+    full = WRITERS[ending]("".join(f"1 1:{v}\n" for v in lines).encode())
+    half = len(full) // 2
+    flipped = full[:half] + bytes(255 - b for b in full[half : half + 9]) + full[half + 9 :]
+    content = {"truncated": full[:half], "not an archive": b"1 1:2\n", "flipped": flipped}
     path = write(content[damage], "data" + ending)
     with pytest.raises(ValueError, match=r".") as error:
         load(path)
@@ -121,8 +121,8 @@ def test_an_archive_that_unpacks_without_end_is_refused(write, monkeypatch, endi
         f"{path}: the archive of {path.stat().st_size} bytes unpacks"
     )
     assert peak < 2**24
-    small = write(WRITERS[ending](TEXT.encode()), "small.txt" + ending)
-    assert load(small).n == 3
+    bomb = write(WRITERS[ending](TEXT.encode()), "small.txt" + ending)
+    assert load(bomb).n == 3
 
 
 def test_an_npz_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
@@ -174,8 +174,8 @@ def test_bad_npz_is_refused_by_name(tmp_path, arrays, message):
 def test_an_incomplete_npz_is_refused(tmp_path, content):
     path = tmp_path / "data.npz"
     np.savez_compressed(path, X=SAMPLES, y=[1, 1, -1])
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
+    full = path.read_bytes()
+    path.write_bytes(full[: len(full) // 2] if content == "half" else content)
     with pytest.raises(ValueError, match=r"is not a complete \.npz archive"):
         load(path)
 

@@ -76,9 +76,9 @@ def test_any_sequence_of_format_tokens_is_read_or_refused(path, pieces, zero_bas
 @given(cut=st.integers(0, 120), at=st.integers(0, 119), bits=st.integers(1, 255))
 def test_a_damaged_archive_is_refused_by_name_or_was_not_damaged(tmp_path, cut, at, bits):
     archive = bytearray(lzma.compress((VALID * 40).encode()))
-    whole = len(archive)
-    archive[at % whole] ^= bits
-    content = bytes(archive)[: max(0, whole - cut)]
+    size = len(archive)
+    archive[at % size] ^= bits
+    content = bytes(archive)[: max(0, size - cut)]
     message = outcome(tmp_path / "any.libsvm.xz", content)
     assert isinstance(message, str)
 

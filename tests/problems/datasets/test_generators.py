@@ -45,9 +45,9 @@ def test_four_gaussians_has_its_centres_labels_and_unit_variance():
     nearest = np.argmin([np.linalg.norm(data.X - c, axis=1) for c in centres], axis=0)
     for cluster, (centre, label) in enumerate(centres.items()):
         # far from the border between clusters that share a label only the own samples count
-        own = data.X[(nearest == cluster) & (data.y == label)]
-        assert own.mean(axis=0) == pytest.approx(centre, abs=0.05)
-        assert own.var(axis=0) == pytest.approx([1, 1], abs=0.06)
+        cloud = data.X[(nearest == cluster) & (data.y == label)]
+        assert cloud.mean(axis=0) == pytest.approx(centre, abs=0.05)
+        assert cloud.var(axis=0) == pytest.approx([1, 1], abs=0.06)
 
 
 def test_four_gaussians_has_200_samples_of_each_cloud_by_default():

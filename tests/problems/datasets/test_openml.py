@@ -59,7 +59,7 @@ def openml(server, tmp_path, monkeypatch):
     for path, text in (files | {"data/v1/download/9/small.arff": ARFF}).items():
         (server.folder / path).parent.mkdir(parents=True, exist_ok=True)
         (server.folder / path).write_text(text)
-    return server.asked
+    return server.requests
 
 
 def test_a_number_is_read_with_its_checksum_and_downloaded_once(openml):

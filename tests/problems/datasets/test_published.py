@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.problems import datasets
 from dualgap.problems.dataset import Dataset
@@ -204,7 +204,7 @@ def test_catalogue_is_complete_and_well_formed():
 
 
 @pytest.mark.skipif(not REAL, reason="DUALGAP_DATA is not set: no folder with the published files")
-@pytest.mark.parametrize("name", quick(ENTRIES, COUNTS))
+@pytest.mark.parametrize("name", quick_cases(ENTRIES, COUNTS))
 def test_real_data_has_the_published_content(name, monkeypatch):
     monkeypatch.setenv("DUALGAP_DATA", str(REAL))
     if locate(name) is None:

@@ -92,9 +92,9 @@ def test_standardize_is_fitted_on_the_training_part_only():
 
 
 def test_limit_without_seed_keeps_the_first_rows():
-    whole, part = datasets.load("breast_cancer"), datasets.load("breast_cancer", limit=20)
-    assert (whole.X[:20] == part.X).all()
-    assert (part.y == whole.y[:20]).all()
+    full_data, part = datasets.load("breast_cancer"), datasets.load("breast_cancer", limit=20)
+    assert (full_data.X[:20] == part.X).all()
+    assert (part.y == full_data.y[:20]).all()
     assert datasets.load("breast_cancer", limit=10_000).n == 569
 
 
@@ -114,8 +114,8 @@ def test_which_label_is_positive_does_not_depend_on_the_limit():
 
 def test_a_split_partitions_the_rows_selected_by_limit():
     data = Fixed(test_size=0.25, seed=1, limit=8).load()
-    kept = Fixed(seed=1, limit=8).load().X[:, 0].tolist()
-    assert sorted([*data.X[:, 0], *data.X_test[:, 0]]) == kept
+    rows = Fixed(seed=1, limit=8).load().X[:, 0].tolist()
+    assert sorted([*data.X[:, 0], *data.X_test[:, 0]]) == rows
     assert data.X_test.shape == (2, 2)
     assert data.y_test.shape == (2,)
 
@@ -150,12 +150,14 @@ def rows_of(X):
 
 
 def test_the_folds_of_a_data_set_are_its_rows_once_each():
-    whole = datasets.load("two_gaussians", **OPTIONS)
+    full_data = datasets.load("two_gaussians", **OPTIONS)
     parts = [datasets.load("two_gaussians", **OPTIONS, folds=4, fold=k) for k in range(4)]
     held_out = [rows_of(part.X_test) for part in parts]
-    assert set.union(*held_out) == rows_of(whole.X)
+    assert set.union(*held_out) == rows_of(full_data.X)
     assert sum(map(len, held_out)) == 60
-    assert all(rows_of(p.X) | h == rows_of(whole.X) for p, h in zip(parts, held_out, strict=True))
+    assert all(
+        rows_of(p.X) | h == rows_of(full_data.X) for p, h in zip(parts, held_out, strict=True)
+    )
     assert all(not rows_of(p.X) & h for p, h in zip(parts, held_out, strict=True))
 
 

@@ -44,8 +44,8 @@ def test_an_index_orders_values_in_archives_too(tmp_path):
     assert read(tmp_path, "index,alpha\n4,0.4\n2,0.2\n").alpha == pytest.approx([0, 0.2, 0, 0.4])
     assert read(tmp_path, "index,w\n2,0.5\n1,1.5\n").w == pytest.approx([1.5, 0.5])
     assert read(tmp_path, "index,coefs\n4,-0.4\n1,0.1\n").alpha == pytest.approx([0.1, 0, 0, 0.4])
-    found = read(tmp_path, "index,x\n3,0.3\n1,0.1\n2,0.2\n", problem=QP)
-    assert found.x == pytest.approx([0.1, 0.2, 0.3])
+    answer = read(tmp_path, "index,x\n3,0.3\n1,0.1\n2,0.2\n", problem=QP)
+    assert answer.x == pytest.approx([0.1, 0.2, 0.3])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import small_problems as small
+from tests import small_problems as problem_set
 from tests.small_problems import TARGETS, N, X, Y
 
 from dualgap.problems import (
@@ -32,7 +32,7 @@ from dualgap.problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitiv
 
 LAM = 0.05
 C = 1 / (N * LAM)
-RISKS = {name: p for name, p in small.RISKS.items() if isinstance(p, RegularizedERM)} | {
+RISKS = {name: p for name, p in problem_set.RISKS.items() if isinstance(p, RegularizedERM)} | {
     "risk_perceptron_intercept": RegularizedERM(X, Y, LAM, "perceptron", intercept=True),
     "risk_polynomial_ridge": RegularizedERM(X, TARGETS, LAM, "squared", Polynomial(2)),
 }
@@ -144,12 +144,12 @@ def test_the_perceptrons_optimum_is_zero(intercept):
     """Every w ≠ 0 costs ½‖w‖² and w = 0 nothing: regularised, it is a degenerate problem."""
     problem = RegularizedERM(X, Y, LAM, "perceptron", intercept=intercept)
     at_zero = certify(problem, Point(w=np.zeros(4)))
-    beside = certify(problem, Point(w=np.full(4, 1e-3)))
+    suboptimal = certify(problem, Point(w=np.full(4, 1e-3)))
     assert at_zero.dual_objective <= 0 <= at_zero.primal_objective
     assert at_zero.relative_gap <= 1e-15
     assert "w = 0 is optimal" in at_zero.reason
-    assert 0 < beside.primal_objective <= beside.gap
-    assert beside.relative_gap == pytest.approx(beside.gap / (N * C))
+    assert 0 < suboptimal.primal_objective <= suboptimal.gap
+    assert suboptimal.relative_gap == pytest.approx(suboptimal.gap / (N * C))
 
 
 def test_one_class_with_an_intercept_costs_nothing():

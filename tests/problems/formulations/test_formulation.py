@@ -93,11 +93,11 @@ def test_bad_labels_or_targets_are_refused(build, y, message):
 
 
 @pytest.mark.parametrize("build", list(BUILD.values())[:5], ids=list(BUILD)[:5])
-@pytest.mark.parametrize(("y", "found"), [((Y + 1) / 2, "{0, 1}"), (Y * 2, "{-2, 2}"), (T, "...")])
-def test_labels_other_than_minus_one_and_one_are_refused(build, y, found):
+@pytest.mark.parametrize(("y", "text"), [((Y + 1) / 2, "{0, 1}"), (Y * 2, "{-2, 2}"), (T, "...")])
+def test_labels_other_than_minus_one_and_one_are_refused(build, y, text):
     with pytest.raises(ValueError, match="y: labels must be -1 and \\+1, got") as error:
         build(X, y)
-    assert found in str(error.value)
+    assert text in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_equal_problems_have_one_hash_for_any_number_types():
     ],
 )
 def test_a_changed_problem_equals_one_built_from_scratch(problem, change):
-    known = problem.samples.is_psd, problem.samples.psd_shift, problem.risk.form.box.ub.max()
+    cached = problem.samples.is_psd, problem.samples.psd_shift, problem.risk.form.box.ub.max()
     changed, built = replace_fields(problem, **change), replace(problem, **change)
     assert (
         (changed.hash, changed.family_hash)
@@ -233,7 +233,7 @@ def test_a_changed_problem_equals_one_built_from_scratch(problem, change):
         != (problem.hash,) * 2
     )
     np.testing.assert_array_equal(changed.risk.form.box.ub, built.risk.form.box.ub)
-    assert (changed.samples.is_psd, changed.samples.psd_shift) == known[:2]
+    assert (changed.samples.is_psd, changed.samples.psd_shift) == cached[:2]
     assert changed.X is problem.X
 
 

@@ -33,12 +33,12 @@ def feasible(problem, seed=0) -> np.ndarray:
 
 
 def test_parts_are_the_binary_problems_of_each_strategy():
-    rest, one = OneVsRest(IRIS.X, IRIS.y), OneVsOne(IRIS.X, IRIS.y)
-    assert [part.name for part in rest.parts] == [f"class {k} against the rest" for k in range(3)]
+    ovr, one = OneVsRest(IRIS.X, IRIS.y), OneVsOne(IRIS.X, IRIS.y)
+    assert [part.name for part in ovr.parts] == [f"class {k} against the rest" for k in range(3)]
     assert one.pairs == [(0, 1), (0, 2), (1, 2)]
-    for k, part in enumerate(rest.parts):
+    for k, part in enumerate(ovr.parts):
         assert np.array_equal(part.problem.y, np.where(IRIS.y == k, 1.0, -1.0))
-        assert part.problem.X is rest.X  # not copied
+        assert part.problem.X is ovr.X  # not copied
     for (positive, negative), part in zip(one.pairs, one.parts, strict=True):
         labels = IRIS.y[part.rows]
         assert set(labels) == {positive, negative}
@@ -58,8 +58,8 @@ def test_parts_carry_the_weights_of_their_samples():
 def test_the_certificate_is_the_sum_of_the_binary_ones(strategy, kernel, loss):
     problem = strategy(IRIS.X, IRIS.y, 0.7, kernel, loss=loss)
     alpha = feasible(problem)
-    whole = certify(problem, Point(alpha))
-    own = [
+    joint = certify(problem, Point(alpha))
+    part_c = [
         SoftMarginDual(part.problem.X, part.problem.y, 0.7, kernel)
         if loss == "hinge"
         else RegularizedERM(
@@ -69,37 +69,37 @@ def test_the_certificate_is_the_sum_of_the_binary_ones(strategy, kernel, loss):
     ]
     each = [
         certify(binary, Point(alpha[part.rows, j]))
-        for j, (binary, part) in enumerate(zip(own, problem.parts, strict=True))
+        for j, (binary, part) in enumerate(zip(part_c, problem.parts, strict=True))
     ]
     for name in BOUNDS:
         total = sum(getattr(c, name) for c in each)
-        assert np.isclose(getattr(whole, name), total, rtol=1e-12)
-        assert [getattr(c, name) for c in whole.parts] == [getattr(c, name) for c in each]
-    assert whole.dual_objective <= whole.primal_objective
-    assert whole.relative_gap == pytest.approx(whole.gap / whole.primal_objective)
-    assert whole.point.alpha.shape == alpha.shape
-    assert (whole.point.alpha[problem.signs == 0] == 0).all()
-    assert whole.point.b.shape == (problem.outputs,)
+        assert np.isclose(getattr(joint, name), total, rtol=1e-12)
+        assert [getattr(c, name) for c in joint.parts] == [getattr(c, name) for c in each]
+    assert joint.dual_objective <= joint.primal_objective
+    assert joint.relative_gap == pytest.approx(joint.gap / joint.primal_objective)
+    assert joint.point.alpha.shape == alpha.shape
+    assert (joint.point.alpha[problem.signs == 0] == 0).all()
+    assert joint.point.b.shape == (problem.outputs,)
 
 
 def test_primal_weights_bound_every_subproblem_from_above():
     problem = OneVsOne(IRIS.X, IRIS.y)
     w = np.random.default_rng(0).standard_normal((problem.d, problem.outputs))
     for point in (Point(None, w), Point(feasible(problem), w)):
-        whole = certify(problem, point)
-        own = [
+        joint = certify(problem, point)
+        part_c = [
             certify(part.problem, Point(w=w[:, j])).primal_objective
             for j, part in enumerate(problem.parts)
         ]
-        assert np.isclose(whole.primal_objective, sum(own))
-        assert np.array_equal(whole.point.w, w)
+        assert np.isclose(joint.primal_objective, sum(part_c))
+        assert np.array_equal(joint.point.w, w)
 
 
 def test_the_sum_lacks_a_bound_if_a_subproblem_does_and_names_it():
     problem = OneVsOne(IRIS.X, IRIS.y, kernel=Sigmoid(1.0, -1.0))
-    whole = certify(problem, Point(feasible(problem)))
-    assert np.isnan(whole.gap)
-    assert whole.reason.startswith("class 0 against 1: the kernel is indefinite")
+    joint = certify(problem, Point(feasible(problem)))
+    assert np.isnan(joint.gap)
+    assert joint.reason.startswith("class 0 against 1: the kernel is indefinite")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -135,8 +135,8 @@ def test_two_classes_are_the_binary_problem(strategy):
     problem = strategy(data.X, (data.y > 0).astype(float))
     binary = SoftMarginDual(data.X, -data.y)  # class 0 is on the positive side
     alpha = np.random.default_rng(0).uniform(0, 1, 40)
-    whole = certify(problem, Point(np.column_stack([alpha] * problem.outputs)))
-    assert np.isclose(whole.gap, problem.outputs * certify(binary, Point(alpha)).gap)
+    joint = certify(problem, Point(np.column_stack([alpha] * problem.outputs)))
+    assert np.isclose(joint.gap, problem.outputs * certify(binary, Point(alpha)).gap)
 
 
 @pytest.mark.parametrize(
@@ -241,5 +241,5 @@ def test_one_vs_rest_predicts_the_largest_output_under_every_rule():
 def test_rounding_on_the_margin_does_not_change_a_soccer_score():
     problem = three(OneVsOne, voting="soccer")
     noise = 1e-5 * np.random.default_rng(0).standard_normal(TABLE.shape)
-    near = TABLE[[0, 5]]
-    assert np.array_equal(problem.votes(near), problem.votes(near + noise[[0, 5]]))
+    close = TABLE[[0, 5]]
+    assert np.array_equal(problem.votes(close), problem.votes(close + noise[[0, 5]]))

@@ -69,8 +69,8 @@ def test_the_dual_is_that_of_a_distribution_over_labellings(seed):
         for s in range(M):
             w += q[s, j] * (psi(chains.X[s], chains.y[s]) - psi(chains.X[s], k))
             wrong += q[s, j] * (k != chains.y[s]).sum()
-    dual, own = chains.dual(mu)
-    assert np.allclose(own, w)
+    dual, dual_weights = chains.dual(mu)
+    assert np.allclose(dual_weights, w)
     assert np.isclose(dual.mid, wrong - 0.5 * w @ w)
     assert np.allclose(chains.consistent(mu), mu)
     assert dual.mid <= chains.primal(np.random.default_rng(seed).standard_normal(chains.size)).mid
@@ -92,8 +92,8 @@ def test_bounds_hold_for_any_answer():
     y[0] = K - 1
     problem = ChainMargin(X, y, length=3, C=0.5)
     alpha, w = rng.standard_normal((12, K * K)), rng.standard_normal(problem.chains.size)
-    for given in ((alpha, w), (alpha, None), (None, w)):
-        bounds = problem.bounds(Point(*given))
+    for point in ((alpha, w), (alpha, None), (None, w)):
+        bounds = problem.bounds(Point(*point))
         assert bounds.gap >= 0
         assert bounds.primal_objective >= bounds.dual_objective
 

@@ -19,8 +19,8 @@ def test_svdd_with_a_constant_diagonal_is_the_one_class_machine(nu):
         ball.decision_function(X), 2 / mass * plane.decision_function(X), atol=1e-8
     )
     # the objectives differ by ½(νn)²: tᵀα
-    own, other = ball.certificate, plane.certificate
-    assert own.dual_objective == pytest.approx(other.dual_objective + 0.5 * mass**2, rel=1e-9)
+    c, other = ball.certificate, plane.certificate
+    assert c.dual_objective == pytest.approx(other.dual_objective + 0.5 * mass**2, rel=1e-9)
 
 
 def test_svdd_without_a_constant_diagonal_is_another_machine():

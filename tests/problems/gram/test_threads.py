@@ -43,7 +43,7 @@ with Threads().limited(1):
     print({pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"})
 """
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
-    assert done.stdout == "{1}\n"
+    assert result.stdout == "{1}\n"

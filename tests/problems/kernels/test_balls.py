@@ -69,8 +69,8 @@ def test_values_are_within_the_errors_of_the_operations_stated(kernel, samples, 
 
 
 def test_every_kernel_has_ball_arithmetic():
-    known = {type(part) for kernel, _ in CASES.values() for part in kernels_in(kernel)}
-    assert set(KERNELS.values()) <= known | {Fisher}  # which is fitted first
+    kernel_types = {type(part) for kernel, _ in CASES.values() for part in kernels_in(kernel)}
+    assert set(KERNELS.values()) <= kernel_types | {Fisher}  # which is fitted first
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_a_plug_in_kernel_of_two_methods_is_proven(values, samples):
 
 
 def test_the_kernel_of_the_tutorial_is_proven():
-    shown = {"__name__": "cauchy"}
-    exec(in_tutorial("add_a_problem", "cauchy.py"), shown)
-    kernel: Kernel = shown["Cauchy"](2.0)  # type: ignore[operator]
+    namespace = {"__name__": "cauchy"}
+    exec(in_tutorial("add_a_problem", "cauchy.py"), namespace)
+    kernel: Kernel = namespace["Cauchy"](2.0)  # type: ignore[operator]
     far, every = X + 1e6, np.arange(12)
     values, radius = kernel.bind(far).block(every, every), Gram(far, kernel).radius()
     with ctx.workprec(200):
@@ -214,13 +214,13 @@ def test_a_form_that_is_semidefinite_up_to_rounding_is_shifted():
 
 
 def test_a_small_matrix_is_tested_in_rational_arithmetic():
-    whole = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
-    assert psd_shift(Gram(whole, Precomputed()), proven=True) == 0.0
-    whole[0, 0] -= 2.0**-52
-    assert 0 < psd_shift(Gram(whole, Precomputed()), proven=True) < 1e-12
-    whole[0, 0] = 0.0
+    rank_one = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert psd_shift(Gram(rank_one, Precomputed()), proven=True) == 0.0
+    rank_one[0, 0] -= 2.0**-52
+    assert 0 < psd_shift(Gram(rank_one, Precomputed()), proven=True) < 1e-12
+    rank_one[0, 0] = 0.0
     with pytest.raises(Unprovable, match="negative eigenvalues, by more than rounding"):
-        psd_shift(Gram(whole, Precomputed()), proven=True)
+        psd_shift(Gram(rank_one, Precomputed()), proven=True)
 
 
 def test_a_sigmoid_is_proven_if_its_matrix_is_semidefinite():

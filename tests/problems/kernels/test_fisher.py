@@ -26,20 +26,20 @@ def test_a_fisher_vector_is_the_gradient_of_the_log_likelihood():
 
     def gradient(which, shape):
         parts = []
-        for place in np.ndindex(shape):
+        for index in np.ndindex(shape):
             values = []
             for sign in (1, -1):
                 at = [np.log(weights), means.copy(), widths.copy()]
-                at[which][place] += sign * step
+                at[which][index] += sign * step
                 values.append(log_likelihood(*at))
             parts.append((values[0] - values[1]) / (2 * step))
         return np.array(parts).T.reshape(10, *shape)
 
-    spread = widths / np.sqrt(weights)[:, None]
+    scaled_widths = widths / np.sqrt(weights)[:, None]
     expected = [
         gradient(0, (2,)) / np.sqrt(weights),
-        gradient(1, (2, 3)) * spread,
-        gradient(2, (2, 3)) * spread / np.sqrt(2),
+        gradient(1, (2, 3)) * scaled_widths,
+        gradient(2, (2, 3)) * scaled_widths / np.sqrt(2),
     ]
     phi = np.hstack([part.reshape(10, -1) for part in expected])
     np.testing.assert_allclose(kernel.features(X[:10]), phi, rtol=1e-6, atol=1e-7)

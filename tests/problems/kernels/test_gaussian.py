@@ -13,8 +13,8 @@ X, Z = rng.standard_normal((12, 3)), rng.standard_normal((7, 3))
 @pytest.mark.parametrize("offset", [1e3, 1e8])
 def test_rbf_is_accurate_for_close_samples_with_large_features(offset):
     shifted = np.round(X * 64) / 64 + offset  # so that the shift itself is exact
-    near = shifted - offset
-    np.testing.assert_allclose(RBF(1.0)(shifted, shifted), RBF(1.0)(near, near), rtol=1e-10)
+    centred = shifted - offset
+    np.testing.assert_allclose(RBF(1.0)(shifted, shifted), RBF(1.0)(centred, centred), rtol=1e-10)
 
 
 def test_rbf_of_features_scaled_by_1e8():

@@ -30,11 +30,11 @@ def test_the_weisfeiler_lehman_kernel_counts_common_hashes(h):
             return Counter(
                 (0, str(label)) for label in nx.get_node_attributes(graph, "label").values()
             )
-        found = nx.weisfeiler_lehman_subgraph_hashes(
+        subgraph_hashes = nx.weisfeiler_lehman_subgraph_hashes(
             graph, node_attr="label", iterations=h, include_initial_labels=True
         )
         return Counter(
-            (depth, name) for names in found.values() for depth, name in enumerate(names)
+            (depth, name) for names in subgraph_hashes.values() for depth, name in enumerate(names)
         )
 
     counts = [hashes(graph) for graph in GRAPHS]

@@ -82,10 +82,10 @@ def _rational_minimum(arrays, feasibility=False):
             sides = b + [side for _, side in chosen]
             system = [P[i] + [w[i] for w in W] + [-q[i]] for i in range(n)]
             system += [w + [zero] * len(W) + [side] for w, side in zip(W, sides, strict=True)]
-            found = _solution(system)
-            if found is None:
+            solution = _solution(system)
+            if solution is None:
                 continue
-            x, z = found[:n], found[n + len(A) :]
+            x, z = solution[:n], solution[n + len(A) :]
             inside = all(_dot(row, x) <= side for row, side in rows)
             if inside and all(v >= 0 for v in z):
                 value = sum((x[i] * _dot(P[i], x) for i in range(n)), zero) / 2 + _dot(q, x)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.problems.quadratic.convex_qps import drawn, optimum, problem_of, rational
 
 from dualgap.problems import ConvexQP, QPPoint, certify
@@ -21,10 +21,10 @@ from dualgap.solvers import CvxoptQP, solve
 ROWS, ONES = np.random.default_rng(0).standard_normal((5, 3)), [[1.0, 1.0]]
 
 
-def answers(found, problem, rng):
+def answers(best, problem, rng):
     """Yield points near the optimum and far from it, with and without multipliers."""
     n, m = problem.n, problem.h.size
-    x = np.zeros(n) if not isinstance(found, tuple) else np.array(found[1])
+    x = np.zeros(n) if not isinstance(best, tuple) else np.array(best[1])
     yield QPPoint(x + 1e-9 * rng.standard_normal(n) * np.maximum(1.0, np.abs(x)))
     multipliers = rng.standard_normal(problem.d)
     yield QPPoint(x, multipliers[:m], multipliers[m:])
@@ -35,40 +35,42 @@ def answers(found, problem, rng):
 def faults_of(seed, points=5, draw=drawn):
     """Return what is wrong with certificates of one problem, and how many verdicts there were."""
     kind, arrays = draw(seed)
-    found, wrong, told = optimum(arrays), list[str](), Counter[str]()
+    best, wrong, counts = optimum(arrays), list[str](), Counter[str]()
     if (arrays["lb"] > arrays["ub"]).any():
-        return wrong, told
+        return wrong, counts
     problem = problem_of(arrays)
-    drawn_points = answers(found, problem, np.random.default_rng(seed))
+    drawn_points = answers(best, problem, np.random.default_rng(seed))
     for point in islice(drawn_points, points):
         c = certify(problem, point)
-        exists = isinstance(found, tuple)
+        exists = isinstance(best, tuple)
         if c.infeasible:
             claimed = "infeasible" if c.primal_objective > 0 else "unbounded"
-            truth = "optimal" if exists else "infeasible" if found is None else "unbounded"
+            truth = "optimal" if exists else "infeasible" if best is None else "unbounded"
             if claimed != truth:
                 wrong.append(f"{seed} {kind}: {claimed} is {truth}")
-            told[claimed] += 1
+            counts[claimed] += 1
             continue
-        if isfinite(c.primal_objective) and found is None:
+        if isfinite(c.primal_objective) and best is None:
             wrong.append(f"{seed} {kind}: an upper bound of an infeasible problem")
-        if isfinite(c.dual_objective) and (found is not None and not exists):
+        if isfinite(c.dual_objective) and (best is not None and not exists):
             wrong.append(f"{seed} {kind}: a lower bound of an unbounded problem")
-        if exists and isfinite(c.dual_objective) and rational(c.dual_objective) > found[0]:
-            wrong.append(f"{seed} {kind}: lower {c.dual_objective} > {found[0]}")
-        if exists and isfinite(c.primal_objective) and rational(c.primal_objective) < found[0]:
-            wrong.append(f"{seed} {kind}: upper {c.primal_objective} < {found[0]}")
-        told["solved" if c.relative_gap <= 1e-6 else "bounds" if c.gap >= 0 else "uncertified"] += 1
-    return wrong, told
+        if exists and isfinite(c.dual_objective) and rational(c.dual_objective) > best[0]:
+            wrong.append(f"{seed} {kind}: lower {c.dual_objective} > {best[0]}")
+        if exists and isfinite(c.primal_objective) and rational(c.primal_objective) < best[0]:
+            wrong.append(f"{seed} {kind}: upper {c.primal_objective} < {best[0]}")
+        counts[
+            "solved" if c.relative_gap <= 1e-6 else "bounds" if c.gap >= 0 else "uncertified"
+        ] += 1
+    return wrong, counts
 
 
-@pytest.mark.parametrize("part", quick(range(10), range(3)))
+@pytest.mark.parametrize("part", quick_cases(range(10), range(3)))
 def test_no_bound_is_on_the_wrong_side_of_a_rational_optimum(part):
     results = [faults_of(seed, points=2) for seed in range(12 * part, 12 * part + 12)]
     assert [fault for faults, _ in results for fault in faults] == []
-    told = sum((told for _, told in results), Counter())
-    assert told["solved"] >= 8
-    assert told["uncertified"] <= 3
+    counts = sum((counts for _, counts in results), Counter())
+    assert counts["solved"] >= 8
+    assert counts["uncertified"] <= 3
 
 
 def at_an_end_of_float64(seed):
@@ -86,7 +88,7 @@ def at_an_end_of_float64(seed):
     return (kind, arrays) if finite else drawn(seed)
 
 
-@pytest.mark.parametrize("part", quick(range(4), [0]))
+@pytest.mark.parametrize("part", quick_cases(range(4), [0]))
 def test_no_bound_is_on_the_wrong_side_at_the_ends_of_float64(part):
     seeds = range(12 * part, 12 * part + 12)
     results = [faults_of(seed, points=2, draw=at_an_end_of_float64) for seed in seeds]
@@ -170,13 +172,13 @@ def test_a_residual_is_enclosed_where_all_of_it_cancels():
         E.data *= 10.0 ** rng.integers(-8, 8, E.data.size)
         v = rng.standard_normal(8) * 10.0 ** rng.integers(-8, 8, 8)
         e = E @ v
-        found, rows = residuals(E, v, e), E.toarray().tolist()
+        best, rows = residuals(E, v, e), E.toarray().tolist()
         for i, row in enumerate(rows):
             exact = Fraction(e[i]) - sum(
                 Fraction(a) * Fraction(b) for a, b in zip(row, v, strict=True)
             )
-            assert abs(exact - Fraction(found.mid[i])) <= Fraction(found.rad[i])
-            assert found.rad[i] <= 1e-15 * abs(found.mid[i]) + 1e-300
+            assert abs(exact - Fraction(best.mid[i])) <= Fraction(best.rad[i])
+            assert best.rad[i] <= 1e-15 * abs(best.mid[i]) + 1e-300
 
 
 def test_rounding_that_makes_P_indefinite_is_absorbed_by_bounds_of_variables():
@@ -285,10 +287,10 @@ def test_multipliers_of_degenerate_constraints_move_by_rounding_only():
 
 
 @pytest.mark.parametrize(
-    ("large", "small", "bits"), [(1.0, 1.0, 0), (1.0, 1e-4, 0), (1024.0, 1e-4, 5), (1e9, 1.0, 0)]
+    ("large", "inner", "bits"), [(1.0, 1.0, 0), (1.0, 1e-4, 0), (1024.0, 1e-4, 5), (1e9, 1.0, 0)]
 )
-def test_the_unit_of_variables_is_between_q_over_p_and_the_largest_side(large, small, bits):
-    sides = [large, small, small] * 5
+def test_the_unit_of_variables_is_between_q_over_p_and_the_largest_side(large, inner, bits):
+    sides = [large, inner, inner] * 5
     problem = ConvexQP(np.eye(3), [-1.0] * 3, np.eye(3)[[0, 1, 2] * 5], sides)
     assert (problem.program.normalised.columns == bits).all()
 
@@ -365,8 +367,8 @@ def test_x_alone_is_enough_for_a_singular_matrix_and_an_inexact_answer(unit):
     F, q = rng.standard_normal((20, 60)), -rng.random(60)
     problem = ConvexQP(unit * F.T @ F, unit * q, A=np.ones((1, 60)), b_eq=[1.0], lb=0.0, ub=1.0)
     x = solve(problem, CvxoptQP(tol=1e-10)).x
-    near = x + np.where(x > 1e-6, 1e-7 * rng.standard_normal(60), 0.0)
-    assert certify(problem, near).relative_gap < 1e-6
+    moved = x + np.where(x > 1e-6, 1e-7 * rng.standard_normal(60), 0.0)
+    assert certify(problem, moved).relative_gap < 1e-6
 
 
 def test_x_alone_is_enough_for_20000_variables():
@@ -398,7 +400,7 @@ def degenerate(seed):
     return ConvexQP(np.eye(n), q, G, h, A, A @ x, x - rng.choice([0.0, 1.0], n), x + 1.0), x
 
 
-@pytest.mark.parametrize("seed", quick(range(40), range(10)))
+@pytest.mark.parametrize("seed", quick_cases(range(40), range(10)))
 def test_a_point_feasible_up_to_rounding_solves_a_nearby_problem(seed):
     problem, x = degenerate(seed)
     c = certify(problem, x)

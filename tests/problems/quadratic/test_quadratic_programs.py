@@ -56,8 +56,8 @@ def files(folder):
     lower, upper = np.array([-1e20, 1.0, 0.0, 0.0]), np.array([0.5, 1.0, 4.0, 1e20])
     sparse = {"P": scipy.sparse.csc_matrix(P), "A": scipy.sparse.csc_matrix(rows)}
     scipy.io.savemat(folder / "small.mat", {"q": q, "l": lower, "u": upper} | sparse)
-    own = scipy.sparse.csr_array(P)
-    parts = {f"P_{name}": getattr(own, name) for name in ("data", "indices", "indptr", "shape")}
+    matrix = scipy.sparse.csr_array(P)
+    parts = {f"P_{name}": getattr(matrix, name) for name in ("data", "indices", "indptr", "shape")}
     sides = {"G": rows[:1], "h": [0.5], "A": rows[1:2], "b_eq": [1.0], "lb": [0.0, 0.0]}
     np.savez(folder / "small.npz", q=q, ub=[4.0, np.inf], **parts, **sides)
     return [folder / f"small.{ending}" for ending in ("QPS", "mat", "npz")]
@@ -150,11 +150,11 @@ def test_a_published_problem_is_downloaded_and_cached(tmp_path, monkeypatch):
     monkeypatch.delenv("DUALGAP_DATA", raising=False)
     monkeypatch.setenv("DUALGAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(quadratic_programs, "_catalogue", catalogue)
-    asked = []
+    urls = []
 
     def downloader(**_):
         def download(url, target, _):
-            asked.append(url)
+            urls.append(url)
             Path(target).write_text(QPS)
 
         return download
@@ -162,8 +162,8 @@ def test_a_published_problem_is_downloaded_and_cached(tmp_path, monkeypatch):
     monkeypatch.setattr(pooch, "HTTPDownloader", downloader)
     assert datasets.load("maros_meszaros", problem="HS21").X.n == 2
     assert datasets.load("maros_meszaros", problem="HS21").X.n == 2
-    assert len(asked) == 1
-    assert asked[0].endswith("/QPS_Files/HS21.QPS")
+    assert len(urls) == 1
+    assert urls[0].endswith("/QPS_Files/HS21.QPS")
 
 
 def test_vectors_of_a_matlab_file_may_be_sparse(tmp_path):

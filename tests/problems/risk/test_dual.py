@@ -65,7 +65,7 @@ def problems(kernel: Kernel) -> dict[str, Formulation]:
 def optimum(problem: Formulation) -> float:
     """Return the optimum of the dual as the papers have it, in LIBSVM's scaling."""
     K, n, y = problem.kernel(problem.X, problem.X), problem.n, problem.y
-    p, low, high, most = np.zeros(n), np.zeros(n), np.ones(n), np.zeros((0, n))
+    p, low, high, budget_rows = np.zeros(n), np.zeros(n), np.ones(n), np.zeros((0, n))
     A, b_eq, budget = np.ones((1, n)), np.zeros(1), np.zeros(0)
     if isinstance(problem, QuantileSVR):
         p, C = -y, problem.risk.C
@@ -80,13 +80,13 @@ def optimum(problem: Formulation) -> float:
         assert isinstance(problem, NuSVR)
         K, A = np.block([[K, -K], [-K, K]]), np.repeat([[1.0, -1.0]], n, axis=1)
         p, low, high = np.append(-y, y), np.zeros(2 * n), np.tile(problem.risk.C, 2)
-        most, budget = np.ones((1, 2 * n)), np.array([problem.nu * problem.risk.C.sum()])
-    G = np.vstack([np.eye(p.size), -np.eye(p.size), most.reshape(-1, p.size)])
+        budget_rows, budget = np.ones((1, 2 * n)), np.array([problem.nu * problem.risk.C.sum()])
+    G = np.vstack([np.eye(p.size), -np.eye(p.size), budget_rows.reshape(-1, p.size)])
     h = np.concatenate([high, -low, budget])
     arrays = [K, p[:, None], G, h[:, None]] + ([A, b_eq[:, None]] if len(A) else [])
     options = {"show_progress": False, "abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11}
-    found = cvxopt.solvers.qp(*[cvxopt.matrix(a) for a in arrays], options=options)
-    return -found["primal objective"]
+    qp_solution = cvxopt.solvers.qp(*[cvxopt.matrix(a) for a in arrays], options=options)
+    return -qp_solution["primal objective"]
 
 
 NAMES = list(problems(Linear()))
@@ -115,8 +115,8 @@ def test_weak_duality_holds_at_any_point(name):
     for size in (1e-2, 1.0, 1e2):
         point = Point(size * rng.standard_normal(40), size * rng.standard_normal(2))
         points = point, Point(point.alpha), Point(w=point.w)
-        for given, rigorous in product(points, (False, True)):
-            certificate = certify(problem, given, rigorous)
+        for start, rigorous in product(points, (False, True)):
+            certificate = certify(problem, start, rigorous)
             assert certificate.dual_objective <= best + 1e-9
             assert best <= certificate.primal_objective + 1e-9
             assert certificate.primal_objective - certificate.dual_objective == pytest.approx(
@@ -146,10 +146,10 @@ def test_the_primal_bound_is_the_primal_objective_at_the_best_offsets(name):
 
     best = np.array(certificate.offsets)
     assert certificate.primal_objective == pytest.approx(primal(best), rel=1e-12)
-    least = certificate.primal_objective - 1e-12 * abs(certificate.primal_objective)
+    lower_limit = certificate.primal_objective - 1e-12 * abs(certificate.primal_objective)
     for shift in 1e-3 * np.eye(best.size):
-        assert primal(best + shift) >= least
-        assert primal(best - shift) >= least
+        assert primal(best + shift) >= lower_limit
+        assert primal(best - shift) >= lower_limit
 
 
 def test_a_tau_of_the_targets_lies_below_the_quantile():

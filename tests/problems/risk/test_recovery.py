@@ -18,9 +18,9 @@ def test_weights_alone_are_certified_where_they_are_optimal_and_bounded_anywhere
     assert certificate.relative_gap < 1e-8
     for scale in (0.0, 0.5, 3.0):
         w = scale * np.random.default_rng(0).standard_normal(problem.d)
-        found = certify(problem, Point(w=w))
-        assert found.dual_objective <= best.certificate.primal_objective * (1 + 1e-12)
-        assert found.primal_objective >= best.certificate.dual_objective * (1 - 1e-12)
+        recovered = certify(problem, Point(w=w))
+        assert recovered.dual_objective <= best.certificate.primal_objective * (1 + 1e-12)
+        assert recovered.primal_objective >= best.certificate.dual_objective * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -142,15 +142,15 @@ def test_the_hard_margin_has_no_empirical_risk(problem):
 )
 def test_a_start_is_projected_to_feasibility(problem, form):
     start = np.random.default_rng(3).normal(0, 10, problem.n)
-    made = reduce(problem, form, Point(start)).form.start
+    feasible = reduce(problem, form, Point(start)).form.start
     if form is QP and problem.view != "dual":
-        assert made is None
+        assert feasible is None
         return
     expected = project_dual(problem.risk, start)
     if form is ERM:
-        np.testing.assert_allclose(made, problem.risk.beta(expected))
+        np.testing.assert_allclose(feasible, problem.risk.beta(expected))
     else:
-        np.testing.assert_allclose(made, box_point(problem.risk, expected))
+        np.testing.assert_allclose(feasible, box_point(problem.risk, expected))
 
 
 @each

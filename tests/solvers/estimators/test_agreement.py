@@ -30,7 +30,7 @@ class Problem(NamedTuple):
     X: Any
     y: Any
     weight: Any
-    others: Any  # samples to predict that are not fitted
+    new_samples: Any  # samples to predict that are not fitted
 
 
 def drawn(seed: int) -> Problem:
@@ -39,7 +39,7 @@ def drawn(seed: int) -> Problem:
     # problems of more than 500 and more than 1000 samples are solved in other ways
     n = {98: 1010, 99: 520}.get(seed % 100, int(rng.integers(20, 120)))
     d = int(rng.integers(4, 10))
-    X, others = rng.standard_normal((n, d)), rng.standard_normal((40, d))
+    X, new_samples = rng.standard_normal((n, d)), rng.standard_normal((40, d))
     weight = rng.integers(1, 4, n).astype(float) if seed % 3 == 0 else None
     settings: dict[str, Any] = {
         "C": 10.0 ** rng.uniform(-2, 1),
@@ -60,9 +60,9 @@ def drawn(seed: int) -> Problem:
         y = np.digitize(y, [0.0] if rng.random() < 0.5 else np.quantile(y, [0.3, 0.7]))
         settings["break_ties"] = bool(y.max() > 1 and rng.random() < 0.3)
         settings["decision_function_shape"] = "ovr" if settings["break_ties"] else "ovo"
-    known = getattr(svm, name)().get_params()
-    settings = {key: value for key, value in settings.items() if key in known}
-    return Problem(name, settings, X, y, weight, others)
+    parameters = getattr(svm, name)().get_params()
+    settings = {key: value for key, value in settings.items() if key in parameters}
+    return Problem(name, settings, X, y, weight, new_samples)
 
 
 def fitted(package: Any, problem: Problem, **limits: Any) -> Any:
@@ -77,8 +77,8 @@ def has_no_free_coefficient(problem: Problem, machine: Any) -> bool:
     if problem.name != "SVR":
         return False
     weight = np.ones(len(problem.X)) if problem.weight is None else problem.weight
-    share = np.abs(machine.dual_coef_.ravel()) / (machine.C * weight[machine.support_])
-    return bool(np.all((share < 1e-9) | (share > 1.0 - 1e-9)))
+    fractions = np.abs(machine.dual_coef_.ravel()) / (machine.C * weight[machine.support_])
+    return bool(np.all((fractions < 1e-9) | (fractions > 1.0 - 1e-9)))
 
 
 def check(seed: int) -> None:
@@ -91,7 +91,7 @@ def check(seed: int) -> None:
     ours = fitted(estimators, problem, **accuracy)
     regression = problem.name.endswith("SVR")
     decide = "predict" if regression else "decision_function"
-    samples = np.vstack([problem.X, problem.others])
+    samples = np.vstack([problem.X, problem.new_samples])
     f, expected = (getattr(machine, decide)(samples) for machine in (ours, theirs))
     if has_no_free_coefficient(problem, theirs):
         f, expected = f - f.mean(), expected - expected.mean()

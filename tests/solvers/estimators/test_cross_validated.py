@@ -7,7 +7,7 @@ from sklearn import svm
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.problems import RBF
 from dualgap.solvers.estimators import CertifiedSVCCV
@@ -17,7 +17,7 @@ X = StandardScaler().fit_transform(X)[:150, :6]
 Y = np.where(Y[:150] == 1, "benign", "malignant")
 
 
-@pytest.mark.parametrize("gamma", quick([0.1, "scale", "auto"], ["auto"]))
+@pytest.mark.parametrize("gamma", quick_cases([0.1, "scale", "auto"], ["auto"]))
 def test_scores_on_a_grid_are_within_the_stated_bounds(gamma: object) -> None:
     grid = np.geomspace(0.11, 0.9, 6)
     theirs = GridSearchCV(svm.SVC(gamma=gamma, tol=1e-6), {"C": grid}, cv=5).fit(X, Y)
@@ -46,11 +46,11 @@ def test_the_best_of_several_widths_is_trained_on_all_samples() -> None:
 
 
 def test_kernel_objects_splitters_and_sparse_samples_are_accepted() -> None:
-    how = {"C": (0.1, 0.3), "gap": 1e-2, "cv": StratifiedKFold(3, shuffle=True, random_state=0)}
-    own = CertifiedSVCCV(kernel=RBF(0.1), **how).fit(X, Y)
-    named = CertifiedSVCCV(gamma=0.1, **how).fit(csr_array(X), Y)
-    assert own.statements_ == named.statements_
-    assert own.best_params_["C"] == named.best_params_["C"]
+    options = {"C": (0.1, 0.3), "gap": 1e-2, "cv": StratifiedKFold(3, shuffle=True, random_state=0)}
+    direct = CertifiedSVCCV(kernel=RBF(0.1), **options).fit(X, Y)
+    named = CertifiedSVCCV(gamma=0.1, **options).fit(csr_array(X), Y)
+    assert direct.statements_ == named.statements_
+    assert direct.best_params_["C"] == named.best_params_["C"]
 
 
 def test_more_than_two_classes_are_refused() -> None:

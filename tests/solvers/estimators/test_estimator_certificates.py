@@ -20,17 +20,17 @@ X_DIABETES, Y_DIABETES = scale(X_DIABETES[::3]), Y_DIABETES[::3]
 SquaredSVR = partial(LinearSVR, loss="squared_epsilon_insensitive")
 
 
-@pytest.mark.parametrize("made", [SVC, LinearSVC])
-def test_certificates_survive_pickling_without_the_samples(made: Any) -> None:
-    model = made().fit(X_IRIS, Y_IRIS)
-    kept = pickle.loads(pickle.dumps(model))
-    gaps = [c.relative_gap for c in made().fit(X_IRIS, Y_IRIS).certificate_.parts]
-    assert [c.relative_gap for c in kept.certificate_.parts] == gaps
+@pytest.mark.parametrize("cls", [SVC, LinearSVC])
+def test_certificates_survive_pickling_without_the_samples(cls: Any) -> None:
+    model = cls().fit(X_IRIS, Y_IRIS)
+    loaded = pickle.loads(pickle.dumps(model))
+    gaps = [c.relative_gap for c in cls().fit(X_IRIS, Y_IRIS).certificate_.parts]
+    assert [c.relative_gap for c in loaded.certificate_.parts] == gaps
     assert len(gaps) == 3
     wide = np.hstack([X_IRIS, np.zeros((150, 1000))])
     assert len(pickle.dumps(LinearSVC(loss="hinge").fit(wide, Y_IRIS))) < 0.1 * wide.nbytes
-    kept.fit(X_IRIS[Y_IRIS > 0], Y_IRIS[Y_IRIS > 0])
-    assert kept.certificate_.relative_gap < 1e-6
+    loaded.fit(X_IRIS[Y_IRIS > 0], Y_IRIS[Y_IRIS > 0])
+    assert loaded.certificate_.relative_gap < 1e-6
 
 
 @pytest.mark.exhaustive
@@ -43,19 +43,19 @@ def test_certificates_survive_joblib_and_cross_validation_in_processes(tmp_path:
     assert all(m.certificate_.relative_gap < 1e-6 for m in result["estimator"])
 
 
-@pytest.mark.parametrize("made", [SVR, LinearSVR, partial(SquaredSVR, fit_intercept=False)])
-def test_certificates_refer_to_the_samples_at_fit_time(made: Any) -> None:
+@pytest.mark.parametrize("cls", [SVR, LinearSVR, partial(SquaredSVR, fit_intercept=False)])
+def test_certificates_refer_to_the_samples_at_fit_time(cls: Any) -> None:
     X, y = X_DIABETES.copy(), Y_DIABETES.copy()
-    model = made().fit(X, y)
-    gap = made().fit(X, y).certificate_.relative_gap
+    model = cls().fit(X, y)
+    gap = cls().fit(X, y).certificate_.relative_gap
     X[:] = 0.0
     y[:] = 0.0
     assert model.certificate_.relative_gap == gap
 
 
-@pytest.mark.parametrize("made", [LinearSVR, SquaredSVR])
-def test_a_linear_machines_certificate_is_of_the_weights_it_predicts_with(made: Any) -> None:
-    model = made(C=10.0).fit(X_DIABETES, Y_DIABETES)
+@pytest.mark.parametrize("cls", [LinearSVR, SquaredSVR])
+def test_a_linear_machines_certificate_is_of_the_weights_it_predicts_with(cls: Any) -> None:
+    model = cls(C=10.0).fit(X_DIABETES, Y_DIABETES)
     weights = np.append(model.coef_, model.intercept_)
     np.testing.assert_array_equal(model.certificate_.point.w, weights)
     assert model.certificate_.relative_gap < 1e-6

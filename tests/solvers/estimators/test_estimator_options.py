@@ -61,7 +61,7 @@ def test_an_unpenalised_intercept_is_that_of_the_kernel_machine():
 
 
 @pytest.mark.parametrize(
-    ("made", "samples"),
+    ("cls", "samples"),
     [
         (lambda C: SVC(C=C, warm_start=True), BINARY),
         (lambda C: SVC(C=C, warm_start=True), (X_IRIS, Y_IRIS)),
@@ -72,18 +72,18 @@ def test_an_unpenalised_intercept_is_that_of_the_kernel_machine():
         (lambda C: LinearSVR(C=C, warm_start=True), (X_DIABETES, Y_DIABETES)),
     ],
 )
-def test_a_warm_start_leads_to_the_same_answer_from_another_C(made, samples):
-    model = made(1.0).fit(*samples)
+def test_a_warm_start_leads_to_the_same_answer_from_another_C(cls, samples):
+    model = cls(1.0).fit(*samples)
     for C in (0.3, 3.0):
-        cold = made(C).fit(*samples)
+        cold = cls(C).fit(*samples)
         model.set_params(C=cold.C).fit(*samples)
         expected = cold.predict(samples[0])
         if hasattr(cold, "decision_function"):
             expected = cold.decision_function(samples[0])
-            found = model.decision_function(samples[0])
+            output = model.decision_function(samples[0])
         else:
-            found = model.predict(samples[0])
-        np.testing.assert_allclose(found, expected, atol=5e-3, rtol=1e-4)
+            output = model.predict(samples[0])
+        np.testing.assert_allclose(output, expected, atol=5e-3, rtol=1e-4)
 
 
 def test_a_warm_start_at_the_answer_takes_no_steps():
@@ -96,11 +96,11 @@ def test_a_warm_start_at_the_answer_takes_no_steps():
 
 
 def test_a_callback_receives_certified_progress():
-    seen = []
-    SVC(callback=lambda evaluation: seen.append(evaluation.certificate)).fit(*BINARY)
-    assert seen
-    assert all(c.dual_objective <= c.primal_objective for c in seen)
-    assert seen[-1].relative_gap < 1e-6
+    calls = []
+    SVC(callback=lambda evaluation: calls.append(evaluation.certificate)).fit(*BINARY)
+    assert calls
+    assert all(c.dual_objective <= c.primal_objective for c in calls)
+    assert calls[-1].relative_gap < 1e-6
 
 
 def test_without_refinement_the_tolerance_itself_is_enough():
@@ -120,21 +120,21 @@ def test_the_certificate_of_several_classes_is_a_sum_with_its_parts():
 
 def test_certificates_and_geometry_have_a_repr_of_one_line():
     certificate = SVC().fit(*BINARY).certificate_
-    shown = repr(describe(SoftMarginDual(BINARY[0], np.sign(BINARY[1] - 1.5)), certificate))
-    assert shown.startswith("Geometry(SoftMarginDual, 100 samples, ‖w‖ = ")
-    assert "margin" in shown
+    text = repr(describe(SoftMarginDual(BINARY[0], np.sign(BINARY[1] - 1.5)), certificate))
+    assert text.startswith("Geometry(SoftMarginDual, 100 samples, ‖w‖ = ")
+    assert "margin" in text
     assert "≤ optimum ≤" in repr(certificate)
-    assert "\n" not in shown + repr(certificate)
+    assert "\n" not in text + repr(certificate)
 
 
-@pytest.mark.parametrize("made", [SVC, SVR, NuSVC, NuSVR])
-def test_a_function_as_kernel_has_to_return_a_matrix_of_numbers(made):
+@pytest.mark.parametrize("cls", [SVC, SVR, NuSVC, NuSVR])
+def test_a_function_as_kernel_has_to_return_a_matrix_of_numbers(cls):
     X, y = BINARY
     with pytest.raises(ValueError, match=r"kernel: the function must return .* 100 × 100"):
-        made(kernel=lambda a, b: np.ones(3)).fit(X, y)
+        cls(kernel=lambda a, b: np.ones(3)).fit(X, y)
     with pytest.raises(ValueError, match="NaN or infinite entries"):
-        made(kernel=lambda a, b: np.full((len(a), len(b)), np.nan)).fit(X, y)
-    model = made(kernel=lambda a, b: a @ b.T).fit(X, y)
+        cls(kernel=lambda a, b: np.full((len(a), len(b)), np.nan)).fit(X, y)
+    model = cls(kernel=lambda a, b: a @ b.T).fit(X, y)
     model.kernel = lambda a, b: (a @ b.T).T
     with pytest.raises(ValueError, match=r"kernel: the function must return .* 5 × 100"):
         model.predict(X[:5])
@@ -185,10 +185,10 @@ def test_predictions_of_12000_samples_equal_those_of_9(kernel):
 
 def test_an_infeasible_nu_of_a_pair_is_reduced_to_its_largest_feasible_value():
     X, y = BINARY
-    few = np.r_[np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 2)]
-    model = NuSVC(nu=0.9).fit(X[few], y[few])
+    subset = np.r_[np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 2)]
+    model = NuSVC(nu=0.9).fit(X[subset], y[subset])
     np.testing.assert_allclose(model._answers[0][0]().nu, 2 * 5 / 55)
-    theirs = svm.NuSVC(nu=2 * 5 / 55 - 1e-9, tol=1e-9).fit(X[few], y[few])
+    theirs = svm.NuSVC(nu=2 * 5 / 55 - 1e-9, tol=1e-9).fit(X[subset], y[subset])
     f = theirs.decision_function(X)
     np.testing.assert_allclose(np.sign(model.decision_function(X)), np.sign(f))
 
@@ -214,20 +214,20 @@ def test_problems_only_liblinear_solves_equal_its_answer_without_a_certificate(p
 
 def test_negative_weights_exclude_samples_and_classes():
     weight = np.where(Y_IRIS == 0, -1.0, 1.0)
-    for made in (SVC, LinearSVC):
-        model = made().fit(X_IRIS, Y_IRIS, sample_weight=weight)
+    for cls in (SVC, LinearSVC):
+        model = cls().fit(X_IRIS, Y_IRIS, sample_weight=weight)
         np.testing.assert_array_equal(model.classes_, [1, 2])
-        kept = made().fit(X_IRIS[Y_IRIS > 0], Y_IRIS[Y_IRIS > 0])
-        values = kept.decision_function(X_IRIS)
+        fitted_model = cls().fit(X_IRIS[Y_IRIS > 0], Y_IRIS[Y_IRIS > 0])
+        values = fitted_model.decision_function(X_IRIS)
         np.testing.assert_allclose(model.decision_function(X_IRIS), values, atol=1e-6)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("made", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
-def test_a_dualgap_kernel_accepts_all_samples_in_all_machines(made, container):
+@pytest.mark.parametrize("cls", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
+def test_a_dualgap_kernel_accepts_all_samples_in_all_machines(cls, container):
     X, y = BINARY
-    named = made(kernel="rbf", gamma=0.3).fit(container(X), y)
-    model = made(kernel=RBF(0.3)).fit(container(X), y)
+    named = cls(kernel="rbf", gamma=0.3).fit(container(X), y)
+    model = cls(kernel=RBF(0.3)).fit(container(X), y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(model.support_, named.support_)
     np.testing.assert_allclose(again.predict(container(X)), named.predict(container(X)))
@@ -245,9 +245,9 @@ def test_classes_whose_gram_matrix_is_large_have_one_for_each_pair():
     X, y = datasets.make_blobs(5200, 3, centers=20, random_state=0)
     model = SVC(decision_function_shape="ovo").fit(X, y)
     pair = y < 2
-    own = SVC(gamma=model._gamma).fit(X[pair], y[pair])
+    single = SVC(gamma=model._gamma).fit(X[pair], y[pair])
     f = model.decision_function(X[:50])[:, 0]  # of the first pair, above 0 for its first class
-    np.testing.assert_allclose(f, -own.decision_function(X[:50]), atol=1e-6)
+    np.testing.assert_allclose(f, -single.decision_function(X[:50]), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,8 @@ def test_the_estimator_checks_of_scikit_learn_pass_with_other_settings(estimator
 @pytest.mark.parametrize("ours", [SVC, SVR, LinearSVC, LinearSVR])
 def test_parameters_and_defaults_extend_those_of_scikit_learn(ours):
     theirs = getattr(svm, ours.__name__)().get_params()
-    own = {"solver": None, "refine": True, "warm_start": False, "callback": None}
-    assert ours().get_params() == {"fit_intercept": True, **theirs, **own}
+    additional = {"solver": None, "refine": True, "warm_start": False, "callback": None}
+    assert ours().get_params() == {"fit_intercept": True, **theirs, **additional}
 
 
 @pytest.mark.parametrize("name", CLASSIFIED)
@@ -102,9 +102,9 @@ def test_SVC_agrees_with_scikit_learn_solved_tightly(name, settings):
         np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)
     if "kernel" in settings and settings["kernel"] == "linear":
         np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
-    rest = ours.set_params(decision_function_shape="ovr").decision_function(X)
+    one_vs_rest = ours.set_params(decision_function_shape="ovr").decision_function(X)
     expected = theirs.set_params(decision_function_shape="ovr").decision_function(X)
-    np.testing.assert_allclose(rest, expected, atol=1e-4)
+    np.testing.assert_allclose(one_vs_rest, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["wine", "breast_cancer"])
@@ -127,24 +127,24 @@ def test_LinearSVR_is_certified_and_no_worse_than_scikit_learn(loss):
 def test_weights_multiply_C_and_zero_excludes_samples():
     X, y = IRIS
     weight = np.where(np.arange(y.size) % 4 == 0, 0.0, 2.0)
-    kept = weight > 0
+    positive = weight > 0
     for estimator in (SVC(gamma=0.3), LinearSVC(), SVR(gamma=0.3), LinearSVR()):
         weighted = clone(estimator).fit(X, y, sample_weight=weight)
-        doubled = clone(estimator).set_params(C=2.0).fit(X[kept], y[kept])
+        doubled = clone(estimator).set_params(C=2.0).fit(X[positive], y[positive])
         np.testing.assert_allclose(weighted.predict(X), doubled.predict(X), atol=1e-6)
     model = SVC(gamma=0.3).fit(X, y, sample_weight=weight)
-    assert kept[model.support_].all()
+    assert positive[model.support_].all()
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
 
 
 @pytest.mark.parametrize("weight", [[-1.0], [np.nan], [1.0, 1.0], [[1.0]]])
 def test_weights_that_are_negative_or_misshapen_are_refused(weight):
     X, y = np.array([[0.0], [1.0]]), [0, 1]
-    given = np.resize(weight, (2, 1)) if np.ndim(weight) == 2 else np.append(weight, 1.0)
+    invalid = np.resize(weight, (2, 1)) if np.ndim(weight) == 2 else np.append(weight, 1.0)
     if len(weight) == 2:
-        given = np.append(given, 1.0)
+        invalid = np.append(invalid, 1.0)
     with pytest.raises(ValueError, match="sample_weight"):
-        SVC().fit(X, y, sample_weight=given)
+        SVC().fit(X, y, sample_weight=invalid)
 
 
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix])

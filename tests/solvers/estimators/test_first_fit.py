@@ -28,7 +28,7 @@ print(len(functions), max(ours.values()))
 def test_small_machines_compile_at_most_30_functions_of_one_signature_each(tmp_path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", FITS]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    functions, signatures = map(int, ended.stdout.split())
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    functions, signatures = map(int, completed.stdout.split())
     assert functions <= 30
     assert signatures == 1

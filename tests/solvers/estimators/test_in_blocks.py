@@ -19,56 +19,53 @@ WEIGHT = RNG.uniform(0.5, 2.0, 300)
 INTERCEPTS = [{"intercept_scaling": 2.0}, {"intercept_scaling": np.inf}, {"fit_intercept": False}]
 
 
-def arrays(*given, rows=120):
+def arrays(*args, rows=120):
     da = pytest.importorskip("dask.array")
-    return [da.from_array(own, chunks=(rows, 3)[: own.ndim]) for own in given]
+    return [da.from_array(a, chunks=(rows, 3)[: a.ndim]) for a in args]
 
 
-def frames(*given):
+def frames(*args):
     dd = pytest.importorskip("dask.dataframe")
-    kinds = [
-        pd.Series(own) if own.ndim == 1 else pd.DataFrame(own, columns=list("abcd"))
-        for own in given
-    ]
-    return [dd.from_pandas(own, npartitions=2) for own in kinds]
+    kinds = [pd.Series(a) if a.ndim == 1 else pd.DataFrame(a, columns=list("abcd")) for a in args]
+    return [dd.from_pandas(a, npartitions=2) for a in kinds]
 
 
-def assert_alike(found, expected):
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=2e-4)
-    np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=2e-4)
-    assert found.certificate_.relative_gap <= 1e-6
-    assert found.n_features_in_ == 4
+def assert_alike(model, expected):
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=2e-4)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=2e-4)
+    assert model.certificate_.relative_gap <= 1e-6
+    assert model.n_features_in_ == 4
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS, ids=["scaled", "free", "none"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_dask_arrays_give_the_classifier_of_numpy_arrays(loss, intercept):
     expected = LinearSVC(loss=loss, **intercept).fit(X, LABELS, WEIGHT)
-    found = LinearSVC(loss=loss, **intercept, tol=1e-8).fit(*arrays(X, LABELS, WEIGHT))
-    assert_alike(found, expected)
-    assert list(found.classes_) == ["no", "yes"]
-    predicted = found.predict(arrays(X)[0])
+    model = LinearSVC(loss=loss, **intercept, tol=1e-8).fit(*arrays(X, LABELS, WEIGHT))
+    assert_alike(model, expected)
+    assert list(model.classes_) == ["no", "yes"]
+    predicted = model.predict(arrays(X)[0])
     assert predicted.dtype == LABELS.dtype
-    np.testing.assert_array_equal(predicted.compute(), found.predict(X))
+    np.testing.assert_array_equal(predicted.compute(), model.predict(X))
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
 def test_dask_arrays_give_the_regression_of_numpy_arrays(loss):
     expected = LinearSVR(loss=loss, epsilon=0.1).fit(X, TARGETS)
-    found = LinearSVR(loss=loss, epsilon=0.1, tol=1e-8).fit(*arrays(X, TARGETS))
-    assert_alike(found, expected)
-    np.testing.assert_allclose(found.predict(arrays(X)[0]).compute(), found.predict(X))
+    model = LinearSVR(loss=loss, epsilon=0.1, tol=1e-8).fit(*arrays(X, TARGETS))
+    assert_alike(model, expected)
+    np.testing.assert_allclose(model.predict(arrays(X)[0]).compute(), model.predict(X))
 
 
 def test_frames_of_several_classes_have_a_machine_each_and_their_features_names():
     expected = LinearSVC().fit(X, THREE)
     samples, y = frames(X, THREE)
-    found = LinearSVC(tol=1e-8).fit(samples, y)
-    assert_alike(found, expected)
-    assert len(found.certificate_.parts) == 3
-    assert list(found.feature_names_in_) == list("abcd")
-    predicted = found.predict(samples).compute()
-    np.testing.assert_array_equal(predicted, found.predict(samples.compute()))
+    model = LinearSVC(tol=1e-8).fit(samples, y)
+    assert_alike(model, expected)
+    assert len(model.certificate_.parts) == 3
+    assert list(model.feature_names_in_) == list("abcd")
+    predicted = model.predict(samples).compute()
+    np.testing.assert_array_equal(predicted, model.predict(samples.compute()))
     assert predicted.index.equals(samples.compute().index)
 
 
@@ -78,8 +75,8 @@ def test_frames_read_from_files_need_not_have_equal_partitions(tmp_path):
     for k in range(4):
         frame[75 * k : 75 * k + 75].to_parquet(tmp_path / f"{k}.parquet")
     lazy = dd.read_parquet(tmp_path)  # whose columns alone Dask reads several files at a time
-    found = LinearSVC(tol=1e-8).fit(lazy[["a", "b", "c", "d"]], lazy["label"])
-    assert_alike(found, LinearSVC().fit(X, LABELS))
+    model = LinearSVC(tol=1e-8).fit(lazy[["a", "b", "c", "d"]], lazy["label"])
+    assert_alike(model, LinearSVC().fit(X, LABELS))
 
 
 @pytest.mark.parametrize("solver", [None, "near_rows", NearRows(tol=1e-8, near=50)])
@@ -90,11 +87,11 @@ def test_blocks_of_files_carry_their_labels(solver, tmp_path):
     signs = np.where(LABELS == "yes", 1.0, -1.0)
     dump_svmlight_file(sparse, signs, str(tmp_path / "a.libsvm"), zero_based=False)
     blocks = open_blocks(tmp_path / "a.libsvm", rows=299)
-    found = LinearSVC(tol=1e-8, solver=solver).fit(blocks)
-    assert_alike(found, LinearSVC().fit(sparse, signs))
-    assert list(found.classes_) == [-1.0, 1.0]
+    model = LinearSVC(tol=1e-8, solver=solver).fit(blocks)
+    assert_alike(model, LinearSVC().fit(sparse, signs))
+    assert list(model.classes_) == [-1.0, 1.0]
     with pytest.raises(ValueError, match="predict one block after another"):
-        found.predict(blocks)
+        model.predict(blocks)
 
 
 def blocks_of(y, folder):
@@ -104,7 +101,7 @@ def blocks_of(y, folder):
 
 
 @pytest.mark.parametrize(
-    ("options", "given", "message"),
+    ("options", "args", "message"),
     [
         ({"penalty": "l1", "dual": False}, {}, "penalty: samples in blocks have no 'l1'"),
         ({"multi_class": "crammer_singer"}, {}, "multi_class: samples in blocks have no"),
@@ -115,10 +112,10 @@ def blocks_of(y, folder):
         ({}, {"sample_weight": WEIGHT}, "sample_weight: must be None when X is Blocks"),
     ],
 )
-def test_options_that_blocks_do_not_support_are_refused_by_name(options, given, message, tmp_path):
+def test_options_that_blocks_do_not_support_are_refused_by_name(options, args, message, tmp_path):
     blocks = blocks_of(np.where(TARGETS > 0, 1.0, -1.0), tmp_path)
     with pytest.raises(ValueError, match=message):
-        LinearSVC(**options).fit(blocks, **given)
+        LinearSVC(**options).fit(blocks, **args)
 
 
 def test_labels_of_blocks_are_signs(tmp_path):

@@ -19,9 +19,9 @@ KERNELS = [partial(SVC, kernel=RBF(0.5)), NuSVC, SVR, OneClassSVM]
 
 
 @pytest.mark.parametrize(
-    "made", [SVC, LinearSVC, partial(LinearSVC, penalty="l1", random_state=0), *KERNELS]
+    "cls", [SVC, LinearSVC, partial(LinearSVC, penalty="l1", random_state=0), *KERNELS]
 )
-def test_the_storage_of_a_sparse_matrix_does_not_change_the_answer(made):
+def test_the_storage_of_a_sparse_matrix_does_not_change_the_answer(cls):
     """Entries in two parts, columns in any order, 64-bit indices; and the caller's matrix stays."""
     order = np.argsort(RNG.random((30, 6)), axis=1) + 6 * np.arange(30)[:, None]
     data = np.hstack([0.25 * X, 0.75 * X]).ravel()[order].ravel()
@@ -29,20 +29,20 @@ def test_the_storage_of_a_sparse_matrix_does_not_change_the_answer(made):
     S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
     before = [S.data.copy(), S.indices.copy(), S.indptr.copy()]
     f, expected = (
-        model.predict(A) if made is SVR else model.decision_function(A)
+        model.predict(A) if cls is SVR else model.decision_function(A)
         for A in (S, sp.csr_array(X))
-        for model in [made().fit(A, Y)]
+        for model in [cls().fit(A, Y)]
     )
     np.testing.assert_allclose(f, expected, atol=1e-6)
     for now, then in zip((S.data, S.indices, S.indptr), before, strict=True):
         np.testing.assert_array_equal(now, then, strict=True)
 
 
-@pytest.mark.parametrize("made", [SVC, partial(NuSVC, nu=0.2), LinearSVC])
-def test_balanced_classes_count_a_weight_as_repetitions(made):
+@pytest.mark.parametrize("cls", [SVC, partial(NuSVC, nu=0.2), LinearSVC])
+def test_balanced_classes_count_a_weight_as_repetitions(cls):
     y, count = np.arange(30) % 3, RNG.integers(1, 5, 30)
-    weighted = made(class_weight="balanced").fit(X, y, count)
-    repeated = made(class_weight="balanced").fit(np.repeat(X, count, 0), np.repeat(y, count))
+    weighted = cls(class_weight="balanced").fit(X, y, count)
+    repeated = cls(class_weight="balanced").fit(np.repeat(X, count, 0), np.repeat(y, count))
     f = repeated.decision_function(X)
     np.testing.assert_allclose(weighted.decision_function(X), f, atol=1e-5)
 
@@ -60,19 +60,19 @@ def test_classes_without_a_margin_are_refused_in_any_order(n, kernel):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("size", EXTREMES)
 @pytest.mark.parametrize(
-    "made", [SVC, SVR, NuSVC, OneClassSVM, LinearSVC, LinearSVR, partial(LinearSVC, loss="hinge")]
+    "cls", [SVC, SVR, NuSVC, OneClassSVM, LinearSVC, LinearSVR, partial(LinearSVC, loss="hinge")]
 )
-def test_an_extreme_weight_has_an_answer_a_warning_or_a_sentence(made, size):
+def test_an_extreme_weight_has_an_answer_a_warning_or_a_sentence(cls, size):
     one = np.where(np.arange(30) == 3, size, 1.0)
     settings = [({}, np.full(30, size)), ({}, one)]
-    settings += [({"C": size}, None)] * ("C" in made().get_params())
-    settings += [({"intercept_scaling": size}, None)] * (made is LinearSVC)
+    settings += [({"C": size}, None)] * ("C" in cls().get_params())
+    settings += [({"intercept_scaling": size}, None)] * (cls is LinearSVC)
     sentences = []
     for options, weight in settings:
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             try:
-                gap = made(**options).fit(X, Y, weight).certificate_.relative_gap
+                gap = cls(**options).fit(X, Y, weight).certificate_.relative_gap
             except ValueError as error:
                 sentences.append(str(error))
                 continue

@@ -44,6 +44,6 @@ def optimum(problem: Formulation) -> float:
     return certificate.primal_objective
 
 
-def excess(found: Solution) -> float:
+def excess(solution: Solution) -> float:
     """Return by how much an answer's primal value exceeds the optimum, relatively."""
-    return found.certificate.primal_objective / optimum(found.problem) - 1
+    return solution.certificate.primal_objective / optimum(solution.problem) - 1

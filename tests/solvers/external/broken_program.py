@@ -50,12 +50,12 @@ def filled(name, size, sparse=False):
 
 def nested():
     """Make a folder so deep that its path is no name of a file, with something in it."""
-    here = os.getcwd()
+    folder = os.getcwd()
     for _ in range(1500):
         os.mkdir("abc")
         os.chdir("abc")
     filled("x", 2**16)
-    os.chdir(here)
+    os.chdir(folder)
 
 
 def locked():

@@ -31,7 +31,7 @@ FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
 
 
 @pytest.mark.parametrize(
-    ("solver", "problems", "claim", "most"),
+    ("solver", "problems", "claim", "max_gap"),
     [
         (SGD(epochs=200), LINEAR, "stopped", 0.02),
         (SnapML(tol=1e-9, max_iter=100_000), PLAIN, "stopped", 1e-3),
@@ -41,14 +41,14 @@ FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
     ids=lambda value: value.name if isinstance(value, Solver) else "",
 )
 def test_a_baseline_finds_the_optimum(
-    solver: Solver, problems: dict[str, Formulation], claim: str, most: float
+    solver: Solver, problems: dict[str, Formulation], claim: str, max_gap: float
 ) -> None:
     for name, problem in problems.items():
         solution = solve(problem, solver)
         if solution.status is Status.NOT_INSTALLED:
             pytest.skip(solution.note)
         assert solution.claimed == claim, name
-        assert -1e-6 <= excess(solution) <= most, name
+        assert -1e-6 <= excess(solution) <= max_gap, name
 
 
 @pytest.mark.parametrize("solver", [LibSVM(tol=1e-7), OneDAL(tol=1e-7), LibSVMOpenMP(tol=1e-7)])

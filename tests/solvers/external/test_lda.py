@@ -24,18 +24,18 @@ def direction(w: np.ndarray) -> np.ndarray:
 
 def test_its_hyperplane_is_that_of_scikit_learn():
     X, y = classes()
-    found = solve(SoftMarginPrimal(X, y, 1.0), LDA())
+    solution = solve(SoftMarginPrimal(X, y, 1.0), LDA())
     model = LinearDiscriminantAnalysis().fit(X, y)
-    assert np.allclose(direction(found.point.w), direction(model.coef_.ravel()))
-    assert found.claimed == "stopped"
-    assert found.verdict == "inaccurate"
+    assert np.allclose(direction(solution.point.w), direction(model.coef_.ravel()))
+    assert solution.claimed == "stopped"
+    assert solution.verdict == "inaccurate"
 
 
 @pytest.mark.parametrize("C", [1e-3, 0.1, 10.0])
 def test_its_weights_have_the_optimal_length(C):
     X, y = classes()
-    found = solve(SoftMarginPrimal(X, y, C), LDA())
-    w, b = found.point.w, found.point.b
+    solution = solve(SoftMarginPrimal(X, y, C), LDA())
+    w, b = solution.point.w, solution.point.b
 
     def primal(t):
         return 0.5 * t**2 * (w @ w) + C * np.maximum(0, 1 - t * y * (X @ w + b)).sum()

@@ -37,19 +37,19 @@ def test_one_dal_neither_patches_scikit_learn_nor_falls_back_on_it(
 def test_one_dal_receives_float32_samples_and_is_certified_on_the_float64_ones(
     problem: Formulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, given = importlib.import_module("sklearnex.svm"), []
+    module, dtypes = importlib.import_module("sklearnex.svm"), []
     for estimator in (module.SVC, module.SVR):
         original = estimator.fit
 
         def recording(self, X, *arguments, fit=original, **weights):
-            given.append(X.dtype.name)
+            dtypes.append(X.dtype.name)
             return fit(self, X, *arguments, **weights)
 
         monkeypatch.setattr(estimator, "fit", recording)
     problem = replace(problem, X=problem.X * (1 + 1e-6))  # not of single precision
     double, single = (solve(problem, OneDAL(tol=1e-4, dtype=dtype)) for dtype in PRECISIONS)
-    assert set(given[: len(given) // 2]) == {"float64"}
-    assert set(given[len(given) // 2 :]) == {"float32"}
+    assert set(dtypes[: len(dtypes) // 2]) == {"float64"}
+    assert set(dtypes[len(dtypes) // 2 :]) == {"float32"}
     assert single.problem.X.dtype == np.float64
     assert single.certificate.relative_gap <= 1e-3
     assert not np.array_equal(single.alpha, double.alpha)

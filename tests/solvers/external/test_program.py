@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.small_problems import SPARSE, TARGETS, X, Y
 
 from dualgap.problems import RBF, ConvexQP, NuSVC, SoftMarginDual, SoftMarginPrimal, SVRDual
@@ -56,7 +56,7 @@ REAL = [
 
 
 @pytest.mark.parametrize(
-    ("problem", "program"), quick(REAL, REAL[::3]), ids=lambda each: type(each).__name__
+    ("problem", "program"), quick_cases(REAL, REAL[::3]), ids=lambda each: type(each).__name__
 )
 def test_a_real_program_is_certified(problem, program):
     name = program.command.split()[0]
@@ -137,9 +137,9 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_an_invalid_answer_of_a_program_is_reported(name):
     code, message = BROKEN[name]
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as error:
         solve(KERNEL, script(code))
-    assert message in str(told.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_arguments_are_not_interpreted_by_a_shell(tmp_path):
     program = Program(
         f'{PYTHON} "import sys; sys.exit(str(sys.argv[1:]))" "$HOME; {{C}}" {{{{x}}}}'
     )
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as error:
         solve(KERNEL, program)
-    assert "['$HOME; 2.0', '{x}']" in str(told.value)
+    assert "['$HOME; 2.0', '{x}']" in str(error.value)
 
 
 def test_digits_lost_in_text_are_in_the_reason(tmp_path):
-    known = solve(KERNEL, SMO(tol=1e-9)).alpha
-    np.savetxt(tmp_path / "known.csv", known, "%.8g", header="alpha", comments="")
+    exact = solve(KERNEL, SMO(tol=1e-9)).alpha
+    np.savetxt(tmp_path / "known.csv", exact, "%.8g", header="alpha", comments="")
     program = Program("cp {folder}/known.csv {answer}", answer="csv", folder=str(tmp_path))
     assert "its answer has only 8 of the 17 digits of a double" in solve(KERNEL, program).reason
 
@@ -237,5 +237,5 @@ def test_qps_is_the_dual_with_all_digits(tmp_path):
     os.link(tmp_path / "p.qps", tmp_path / "p.mps")
     assert solver.readModel(str(tmp_path / "p.mps")) == highspy.HighsStatus.kOk
     solver.run()
-    known = solve(KERNEL, SMO(tol=1e-9)).certificate
-    assert solver.getInfo().objective_function_value == pytest.approx(-known.dual_objective, 1e-5)
+    exact = solve(KERNEL, SMO(tol=1e-9)).certificate
+    assert solver.getInfo().objective_function_value == pytest.approx(-exact.dual_objective, 1e-5)

@@ -116,9 +116,9 @@ def test_a_lost_scheduler_stops_the_solver_within_a_minute(tmp_path):
 
     def started(command, *words):
         module = f"distributed.cli.dask_{command}"
-        place = ("--scheduler-file", str(where), "--host", "127.0.0.1", "--no-dashboard")
+        options = ("--scheduler-file", str(where), "--host", "127.0.0.1", "--no-dashboard")
         return subprocess.Popen(
-            [sys.executable, "-m", module, *words, *place],
+            [sys.executable, "-m", module, *words, *options],
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
@@ -132,10 +132,10 @@ def test_a_lost_scheduler_stops_the_solver_within_a_minute(tmp_path):
         points = solver.points(_risk(Blocks.checked(GeneratedSource(**DRAWN))))
         next(points)
         scheduler.kill()
-        begun = time.monotonic()
+        started_at = time.monotonic()
         with pytest.raises(EngineError, match="scheduler is lost in round 2"):
             list(points)
-        assert time.monotonic() - begun < 60
+        assert time.monotonic() - started_at < 60
     finally:
         for process in (scheduler, worker):
             process.kill()
@@ -169,9 +169,9 @@ def test_a_value_changed_between_two_rounds_leaves_the_answer_uncertified(tmp_pa
     other[150, 2] += 1e-9
     written(tmp_path, other, Y, (100, 200))
     *_, last = points
-    found = certify(problem, Point(w=last.x, b=last.b, rule=last.rule))
-    assert np.isnan(found.dual_objective)
-    assert found.reason == "block_1.npz: has changed since it was checked"
+    result = certify(problem, Point(w=last.x, b=last.b, rule=last.rule))
+    assert np.isnan(result.dual_objective)
+    assert result.reason == "block_1.npz: has changed since it was checked"
 
 
 @pytest.mark.parametrize("cuts", [(120, 120, 121), (1, 2, 3)], ids=["one class, empty", "one row"])
@@ -180,11 +180,11 @@ def test_blocks_of_one_class_or_zero_or_one_rows_are_solved(cuts, intercept, tmp
     order = np.argsort(Y, kind="stable")
     joined = SoftMarginPrimal(X[order], Y[order], C=1.0, intercept=intercept)
     blocks = in_blocks(tmp_path, joined.X, joined.y, cuts)
-    found = solve(replace(joined, X=blocks, y=None), NearRows(near=30))
-    assert found.verdict == "solved"
+    result = solve(replace(joined, X=blocks, y=None), NearRows(near=30))
+    assert result.verdict == "solved"
     optimum = solve(joined, target_gap=1e-9).certificate
-    assert found.certificate.dual_objective <= optimum.primal_objective
-    assert found.certificate.primal_objective >= optimum.dual_objective
+    assert result.certificate.dual_objective <= optimum.primal_objective
+    assert result.certificate.primal_objective >= optimum.dual_objective
 
 
 def test_without_dask_its_engine_is_not_installed(monkeypatch):

@@ -52,18 +52,18 @@ def rare(rng):
 
 
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.parametrize("made", [one_hot, categories, hashed, counts, rare])
-def test_ties_are_solved_in_25_rounds(made, intercept):
+@pytest.mark.parametrize("generate", [one_hot, categories, hashed, counts, rare])
+def test_ties_are_solved_in_25_rounds(generate, intercept):
     rng = np.random.default_rng(0)
-    X, share = made(rng)
-    y = np.where(rng.random(N) < share, 1.0, -1.0)
+    X, weights = generate(rng)
+    y = np.where(rng.random(N) < weights, 1.0, -1.0)
     optimum = solve(SoftMarginDual(X, y, intercept=intercept), target_gap=1e-8).certificate
     blocks = Blocks.checked(ArraySource(X, y, None, N // 4))
-    found = solve(SoftMarginDual(blocks, None, intercept=intercept), NearRows(near=1000))
-    assert found.verdict == "solved"
-    assert found.iterations <= 25
-    assert found.certificate.dual_objective <= optimum.primal_objective
-    assert found.certificate.primal_objective >= optimum.dual_objective
+    solution = solve(SoftMarginDual(blocks, None, intercept=intercept), NearRows(near=1000))
+    assert solution.verdict == "solved"
+    assert solution.iterations <= 25
+    assert solution.certificate.dual_objective <= optimum.primal_objective
+    assert solution.certificate.primal_objective >= optimum.dual_objective
 
 
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])

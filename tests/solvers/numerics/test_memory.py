@@ -17,7 +17,7 @@ def tree(root: Path, files: dict[str, str]) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("files", "left"),
+    ("files", "unused"),
     [
         (
             {
@@ -42,9 +42,9 @@ def tree(root: Path, files: dict[str, str]) -> Path:
     ],
 )
 def test_available_memory_is_what_the_control_group_has_unused(
-    tmp_path: Path, files: dict[str, str], left: int
+    tmp_path: Path, files: dict[str, str], unused: int
 ) -> None:
-    assert available(tree(tmp_path, files)) == left
+    assert available(tree(tmp_path, files)) == unused
 
 
 def test_available_memory_without_control_groups_is_that_of_the_machine(tmp_path: Path) -> None:

@@ -43,9 +43,11 @@ def error_of_optima(problem, folds: int, parameter: str, value: float) -> float:
     for k in range(folds):
         train, held = fold_rows(np.arange(problem.n), labels, folds, k, 0)
         gram = isinstance(problem.kernel, Precomputed)
-        own = {"X": problem.X[np.ix_(train, train)] if gram else problem.X[train]}
-        own |= {"C": value * problem.C[train] / problem.C.max()} if np.ndim(C_of(problem)) else {}
-        fold = replace(problem, **own, y=problem.y[train])
+        fields = {"X": problem.X[np.ix_(train, train)] if gram else problem.X[train]}
+        fields |= (
+            {"C": value * problem.C[train] / problem.C.max()} if np.ndim(C_of(problem)) else {}
+        )
+        fold = replace(problem, **fields, y=problem.y[train])
         fold = fold if np.ndim(C_of(problem)) else with_value(fold, parameter, value)
         answer = solve(fold, target_gap=1e-9)
         new = problem.X[np.ix_(held, train)] if gram else problem.X[held]
@@ -60,14 +62,14 @@ def C_of(problem: object) -> object:
 
 def outside(name: str, values: int, folds: int = 5) -> list[tuple[float, float]]:
     """Return the values at which the error of the optima is not in the band that is stated."""
-    problem, given = FOLLOWED[name]
-    found = cross_validate(problem, folds=folds, **{"gap": 3e-3, **given})
-    assert found.table["from"].iloc[0] == pytest.approx(found.low)
-    assert found.table["to"].iloc[-1] == pytest.approx(found.high)
-    assert (found.table["least"] >= found.lower_bound).all()
+    problem, kwargs = FOLLOWED[name]
+    result = cross_validate(problem, folds=folds, **{"gap": 3e-3, **kwargs})
+    assert result.table["from"].iloc[0] == pytest.approx(result.low)
+    assert result.table["to"].iloc[-1] == pytest.approx(result.high)
+    assert (result.table["least"] >= result.lower_bound).all()
     wrong = []
-    for value in np.geomspace(found.low, found.high, values + 2)[1:-1]:
-        error, row = error_of_optima(problem, folds, found.parameter, value), found.at(value)
+    for value in np.geomspace(result.low, result.high, values + 2)[1:-1]:
+        error, row = error_of_optima(problem, folds, result.parameter, value), result.at(value)
         if not (1 - 1e-9) * row["least"] - 1e-12 <= error <= (1 + 1e-9) * row["most"] + 1e-12:
             wrong.append((value, error))
     return wrong
@@ -87,17 +89,17 @@ def test_the_errors_of_500_solves_are_in_the_band(name: str) -> None:
 
 def test_answers_and_band_equal_those_of_separate_folds() -> None:
     """What comes from one shared Gram matrix is what `select` finds with kernel values of its own."""
-    problem, given = FOLLOWED["kernel"][0], {"C": (1.0, 1.5)}
-    found = cross_validate(problem, folds=3, **given)
+    problem, kwargs = FOLLOWED["kernel"][0], {"C": (1.0, 1.5)}
+    result = cross_validate(problem, folds=3, **kwargs)
     value, errors = 1.234, []
-    for fold in found.folds:
+    for fold in result.folds:
         alone = replace(problem, X=X[fold.train], y=Y[fold.train])
-        own = select(solve_path(alone, **given), X[fold.held_out], Y[fold.held_out]).table
-        errors.append(own[own["to"] >= value].iloc[0] * fold.held_out.size / N)
-    row = found.at(value)
-    assert row["error"] == pytest.approx(sum(own["error"] for own in errors))
-    assert sum(own["least"] for own in errors) <= row["least"] + 1e-12
-    assert row["most"] <= sum(own["most"] for own in errors) + 1e-12
+        fields = select(solve_path(alone, **kwargs), X[fold.held_out], Y[fold.held_out]).table
+        errors.append(fields[fields["to"] >= value].iloc[0] * fold.held_out.size / N)
+    row = result.at(value)
+    assert row["error"] == pytest.approx(sum(fields["error"] for fields in errors))
+    assert sum(fields["least"] for fields in errors) <= row["least"] + 1e-12
+    assert row["most"] <= sum(fields["most"] for fields in errors) + 1e-12
 
 
 def test_each_kernel_value_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,31 +110,31 @@ def test_each_kernel_value_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> 
         return values(self, A, B)
 
     monkeypatch.setattr(RBF, "__call__", counting)
-    found = cross_validate(SoftMarginDual(X, Y, kernel=RBF(0.3)), C=(0.1, 1.0), folds=3)
+    result = cross_validate(SoftMarginDual(X, Y, kernel=RBF(0.3)), C=(0.1, 1.0), folds=3)
     assert sum(counted) <= N**2
-    assert sum(len(fold.path.segments) for fold in found.folds) > 30
+    assert sum(len(fold.path.segments) for fold in result.folds) > 30
 
 
 def test_the_statement_names_the_value_and_a_lower_bound_for_all_others() -> None:
-    found = cross_validate(FOLLOWED["kernel"][0], C=(0.05, 5.0), folds=2, gap=1e-2)
-    assert found.error == found.table["error"].min()
-    assert found.at(found.value)["error"] == found.error
-    assert found.lower_bound <= found.error
-    assert f"at C = {found.value:.6g} the answers have a cross-validation error of" in repr(found)
-    assert found.statement.endswith(f"has optima with an error below {found.lower_bound:.6g}")
+    result = cross_validate(FOLLOWED["kernel"][0], C=(0.05, 5.0), folds=2, gap=1e-2)
+    assert result.error == result.table["error"].min()
+    assert result.at(result.value)["error"] == result.error
+    assert result.lower_bound <= result.error
+    assert f"at C = {result.value:.6g} the answers have a cross-validation error of" in repr(result)
+    assert result.statement.endswith(f"has optima with an error below {result.lower_bound:.6g}")
     with pytest.raises(ValueError, match=r"C: must be within \[0.05, 5\]"):
-        found.at(6.0)
+        result.at(6.0)
 
 
 def test_folds_may_be_those_of_a_splitter() -> None:
     order = RNG.permutation(N)
     splits = [(order[20:], order[:20]), (order[:40], order[40:])]
-    found = cross_validate(SoftMarginDual(X, Y), C=(0.1, 0.2), folds=splits)
-    assert [fold.held_out.size for fold in found.folds] == [20, 20]
+    result = cross_validate(SoftMarginDual(X, Y), C=(0.1, 0.2), folds=splits)
+    assert [fold.held_out.size for fold in result.folds] == [20, 20]
 
 
 @pytest.mark.parametrize(
-    ("problem", "given", "message"),
+    ("problem", "kwargs", "message"),
     [
         (FOLLOWED["kernel"][0], {"folds": 1}, "folds: must be a whole number of 2 or more"),
         (FOLLOWED["kernel"][0], {"folds": 50}, "folds: 50 parts need as many rows of each class"),
@@ -143,9 +145,9 @@ def test_folds_may_be_those_of_a_splitter() -> None:
         (FOLLOWED["kernel"][0], {"C": (2.0, 1.0)}, "C: must be an interval"),
     ],
 )
-def test_unsupported_cross_validations_are_refused(problem, given: dict, message: str) -> None:
+def test_unsupported_cross_validations_are_refused(problem, kwargs: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        cross_validate(problem, **({"C": (0.1, 0.2)} | given))
+        cross_validate(problem, **({"C": (0.1, 0.2)} | kwargs))
 
 
 def test_an_intercept_that_cannot_be_enclosed_is_refused() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.problems import (
     RBF,
@@ -101,20 +101,20 @@ def assemble_path(name: str) -> Path:
     return solve_path(problem, **{"gap": 3e-3, **interval})
 
 
-@pytest.mark.parametrize("name", quick(FOLLOWED, FEW))
+@pytest.mark.parametrize("name", quick_cases(FOLLOWED, FEW))
 def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) -> None:
     path = assemble_path(name)
     ends = np.sqrt([path.low, path.high])
     values = [path.low, path.high, *path.breakpoints[1:3], *RNG.uniform(*ends, 3) ** 2]
     for value in values:
-        found = path.at(value).certificate
-        assert found.relative_gap <= path.gap
+        bounds = path.at(value).certificate
+        assert bounds.relative_gap <= path.gap
         exact = solve(path.at(value).problem, target_gap=1e-8)
-        assert found.dual_objective <= exact.certificate.primal_objective
-        assert exact.certificate.dual_objective <= found.primal_objective
+        assert bounds.dual_objective <= exact.certificate.primal_objective
+        assert exact.certificate.dual_objective <= bounds.primal_objective
 
 
-@pytest.mark.parametrize("name", quick(FOLLOWED, FEW))
+@pytest.mark.parametrize("name", quick_cases(FOLLOWED, FEW))
 def test_the_bounds_are_those_of_the_point_itself(name: str) -> None:
     """What follows from one certificate is what the point at another value is found to be worth."""
     path = assemble_path(name)

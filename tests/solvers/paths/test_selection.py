@@ -32,9 +32,9 @@ def test_the_error_of_every_optimum_is_within_the_stated_bounds(name: str) -> No
     assert error(problem, answer, y) == pytest.approx(selection.error)
     for value in RNG.uniform(path.low**0.5, path.high**0.5, 6) ** 2:
         optimum = solve(path.at(value).problem, target_gap=1e-8)
-        found = error(problem, optimum.decision_function(X[NEW]), y)
+        optimum_error = error(problem, optimum.decision_function(X[NEW]), y)
         row = selection.table[selection.table["to"] >= value].iloc[0]
-        assert selection.lower_bound <= row["least"] <= found <= row["most"]
+        assert selection.lower_bound <= row["least"] <= optimum_error <= row["most"]
 
 
 def error(problem: object, f: np.ndarray, y: np.ndarray) -> float:

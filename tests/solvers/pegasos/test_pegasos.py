@@ -104,11 +104,11 @@ def test_linear_and_precomputed_kernels_give_the_same_iterates(sampling, project
 def test_rows_computed_in_chunks_give_the_iterates_of_the_full_gram_matrix(monkeypatch):
     monkeypatch.setattr("dualgap.solvers.pegasos._BLOCK_ENTRIES", 3000)
     form = reduce(LARGER, ERM).form
-    small = ERM(Gram(form.gram.X, form.gram.kernel, 10_000), form.y, form.C, form.loss, False)
+    chunked = ERM(Gram(form.gram.X, form.gram.kernel, 10_000), form.y, form.C, form.loss, False)
     solver = Pegasos(epochs=2, batch_size=4)
-    whole, parts = list(solver.iterates(form)), list(solver.iterates(small))
-    assert len(whole) == len(parts) > 2  # it also yields within an epoch
-    assert parts[-1].beta == pytest.approx(whole[-1].beta, rel=1e-9, abs=1e-12)
+    full, parts = list(solver.iterates(form)), list(solver.iterates(chunked))
+    assert len(full) == len(parts) > 2  # it also yields within an epoch
+    assert parts[-1].beta == pytest.approx(full[-1].beta, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("batch_size", [1, 16])
@@ -187,6 +187,6 @@ def test_tube_that_holds_all_targets_is_solved_by_zero():
 
 def test_batch_whose_kernel_rows_do_not_fit_is_refused():
     form = reduce(LARGER, ERM).form
-    small = ERM(Gram(form.gram.X, form.gram.kernel, 2000), form.y, form.C, form.loss, False)
-    assert Pegasos(batch_size=1).refuses(small) is None
-    assert "fit in memory" in Pegasos(batch_size=2).refuses(small)
+    chunked = ERM(Gram(form.gram.X, form.gram.kernel, 2000), form.y, form.C, form.loss, False)
+    assert Pegasos(batch_size=1).refuses(chunked) is None
+    assert "fit in memory" in Pegasos(batch_size=2).refuses(chunked)

@@ -37,10 +37,10 @@ def objective(form: BoxQP, x: np.ndarray) -> float:
 def test_every_point_is_feasible_and_the_plain_objective_never_rises() -> None:
     form = shifted_box("a coefficient of 0", 40, 4)
     for variant in EXACT:
-        seen = points(ProjectedGradient(variant, tol=1e-6), form)
-        assert all((p.x >= form.lb).all() and (p.x <= form.ub).all() for p in seen)
+        path = points(ProjectedGradient(variant, tol=1e-6), form)
+        assert all((p.x >= form.lb).all() and (p.x <= form.ub).all() for p in path)
         if variant == "plain":
-            values = [objective(form, p.x) for p in seen]
+            values = [objective(form, p.x) for p in path]
             assert np.diff(values).max() <= 1e-12 * abs(values[-1])
 
 
@@ -52,8 +52,8 @@ def test_rate_scales_the_step() -> None:
     assert np.array_equal(once[0].x, twice[0].x)
     ratio = np.linalg.norm(twice[1].x - twice[0].x) / np.linalg.norm(once[1].x - once[0].x)
     assert ratio == pytest.approx(2, rel=1e-4)
-    fast, slow = (len(points(ProjectedGradient("accelerated", rate=r), form)) for r in (1.0, 0.1))
-    assert fast < slow
+    full, tenth = (len(points(ProjectedGradient("accelerated", rate=r), form)) for r in (1.0, 0.1))
+    assert full < tenth
 
 
 def test_small_problems_are_solved_in_subsets_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 from tests.small_problems import SEPARABLE, TARGETS, X, Y
 
 from dualgap.problems import RBF, HardMarginDual, HingeERM, RegularizedERM, SoftMarginDual, SVRDual
@@ -55,13 +55,13 @@ def test_no_solver_has_a_default_tolerance() -> None:
     }
 
 
-@pytest.mark.parametrize("target", quick([1e-3, 1e-6, 1e-9], [1e-6]))
+@pytest.mark.parametrize("target", quick_cases([1e-3, 1e-6, 1e-9], [1e-6]))
 @pytest.mark.parametrize("solver", FINE, ids=lambda solver: solver.name)
 def test_a_solver_without_a_tolerance_reaches_the_target(solver: Solver, target: float) -> None:
     solutions = [solve(problem, solver, target_gap=target) for problem in PROBLEMS]
-    taken = [solution for solution in solutions if solution.status != "unsupported"]
-    assert taken
-    assert all(solution.verdict == "solved" for solution in taken)
+    supported = [solution for solution in solutions if solution.status != "unsupported"]
+    assert supported
+    assert all(solution.verdict == "solved" for solution in supported)
 
 
 @pytest.mark.parametrize("target", [1e-3, 1e-6])
@@ -112,8 +112,8 @@ def test_a_missed_target_is_explained_with_the_setting_to_change():
     )
     assert "set tol below" in solution.reason
     assert solution.reason.endswith("or raise target_gap.")
-    asked = solve(KERNEL, LibSVM(tol=1e-3), target_gap=1e-9)
-    assert asked.verdict == "inaccurate"
-    assert asked.reason.endswith(
+    explicit = solve(KERNEL, LibSVM(tol=1e-3), target_gap=1e-9)
+    assert explicit.verdict == "inaccurate"
+    assert explicit.reason.endswith(
         "is above the target 1e-09; set a smaller tol, or raise target_gap."
     )

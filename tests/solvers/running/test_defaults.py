@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tests.halves import quick
+from tests.halves import quick_cases
 
 from dualgap.problems import (
     RBF,
@@ -258,16 +258,16 @@ def test_a_default_solver_without_a_successor_has_no_step_limit():
 
 
 def test_a_default_solver_is_chosen_for_each_binary_problem(monkeypatch):
-    asked = []
+    sizes = []
 
     def choose(units, *arguments):
-        asked.append(units.original.n)
+        sizes.append(units.original.n)
         return defaults.choose(units, *arguments)
 
     monkeypatch.setattr(loop, "choose", choose)
     labels = np.repeat([0.0, 1.0, 2.0], [20, 10, 10])
     assert solve(OneVsOne(X, labels, 1.0, RBF(0.5))).verdict == "solved"
-    assert asked == [30, 30, 20]
+    assert sizes == [30, 30, 20]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_successor_gets_kernel_values_of_the_samples_that_it_solves_for(expone
 class Counting(Solver):
     """Yields scaled steps towards an optimum, and notes where it began."""
 
-    share: float = 0.0
+    fraction: float = 0.0
     seconds: float = 0.0
     best: Any = None
     began: Any = None
@@ -310,19 +310,19 @@ class Counting(Solver):
     def iterates(self, form):
         self.began.append(form.start)
         for count in range(1, 4):
-            yield FormPoint(self.share * self.best, iterations=count, claim="stopped")
+            yield FormPoint(self.fraction * self.best, iterations=count, claim="stopped")
 
 
 def test_a_chain_of_solvers_starts_each_at_the_best_point_within_common_limits():
     problem, began = RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5)), []
     best = solve(problem, target_gap=1e-9).alpha
-    chain = [Counting(share, best=best, began=began) for share in (0.9, 0.5, 0.8, 1.0, 0.0)]
+    chain = [Counting(fraction, best=best, began=began) for fraction in (0.9, 0.5, 0.8, 1.0, 0.0)]
     answer = solve(problem, chain, target_gap=1e-4)
     assert [start is None for start in began] == [True, False, False, False]
     assert all(np.allclose(start, 0.9 * best) for start in began[1:])
     assert (answer.verdict, answer.iterations) == ("solved", 12)
     assert answer.note.count("so counting was tried next") == 3
-    assert solve(problem, chain[:2], target_gap=1e-4).solver.share == 0.9
+    assert solve(problem, chain[:2], target_gap=1e-4).solver.fraction == 0.9
     limited = solve(problem, chain, target_gap=1e-4, max_iter=5)
     assert (limited.status, limited.iterations) == (Status.MAX_ITER, 5)
 
@@ -357,7 +357,7 @@ def test_newton_cg_takes_over_if_lbfgs_stops_above_the_gap():
     assert abs(answer.objective / 0.25e-10 - 1) < 1e-6
 
 
-@pytest.mark.parametrize("distance", quick([1e-6, 1e-8], [1e-8]))
+@pytest.mark.parametrize("distance", quick_cases([1e-6, 1e-8], [1e-8]))
 @pytest.mark.parametrize("solver", [None, PlattSMO(), ProjectedGradient(), DualCoordinateDescent()])
 def test_a_hard_margin_of_any_width_stops_at_its_gap(solver, distance):
     """Scores of weights of 1/distance are not known to the tolerance of a violation."""

@@ -112,9 +112,9 @@ def test_nan_is_divergence():
 
 def test_limits_stop_a_solver_at_its_next_yield():
     points = (ZERO,) * 50
-    slow = solve(PROBLEM, Scripted(points, sleep=0.01), time_limit=0.05)
-    assert slow.status is Status.TIME_LIMIT
-    assert 0.05 <= slow.time_solve < 0.3
+    stopped = solve(PROBLEM, Scripted(points, sleep=0.01), time_limit=0.05)
+    assert stopped.status is Status.TIME_LIMIT
+    assert 0.05 <= stopped.time_solve < 0.3
     counted = solve(PROBLEM, Scripted(points), max_iter=7)
     assert (counted.status, counted.iterations) == (Status.MAX_ITER, 7)
 
@@ -136,11 +136,11 @@ def test_the_clock_pauses_during_evaluations():
 def test_evaluations_happen_only_on_request_and_at_a_limited_rate():
     silent = solve(PROBLEM, Scripted((ZERO,) * 20, sleep=0.002))
     assert silent.trace == ()
-    seen = []
-    answer = solve(PROBLEM, Scripted((ZERO,) * 20, sleep=0.002), callback=seen.append)
-    assert list(answer.trace) == seen
-    assert len(seen) < 20
-    times = [evaluation.time for evaluation in seen]
+    calls = []
+    answer = solve(PROBLEM, Scripted((ZERO,) * 20, sleep=0.002), callback=calls.append)
+    assert list(answer.trace) == calls
+    assert len(calls) < 20
+    times = [evaluation.time for evaluation in calls]
     assert times == sorted(times)
     assert answer.trace[-1].iteration == 20
 
@@ -285,14 +285,18 @@ class Compiling(Solver):
 
 def test_compilation_during_solving_counts_as_set_up():
     """Whatever it is, of ours or from outside: the clocks stand still, and so does the time limit."""
-    compiled, begun = [], []
+    compiled, starts = [], []
     clock = lambda: float(len(compiled))  # noqa: E731
     with install_listener("numba:compile", Recorder(compiled)):
         solution = solve(
-            PROBLEM, Compiling(), clock=clock, started=lambda: begun.append(clock()), time_limit=0.5
+            PROBLEM,
+            Compiling(),
+            clock=clock,
+            started=lambda: starts.append(clock()),
+            time_limit=0.5,
         )
     assert solution.status is Status.FINISHED
-    assert len(compiled) >= begun[0] + 2
+    assert len(compiled) >= starts[0] + 2
     assert solution.time_solve == 0.0
     assert solution.time_setup == clock()
 
@@ -300,15 +304,15 @@ def test_compilation_during_solving_counts_as_set_up():
 class Recorder(Listener):
     """Notes what is compiled."""
 
-    def __init__(self, seen):
-        self.seen = seen
+    def __init__(self, calls):
+        self.calls = calls
 
     def on_start(self, event):
         """Do nothing."""
 
     def on_end(self, event):
         """Note the function."""
-        self.seen.append(event.data["dispatcher"])
+        self.calls.append(event.data["dispatcher"])
 
 
 @pytest.mark.parametrize("problem", [PROBLEM, SoftMarginPrimal(X, Y), ConvexQP(q=[1.0], lb=0)])

@@ -79,7 +79,7 @@ def test_logistic_parts_are_the_logistic_regressions_of_scikit_learn():
     problem = OneVsRest(IRIS.X, IRIS.y, 1.0, loss="logistic", voting="margin")
     solution = solve(problem)
     baseline = OneVsRestClassifier(LogisticRegression(tol=1e-10, max_iter=1000)).fit(IRIS.X, IRIS.y)
-    f = np.column_stack([own.decision_function(IRIS.X) for own in baseline.estimators_])
+    f = np.column_stack([estimator.decision_function(IRIS.X) for estimator in baseline.estimators_])
     assert isinstance(solution.solver, LBFGS)
     assert solution.verdict == "solved"
     assert np.allclose(solution.decision_function(IRIS.X), f, atol=1e-3)
@@ -104,17 +104,17 @@ def test_any_binary_solver_is_certified_part_by_part(strategy, solver):
 
 def test_ambiguous_regions_lie_between_the_classes():
     data = datasets.load("blobs", multiclass=True)
-    rest, one = (solve(strategy(data.X, data.y)) for strategy in STRATEGIES)
+    one_vs_rest, one = (solve(strategy(data.X, data.y)) for strategy in STRATEGIES)
     centre, far = np.zeros((1, 2)), 2.5 * data.X[np.linalg.norm(data.X, axis=1).argmax()][None]
     between = 8.0 * np.column_stack([np.cos(np.pi / 3), np.sin(np.pi / 3)])
-    assert rest.ambiguous(between).all()  # two classes claim it, or none
-    assert rest.ambiguous(centre).all()  # none claims it
+    assert one_vs_rest.ambiguous(between).all()  # two classes claim it, or none
+    assert one_vs_rest.ambiguous(centre).all()  # none claims it
     assert not one.ambiguous(between).any()
-    assert not rest.ambiguous(far).any()
-    assert 0 < rest.ambiguous(data.X).mean() < 0.5
+    assert not one_vs_rest.ambiguous(far).any()
+    assert 0 < one_vs_rest.ambiguous(data.X).mean() < 0.5
     with pytest.raises(ValueError, match="vote"):
-        rest.parts[0].ambiguous(data.X)
-    assert set(rest.parts[0].predict(data.X)) == {-1.0, 1.0}
+        one_vs_rest.parts[0].ambiguous(data.X)
+    assert set(one_vs_rest.parts[0].predict(data.X)) == {-1.0, 1.0}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class LiesInOnePart(Solver):
     """SMO, but of problems with `n` samples it gives `share` of the answer, with a claim of its own."""
 
     n: int = 0
-    share: float = 0.9999
+    fraction: float = 0.9999
     claim: Claim = "optimal"
 
     form: ClassVar = KernelQP
@@ -130,7 +130,7 @@ class LiesInOnePart(Solver):
     def iterates(self, form):
         *_, last = TIGHT.iterates(form)
         lies = form.n == self.n
-        yield FormPoint(self.share * last.x, claim=self.claim) if lies else last
+        yield FormPoint(self.fraction * last.x, claim=self.claim) if lies else last
 
 
 def unequal() -> OneVsOne:
@@ -159,7 +159,7 @@ def test_a_false_claim_of_one_subproblem_decides_the_verdict(claim, verdict):
 def test_a_subproblem_without_an_answer_leaves_the_problem_uncertified():
     problem = unequal()
     n = problem.parts[1].rows.size
-    solution = solve(problem, LiesInOnePart(n=n, share=np.nan))
+    solution = solve(problem, LiesInOnePart(n=n, fraction=np.nan))
     assert (solution.verdict, solution.status) == ("uncertified", Status.DIVERGED)
 
 
@@ -192,19 +192,19 @@ def test_unsupported_pairs_are_reported():
 def test_evaluations_are_of_the_sum_of_all_parts(options):
     data = DATA["digits"]
     problem = OneVsOne(data.X, data.y, 1.0, RBF(0.001))
-    seen = []
-    solution = solve(problem, SMO(tol=1e-6), callback=seen.append, **options)
-    assert list(solution.trace) == seen
-    times = [evaluation.time for evaluation in seen]
+    evaluations = []
+    solution = solve(problem, SMO(tol=1e-6), callback=evaluations.append, **options)
+    assert list(solution.trace) == evaluations
+    times = [evaluation.time for evaluation in evaluations]
     assert times == sorted(times)
     optimum = solve(problem, TIGHT).certificate.primal_objective
-    for evaluation in seen:
+    for evaluation in evaluations:
         c = evaluation.certificate
         assert c.dual_objective <= optimum * (1 + 1e-9)
         assert c.primal_objective >= optimum * (1 - 1e-9)
         assert len(c.parts) == problem.outputs
-    assert seen[-1].iteration == solution.iterations
-    assert seen[-1].certificate.gap == pytest.approx(solution.certificate.gap, rel=1e-6)
+    assert evaluations[-1].iteration == solution.iterations
+    assert evaluations[-1].certificate.gap == pytest.approx(solution.certificate.gap, rel=1e-6)
 
 
 def test_a_multiclass_solve_starts_at_the_initial_point():

@@ -30,6 +30,6 @@ def test_the_drop_threshold_falls_with_the_box_and_the_tolerance() -> None:
 
 
 def test_equal_samples_count_once() -> None:
-    found = diagnose(form_of(4.0, copies=3), 1e-6)
-    assert found.problem.form.n == 1000
-    assert not found.pays
+    diagnosis = diagnose(form_of(4.0, copies=3), 1e-6)
+    assert diagnosis.problem.form.n == 1000
+    assert not diagnosis.pays

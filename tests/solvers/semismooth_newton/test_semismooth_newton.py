@@ -27,9 +27,9 @@ def samples(n: int, seed: int = 0, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
 def test_a_nearly_diagonal_kernel_needs_few_products(sparse: bool) -> None:
     X, y = samples(900, d=15)
     X[450:] = X[:450]  # some of them with opposite labels
-    kept = sp.csr_array(X) if sparse else X
+    S = sp.csr_array(X) if sparse else X
     answer = solve(
-        SoftMarginDual(kept, y, 64.0, RBF(4.0)), SemismoothNewton(tol=1e-9), target_gap=TARGET
+        SoftMarginDual(S, y, 64.0, RBF(4.0)), SemismoothNewton(tol=1e-9), target_gap=TARGET
     )
     assert answer.verdict == "solved"
     assert answer.counters["products"] <= 150

@@ -24,11 +24,11 @@ def test_errors_of_products_are_within_their_bound(
     X, sample = rng.standard_normal((90, 3)), rng.permutation(90)[:80]
     with Tiles(Gram(sp.csr_array(X) if sparse else X, RBF(2.0)), 2) as tiles:
         K = LargeEntries(tiles, sample, 1e-3, dtype)
-    whole = RBF(2.0)(X[sample], X[sample])
-    assert K.matrix.nnz == np.count_nonzero(whole > 1e-3) < 80**2 / 2
-    assert np.allclose(K.diagonal, whole.diagonal())
+    dense = RBF(2.0)(X[sample], X[sample])
+    assert K.matrix.nnz == np.count_nonzero(dense > 1e-3) < 80**2 / 2
+    assert np.allclose(K.diagonal, dense.diagonal())
     v = rng.normal(size=80)
-    off = np.abs(K.product(v) - whole @ v).max()
+    off = np.abs(K.product(v) - dense @ v).max()
     assert off <= K.error(v)
     assert K.error(v) <= 1e-3 * np.abs(v).sum() * 10
 

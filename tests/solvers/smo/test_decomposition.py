@@ -98,8 +98,8 @@ def test_a_small_active_set_and_cache_reach_the_same_optimum(
 def test_the_active_set_grows_on_demand_and_its_memory_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    few = {"max_first_active": 300, "max_all_active_bytes": 10**6, "max_unchecked_bytes": 10**6}
-    monkeypatch.setattr(smo, "TUNING", replace(TUNING, **few))
+    limits = {"max_first_active": 300, "max_all_active_bytes": 10**6, "max_unchecked_bytes": 10**6}
+    monkeypatch.setattr(smo, "TUNING", replace(TUNING, **limits))
     X, y = classes(1500)
     problem = SoftMarginDual(X, y, 5.0, RBF(1.0))
     solution = solve(problem, SMO(tol=1e-6))
@@ -135,12 +135,12 @@ def test_accuracy_lost_to_cancellation_is_not_claimed(tol: float) -> None:
 
 
 @pytest.mark.parametrize("C", [100.0, 1e3])
-@pytest.mark.parametrize("apart", [6.0, 8.0])
-def test_clusters_far_from_0_are_as_accurate_as_is_claimed(apart: float, C: float) -> None:
+@pytest.mark.parametrize("distance", [6.0, 8.0])
+def test_clusters_far_from_0_are_as_accurate_as_is_claimed(distance: float, C: float) -> None:
     """With gamma·‖x‖² of 40 to 70 a value of K in float32 has an error of up to 1e-5."""
     rng = np.random.default_rng(0)
     X = 0.4 * rng.standard_normal((2000, 2))
-    X[:, 0] += apart * np.where(np.arange(2000) % 2, 1, -1)
+    X[:, 0] += distance * np.where(np.arange(2000) % 2, 1, -1)
     y = np.where(X[:, 1] + 0.3 * rng.standard_normal(2000) > 0, 1.0, -1.0)
     solution = solve(SoftMarginDual(X, y, C, RBF(1.0)), SMO(tol=1e-3))
     assert solution.claimed == "optimal"
@@ -160,8 +160,8 @@ def test_a_kernel_that_is_not_semidefinite_is_as_accurate_as_is_claimed(
     K = (K + K.T) / 2
     np.fill_diagonal(K, 1e-3)
     solution = solve(SoftMarginDual(K, y, C, Precomputed()), SMO(tol=tol), max_iter=10**6)
-    found = certify(SoftMarginDual(X, y, C, Linear()), Point(solution.alpha))
-    assert solution.claimed != "optimal" or found.violating_pair <= 2 * tol
+    c = certify(SoftMarginDual(X, y, C, Linear()), Point(solution.alpha))
+    assert solution.claimed != "optimal" or c.violating_pair <= 2 * tol
 
 
 def test_rows_computed_by_a_newton_step_are_reused() -> None:

@@ -21,10 +21,10 @@ def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:
 def test_equal_samples_are_merged_into_one_variable(sparse: bool) -> None:
     X, y = repeated()
     form = reduce(SoftMarginDual(sp.csr_array(X) if sparse else X, y, 1.5, RBF(1.0)), KernelQP).form
-    found = merged(form)
-    assert found.form.n == 600
-    z = np.random.default_rng(0).uniform(found.form.lo, found.form.hi)
-    beta = found.to_original(z)
+    merged_form = merged(form)
+    assert merged_form.form.n == 600
+    z = np.random.default_rng(0).uniform(merged_form.form.lo, merged_form.form.hi)
+    beta = merged_form.to_original(z)
     assert (beta >= form.lo).all()
     assert (beta <= form.hi).all()
     assert np.allclose(np.sort(beta[:600] + beta[600:]), np.sort(z))
@@ -45,9 +45,9 @@ def test_unlike_weights_are_merged_and_unlike_labels_get_a_tube() -> None:
 def test_without_upper_bounds_one_duplicate_carries_the_multiplier() -> None:
     X, y = repeated()
     form = reduce(HardMarginDual(X, y, RBF(50.0)), KernelQP).form
-    found = merged(form)
-    z = np.where(np.isinf(found.form.hi), 2.0, -2.0)
-    beta = found.to_original(z)
+    merged_form = merged(form)
+    z = np.where(np.isinf(merged_form.form.hi), 2.0, -2.0)
+    beta = merged_form.to_original(z)
     assert np.count_nonzero(beta) == 600
     assert np.abs(beta).sum() == pytest.approx(1200.0)
 
@@ -90,11 +90,11 @@ def test_the_optimum_is_that_of_two_variables(
     again = solve(problem, SMO(tol=1e-2), initial=together)
     assert again.iterations == 0
     monkeypatch.setattr(variables, "opposite_pairs", lambda *_: (np.arange(0), np.arange(0)))
-    apart = solve(problem, solver)
-    assert together.claimed == apart.claimed == "optimal"
+    separate = solve(problem, solver)
+    assert together.claimed == separate.claimed == "optimal"
     assert together.certificate.relative_gap <= 1e-9
-    assert together.certificate.dual_objective <= apart.certificate.primal_objective
-    assert apart.certificate.dual_objective <= together.certificate.primal_objective
+    assert together.certificate.dual_objective <= separate.certificate.primal_objective
+    assert separate.certificate.dual_objective <= together.certificate.primal_objective
 
 
 def test_the_stopping_gap_includes_the_centres() -> None:

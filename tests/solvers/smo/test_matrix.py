@@ -34,14 +34,14 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
         scores = Scores(joined(FORM), tiles)
         members = rng.permutation(scores.n)[:1200]
         rows = RowCache(scores.matrix, members, 10**9)
-        some = rng.choice(members.size, chosen, replace=False)
-        rows.fetch(some[: chosen // 2])
+        selected = rng.choice(members.size, chosen, replace=False)
+        rows.fetch(selected[: chosen // 2])
         sample = scores.form.samples
         K = RBF(0.3)(X[sample[members]], X[sample[members]])
         f, weights = np.ones(members.size), rng.standard_normal(chosen)
-        assert rows.add_to(f, some, weights).all()  # computes the other half
-        assert np.allclose(f, 1.0 + K[:, some] @ weights, rtol=0, atol=1e-5)
-        assert np.allclose(rows.block(some), K[np.ix_(some, some)], atol=1e-6)
+        assert rows.add_to(f, selected, weights).all()  # computes the other half
+        assert np.allclose(f, 1.0 + K[:, selected] @ weights, rtol=0, atol=1e-5)
+        assert np.allclose(rows.block(selected), K[np.ix_(selected, selected)], atol=1e-6)
 
 
 def test_the_two_variables_of_a_sample_use_one_row() -> None:
@@ -49,18 +49,18 @@ def test_the_two_variables_of_a_sample_use_one_row() -> None:
     with Tiles(form.gram, 1) as tiles:
         scores = Scores(joined(form), tiles)
         members = np.r_[100:N, N : 2 * N]
-        rows, some = (
+        rows, selected = (
             RowCache(scores.matrix, members, 10**9),
             np.array([0, N - 100, N, 3]),
         )  # samples 100, 0, 100, 103
         before = form.gram.evaluations
         f = np.zeros(members.size)
-        assert rows.add_to(f, some, weights := np.array([1.0, 2.0, 0.5, -1.0])).all()
+        assert rows.add_to(f, selected, weights := np.array([1.0, 2.0, 0.5, -1.0])).all()
         assert form.gram.evaluations - before == 3 * N
-        K = RBF(0.3)(X[members % N], X[members[some] % N])
+        K = RBF(0.3)(X[members % N], X[members[selected] % N])
         assert np.allclose(f, K @ weights, rtol=0, atol=1e-5)
         assert np.allclose(
-            rows.block(some)[np.tril_indices(4)], K[some][np.tril_indices(4)], atol=1e-6
+            rows.block(selected)[np.tril_indices(4)], K[selected][np.tril_indices(4)], atol=1e-6
         )
 
 
@@ -116,8 +116,8 @@ def test_problems_solved_alternately_on_one_gram_matrix_keep_separate_rows(n: in
     problem = SoftMarginDual(MANY[:n], LABELS[:n], 1.0, RBF(0.3))
     problems = problem, replace(problem, y=-problem.y, C=10.0), replace(problem, C=0.1)
     runs = [
-        SMO(tol=tol).iterates(reduce(posed, KernelQP, gram=gram).form)
-        for posed, tol in zip(problems, (1e-6, 1e-6, 1e-1), strict=True)
+        SMO(tol=tol).iterates(reduce(problem_of_turn, KernelQP, gram=gram).form)
+        for problem_of_turn, tol in zip(problems, (1e-6, 1e-6, 1e-1), strict=True)
     ]  # the last one ends first
     last: dict[int, FormPoint] = {}
     for points in zip_longest(*runs):

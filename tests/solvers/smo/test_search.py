@@ -15,12 +15,12 @@ from dualgap.solvers.smo.variables import Scores, joined
 FREE, N = np.arange(4000), 20_000
 
 
-def rounds_until_a_step(search: NewtonSearch, gap: float, most: int = 5000) -> int:
+def rounds_until_a_step(search: NewtonSearch, gap: float, max_rounds: int = 5000) -> int:
     """Return after how many rounds a step is due whose violation and gap do not fall."""
-    for count in range(most):
+    for count in range(max_rounds):
         if search.step(Situation(1.0, 100.0, FREE, N, lambda: gap, 1e-3)):
             return count
-    return most
+    return max_rounds
 
 
 def test_no_newton_step_precedes_the_identification_of_the_free_set() -> None:
@@ -65,9 +65,9 @@ def test_the_first_point_of_a_nu_machine_is_not_a_warm_start() -> None:
     X = rng.standard_normal((60, 3))
     form = reduce(NuSVC(X, np.sign(X[:, 0]), 0.3, RBF(0.5)), KernelQP).form
     answer = replace(form, start=form.first_point())
-    for given, free_known in ((form, False), (answer, True)):
-        with Tiles(given.gram, 1) as tiles:
-            scores = Scores(joined(given), tiles)
+    for start_form, free_known in ((form, False), (answer, True)):
+        with Tiles(start_form.gram, 1) as tiles:
+            scores = Scores(joined(start_form), tiles)
             assert scores.z.any()
             active = Active(scores, minimise_by_pairs, 10, None)
             assert active.search.approximate.free_known == free_known

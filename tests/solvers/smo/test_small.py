@@ -23,11 +23,11 @@ from dualgap.solvers.smo.small import SmallProblem
 X, Y = two_classes(80, 5)
 
 
-def solved(kernel, C=1.0, intercept=True, most=10**6):
+def solved(kernel, C=1.0, intercept=True, max_steps=10**6):
     """Return z and the fit of a soft margin: to 1e-3, from there to 1e-9."""
     limits, groups = (np.minimum(C * Y, 0.0), np.maximum(C * Y, 0.0)), np.full(80, intercept - 1)
     z, f, terms = np.zeros(80), np.zeros(80), GroupedTerms(-Y, np.zeros(80), *limits, groups)
-    return z, SmallProblem(kernel(X, X), terms).minimise(z, f, 1e-3, 1e-9, most)
+    return z, SmallProblem(kernel(X, X), terms).minimise(z, f, 1e-3, 1e-9, max_steps)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.2), RBF(50.0)])
@@ -47,18 +47,18 @@ def test_a_soft_margin_is_certified_and_its_multiplier_is_an_optimal_intercept(
 
 
 def test_seven_steps_give_a_feasible_point():
-    beta, fit = solved(RBF(0.2), most=7)
+    beta, fit = solved(RBF(0.2), max_steps=7)
     assert fit.steps == 7
     assert fit.violation > 1e-3
     assert abs(beta.sum()) < 1e-12
 
 
 def test_smo_stores_all_of_K_if_it_fits_and_stops_at_the_gap():
-    problem, many = SoftMarginDual(X, Y, 10.0, RBF(0.2)), np.tile(X, (7, 1))
+    problem, repeated = SoftMarginDual(X, Y, 10.0, RBF(0.2)), np.tile(X, (7, 1))
     form = reduce(problem, KernelQP).form
     assert is_small(form, None)
     assert not is_small(form, 0.04)
-    assert not is_small(reduce(SoftMarginDual(many, np.tile(Y, 7)), KernelQP).form, None)
+    assert not is_small(reduce(SoftMarginDual(repeated, np.tile(Y, 7)), KernelQP).form, None)
     exact, rough = (solve(problem, SMO(tol=1e-9, gap=gap)) for gap in (None, 1e-1))
     rows = solve(problem, SMO(tol=1e-9, cache_size=0.04))
     assert exact.counters["bits"] == 64

@@ -25,16 +25,16 @@ def test_a_product_with_the_packed_triangle_is_one_with_K(
     rng = np.random.default_rng(k)
     form = reduce(SoftMarginDual(X, LABELS, 1.0, kernel), KernelQP).form
     with Tiles(form.gram, threads) as tiles:
-        some = np.sort(rng.choice(N, k, replace=False))
+        selected = np.sort(rng.choice(N, k, replace=False))
         rows = RowCache(Matrix(tiles, form, np.float32), np.arange(N), N**2)
-        rows.fetch(rng.permutation(some)[: k if has_rows else 1])
+        rows.fetch(rng.permutation(selected)[: k if has_rows else 1])
         tiles.work = 16 * N
         before = form.gram.evaluations
-        half = PackedTriangle(rows, some, None)
+        half = PackedTriangle(rows, selected, None)
         assert (form.gram.evaluations == before) == has_rows
         v = rng.standard_normal(k)
         result = half.product(v)
-    K = kernel(X[some], X[some])
+    K = kernel(X[selected], X[selected])
     bound = 1e-4 * np.sqrt(K.diagonal()) * np.linalg.norm(np.sqrt(K.diagonal()) * v)
     assert (np.abs(result - K @ v) <= bound).all()
 
@@ -44,10 +44,10 @@ def test_a_smaller_triangle_reuses_the_memory_of_a_larger_one() -> None:
     with Tiles(form.gram, 1) as tiles:
         rows = RowCache(Matrix(tiles, form, np.float32), np.arange(N), 0)
         large = PackedTriangle(rows, np.arange(900), None)
-        small = PackedTriangle(rows, np.arange(0, 900, 2), large.memory)
-        assert small.memory is large.memory
+        smaller = PackedTriangle(rows, np.arange(0, 900, 2), large.memory)
+        assert smaller.memory is large.memory
         v = np.ones(450)
-        assert np.allclose(small.product(v), RBF(0.3)(X[:900:2], X[:900:2]) @ v, rtol=1e-4)
+        assert np.allclose(smaller.product(v), RBF(0.3)(X[:900:2], X[:900:2]) @ v, rtol=1e-4)
 
 
 def test_the_approximate_inverse_speeds_up_conjugate_gradients() -> None:
@@ -59,8 +59,8 @@ def test_the_approximate_inverse_speeds_up_conjugate_gradients() -> None:
         invert = half.approximate_inverse()
     u, v = np.random.default_rng(1).standard_normal((2, N))
     assert np.isclose(u @ invert(v), v @ invert(u), rtol=1e-3)
-    left = []
+    residuals = []
     for inverse in (invert, np.copy):
         d = conjugate_gradients(K.__matmul__, inverse, np.zeros(N), g, 15, 0.0)
-        left.append(np.linalg.norm(K @ d + g))
-    assert left[0] <= 0.2 * left[1]
+        residuals.append(np.linalg.norm(K @ d + g))
+    assert residuals[0] <= 0.2 * residuals[1]

@@ -29,15 +29,15 @@ def outcomes(tmp_path_factory):
 
 def test_the_mean_over_folds_is_drawn_once(outcomes):
     runs = drawn(
-        pd.DataFrame([own.record | {"problem_id": own.run_id} for own in outcomes]),
+        pd.DataFrame([outcome.record | {"problem_id": outcome.run_id} for outcome in outcomes]),
         pd.DataFrame(),
-        paths=pd.DataFrame([row for own in outcomes for row in own.path]),
+        paths=pd.DataFrame([row for outcome in outcomes for row in outcome.path]),
     )
     ((name, figure),) = CertifiedErrors().draw(runs)
     assert name.startswith("certified_errors")
     assert "fold" not in name
     (ax,) = figure.axes
-    table = mean_errors([pd.DataFrame(own.path) for own in outcomes])
+    table = mean_errors([pd.DataFrame(outcome.path) for outcome in outcomes])
     assert ax.lines[0].get_ydata()[:-1].tolist() == table["error"].tolist()
     assert ax.lines[0].get_xdata()[[0, -1]].tolist() == [0.1, 10.0]
 
@@ -45,12 +45,12 @@ def test_the_mean_over_folds_is_drawn_once(outcomes):
 def test_folds_run_separately_combine_to_the_joint_cross_validation(outcomes):
     data = datasets.load("two_moons", n=40, noise=0.3)
     problem = SoftMarginDual(data.X, data.y, kernel=RBF(1.0))
-    whole = cross_validate(problem, C=(0.1, 10.0), folds=2, gap=1e-2)
-    apart = mean_errors([pd.DataFrame(own.path) for own in outcomes])
+    joint = cross_validate(problem, C=(0.1, 10.0), folds=2, gap=1e-2)
+    separate = mean_errors([pd.DataFrame(outcome.path) for outcome in outcomes])
     for value in np.geomspace(0.11, 9.0, 7):
-        row = apart[apart["to"] >= value].iloc[0]
-        assert row["least"] <= whole.at(value)["most"]
-        assert whole.at(value)["least"] <= row["most"]
+        row = separate[separate["to"] >= value].iloc[0]
+        assert row["least"] <= joint.at(value)["most"]
+        assert joint.at(value)["least"] <= row["most"]
 
 
 def test_several_tables_have_a_band_each():
@@ -64,10 +64,10 @@ def test_several_tables_have_a_band_each():
 
 def test_a_mean_of_incomplete_folds_is_marked(outcomes):
     runs = drawn(
-        pd.DataFrame([own.record | {"problem_id": own.run_id} for own in outcomes]),
+        pd.DataFrame([outcome.record | {"problem_id": outcome.run_id} for outcome in outcomes]),
         pd.DataFrame(),
         paths=pd.DataFrame(outcomes[0].path),
     )
     ((_, figure),) = CertifiedErrors().draw(runs)
-    told = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert any("(1 of 2 folds)" in each for each in told)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert any("(1 of 2 folds)" in each for each in labels)

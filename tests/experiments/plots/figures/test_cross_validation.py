@@ -48,25 +48,25 @@ def test_the_figure_rings_the_best_model():
 def test_folds_of_several_hosts_are_one_cross_validation():
     results = results_of_folds()
     scores = mean_scores(Results(results).runs)
-    apart = Results(results.assign(host=["ape", "bee", "ape"] * (len(results) // 3)))
-    pd.testing.assert_frame_equal(mean_scores(apart.runs), scores)
+    split = Results(results.assign(host=["ape", "bee", "ape"] * (len(results) // 3)))
+    pd.testing.assert_frame_equal(mean_scores(split.runs), scores)
     twice = pd.concat([results.assign(host=host) for host in ("ape", "bee")], ignore_index=True)
     pd.testing.assert_frame_equal(mean_scores(Results(twice).runs), scores)
 
 
 def folds_of(formulation="soft_margin_dual", /, *, parameters, **options):
     kernel = {"name": "rbf", "gamma": 1.0}
-    known = {"dataset": "iris", "kernel": "rbf(gamma=1)"}
+    fields = {"dataset": "iris", "kernel": "rbf(gamma=1)"}
     return [
         run(
             problem_spec(
-                "iris", formulation, fold=k, folds=2, params={"kernel": kernel, **own}, **options
+                "iris", formulation, fold=k, folds=2, params={"kernel": kernel, **extra}, **options
             ),
-            **known,
-            C=own["C"],
-            test_accuracy=0.5 + own["C"] / 10,
+            **fields,
+            C=extra["C"],
+            test_accuracy=0.5 + extra["C"] / 10,
         )
-        for own in parameters
+        for extra in parameters
         for k in (0, 1)
     ]
 

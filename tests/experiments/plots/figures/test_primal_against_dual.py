@@ -29,14 +29,14 @@ def results() -> pd.DataFrame:
 
 
 def test_costs_follow_the_note_and_count_solved_runs_only():
-    found = costs(results())
-    table = found.set_index(["view", "n"])
+    cost_table = costs(results())
+    table = cost_table.set_index(["view", "n"])
     assert len(table) == 6
     assert table.loc[("primal, linear", 100), ["variables", "model"]].tolist() == [111, 11]
     assert table.loc[("dual, linear", 200), ["variables", "model"]].tolist() == [200, 1101]
     assert (table["train"] == 2.0).all()
     (_, figure), (_, text) = PrimalAgainstDual().draw(Runs(results(), pd.DataFrame()))
-    assert all(view in text for view in set(found["view"]))
+    assert all(view in text for view in set(cost_table["view"]))
     axes = figure.axes
     assert len(axes) == 3
     assert np.array_equal(axes[0].lines[0].get_xdata(), [100, 200])

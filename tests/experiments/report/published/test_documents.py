@@ -37,14 +37,14 @@ def test_each_peer_of_each_published_benchmark_has_a_row():
 
 def test_a_library_is_represented_by_its_best_setting(monkeypatch):
     monkeypatch.setattr(documents, "_PERFORMANCE", {"bench_a": "kernel"})
-    found = [("a (cache=1)", "p", 3.0), ("a (cache=2)", "p", 2.0), ("a (cache=1)", "q", 8.0)]
-    found += [
+    times = [("a (cache=1)", "p", 3.0), ("a (cache=2)", "p", 2.0), ("a (cache=1)", "q", 8.0)]
+    times += [
         ("a (cache=2)", "q", NAN),
         ("b (x=1)", "p", 1.5),
         ("b (x=2)", "q", NAN),
         ("c", "p", NAN),
     ]
-    rows = pd.DataFrame(found, columns=["solver", "problem", "ratio"])
+    rows = pd.DataFrame(times, columns=["solver", "problem", "ratio"])
     ours = pd.DataFrame({"solver": "smo", "problem": ["p", "q"], "ratio": 1.0})
     rows = pd.concat([rows.assign(kind="peer"), ours.assign(kind="ours")])
     rows = rows.assign(target=1e-3, time=rows["ratio"], outcome="stalled", benchmark="bench_a")
@@ -70,10 +70,10 @@ def test_runs_of_the_first_problem_are_listed_with_time_gap_and_outcome():
 
 
 def test_verified_convex_qps_precede_the_mean_times(tmp_path):
-    known = {"formulation": "convex_qp", "target_gap": 1e-6}
+    fields = {"formulation": "convex_qp", "target_gap": 1e-6}
     rows = [
-        run("a", "one", relative_gap=1e-7, time_solve=1.0, **known),
-        run("a", "two", relative_gap=1e-4, claimed="stopped", verdict="inaccurate", **known),
+        run("a", "one", relative_gap=1e-7, time_solve=1.0, **fields),
+        run("a", "two", relative_gap=1e-4, claimed="stopped", verdict="inaccurate", **fields),
     ]
     text = verified_table(RunFolder(stored(tmp_path / "runs", rows)))
     assert [line.split()[1:14:2] for line in text.splitlines()[2:4]] == [
@@ -85,16 +85,16 @@ def test_verified_convex_qps_precede_the_mean_times(tmp_path):
 
 
 def test_single_and_double_precision_are_compared_on_problems_run_in_both():
-    found = [
+    times = [
         ("p", "64", 3.0),
         ("p", "32", 2.0),
         ("q", "64", 1.0),
         ("q", "32", NAN),
         ("r", "64", NAN),
     ]
-    rows = pd.DataFrame(found, columns=["problem", "solver", "time"]).assign(target=1e-3)
+    rows = pd.DataFrame(times, columns=["problem", "solver", "time"]).assign(target=1e-3)
     both = rows.assign(solver="one_dal (float" + rows["solver"] + ")", benchmark="bench_a")
     one = rows.assign(solver="one_dal", benchmark="bench_b")
-    told = single_precision_text(pd.concat([both, one]))
-    assert "is 1.5 to 1.5 times as fast as in float64, 1.50 in the mean" in told
-    assert told.endswith("is not certified on 1 of 2 problems.")
+    sentence = single_precision_text(pd.concat([both, one]))
+    assert "is 1.5 to 1.5 times as fast as in float64, 1.50 in the mean" in sentence
+    assert sentence.endswith("is not certified on 1 of 2 problems.")

@@ -20,11 +20,11 @@ def test_planar_figures_mark_every_support_vector_with_the_best_answer_first(moo
     rows = [row_of(s, params=json.dumps({"c": i})) for i, s in enumerate(answers.values())]
     results, traces = tables(rows, {1: [1, 0.1]})
     runs = drawn(results, traces, lambda run_id: answers[run_id].geometry)
-    kept = planar(runs, "p")
-    assert [row["run_id"] for row, _ in kept] == ["r1", "r0"]
+    selected = planar(runs, "p")
+    assert [row["run_id"] for row, _ in selected] == ["r1", "r0"]
     support = len(answers["r1"].geometry.support)
-    axes = decision_regions(kept).axes
-    four = training(runs, *kept[0])
+    axes = decision_regions(selected).axes
+    four = training(runs, *selected[0])
     for ax in (axes[0], four.axes[0]):
         scattered = [len(c.get_offsets()) for c in ax.collections if c.get_offsets().size > 2]
         assert sum(scattered) == moons.n + support

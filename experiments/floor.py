@@ -1,4 +1,4 @@
-"""A reference cost: the time of one dense evaluation of a kernel machine at its samples.
+"""The dense reference of benchmarks: the time to evaluate a kernel machine at its own samples.
 
 The values of f at all n samples, over nSV support vectors, take
 
@@ -13,6 +13,7 @@ the same run as the solvers that are compared with it:
       - {name: "../floor.py:KernelFloor"}      # relative to experiments/configs
 
 It returns no answer. Its row has the number of values, `n_kernel_evals`, and their time, `time_solve`.
+Its name is hashed into run ids, so it stays.
 """
 
 from collections.abc import Iterator

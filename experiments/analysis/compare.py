@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import solver_labels
 from dualgap.experiments.analysis.noise import (
     MIN_REPETITIONS,
     Comparison,
     aa_pairs,
     compare,
-    is_repeat,
     noise_of_problems,
 )
+from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.records.labels import SolverEntry, labels_of
 from dualgap.experiments.records.outcomes import (
     COMPLETED,
     FAILING,
@@ -105,7 +105,7 @@ def compare_results(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
     noise_factors = noise_of_problems(pd.concat([aa_pairs(first), aa_pairs(second)]))
     changes = [
         _change(*pair, problem in other_data, noise_factors.get(problem, 1.0))
-        for pair in _matched(first[~is_repeat(first)], second[~is_repeat(second)])
+        for pair in _matched(first[~first["aa_repeat"]], second[~second["aa_repeat"]])
         for problem in pair[:1]
     ]
     return sorted(changes, key=lambda change: list(CHANGES).index(change.change))
@@ -181,16 +181,20 @@ def _matched(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Pair]:
     dropped = _dropped_settings(first, second)
     both = pd.concat([first.assign(side=0), second.assign(side=1)])
     settings = [
-        {k: v for k, v in json.loads(text).items() if k == "seed" or k not in dropped[solver]}
+        {k: v for k, v in json.loads(text).items() if k not in dropped[solver]}
         for solver, text in zip(both["solver"], both["params"], strict=True)
     ]
-    sides = both["problem_id"] + both["side"].astype(str)  # each folder has its own seeds
-    named = both.assign(params=list(map(json.dumps, settings)), problem_id=sides)
-    both["label"] = solver_labels(named)
-    both["settings"] = [json.dumps({**values, "seed": None}, sort_keys=True) for values in settings]
-    for (problem, *_), runs in both.groupby(_KEYS, sort=False):
+    both["settings"] = [json.dumps(values, sort_keys=True) for values in settings]
+    solvers = Results(both).table.drop_duplicates(_KEYS[1:])
+    keys = list(zip(solvers["solver"], solvers["settings"], strict=True))
+    entries = [
+        SolverEntry(name, json.loads(text), label)
+        for (name, text), label in zip(keys, solvers["first"], strict=True)
+    ]
+    labels = dict(zip(keys, labels_of(entries), strict=True))
+    for (problem, *solver), runs in both.groupby(_KEYS, sort=False):
         before, after = (runs[runs["side"] == side] for side in (0, 1))
-        yield str(problem), str(runs["label"].iloc[0]), before, after
+        yield str(problem), labels[solver[0], solver[1]], before, after
 
 
 def _dropped_settings(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, frozenset[str]]:

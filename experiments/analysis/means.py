@@ -17,6 +17,7 @@ from dualgap.experiments.analysis.times import (
     missed_target,
     times,
 )
+from dualgap.experiments.records.outcomes import DENSE_REFERENCE
 
 
 class Benchmark(NamedTuple):
@@ -48,8 +49,8 @@ def compared(results: Results, targets: Iterable[float] | None = None) -> pd.Dat
 
     Further columns: reference (the times of our fastest solver, empty for that solver itself), ours (its
     name, empty if ours did not reach the target), ratio, low, high, within_noise (see
-    `noise.Comparison`), floors (the time relative to that of `reference_times`). A baseline that makes
-    passes over the data is compared with our solvers that do so too, if there are any.
+    `noise.Comparison`), dense_ratio (the time relative to that of `reference_times`). A baseline that
+    makes passes over the data is compared with our solvers that do so too, if there are any.
     """
     table = times(results, targets)
     rows = table.to_dict("records")
@@ -67,7 +68,7 @@ def compared(results: Results, targets: Iterable[float] | None = None) -> pd.Dat
             row.update({"reference": () if itself else reference, "ours": name} | vars(ratio))
     table = pd.DataFrame(rows, table.index)
     references = reference_times(results).set_index("problem")["time"]
-    return table.assign(floors=table["time"] / table["problem"].map(references))
+    return table.assign(dense_ratio=table["time"] / table["problem"].map(references))
 
 
 def reference_times(results: Results) -> pd.DataFrame:
@@ -79,7 +80,7 @@ def reference_times(results: Results) -> pd.DataFrame:
     """
     rows: list[Row] = []
     for problem, runs in results.by_optimum.groupby("problem_id", sort=False):
-        is_reference = runs["solver"].map(kind_of) == "floor"
+        is_reference = runs["solver"].map(kind_of) == DENSE_REFERENCE
         answers = runs[~is_reference].dropna(subset=["relative_gap", "n_support"])
         best = answers.sort_values("relative_gap", kind="stable")["n_support"]
         n, d = runs[["n", "d"]].iloc[0].astype(float)

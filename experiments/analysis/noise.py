@@ -165,30 +165,24 @@ def _keys(table: pd.DataFrame) -> list[str]:
     return [key for key in ("problem", "target") if key in table]
 
 
-def is_repeat(results: pd.DataFrame) -> pd.Series:
-    """Whether each run is the second of an A/A pair."""
-    marks = results["aa_repeat"] if "aa_repeat" in results else pd.Series(None, results.index)
-    return marks.eq(True)  # missing marks count as False
-
-
 def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row per A/A pair whose runs have all finished.
 
     Columns: problem, solver, and those of `Comparison`; empty without `noise: true`.
     """
     finished = results["time_solve"].where(results["status"] == "finished")
-    table = results.assign(repeat=is_repeat(results), finished=finished)
+    table = results.assign(finished=finished)
     keys = ["problem_id", "formulation", "solver", "params"]
-    paired = table[table.groupby(keys)["repeat"].transform("any").astype(bool)]
+    paired = table[table.groupby(keys)["aa_repeat"].transform("any").astype(bool)]
     rows: list[dict[str, Any]] = []
     for (problem, _, solver), runs in paired.groupby(keys[:3], sort=False):
         pairs = [
             (
-                group["finished"][group["repeat"]].tolist(),
-                group["finished"][~group["repeat"]].tolist(),
+                group["finished"][group["aa_repeat"]].tolist(),
+                group["finished"][~group["aa_repeat"]].tolist(),
             )
             for _, group in runs.groupby("params", sort=False)
-            if group["finished"].notna().all() and 0 < group["repeat"].sum() < len(group)
+            if group["finished"].notna().all() and 0 < group["aa_repeat"].sum() < len(group)
         ]
         rows.append({"problem": problem, "solver": solver} | vars(compare(pairs)))
     columns = ["problem", "solver", *vars(Comparison(_NAN))]

@@ -30,7 +30,7 @@ import pandas as pd
 from dualgap.experiments.analysis.results import Results, joined_by_optimum
 from dualgap.experiments.analysis.scores import par, shifted_geometric_mean
 from dualgap.experiments.analysis.times import configurations
-from dualgap.experiments.records.outcomes import NOT_RUN
+from dualgap.experiments.records.outcomes import DENSE_REFERENCE, NOT_RUN
 from dualgap.problems import Vector
 
 PAIRWISE = (
@@ -62,7 +62,7 @@ def quality_profile(results: Results) -> Curves:
     runs = joined_by_optimum(results.table)
     proven = runs["verdict"] == "infeasible"
     table = configurations(runs.assign(relative_gap=runs["relative_gap"].mask(proven, 0.0)))
-    table = table[table["kind"] != "floor"]
+    table = table[table["kind"] != DENSE_REFERENCE]
     gaps = table.groupby(["problem", "solver"])["gap"].min().fillna(np.inf).unstack()
     return _profiles(gaps.clip(lower=MIN_PLOTTED_GAP))
 

@@ -1,16 +1,12 @@
-"""The runs of a folder for tables, figures and pages: named once, and grouped in the ways they compare.
-
-The name of a solver depends on the other runs of the folder: it contains the settings in which runs of
-the same solver differ. So all names are made here, from all runs, and a selection of runs keeps them.
-"""
+"""The runs of a folder for tables, figures and pages, grouped in the ways they compare."""
 
 import json
 from functools import cache, cached_property
 
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import ACCURACY, ITERATION_LIMIT, solver_labels
-from dualgap.experiments.analysis.noise import aa_pairs, is_repeat, noise_of_problems
+from dualgap.experiments.analysis.noise import aa_pairs, noise_of_problems
+from dualgap.experiments.records.labels import with_remarks
 from dualgap.experiments.records.names import AA_REPEAT
 
 
@@ -23,24 +19,18 @@ class Results:
 
     Attributes
     ----------
-    table : the same runs with four more columns: configuration (the solver's label or name, with the
-        settings that distinguish its runs), series (the same without the settings that trade time for
-        accuracy, see `labels.ACCURACY`, and without limits on iterations), repeat (whether it is the
-        second run of an A/A pair) and first (the configuration without the mark of such a run).
+    table : the same runs with two more columns: first (the label, with the setting of a search's step)
+        and configuration (the same, marked if it is the second run of an A/A pair; so is the series).
     """
 
     def __init__(self, results: pd.DataFrame) -> None:
-        left_out = {
-            "configuration": frozenset[str](),
-            "first": {AA_REPEAT},
-            "series": {*ACCURACY, ITERATION_LIMIT},
-        }
-        text = results["solver"].dtype  # also if there are no runs
-        labels = {
-            name: pd.Series(solver_labels(results, settings), results.index, text)
-            for name, settings in left_out.items()
-        }
-        self.table = results.assign(**labels, repeat=is_repeat(results))
+        labels, settings = results["label"], results["search_setting"].fillna("")
+        marks = results["aa_repeat"].map({True: AA_REPEAT, False: ""})
+        self.table = results.assign(
+            first=_remarked(labels, settings),
+            configuration=_remarked(labels, settings, marks),
+            series=_remarked(results["series"], marks),
+        )
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -55,7 +45,7 @@ class Results:
     @cached_property
     def without_repeats(self) -> pd.DataFrame:
         """`runs` without the second run of each A/A pair."""
-        return self.runs[~self.runs["repeat"]]
+        return self.runs[~self.runs["aa_repeat"]]
 
     @cached_property
     def by_optimum(self) -> pd.DataFrame:
@@ -81,6 +71,10 @@ def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:
     hashes = results["family_hash"].astype(object)
     shared = hashes.where(hashes.notna(), results["problem_id"])
     return results.assign(problem_id=results.groupby(shared)["problem_id"].transform("first"))
+
+
+def _remarked(names: pd.Series, *remarks: pd.Series) -> pd.Series:
+    return pd.Series(list(map(with_remarks, names, *remarks)), names.index, names.dtype)
 
 
 def _split_by_host(results: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """The time that a solver took for a problem, under one of three definitions.
 
 A configuration is a solver with all its settings except the seed; a series is a solver with its settings
-except those that trade time for accuracy (`labels.ACCURACY`). The time of a configuration is the median
-over its repetitions, and its gap their largest.
+except those that trade time for accuracy (`records.labels.ACCURACY`). The time of a configuration is the
+median over its repetitions, and its gap their largest.
 """
 
 import json
@@ -12,15 +12,18 @@ from typing import Any
 
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import (
-    ACCURACY,
-    ITERATION_LIMIT,
-    is_single_threaded,
-    kind_of,
-)
+from dualgap.experiments.analysis.labels import is_single_threaded, kind_of
 from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.records.labels import ACCURACY, ITERATION_LIMIT
 from dualgap.experiments.records.names import gap_text, missed_gap_text
-from dualgap.experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
+from dualgap.experiments.records.outcomes import (
+    DENSE_REFERENCE,
+    FINAL,
+    NOT_RUN,
+    outcome_of,
+    targets_above,
+    worst,
+)
 
 TIME_DEFINITIONS = {
     "whole_run": "Times are those of whole runs, medians over the repetitions.",
@@ -63,7 +66,7 @@ def times(
     """
     rows: list[Row] = []
     runs = results.by_optimum
-    runs = runs[runs["solver"].map(kind_of) != "floor"]
+    runs = runs[runs["solver"].map(kind_of) != DENSE_REFERENCE]
     by_own_target = targets is None
     if targets is None:
         targets = targets_above(float(runs["target_gap"].min())) if len(runs) else ()
@@ -84,7 +87,7 @@ def select_time_definition(runs: pd.DataFrame, traces: pd.DataFrame) -> str:
     "first_within" if every solver was evaluated while it ran, at least twice in one of its runs. Else
     "cheapest_setting", as a solver evaluated only at its end has only times of whole runs.
     """
-    timed = runs[runs["time_solve"].notna() & (runs["solver"].map(kind_of) != "floor")]
+    timed = runs[runs["time_solve"].notna() & (runs["solver"].map(kind_of) != DENSE_REFERENCE)]
     counts = timed["run_id"].map(traces["run_id"].value_counts()).fillna(0)
     evaluations = counts.groupby(timed["solver"]).max()
     return "first_within" if len(evaluations) and (evaluations >= 2).all() else "cheapest_setting"
@@ -153,7 +156,7 @@ def whole_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one row per problem and configuration, in the order of the runs, some of `Results.runs`.
 
     Columns: problem, solver (its configuration), first (the same without the mark of an A/A pair's
-    second run), repeat (whether it is that run), outcome (the worst), runs, solved (number of runs
+    second run), aa_repeat (whether it is that run), outcome (the worst), runs, solved (number of runs
     solved or proven infeasible), times (of each repetition, in seconds), worst_gap (relative), proven
     (whether all bounds are), reason, host, and the medians of all numbers of the records and of
     `relative_suboptimality`.
@@ -164,7 +167,7 @@ def whole_runs(runs: pd.DataFrame) -> pd.DataFrame:
         relative_suboptimality=relative_suboptimality(runs),
     )
     groups = table.groupby(["problem_id", "configuration"], sort=False)
-    summary = groups[["first", "repeat", "host"]].first()
+    summary = groups[["first", "aa_repeat", "host"]].first()
     summary = summary.assign(
         runs=groups.size(),
         solved=groups["solved"].sum(),
@@ -200,7 +203,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     problem. Wrong or uncertified answers have none; one that float64 does not resolve to its target has
     a gap.
     """
-    results = results[~results["repeat"]]
+    results = results[~results["aa_repeat"]]
     distance = relative_suboptimality(results).clip(lower=0.0)
     settings = [json.loads(text) for text in results["params"]]
     accuracies = _accuracies(results, settings)

@@ -43,7 +43,7 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
         "total_weight": float(risk.C.sum()),
         "loss_at_zero": float(risk.C @ risk.loss.value(risk.y, np.zeros(risk.n))),
         "radius": float(np.sqrt(gram.diagonal().max())),
-        "duplicates": 1.0 - distinct(problem.X) / problem.n,
+        "fraction_duplicate": 1.0 - distinct(problem.X) / problem.n,
     }
     order = np.random.default_rng(0).permutation(problem.n)
     starts = range(0, _RANDOM_BLOCKS * _BLOCK_SAMPLES, _BLOCK_SAMPLES)
@@ -82,9 +82,11 @@ def at_optimum(box: BoxQP, x: Vector) -> dict[str, float]:
     free = np.flatnonzero(slack > _BOUND_RTOL)
     r = box.lagrangian_gradient(box.Q.matvec(x) + box.p)
     columns = {
-        "share_free": free.size / x.size,
+        "fraction_free": free.size / x.size,
         # interior-point methods leave zero variables slightly positive
-        "share_bounded": float(np.mean((slack <= _BOUND_RTOL) & (np.abs(x) > _BOUND_RTOL * width))),
+        "fraction_bounded": float(
+            np.mean((slack <= _BOUND_RTOL) & (np.abs(x) > _BOUND_RTOL * width))
+        ),
         "strict_complementarity": float(np.maximum(slack, np.abs(r)).min()),
         "start_distance": float(np.linalg.norm(x - box.first_point())),
     }
@@ -95,7 +97,7 @@ def at_optimum(box: BoxQP, x: Vector) -> dict[str, float]:
             Q = null_space.T @ Q @ null_space
         values = np.linalg.eigvalsh(Q) if Q.size else np.ones(1)
         positive = values[0] > _RANK_RTOL * values[-1]
-        columns["condition_free"] = float(values[-1] / values[0]) if positive else np.inf
+        columns["condition_number_free"] = float(values[-1] / values[0]) if positive else np.inf
     if box.gram.is_linear or box.gram.n <= _MAX_MATVEC_SAMPLES:
         product = LinearOperator((box.n, box.n), matvec=box.Q.matvec, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(box.n)

@@ -102,13 +102,13 @@ def certify_path(
 
 def _test_errors(path: Path, data: Dataset) -> list[Fields]:
     """Return the test error of each answer, and its bounds over all optima of its interval."""
-    unknown: Fields = dict.fromkeys(("error", "least_error", "most_error"))
+    unknown: Fields = dict.fromkeys(("error", "error_lower", "error_upper"))
     if data.X_test is None or data.y_test is None:
         return [unknown] * len(path.segments)
     try:
         table = select(path, data.X_test, data.y_test).table
     except ValueError:  # its optimal intercept is unknown
         return [unknown] * len(path.segments)
-    named = table.rename(columns={"least": "least_error", "most": "most_error"})
+    named = table.rename(columns={"least": "error_lower", "most": "error_upper"})
     rows = named[[*unknown]].to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]

@@ -12,14 +12,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, user_class_names
-from dualgap.experiments.records.names import problem_names
+from dualgap.experiments.files.specs import (
+    ProblemSpec,
+    SolverSpec,
+    named_solvers,
+    user_class_names,
+)
+from dualgap.experiments.records.labels import joined_solvers, solver_key
+from dualgap.experiments.records.names import Spec, problem_names
 from dualgap.problems import FORMULATIONS
 from dualgap.problems.datasets import SOURCES
 from dualgap.solvers import SOLVERS
@@ -90,6 +96,7 @@ class Case:
     proven : whether bounds are proven in ball arithmetic, see `dualgap.problems.certificates.proof`.
     described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
+    label, series : names of the solver in tables, see `records.labels`; not part of the identity.
     after : id of the run whose answer is the starting point, "" for the first of a series; None without
         warm starts. before : the problem of that run. initial : its dual variables, None if unknown.
     """
@@ -111,6 +118,8 @@ class Case:
     after: str | None = None
     before: ProblemSpec | None = None
     initial: Any = field(default=None, compare=False)
+    label: str = field(default="", compare=False)
+    series: str = field(default="", compare=False)
 
     @property
     def run_id(self) -> str:
@@ -121,6 +130,12 @@ class Case:
 def plan(experiment: Experiment) -> list[Case]:
     """Return the cases of an experiment in the order in which they run."""
     names = problem_names(map(vars, experiment.problems))
+    labels = {
+        id(solver): {"label": label, "series": series}
+        for solver, (label, series) in zip(
+            experiment.solvers, named_solvers(experiment.solvers), strict=True
+        )
+    }
     first = {solver.name: solver for solver in reversed(experiment.solvers)}
     repeats = first.values() if experiment.noise else ()
     entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in repeats)]
@@ -133,6 +148,7 @@ def plan(experiment: Experiment) -> list[Case]:
             for index in order.tolist():
                 before = last.get((series, index, repetition))
                 case = _case(experiment, problem, name, entrants[index], repetition, before)
+                case = replace(case, **labels[id(case.solver)])
                 last[series, index, repetition] = case
                 cases.append(case)
     return cases
@@ -180,13 +196,26 @@ def _case(
     )
 
 
-def keep_existing_names(cases: Sequence[Case], existing: Mapping[str, Any]) -> list[Case]:
-    """Return the cases with the problem names of a folder, and new names for other problems.
+def solvers_of(cases: Iterable[Case]) -> dict[str, Spec]:
+    """Return the solvers of cases by label, as a manifest has them."""
+    return {case.label: _solver_of(case) for case in cases}
+
+
+def _solver_of(case: Case) -> Spec:
+    solver = case.solver
+    return {"name": solver.name, "settings": solver.fixed_settings, "series": case.series}
+
+
+def keep_existing_names(cases: Sequence[Case], manifest: Mapping[str, Any]) -> list[Case]:
+    """Return the cases with the names of a folder's problems and solvers, and new names for others.
 
     Parameters
     ----------
-    existing : the specifications of the folder's problems, by name.
+    manifest : of the folder.
     """
+    solvers = joined_solvers(manifest["solvers"], solvers_of(cases))
+    labels = {solver_key(each): (label, each["series"]) for label, each in solvers.items()}
+    existing = manifest["problems"]
     problems = {id(case.problem): case.problem for case in cases}
     keys = {key: digest(vars(problem)) for key, problem in problems.items()}
     old = {digest(spec): (name, spec) for name, spec in existing.items()}
@@ -194,7 +223,12 @@ def keep_existing_names(cases: Sequence[Case], existing: Mapping[str, Any]) -> l
     specs |= {keys[key]: vars(problem) for key, problem in problems.items()}
     names = dict(zip(specs, problem_names(specs.values()), strict=True))
     names |= {key: name for key, (name, _) in old.items()}
-    return [replace(case, problem_id=names[keys[id(case.problem)]]) for case in cases]
+    renamed = list[Case]()
+    for case in cases:
+        label, series = labels.get(solver_key(_solver_of(case)), (case.label, case.series))
+        name = names[keys[id(case.problem)]]
+        renamed.append(replace(case, problem_id=name, label=label, series=series))
+    return renamed
 
 
 def user_code(case: Case, part: str = "solver") -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.records.columns import COLUMNS, FILES
-from dualgap.experiments.records.names import dataset_text, kernel_text, path_text
+from dualgap.experiments.records.names import dataset_text, kernel_text, path_text, settings_text
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
 
 _PACKAGES = """
@@ -56,6 +56,7 @@ def blank_record(case: Case) -> dict[str, Any]:
     """Return a record with the values known before the run, and None for all others."""
     parameters = case.problem.parameters
     settings = case.solver.settings | ({"seed": case.seed} if case.solver.seeded else {})
+    searched = case.solver.searched
     columns = {
         "run_id": case.run_id,
         "problem_id": case.problem_id,
@@ -78,11 +79,15 @@ def blank_record(case: Case) -> dict[str, Any]:
         "bound_source": "none",
         "host": platform.node(),
         "versions": json.dumps(versions()),
-        "label": case.solver.label,
+        "label": case.label,
         "problem": json.dumps(vars(case.problem)),
         "aa_repeat": case.aa_repeat,
         "search": "" if case.key.step is None else str(case.key.round),
         "step": case.key.step,
+        "series": case.series,
+        "search_setting": settings_text("", {searched: settings[searched]})[1:-1]
+        if searched
+        else "",
     }
     return dict.fromkeys(COLUMNS) | columns
 

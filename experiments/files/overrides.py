@@ -9,7 +9,6 @@ that one can be pasted from a table, a figure or a report, regardless of how it 
 formats numbers.
 """
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,9 +17,8 @@ from typing import Any, TypeVar
 
 from dualgap.experiments.files.document import ConfigError, Document, Fault, Loc
 from dualgap.experiments.files.models import ExperimentFile
-from dualgap.experiments.files.specs import SEARCHED, ProblemSpec, SolverSpec
+from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, named_solvers
 from dualgap.experiments.files.yaml import load, yaml_text
-from dualgap.experiments.records.labels import SolverEntry, labels_of
 from dualgap.experiments.records.names import (
     choices_text,
     distinct_names,
@@ -29,8 +27,6 @@ from dualgap.experiments.records.names import (
 )
 
 SELECTIONS = {"--solver": "only_solvers", "--problem": "only_problems"}  # keys set by options
-# settings that are not part of the name of a series of runs
-_ACCURACY_SETTINGS = frozenset({*SEARCHED, "max_iter"})
 S = TypeVar("S")
 
 
@@ -139,17 +135,14 @@ def select_solvers(
     document: Document, specs: list[SolverSpec], faults: list[Fault]
 ) -> list[SolverSpec]:
     """Return the solvers selected by `only_solvers`, or all if it is missing."""
-    return _select(document, "only_solvers", specs, solver_names(specs), faults, _no_match)
+    pairs = zip(named_solvers(specs), specs, strict=True)
+    names = [solver_names(spec, *printed) for printed, spec in pairs]
+    return _select(document, "only_solvers", specs, names, faults, _no_match)
 
 
-def solver_names(specs: Sequence[SolverSpec]) -> list[list[str]]:
-    """Return the names of each solver: those that tables print for its runs and series, and its own."""
-    entries = [SolverEntry(spec.name, json.dumps(spec.settings), spec.label) for spec in specs]
-    printed = labels_of(entries), labels_of(entries, _ACCURACY_SETTINGS)
-    return [
-        list(dict.fromkeys(filter(None, (label, series, spec.label, spec.name))))
-        for label, series, spec in zip(*printed, specs, strict=True)
-    ]
+def solver_names(spec: SolverSpec, label: str, series: str) -> list[str]:
+    """Return the names of a solver: those that tables print for its runs and series, and its own."""
+    return list(dict.fromkeys(filter(None, (label, series, spec.label, spec.name))))
 
 
 def name_matches(text: str, names: Sequence[Sequence[str]]) -> list[bool]:

@@ -4,12 +4,14 @@ A description contains only numbers, text, lists and dicts: it is hashed into a 
 manifest, and sent to the worker, which builds the objects from it.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
 from dualgap.experiments.files.document import Loc
+from dualgap.experiments.records.labels import SolverEntry, labels_and_series
 from dualgap.problems import FORMULATIONS, Dataset, Kernel, Problem, datasets
 from dualgap.problems.datasets import DataInBlocks, WholeProblem
 from dualgap.problems.kernels import KERNELS
@@ -58,6 +60,18 @@ class SolverSpec:
     searched: str = ""
     label: str = field(default="", repr=False)
     slurm: Spec = field(default_factory=dict[str, Any], repr=False)
+
+    @property
+    def fixed_settings(self) -> Spec:
+        """The settings except for the seed and the one that is searched."""
+        return {k: v for k, v in self.settings.items() if k not in ("seed", self.searched)}
+
+
+def named_solvers(specs: Sequence[SolverSpec]) -> list[tuple[str, str]]:
+    """Return the label and the series of each solver, see `records.labels`."""
+    entries = [SolverEntry(spec.name, spec.fixed_settings, spec.label) for spec in specs]
+    seeds = Counter(map(repr, entries))  # entries that differ only in their seed
+    return labels_and_series([entry._replace(seeds=seeds[repr(entry)]) for entry in entries])
 
 
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:

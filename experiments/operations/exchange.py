@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from dualgap.experiments.cases.judging import certify_file
-from dualgap.experiments.cases.plan import Case, RunKey, digest, plan
+from dualgap.experiments.cases.plan import Case, RunKey, digest, plan, solvers_of
 from dualgap.experiments.cases.records import blank_record
 from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.files.document import Fault
@@ -218,7 +218,8 @@ def certify_all(
         raise Refusal(f"{folder / changed[0]} has changed since it was exported. Export again.")
     target = Path(options.out or default_output_folder(answers.absolute().name))
     ids = [case.run_id for case, *_ in cases]
-    session = Session.begin(target, index.experiment, ids, problems=names)
+    solvers = solvers_of(case for case, *_ in cases)
+    session = Session.begin(target, index.experiment, ids, problems=names, solvers=solvers)
     try:
         for case, key, problem_hash, program in cases:
             session.append(certify_file(case, program, key, problem_hash))
@@ -246,7 +247,8 @@ def _case(
     target = index.target_gap if target_gap is None else target_gap
     key = RunKey(digest(vars(entry.specification), program, target, rigorous)[:16])
     plan_fields: Any = (0, None, target, None, None, False, index.folder, rigorous)
-    return Case(key, entry.name, entry.specification, solver, *plan_fields)
+    names = {"label": program, "series": program}
+    return Case(key, entry.name, entry.specification, solver, *plan_fields, **names)
 
 
 def _checksum(path: Path) -> str:

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dualgap.experiments.cases.plan import Case, RunKey, keep_existing_names, plan
+from dualgap.experiments.cases.plan import Case, RunKey, keep_existing_names, plan, solvers_of
 from dualgap.experiments.cases.records import failed
 from dualgap.experiments.cases.schedule import Schedule, Shard
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
@@ -161,13 +161,13 @@ def plan_runs(
     cases = plan(experiment) if experiment.source is None else planned_cases(experiment.source)
     restarted = set[RunKey]()
     if options.resumes and is_results_folder(folder):
-        cases = keep_existing_names(cases, read_manifest(folder)["problems"])
+        cases = keep_existing_names(cases, read_manifest(folder))
         ends = {*options.rerun_names("status")}
         records = RunFolder(folder).records() if ends else {}
         rows = [row for row in records.values() if ends & {row["status"], row["verdict"]}]
         restarted |= {RunKey.parse(row["run_id"]) for row in rows}
     chosen_solvers = options.rerun_names("solver")
-    names = solver_names([case.solver for case in cases]) if chosen_solvers else []
+    names = [solver_names(case.solver, case.label, case.series) for case in cases]
     for text in chosen_solvers:
         if not any(chosen := name_matches(text, names)):
             raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
@@ -214,6 +214,7 @@ def open_run(
         ResumePolicy(options.force, restarted),
         inputs=inputs,
         problems={case.problem_id: vars(case.problem) for case in all_cases},
+        solvers=solvers_of(all_cases),
         command_info={
             "options": experiment.options,
             "folder": experiment.folder if inputs else "",
@@ -256,7 +257,7 @@ def _run(
                         session.append(outcome)
                         row = outcome.record
                         ending = row["verdict"] if row["status"] == "finished" else row["status"]
-                        line = f"{ending}: {row['label'] or row['solver']} on {row['problem_id']}"
+                        line = f"{ending}: {row['label']} on {row['problem_id']}"
                         advance(line, schedule.follow(row))
     except KeyboardInterrupt:
         return INTERRUPTED

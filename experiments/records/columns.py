@@ -180,7 +180,8 @@ RESULTS = (
     ColumnSpec(
         "label",
         "text",
-        "label of this solver entry in the experiment file; empty if it has none",
+        "the solver's name in tables: its label in the experiment file or its name, with the "
+        "settings in which solvers of this name differ",
     ),
     ColumnSpec(
         "problem",
@@ -219,17 +220,23 @@ RESULTS = (
         "the solver's stopping tolerance: as in params, or if that is null, the one that "
         "target_gap needs; NaN if the solver has none",
     ),
+    ColumnSpec(
+        "series", "text", "label without the settings that trade time for accuracy, such as tol"
+    ),
+    ColumnSpec(
+        "search_setting", "text", "setting of the step, such as tol=0.01; empty outside a search"
+    ),
 )
 # for solved runs with `describe: true`; tables without such runs lack these columns
 DESCRIBED = (
     ColumnSpec(
-        "share_free", "measure", "fraction of the dual variables strictly between their bounds"
+        "fraction_free", "measure", "fraction of the dual variables strictly between their bounds"
     ),
     ColumnSpec(
-        "share_bounded", "measure", "fraction of the dual variables at a bound that is not 0"
+        "fraction_bounded", "measure", "fraction of the dual variables at a bound that is not 0"
     ),
     ColumnSpec(
-        "condition_free",
+        "condition_number_free",
         "measure",
         "ratio of the largest to the smallest eigenvalue of Q on the free variables, within "
         "the equalities; up to 2000 free ones",
@@ -270,7 +277,9 @@ DESCRIBED = (
         "measure",
         "its standard error over four samples of 250; 0 up to n = 1000",
     ),
-    ColumnSpec("duplicates", "measure", "fraction of the samples that equal an earlier one"),
+    ColumnSpec(
+        "fraction_duplicate", "measure", "fraction of the samples that equal an earlier one"
+    ),
     ColumnSpec(
         "largest_eigenvalue",
         "measure",
@@ -289,19 +298,19 @@ DESCRIBED = (
 COUNTED = (
     ColumnSpec("rounds", "whole", "passes over the blocks of samples"),
     ColumnSpec("bytes_moved", "whole", "bytes sent between processes"),
-    ColumnSpec("worker_cpu_seconds", "measure", "CPU seconds of all worker processes"),
+    ColumnSpec("worker_cpu_time", "measure", "CPU seconds of all worker processes"),
     ColumnSpec(
-        "worker_memory",
+        "worker_peak_rss",
         "whole",
         "largest resident memory of each worker process, in bytes, summed",
     ),
     ColumnSpec(
-        "time_empty",
+        "time_startup",
         "measure",
         "seconds that a program takes on two samples: startup, reading and writing",
     ),
     ColumnSpec(
-        "time_own", "measure", "seconds that a program itself reports; not used in rankings"
+        "time_reported", "measure", "seconds that a program itself reports; not used in rankings"
     ),
 )
 # one row per evaluation of a running solver
@@ -335,11 +344,11 @@ PATHS = (
         "predictions, or mean squared error; empty if none are held out",
     ),
     ColumnSpec(
-        "least_error",
+        "error_lower",
         "number",
         "lower bound on this error of any optimum between `from` and `to`",
     ),
-    ColumnSpec("most_error", "number", "upper bound on it"),
+    ColumnSpec("error_upper", "number", "upper bound on it"),
 )
 _OF_TRACES = (
     ColumnSpec("n_support", "whole", "support vectors at that time"),

@@ -1,11 +1,13 @@
 """How a run can end: one table of outcomes, which every summary, page and figure reads.
 
 An outcome is a verdict, the status of a run that did not finish on its own, or one of two values that
-only reports use, for runs that did not fail: `at_its_tolerance` and `floor`.
+only reports use, for runs that did not fail: `stopped_at_tolerance` and `dense_reference`.
 """
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+
+DENSE_REFERENCE = "dense_reference"  # runs of experiments/floor.py; also their kind of solver
 
 
 class OutcomeKind(NamedTuple):
@@ -73,7 +75,7 @@ _KINDS = [
     OutcomeKind("solved", "✓", "#8FD3BF", "certified within the target gap", final=True),
     OutcomeKind("infeasible", "∅", "#B5DDF4", "proven to have no solution", final=True),
     OutcomeKind(
-        "at_its_tolerance",
+        "stopped_at_tolerance",
         "≈",
         "#F7D488",
         "stopped at the requested accuracy, with a gap above the target",
@@ -87,7 +89,12 @@ _KINDS = [
         ran=False,
     ),
     OutcomeKind("not_installed", "N", "#FFFFFF", "the library is not installed here", ran=False),
-    OutcomeKind("floor", "", "#FFFFFF", "not a solver: a reference time measured on this machine"),
+    OutcomeKind(
+        DENSE_REFERENCE,
+        "",
+        "#FFFFFF",
+        "not a solver: the time of dense kernel values on this machine",
+    ),
 ]
 OUTCOMES = {kind.name: kind for kind in _KINDS}
 FINAL = [kind.name for kind in _KINDS if kind.final]

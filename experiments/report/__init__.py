@@ -39,7 +39,7 @@ from dualgap.experiments.plots.figures.certified_path import CertifiedPath
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import style, svg_address
 from dualgap.experiments.records.names import gap_text
-from dualgap.experiments.records.outcomes import FINAL
+from dualgap.experiments.records.outcomes import DENSE_REFERENCE, FINAL
 from dualgap.experiments.report import sections
 from dualgap.experiments.report.charts import Chart, convergence_chart, profile_chart
 from dualgap.experiments.report.page import render
@@ -69,8 +69,8 @@ def report(folder: Path) -> str:
     manifest, results, paths = recorded.manifest, recorded.results, recorded.paths
     named = Results(results)
     table = named.runs.assign(outcome=sections.outcomes(named.runs))
-    drawn = table[~table["repeat"]]
-    drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the reference time is not drawn
+    drawn = table[~table["aa_repeat"]]
+    drawn = drawn[drawn["solver"].map(kind_of) != DENSE_REFERENCE]
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
     # answers found elsewhere have no times: without this they would count as missing the targets
     untimed = table["verdict"].isin(FINAL) & table["time_solve"].isna()

@@ -2,8 +2,8 @@
 
     make results/bench_kernel_small
 
-A benchmark is an experiment with `kind: benchmark`: our solvers and baselines, each with a list
-of tolerances, and optionally `floor.py:KernelFloor`, which measures a reference time. `analysis.means`
+A benchmark is an experiment with `kind: benchmark`: our solvers and baselines, each with a list of
+tolerances, and optionally `floor.py:KernelFloor`, which measures the dense reference. `analysis.means`
 computes, `tables.at_gap` formats, `figures.speedup` draws. Ratios are of times on the same host.
 """
 

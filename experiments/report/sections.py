@@ -12,7 +12,7 @@ import pandas as pd
 from dualgap.experiments.analysis.labels import kind_of
 from dualgap.experiments.analysis.times import grouped, missed_text
 from dualgap.experiments.records.names import gap_text, missed_gap_text
-from dualgap.experiments.records.outcomes import OUTCOMES, outcome_of
+from dualgap.experiments.records.outcomes import DENSE_REFERENCE, OUTCOMES, outcome_of
 from dualgap.experiments.tables.formats import duration, file_name
 from dualgap.experiments.tables.table import Cell, Column, Table
 
@@ -25,15 +25,15 @@ _MAX_FAILURES = 60  # entries; the table of all runs has the others
 def outcomes(results: pd.DataFrame) -> pd.Series:
     """Return the outcome of each run, a key of `OUTCOMES`; `results` are labelled.
 
-    An inaccurate run met its own request, `at_its_tolerance`, if it claims to be optimal or is one of
-    several runs of a series on a problem, which differ only in the requested accuracy.
+    An inaccurate run met its own request, `stopped_at_tolerance`, if it claims to be optimal or is one
+    of several runs of a series on a problem, which differ only in the requested accuracy.
     """
     ends = map(outcome_of, results["status"], results["verdict"])
     by_run = pd.Series(list(ends), results.index, dtype=object)
     series = results.groupby(["problem_id", "series"], sort=False)
     met = (results["claimed"] == "optimal") | (series["configuration"].transform("nunique") > 1)
-    by_run = by_run.mask((by_run == "inaccurate") & met, "at_its_tolerance")
-    return by_run.mask(results["solver"].map(kind_of) == "floor", "floor")
+    by_run = by_run.mask((by_run == "inaccurate") & met, "stopped_at_tolerance")
+    return by_run.mask(results["solver"].map(kind_of) == DENSE_REFERENCE, DENSE_REFERENCE)
 
 
 def reason(run: Mapping[Any, Any]) -> str:
@@ -41,7 +41,7 @@ def reason(run: Mapping[Any, Any]) -> str:
     recorded, signal = run["reason"], run["signal"]
     if isinstance(recorded, str) and recorded:
         return recorded
-    if run["outcome"] not in (*_FAILURES, "inaccurate", "at_its_tolerance"):
+    if run["outcome"] not in (*_FAILURES, "inaccurate", "stopped_at_tolerance"):
         return ""
     claim = f"claimed {run['claimed']}" if run["claimed"] in _CLAIMS else "made no claim"
     gap, target = run["relative_gap"], run["target_gap"]

@@ -24,13 +24,14 @@ from dualgap.experiments.cases.records import versions
 from dualgap.experiments.files.experiment import COPY
 from dualgap.experiments.files.models import as_seconds
 from dualgap.experiments.records import Refusal
+from dualgap.experiments.records.labels import joined_solvers
 from dualgap.experiments.records.names import problem_names
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
 from dualgap.experiments.store.schema import Manifest, OtherManifest, SessionManifest, fault_text
 from dualgap.experiments.workers.machine import machine, provenance
 
-SCHEMA = 2
+SCHEMA = 3
 NAME = "manifest.json"
 EXPERIMENT = COPY
 SESSIONS = "sessions"
@@ -52,6 +53,7 @@ def new_manifest(
     run_ids: Sequence[str],
     inputs: Mapping[str, InputFile],
     problems: Mapping[str, Any],
+    solvers: Mapping[str, Any],
     old: Mapping[str, Any] | None = None,
     command_info: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def new_manifest(
     Parameters
     ----------
     text : the experiment file. run_ids : the ids of its plan, in order. inputs : its input files.
-    problems : the specifications of its problems, by their names.
+    problems : the specifications of its problems, by their names. solvers : its solvers, by label.
     old : the manifest of the folder so far, with checksums of data files.
     command_info : further entries on the command: its options, the base folder of relative paths, and
         as `plans` the texts of other experiment files to which some of the runs belong.
@@ -76,6 +78,7 @@ def new_manifest(
         "time_limit": as_seconds(head.get("time_limit")),
         "experiment": text,
         "problems": dict(problems),
+        "solvers": dict(solvers),
         "run_ids": list(run_ids),
         "code": code_version(code),
         "data": data,
@@ -213,6 +216,7 @@ def followed(old: dict[str, Any], session: Mapping[str, Any]) -> dict[str, Any]:
         new["run_ids"] = [*old["run_ids"], *added]
         new |= {key: {**old.get(key, {}), **new.get(key, {})} for key in ("code", "data")}
         new["problems"] = joined_problems(old["problems"], new["problems"])
+        new["solvers"] = joined_solvers(old["solvers"], new["solvers"])
         new["folder"] = new.get("folder") or old.get("folder", "")
     if not changes:
         return old

@@ -82,15 +82,16 @@ def _check_runs(folders: Sequence[RunFolder]) -> None:
             earlier, other = runs.setdefault(record["run_id"], (folder, line))
             if _without_name(other) != _without_name(line):
                 raise StoreError(
-                    f"{folder.path}: the run of {record['label'] or record['solver']} on "
+                    f"{folder.path}: the run of {record['label']} on "
                     f"{record['problem_id']} ({record['run_id']}) differs from that in {earlier.path}; "
                     "compare the two folders with `dualgap compare`, and merge only one of them"
                 )
 
 
 def _without_name(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line without the name of its problem, which depends on the folder."""
-    return line | {"record": line["record"] | {"problem_id": None}}
+    """Return a line without the names of its problem and solver, which depend on the folder."""
+    names = dict.fromkeys(("problem_id", "label", "series"))
+    return line | {"record": line["record"] | names}
 
 
 def _copy_session(source: Path, target: Path) -> None:

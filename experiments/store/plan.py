@@ -38,7 +38,7 @@ def planned_cases(folder: Path) -> list[Case]:
         raise Refusal(
             f"{missing} runs of {folder} are not planned by its experiment files and cannot be rerun."
         )
-    return keep_existing_names([cases[run_id] for run_id in run_ids], manifest["problems"])
+    return keep_existing_names([cases[run_id] for run_id in run_ids], manifest)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.cases.plan import RunKey, digest
+from dualgap.experiments.cases.plan import RunKey
 from dualgap.experiments.cases.schedule import Round
 from dualgap.experiments.files.specs import (
     ProblemSpec,
@@ -90,10 +90,9 @@ class RunFolder:
     def _valid_lines(self) -> tuple[dict[str, dict[str, Any]], dict[str, Path], dict[Path, int]]:
         """The lines and their sessions, by run id, and the number of lost lines of each session."""
         lines, folders, lost = dict[str, dict[str, Any]](), dict[str, Path](), dict[Path, int]()
-        names = {digest(spec): name for name, spec in self.manifest["problems"].items()}
         restarts = self._restarts
         for path, manifest in self.sessions:
-            recorded = list(recorded_lines(path, manifest, names))
+            recorded = list(recorded_lines(path, manifest, self.manifest))
             lost[path] = max(0, (manifest.get("lines") or 0) - len(recorded))
             for content in recorded:
                 run_id = content["record"]["run_id"]

@@ -86,6 +86,11 @@ class _ProblemEntry(_Shape):
     path: _Nothing | _Interval
 
 
+class _NamedSolver(_Named):
+    settings: dict[str, Any]
+    series: str
+
+
 class _Earlier(_Shape):
     versions: _Versions
     code: _Versions = {}
@@ -128,6 +133,7 @@ class _Plan(_Shape):
     kind: str
     time_limit: Annotated[float, Field(gt=0)] | None
     problems: dict[str, _ProblemEntry]
+    solvers: dict[str, _NamedSolver]
     code: _Versions
     versions: _Versions
     host: str

@@ -39,6 +39,7 @@ from pydantic_core import to_json
 
 from dualgap.experiments.cases.plan import Case, RunKey, digest
 from dualgap.experiments.cases.records import Outcome
+from dualgap.experiments.records.labels import solver_key
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
 from dualgap.experiments.store.manifest import (
@@ -100,6 +101,7 @@ class Session:
         policy: ResumePolicy | None = None,
         inputs: Mapping[str, InputFile] | None = None,
         problems: Mapping[str, Any] | None = None,
+        solvers: Mapping[str, Any] | None = None,
         command_info: Mapping[str, Any] | None = None,
     ) -> Session:
         """Begin a session in a folder, for the plan of an experiment file.
@@ -112,6 +114,7 @@ class Session:
         policy : permitted changes of the plan, the code, the libraries or data, which the manifest then
             records.
         inputs : the input files of the plan. problems : the specifications of its problems, by name.
+        solvers : its solvers, by label.
         command_info : see `new_manifest`.
 
         Raises
@@ -127,7 +130,9 @@ class Session:
             _check_unused(folder, resume)
             existing = read_sessions(folder)
             old = combined([manifest for _, manifest in existing]) if existing else None
-            new = new_manifest(text, run_ids, inputs or {}, problems or {}, old, command_info)
+            new = new_manifest(
+                text, run_ids, inputs or {}, problems or {}, solvers or {}, old, command_info
+            )
             restarted, replaces_plan = list[RunKey](), False
             if old:
                 policy = policy or ResumePolicy()
@@ -224,14 +229,14 @@ def _check_unused(folder: Path, resume: bool) -> None:
 
 
 def recorded_lines(
-    path: Path, manifest: Mapping[str, Any], names: Mapping[str, str]
+    path: Path, manifest: Mapping[str, Any], folder: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the valid lines of a session, with all columns of their records.
 
     Parameters
     ----------
-    manifest : of the session. names : of the problems in the folder, by the digests of their
-        specifications.
+    manifest : of the session. folder : manifest of the folder, from which problems and solvers have
+        their names.
     """
     try:
         content = (path / LOG).read_bytes()
@@ -240,10 +245,19 @@ def recorded_lines(
     if manifest.get("sha256") and hashlib.sha256(content).hexdigest() != manifest["sha256"]:
         _log.warning(f"{path / LOG}: is not as its session left it; each valid line in it counts")
     common = {name: common_columns(manifest, name) for name in manifest["problems"]}
+    names = {digest(spec): name for name, spec in folder["problems"].items()}
     renamed = {name: names.get(digest(spec), name) for name, spec in manifest["problems"].items()}
+    labels = {
+        solver_key(solver): {"label": label, "series": solver["series"]}
+        for label, solver in folder["solvers"].items()
+    }
+    relabelled = {
+        label: labels.get(solver_key(solver), {}) for label, solver in manifest["solvers"].items()
+    }
     for fields in valid_lines(content):
-        problem = fields["record"]["problem_id"]
-        record = common.get(problem, {}) | fields["record"]
+        record = fields["record"]
+        problem = record["problem_id"]
+        record = common.get(problem, {}) | record | relabelled.get(record.get("label"), {})
         yield fields | {"record": record | {"problem_id": renamed.get(problem, problem)}}
 
 

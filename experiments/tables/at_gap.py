@@ -172,8 +172,8 @@ def _cell(row: _Row, several: bool) -> str:
     setup = f" + {duration(row['setup'])}" if np.isfinite(row["setup"]) else ""
     parts = [f"{duration(row['time'])}{setup} ({markdown(row['setting'])})"]
     parts += [bold(_comparison(row, "ratio"))] if compared and np.isfinite(row["ratio"]) else []
-    if np.isfinite(row["floors"]) and row["kind"] == "ours":
-        parts.append(f"{_times(row['floors'])} the dense reference")
+    if np.isfinite(row["dense_ratio"]) and row["kind"] == "ours":
+        parts.append(f"{_times(row['dense_ratio'])} the dense reference")
     return ", ".join(parts)
 
 

@@ -34,7 +34,7 @@ from dualgap.experiments.records.names import (
     missed_gap_text,
     same_name,
 )
-from dualgap.experiments.records.outcomes import FINAL, NOT_RUN
+from dualgap.experiments.records.outcomes import DENSE_REFERENCE, FINAL, NOT_RUN
 from dualgap.experiments.store.manifest import read_manifest
 from dualgap.experiments.store.reading import load_results
 from dualgap.experiments.tables.formats import SETUP, machine_text, rounded
@@ -113,12 +113,12 @@ def paper_table(
     selected = dict(_value(name, digits, target) for name in values)
     named = Results(load_results(folder))
     results = named.runs if target is None else named.by_optimum
-    results = results[results["solver"].map(kind_of) != "floor"]
+    results = results[results["solver"].map(kind_of) != DENSE_REFERENCE]
     if results.empty:
         raise ValueError(f"Results folder {folder} has no runs of solvers to make a table of.")
     noise = noise_of_problems(aa_pairs(results))
     if target is None:
-        entries = whole_runs(results[~results["repeat"]])
+        entries = whole_runs(results[~results["aa_repeat"]])
     else:  # the columns of whole runs, from each solver's cheapest run within the target
         entries = times(named, [target])
         entries = entries.rename(columns={"time": "time_solve", "memory": "peak_rss"}).assign(

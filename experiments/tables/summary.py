@@ -88,11 +88,11 @@ def summarise(results: Results) -> pd.DataFrame:
     noise = noise_of_problems(aa_pairs(results.runs))
     table = whole_runs(results.runs).drop(columns="gap").rename(columns=_RENAMED)
     final = table["outcome"].isin(FINAL)
-    table["rank"] = ranked(table[final & ~table["repeat"]], "time", noise)
+    table["rank"] = ranked(table[final & ~table["aa_repeat"]], "time", noise)
     sort_keys = {
         "problem": table.groupby("problem", sort=False).ngroup(),
         "open": ~final,
-        "second of a pair": final & table["repeat"],
+        "second of a pair": final & table["aa_repeat"],
         "value": table["time"].where(final, table["gap"]),
     }
     order = pd.DataFrame(sort_keys).sort_values(list(sort_keys)).index
@@ -101,7 +101,7 @@ def summarise(results: Results) -> pd.DataFrame:
     fastest: dict[Any, dict[Any, Any]] = {}  # first row of each problem
     ranked_rows: list[dict[Any, Any]] = []
     for row in rows:
-        problem, outcome, repeat = row["problem"], row["outcome"], row["repeat"]
+        problem, outcome, repeat = row["problem"], row["outcome"], row["aa_repeat"]
         reference = fastest.setdefault(problem, row)
         if repeat:  # the first of a pair may not have run yet
             reference = firsts.get((problem, row["first"]))

@@ -90,8 +90,8 @@ class RoundState:
         counters = {
             "rounds": engine.rounds,
             "bytes_moved": engine.bytes_moved,
-            "worker_cpu_seconds": engine.cpu_seconds,
-            "worker_memory": engine.worker_memory,
+            "worker_cpu_time": engine.cpu_seconds,
+            "worker_peak_rss": engine.worker_memory,
         }
         b = float(self.w[-1]) if self.risk.costs.size else 0.0
         return FormPoint(

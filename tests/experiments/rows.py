@@ -8,6 +8,7 @@ import pandas as pd
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.records.columns import FULL_TRACES, RESULTS
+from dualgap.experiments.records.labels import SolverEntry, labels_and_series
 from dualgap.experiments.records.names import problem_names
 from dualgap.experiments.store.session import Session
 
@@ -96,7 +97,7 @@ def noisy_results(problem="p"):
     rows = repeated("smo", scattered(rng), problem)
     rows += repeated("smo", scattered(rng), problem, aa_repeat=True)
     rows += repeated("libsvm", scattered(rng, 1.01), problem)
-    return pd.DataFrame(rows + repeated("one_dal", scattered(rng, 3.0), problem))
+    return pd.DataFrame(labelled(rows + repeated("one_dal", scattered(rng, 3.0), problem)))
 
 
 def results_of_folds(folds=3):
@@ -116,7 +117,7 @@ def results_of_folds(folds=3):
         for C, of_folds in scores.items()
         for fold, score in enumerate(of_folds[:folds])
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(labelled(rows))
 
 
 def trace_of_gaps(record, gaps, times=None):
@@ -143,12 +144,27 @@ def recorded(folder, outcomes, text="", **options):
 def stored(folder, rows, traces=None, name="small", more=""):
     """Record rows, and the evaluations of some of them by their places, as a folder of results."""
     outcomes = []
-    for i, row in enumerate(rows):
+    for i, row in enumerate(labelled(rows)):
         record = {"run_id": f"run{i}"}
         evaluations = [evaluation | record for evaluation in (traces or {}).get(i, [])]
         outcomes.append(Outcome(row | record, evaluations))
     return recorded(folder, outcomes, f"name: {name}\ntime_limit: 20\n{more}")
 
 
+def labelled(rows):
+    """Return rows with the labels that their solvers have if all are planned together."""
+    entries, seeds = [], {}
+    for row in rows:
+        settings = json.loads(row["params"])
+        seed = settings.pop("seed", None)
+        entries.append(SolverEntry(row["solver"], settings, row["label"]))
+        run_again = repr((entries[-1], row["problem_id"], row["repetition"]))
+        seeds.setdefault(repr(entries[-1]), {}).setdefault(run_again, set()).add(seed)
+    counts = {entry: max(map(len, each.values())) for entry, each in seeds.items()}
+    entries = [entry._replace(seeds=counts[repr(entry)]) for entry in entries]
+    pairs = zip(rows, labels_and_series(entries), strict=True)
+    return [row | {"label": label, "series": series} for row, (label, series) in pairs]
+
+
 def results_from(*rows):
-    return Results(pd.DataFrame(rows))
+    return Results(pd.DataFrame(labelled(rows)))

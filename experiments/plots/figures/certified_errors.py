@@ -19,7 +19,7 @@ from dualgap.experiments.plots.style import decades, key, legend, line_styles, p
 from dualgap.experiments.tables.formats import file_name
 from dualgap.solvers.paths.cross_validation import FoldErrors, combine_folds
 
-_COLUMNS = ["error", "least_error", "most_error"]
+_COLUMNS = ["error", "error_lower", "error_upper"]
 
 
 class CertifiedErrors(Drawing):

@@ -45,8 +45,8 @@ class Program(Solver):
     """Any program that reads a problem from a file and writes its answer to another.
 
     Its time is that of the whole process, including start, reading and writing. The time for two samples
-    is measured too (`time_empty`); the time that it reports itself is recorded (`time_own`), but not
-    used for ranking. It runs in an empty temporary folder, which is removed with all that it wrote.
+    is measured too (`time_startup`); the time that it reports itself is recorded (`time_reported`), but
+    not used for ranking. It runs in an empty temporary folder, which is removed with all that it wrote.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class Run:
         seconds = match[1] or "" if match else ""
         is_number = re.fullmatch(r"[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?", seconds)
         reported = float(seconds) if is_number else nan
-        counters = {"time_empty": self.startup_time, "time_own": reported}
+        counters = {"time_startup": self.startup_time, "time_reported": reported}
         is_short = 4 < digits < 15  # 15 determine a double; numbers with 4 digits may be exact
         is_claimed = solver.claims and re.search(solver.claims, child.printed)
         return replace(

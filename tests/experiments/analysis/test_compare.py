@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 from rich.console import Console
-from tests.experiments.rows import repeated, stored
+from tests.experiments.rows import labelled, repeated, stored
 
 from dualgap.experiments.analysis.compare import compare_results, regressed
 from dualgap.experiments.cases.records import COLUMNS
@@ -23,7 +23,9 @@ def runs(problem="p", solver="smo", times=QUIET, **changes):
 
 def changes(first, second):
     """Return the changes between two lists of rows."""
-    return compare_results(*(pd.DataFrame(rows, columns=COLUMNS) for rows in (first, second)))
+    return compare_results(
+        *(pd.DataFrame(labelled(rows), columns=COLUMNS) for rows in (first, second))
+    )
 
 
 def only(first, second):

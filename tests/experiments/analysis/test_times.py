@@ -111,7 +111,7 @@ def test_the_reference_is_the_time_of_the_dense_values_of_the_best_answer():
     assert floor["time"] == pytest.approx(values * 2e-3)
     table = compared(results_from(*rows), [1e-6])
     assert table["solver"].tolist() == ["smo"]
-    assert table["floors"].tolist() == pytest.approx([0.5 / (values * 2e-3)])
+    assert table["dense_ratio"].tolist() == pytest.approx([0.5 / (values * 2e-3)])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from tests.experiments.rows import labelled
 
 from dualgap.experiments.analysis.verify import compare
 from dualgap.experiments.tables.verification import to_markdown
@@ -14,6 +15,10 @@ ROW = {
     "n": 100.0,
     "solver": "smo",
     "params": "{}",
+    "label": "",
+    "search_setting": "",
+    "aa_repeat": False,
+    "repetition": 0,
     "status": "finished",
     "verdict": "solved",
     "reason": "",
@@ -27,8 +32,12 @@ ROW = {
 QP = [ROW | {"solver": "cvxopt_qp"}, ROW | {"solver": "cvxpy_qp", "relative_gap": 1e-8}]
 
 
+def compared(rows, **options):
+    return compare(pd.DataFrame(labelled(rows)), **options)
+
+
 def verification(*rows):
-    return compare(pd.DataFrame([*QP, *rows]))
+    return compared([*QP, *rows])
 
 
 @pytest.mark.parametrize(
@@ -50,7 +59,8 @@ def test_a_different_answer_fails_with_its_reason(change, reason):
 
 def test_the_tolerance_is_the_target_gap_and_the_sentence_names_its_option():
     loose = {"target_gap": 1e-2}
-    runs = pd.DataFrame([row | loose for row in (*QP, ROW | {"dual_objective": 0.995})])
+    rows = [row | loose for row in (*QP, ROW | {"dual_objective": 0.995})]
+    runs = pd.DataFrame(labelled(rows))
     assert compare(runs).passed
     text = compare(runs, tolerance=1e-3).sentence
     assert "solved, differs by 5.0e-03 from the QP optimum, above the tolerance of 0.001." in text
@@ -69,15 +79,15 @@ def test_the_tolerance_is_the_target_gap_and_the_sentence_names_its_option():
 def test_a_run_that_is_solved_to_the_target_passes():
     gap = 0.5  # relative to the larger bound; the difference is relative to the optimum
     solved = {"primal_objective": 2.0, "gap": 1.0, "relative_gap": gap}
-    assert compare(pd.DataFrame([row | {"target_gap": gap} for row in (*QP, ROW | solved)])).passed
+    assert compared([row | {"target_gap": gap} for row in (*QP, ROW | solved)]).passed
 
 
 def test_an_optimum_of_zero_is_compared_in_the_unit_of_its_gap():
     columns = {"primal_objective": 1e-12, "dual_objective": -1e-12, "gap": 2e-12}
     runs = [run | columns | {"relative_gap": 2e-12} for run in (*QP, ROW)]  # relative to 1
     far = runs[2] | {"primal_objective": 1e-3, "gap": 1e-3, "relative_gap": 1e-3}
-    assert compare(pd.DataFrame(runs)).passed
-    assert "differs by 1.0e-03" in compare(pd.DataFrame([*runs[:2], far])).sentence
+    assert compared(runs).passed
+    assert "differs by 1.0e-03" in compared([*runs[:2], far]).sentence
 
 
 def test_an_unsupported_pair_is_listed_and_passes():
@@ -88,17 +98,17 @@ def test_an_unsupported_pair_is_listed_and_passes():
 
 def test_contradictory_references_fail_all_solvers():
     contradiction = QP[1] | {"dual_objective": 1.1, "primal_objective": 1.2}
-    result = compare(pd.DataFrame([QP[0], contradiction, ROW]))
+    result = compared([QP[0], contradiction, ROW])
     assert not any(check.passed for check in result.checks)
     assert "do not overlap" in result.sentence
 
 
 def test_one_reference_is_not_enough():
-    assert "needs both QP references" in compare(pd.DataFrame([QP[0], ROW])).sentence
+    assert "needs both QP references" in compared([QP[0], ROW]).sentence
 
 
 def test_a_verification_that_compares_nothing_fails():
-    assert not compare(pd.DataFrame(columns=list(ROW))).passed
+    assert not compare(pd.DataFrame(columns=[*ROW, "series"])).passed
 
 
 # -- bounds that are proven ------------------------------------------------------------------------
@@ -108,7 +118,7 @@ PROVEN = ROW | {"bound_source": "proven: alpha"}
 
 def proven(**change):
     references = [PROVEN | {"solver": "cvxopt_qp"}, PROVEN | {"solver": "cvxpy_qp"}]
-    return compare(pd.DataFrame([*references, PROVEN | change]), proven=True)
+    return compared([*references, PROVEN | change], proven=True)
 
 
 def test_disjoint_proven_intervals_fail_even_if_close():

@@ -48,8 +48,8 @@ def test_an_answer_on_files_is_solved_and_reports_its_resource_usage(planned, fi
     assert row["bound_source"] == "alpha and w"
     assert row["rounds"] == row["iterations"] > 1
     assert row["bytes_moved"] == 0  # in one process
-    assert row["worker_cpu_seconds"] > 0
-    assert row["worker_memory"] > 2**20
+    assert row["worker_cpu_time"] > 0
+    assert row["worker_peak_rss"] > 2**20
     assert other["status"] == "unsupported"
     assert "use near_rows" in other["reason"]
 

@@ -18,8 +18,8 @@ def test_the_description_of_an_optimum_agrees_with_dense_matrices():
     optimum_values, alpha = describe_optimum(solution), solution.alpha
     K = problem.kernel.bind(X).block(slice(None), slice(None))
     Q = y[:, None] * K * y
-    assert optimum_values["duplicates"] == pytest.approx(0.2)
-    assert optimum_values["share_bounded"] == np.mean(alpha > 1 - 1e-8)
+    assert optimum_values["fraction_duplicate"] == pytest.approx(0.2)
+    assert optimum_values["fraction_bounded"] == np.mean(alpha > 1 - 1e-8)
     assert optimum_values["largest_eigenvalue"] == pytest.approx(np.linalg.norm(Q, 2), rel=1e-3)
     assert optimum_values["start_distance"] == pytest.approx(np.linalg.norm(alpha))
     assert optimum_values["effective_rank"] == pytest.approx(np.trace(K) ** 2 / (K**2).sum())
@@ -37,8 +37,8 @@ def test_free_variables_are_conditioned_within_the_equality():
     values = np.linalg.eigvalsh(keeping @ (y[:, None] * K * y) @ keeping)[
         1:
     ]  # the first is 0, along y
-    assert optimum_values["share_free"] == 1.0
-    assert optimum_values["condition_free"] == pytest.approx(values[-1] / values[0])
+    assert optimum_values["fraction_free"] == 1.0
+    assert optimum_values["condition_number_free"] == pytest.approx(values[-1] / values[0])
 
 
 def test_blocks_estimate_the_spectrum_within_their_standard_error():
@@ -62,4 +62,4 @@ def test_interior_point_residues_of_zero_count_as_lower_bounds():
     problem = SoftMarginDual(data.X, data.y, C=1.0, kernel=RBF(0.5))
     x, box = solve(problem, SMO(tol=1e-10)).alpha, reduce(problem, BoxQP).form
     exact, inside = (at_optimum(box, point) for point in (x, np.clip(x, 1e-10, 1 - 1e-10)))
-    assert inside["share_bounded"] == exact["share_bounded"]
+    assert inside["fraction_bounded"] == exact["fraction_bounded"]

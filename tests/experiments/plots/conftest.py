@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from tests.experiments.rows import run
+from tests.experiments.rows import labelled, run
 
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.plots.runs import Runs
@@ -18,7 +18,7 @@ LOOKS += ["kkt_violation", "n_support", "objective", "relative_gap"]
 
 def tables(rows, gaps=None):
     """Return results and traces; `gaps` gives relative gaps for the runs, by position."""
-    results = pd.DataFrame(rows)
+    results = pd.DataFrame(labelled(rows))
     results["run_id"] = [f"r{i}" for i in range(len(rows))]
     trace = [
         (f"r{i}", 10.0**k, 3.0**k, 2.0, 2.0 * (1 - gap), 2.0 * gap, gap, 5.0, 2.0, gap)

@@ -58,7 +58,7 @@ def test_a_benchmark_with_a_reference_time_is_published_reproducibly(tiny, tmp_p
 
 def test_the_row_of_the_time_floor_is_not_an_answer(tiny):
     results = load_results(tiny)
-    floor = results[results["solver"].map(kind_of) == "floor"]
+    floor = results[results["solver"].map(kind_of) == "dense_reference"]
     assert (floor["n_kernel_evals"] >= 1e5).all()
     assert floor[["relative_gap", "n_support", "objective"]].isna().all(axis=None)
     assert (floor["verdict"] == "uncertified").all()

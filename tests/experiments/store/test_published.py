@@ -10,7 +10,7 @@ from tests.experiments.functions import posing
 
 from dualgap.experiments import load_results
 from dualgap.experiments.records.columns import COLUMNS, RESULTS
-from dualgap.experiments.store.manifest import StoreError
+from dualgap.experiments.store.manifest import SCHEMA, StoreError
 from dualgap.experiments.store.plan import ResumePolicy
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
@@ -21,6 +21,7 @@ OLD_PLAN = {
     "time_limit": None,
     "run_ids": [],
     "problems": {},
+    "solvers": {},
     "code": {},
     "host": "h",
     "platform": "",
@@ -55,7 +56,11 @@ def test_published_records_are_those_of_the_run(run, tmp_path):
 
 def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
     spec = {"formulation": "x", "dataset": {"name": "y"}, "parameters": {"C": 1.0}, "path": {}}
-    manifest = OLD_PLAN | {"schema": 2, "problems": {"p": spec}, "versions": {"python": "3.12"}}
+    manifest = OLD_PLAN | {
+        "schema": SCHEMA,
+        "problems": {"p": spec},
+        "versions": {"python": "3.12"},
+    }
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "experiment.yaml").write_text("name: old")
     runs = {
@@ -77,18 +82,18 @@ def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
 
 
 def test_a_folder_of_an_older_schema_is_not_modified_and_names_its_version(tmp_path):
-    manifest = {"schema": 1, "experiment": "name: old", "versions": {"dualgap": "0.0.9"}}
+    manifest = {"schema": 2, "experiment": "name: old", "versions": {"dualgap": "0.0.9"}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"code": {"solvers": "1a2b"}}))
     (tmp_path / "runs.jsonl").write_text("kept")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    message = r"schema 1, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
+    message = r"schema 2, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
     opened = partial(
         Session.begin, text="name: old", run_ids=[], resume=True, policy=ResumePolicy(force=True)
     )
     for use in (load_results, opened):
         with pytest.raises(StoreError, match=message):
             use(tmp_path)
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest | OLD_PLAN | {"schema": 2}))
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | OLD_PLAN | {"schema": SCHEMA}))
     before["manifest.json"] = (tmp_path / "manifest.json").read_bytes()
     for use in (load_results, opened):
         with pytest.raises(StoreError, match=r"results of an earlier layout, .* dualgap 0\.0\.9"):

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from tests.experiments.rows import run
+from tests.experiments.rows import labelled, run
 
 from dualgap.experiments.cases.records import COLUMNS
 from dualgap.experiments.store.manifest import SCHEMA
@@ -31,11 +31,18 @@ def results(tmp_path):
     def write(runs, name="study"):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        pd.DataFrame(runs, columns=COLUMNS).to_csv(folder / "runs.csv", index=False)
+        pd.DataFrame(labelled(runs), columns=COLUMNS).to_csv(folder / "runs.csv", index=False)
         manifest = {
             "schema": SCHEMA,
             "run_ids": [],
-            **{"name": "study", "kind": "", "time_limit": None, "problems": {}, "code": {}},
+            **{
+                "name": "study",
+                "kind": "",
+                "time_limit": None,
+                "problems": {},
+                "solvers": {},
+                "code": {},
+            },
             "versions": {"python": "3.12"},
             "host": "here",
             "platform": "Linux",

@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 from rich.console import Console
-from tests.experiments.rows import noisy_results, repeated, run
+from tests.experiments.rows import labelled, noisy_results, repeated, results_from, run
 
 from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.analysis.results import Results
@@ -33,7 +33,7 @@ def test_the_summary_ties_ranks_within_the_noise():
 
 def test_the_definition_of_set_up_time_is_printed_with_it():
     rows = repeated("smo", [1.0], time_setup=0.1) + repeated("libsvm", [2.0], time_setup=0.9)
-    summary = summarise(Results(pd.DataFrame(rows)))
+    summary = summarise(results_from(*rows))
     assert SETUP in to_markdown(summary, "x")
     assert SETUP in " ".join(printed(summary).split())
     assert SETUP not in " ".join(printed(summary.assign(**{"set-up": float("nan")})).split())
@@ -41,7 +41,7 @@ def test_the_definition_of_set_up_time_is_printed_with_it():
 
 def test_one_repetition_is_ranked_by_time_alone():
     rows = [*repeated("smo", [1.0]), *repeated("libsvm", [1.01]), *repeated("one_dal", [1.01])]
-    summary = summarise(Results(pd.DataFrame(rows)))
+    summary = summarise(results_from(*rows))
     assert summary["rank"].tolist() == [1, 2, 2]
     assert summary["low"].isna().all()
     assert "within the noise" not in printed(summary)
@@ -50,7 +50,7 @@ def test_one_repetition_is_ranked_by_time_alone():
 @pytest.mark.parametrize("verdict", ["uncertified", "inaccurate", "wrong"])
 def test_only_certified_solvers_are_ranked_or_are_the_reference(verdict):
     uncertified = [row | {"verdict": verdict} for row in repeated("libsvm", [0.1, 0.1, 0.1])]
-    summary = summarise(Results(pd.DataFrame([*uncertified, *repeated("smo", [1.0, 1.0, 1.0])])))
+    summary = summarise(results_from(*uncertified, *repeated("smo", [1.0, 1.0, 1.0])))
     assert summary["solver"].tolist() == ["smo", "libsvm"]
     assert summary["rank"].tolist()[0] == 1
     assert summary["ratio"].tolist()[0] == 1
@@ -60,9 +60,9 @@ def test_only_certified_solvers_are_ranked_or_are_the_reference(verdict):
 def test_an_aa_repeat_without_an_answer_is_not_listed_separately():
     rows = repeated("smo", [1.0]) + repeated("smo", [1.0], aa_repeat=True)
     rows = [row | {"verdict": "uncertified", "status": "unsupported"} for row in rows]
-    assert summarise(Results(pd.DataFrame(rows)))["solver"].tolist() == ["smo"]
+    assert summarise(results_from(*rows))["solver"].tolist() == ["smo"]
     rows[1]["status"] = "crashed"
-    summary = summarise(Results(pd.DataFrame(rows)))
+    summary = summarise(results_from(*rows))
     assert summary["solver"].tolist() == ["smo", "smo (A/A)"]
     assert summary["ratio"].isna().all()
 
@@ -79,7 +79,7 @@ def test_intervals_fit_into_a_terminal_of_100_columns():
 def test_the_terminal_lists_40_problems_with_failures_first():
     rows = [row for i in range(99) for row in repeated("smo", [1.0], f"p{i}")]
     rows += repeated("smo", [1.0], "last", status="crashed", verdict="uncertified")
-    text = printed(summarise(Results(pd.DataFrame(rows))))
+    text = printed(summarise(results_from(*rows)))
     titles = [line.strip() for line in text.splitlines() if re.fullmatch(r"(p\d+|last) *", line)]
     assert titles == ["last", *(f"p{i}" for i in range(39))]
     assert "... and 60 more problems, in summary.md" in text
@@ -91,7 +91,7 @@ def results_of(*hosts):
         for problem in "pq"
         for seconds, host in enumerate(hosts, 1)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(labelled(rows))
 
 
 def test_solvers_are_ranked_within_one_host_and_the_table_states_it():

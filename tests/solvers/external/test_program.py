@@ -65,7 +65,7 @@ def test_a_real_program_is_certified(problem, program):
     solution = solve(problem, program, target_gap=1e-4)
     assert solution.verdict == "solved", solution.reason
     assert solution.claimed == ("optimal" if program.claims else "stopped")
-    assert 0 < solution.counters["time_empty"] < 60
+    assert 0 < solution.counters["time_startup"] < 60
 
 
 C_CODE = (HERE / "descent.c").read_text()
@@ -91,7 +91,7 @@ def test_a_program_in_c_is_a_solver(tmp_path):
     assert solution.verdict == "solved"
     assert solution.claimed == "optimal"
     assert solution.version == "descent 1.0"
-    assert solution.counters["time_own"] <= solution.time_solve
+    assert solution.counters["time_reported"] <= solution.time_solve
 
 
 BY_SIGNS = """
@@ -111,7 +111,7 @@ def test_a_program_is_a_solver_of_any_convex_qp(tmp_path):
     solution = solve(problem, program)
     assert solution.verdict == "solved", solution.reason
     assert solution.claimed == "optimal"
-    assert 0 < solution.counters["time_empty"] < 60
+    assert 0 < solution.counters["time_startup"] < 60
     refused = solve(problem, replace(program, samples="csv"))
     assert refused.status is Status.UNSUPPORTED
     assert "no samples to write as csv" in refused.note

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from tests.experiments.plots.conftest import drawn
-from tests.experiments.rows import problem_spec, results_of_folds, run
+from tests.experiments.rows import problem_spec, results_from, results_of_folds, run
 
 from dualgap.experiments.analysis.cross_validation import mean_scores
 from dualgap.experiments.analysis.results import Results
@@ -75,7 +75,7 @@ def test_other_labels_of_a_data_set_are_a_separate_model_selection():
     rows = [
         row for p in (1, 2) for row in folds_of(positive=p, parameters=[{"C": 1.0}, {"C": 2.0}])
     ]
-    scores = mean_scores(Results(pd.DataFrame(rows)).runs)
+    scores = mean_scores(results_from(*rows).runs)
     assert scores["best"].sum() == scores["dataset"].nunique() == 2
 
 

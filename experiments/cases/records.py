@@ -11,7 +11,7 @@ import numpy as np
 
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.records.columns import COLUMNS, FILES
-from dualgap.experiments.records.names import dataset_text, kernel_text, path_text, settings_text
+from dualgap.experiments.records.names import dataset_text, kernel_text, path_text, value_text
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
 
 _PACKAGES = """
@@ -85,9 +85,7 @@ def blank_record(case: Case) -> dict[str, Any]:
         "search": "" if case.key.step is None else str(case.key.round),
         "step": case.key.step,
         "series": case.series,
-        "search_setting": settings_text("", {searched: settings[searched]})[1:-1]
-        if searched
-        else "",
+        "search_setting": f"{searched}={value_text(settings[searched])}" if searched else "",
     }
     return dict.fromkeys(COLUMNS) | columns
 

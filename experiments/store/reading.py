@@ -188,13 +188,12 @@ class RunFolder:
     def _repr_html_(self) -> str:
         runs = self.results
         outcomes = list(map(outcome_of, runs["status"], runs["verdict"]))
-        names = runs["label"].where(runs["label"].fillna("") != "", runs["solver"])
         rows = {
             "folder": str(self.path),
             "runs": f"{len(runs)} on {runs['problem_id'].nunique()} problems",
             "missing": str(self.missing or ""),
         }
-        for name, group in pd.Series(outcomes, runs.index).groupby(names, sort=False):
+        for name, group in pd.Series(outcomes, runs.index).groupby(runs["label"], sort=False):
             rows[str(name)] = ", ".join(f"{n} {end}" for end, n in group.value_counts().items())
         rows["seconds of solving"] = format_number(float(runs["time_solve"].sum()), ".3g")
         return html_table(f"Experiment {self.manifest['name']}", rows.items())

@@ -3,14 +3,16 @@
 import json
 import shutil
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from tests.experiments.functions import posing
 
 from dualgap.experiments import load_results
-from dualgap.experiments.records.columns import COLUMNS, RESULTS
-from dualgap.experiments.store.manifest import SCHEMA, StoreError
+from dualgap.experiments.records.columns import COLUMNS, FILES, RESULTS
+from dualgap.experiments.report.published.documents import ROOT, folders_in
+from dualgap.experiments.store.manifest import SCHEMA, StoreError, read_manifest
 from dualgap.experiments.store.plan import ResumePolicy
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
@@ -79,6 +81,18 @@ def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
     pd.DataFrame({"no": ["runs"]}).to_csv(tmp_path / "runs.csv", index=False)
     with pytest.raises(StoreError, match="has no column run_id"):
         load_results(tmp_path)
+
+
+def test_published_tables_have_declared_columns_and_the_labels_of_their_manifests():
+    for folder in folders_in(ROOT / "results"):
+        for file in filter(Path.is_file, map(folder.joinpath, FILES)):
+            declared = {column.name for column in FILES[file.name]}
+            assert {*pd.read_csv(file, nrows=0)} <= declared, file
+        labels = pd.read_csv(folder / "runs.csv", usecols=["label", "series"]).drop_duplicates()
+        solvers = read_manifest(folder)["solvers"]
+        assert {*labels.itertuples(index=False, name=None)} == {
+            (label, solver["series"]) for label, solver in solvers.items()
+        }, folder
 
 
 def test_a_folder_of_an_older_schema_is_not_modified_and_names_its_version(tmp_path):

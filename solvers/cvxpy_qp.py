@@ -36,7 +36,7 @@ class CvxpyQP(BackendQP):
     tol : passed as every tolerance of the back end, which defines its meaning. CVXOPT receives P as a
         second-order cone, and fails on many duals below 1e-9: then it is called again with ten times
         the tolerance, up to 1e-4, and claims nothing.
-    max_iter : limit on the back end's iterations; None for its default.
+    max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS and OSQP.
     """
 
     backend: str = "CLARABEL"

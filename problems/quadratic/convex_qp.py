@@ -15,6 +15,7 @@ from dualgap.problems.forms import QP, FormPoint, Point, Reduction
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.quadratic.bounds import ConvexProgram
 from dualgap.problems.quadratic.certificate import QPCertificate, qp_bounds, without_point
+from dualgap.problems.quadratic.enclosures import without_dependent
 from dualgap.problems.quadratic.point import QPPoint
 from dualgap.problems.validation import short_repr
 
@@ -25,19 +26,23 @@ def as_posed(problem: ConvexQP, _start: Any, _gram: Any) -> Reduction[ConvexQP]:
 
 
 def to_qp(problem: ConvexQP, _start: Any, _gram: Any) -> Reduction[QP]:
-    """Return a convex QP in normalised units; points are mapped back exactly."""
+    """Return a convex QP in normalised units, without equations that follow from others.
+
+    Points are mapped back exactly; the multipliers of the equations left out are 0.
+    """
     scaled = problem.program.normalised
     program = scaled.program
+    rows = without_dependent(program.A, program.b)
 
     def recover(point: FormPoint) -> QPPoint:
         if point.x is None:
             return QPPoint()
-        x, (z, y) = (
-            scaled.original_x(point.x),
-            problem.multipliers(point.inequality, point.equality),
-        )
-        if z is None or y is None:
+        x, equality = scaled.original_x(point.x), point.equality if rows.size else np.zeros(0)
+        z, y_rows = problem.multipliers(point.inequality, equality)
+        if z is None or y_rows is None:
             return QPPoint(x)
+        y = np.zeros(program.b.size)
+        y[rows] = y_rows
         y, z = scaled.original_multipliers(y, z)
         return QPPoint(x, z, y)
 
@@ -49,8 +54,8 @@ def to_qp(problem: ConvexQP, _start: Any, _gram: Any) -> Reduction[QP]:
         program.q,
         as_csc(program.G),
         program.h if program.h.size else None,
-        as_csc(program.A),
-        program.b if program.b.size else None,
+        as_csc(program.A[rows]),
+        program.b[rows] if rows.size else None,
         program.lb,
         program.ub,
     )

@@ -77,11 +77,38 @@ def least_change(M: Any, weights: Vector, residual: Vector) -> Vector:
 
 def least_squares(M: Any, target: Vector) -> Vector:
     """Return w that approximately minimises ‖Mᵀw − target‖, for CSR `M` (m, n)."""
+    return _least_squares_on(M)(target)
+
+
+def _least_squares_on(M: Any) -> Callable[[Vector], Vector]:
+    """Return `least_squares` as a function of the target, with M factorised once."""
     if not M.shape[0]:
-        return np.zeros(0)
+        return lambda _: np.zeros(0)
     solve = _solver(scipy.sparse.csc_array(M @ M.T))
-    w = solve(M @ target)
-    return w + solve(M @ (target - M.T @ w))
+
+    def fit(target: Vector) -> Vector:
+        w = solve(M @ target)
+        return w + solve(M @ (target - M.T @ w))
+
+    return fit
+
+
+def without_dependent(A: Any, b: Vector) -> Indices:
+    """Return the rows of A u = b without those that follow from the others up to rounding."""
+    length = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
+    unit = 1.0 / np.where(length > 0, length, 1.0)
+    M, sides = scipy.sparse.csr_array(scipy.sparse.diags_array(unit) @ A), unit * b
+    independent = _independent(M, np.flatnonzero(length), 1e-9)
+    fit, contradictions = _least_squares_on(M[independent]), list[int]()
+    for row in np.setdiff1d(np.arange(b.size), independent).tolist():
+        target = M[[row]].toarray().ravel()
+        w = fit(target)
+        error = np.abs(target - M[independent].T @ w).max()
+        side_error = abs(sides[row] - w @ sides[independent])
+        terms_size = abs(sides[row]) + abs(w) @ abs(sides[independent])
+        if error > 1e-12 or side_error > 1e-12 * terms_size:
+            contradictions.append(row)
+    return np.sort(np.append(independent, np.asarray(contradictions, dtype=independent.dtype)))
 
 
 def _solver(S: Any) -> Callable[[Vector], Vector]:
@@ -95,7 +122,7 @@ def _independent(M: Any, rows: Indices, min_pivot: float) -> Indices:
     if not rows.size:
         return rows
     S = scipy.sparse.csc_array(M[rows] @ M[rows].T)
-    factors = factor_ldl(S + 1e-15 * scipy.sparse.eye_array(rows.size, format="csc"))
+    factors = factor_ldl(S + 0.01 * min_pivot * scipy.sparse.eye_array(rows.size, format="csc"))
     if factors is None:
         return rows
     _, pivots, order = factors

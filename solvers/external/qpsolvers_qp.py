@@ -11,7 +11,7 @@ HiGHS and quadprog (active sets, Huangfu & Hall 2018, Goldfarb & Idnani 1983).
 import importlib
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,16 +40,13 @@ class QPSolversQP(BackendQP):
     backend : clarabel, highs, osqp, piqp, proxqp, quadprog or scs.
     tol : passed as every tolerance of the back end, which defines its meaning. HiGHS accepts none below
         1e-10, and adds 1e-7 to P's diagonal; quadprog has no tolerance: it is exact except for a ridge
-        of 1.5e-8 times P's mean diagonal.
-    max_iter : limit on the back end's iterations; None for its default (100,000 for HiGHS, which has
-        none and can cycle). Clarabel and HiGHS do not report their number of iterations; quadprog has
-        no limit.
-    time_limit : seconds after which Clarabel, HiGHS, OSQP and SCS stop, None for no limit; `solve` sets
-        it to its own.
+        of 1.5e-8 times P's mean diagonal, and for limits looser by 1e-9 if it finds no point.
+    max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS, which
+        has none and can cycle, and for OSQP, whose 4,000 end before the tolerance. Clarabel and HiGHS do
+        not report their number of iterations; quadprog has no limit.
     """
 
     backend: str = "clarabel"
-    time_limit: float | None = None
 
     choices: ClassVar = tuple(name for name in BACKENDS if name != "cvxopt")
     source: ClassVar[str] = "Caron et al., qpsolvers"
@@ -82,11 +79,8 @@ class QPSolversQP(BackendQP):
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         qpsolvers = importlib.import_module("qpsolvers")
-        qp, options = scaled(form), self._options(self.tolerance, self.max_iter)
-        if self.backend == "highs":
-            options = self._options(max(self.tolerance, 1e-10), self.max_iter or 100_000)
-        if self.time_limit is not None and self._backend.clock:
-            options[self._backend.clock] = self.time_limit
+        tol = max(self.tolerance, 1e-10) if self.backend == "highs" else self.tolerance
+        qp, options = scaled(form), self._options(tol, self.max_iter)
         if self.backend in ("piqp", "proxqp"):
             options |= dict.fromkeys(("eps_duality_gap_abs", "eps_duality_gap_rel"), self.tolerance)
         if self.backend == "proxqp":  # whose residuals alone do not show that z(h − Gx) = 0
@@ -98,6 +92,10 @@ class QPSolversQP(BackendQP):
             problem = qpsolvers.Problem(*_matrices(qp, kinds.get(self.backend, "sparse")))
             try:
                 answer = qpsolvers.solve_problem(problem, self.backend, **options)
+                if self.backend == "proxqp" and not answer.found:
+                    answer = closest_feasible(qpsolvers, problem, answer, options)
+                if self.backend == "quadprog" and not answer.found:
+                    answer = qpsolvers.solve_problem(loosened(problem), "quadprog")
             except Exception as error:  # each back end raises its own exceptions
                 yield point_of_failure(form, self.backend, error)
                 return
@@ -120,6 +118,42 @@ class QPSolversQP(BackendQP):
         if iterations is None:
             iterations = self.max_iter or 0 if status == "maxiterations" else 0
         yield answer_of(form, qp, answer.x, answer.z, answer.y, int(np.ravel(iterations)[0]), claim)
+
+
+def closest_feasible(qpsolvers: Any, problem: Any, answer: Any, options: dict[str, Any]) -> Any:
+    """Return ProxQP's answer to the closest feasible problem if this is `problem` itself, else `answer`.
+
+    ProxQP calls a problem infeasible at a residual of 1e-4, which qpsolvers cannot change. It then seeks
+    the closest feasible problem if asked, for a hundred iterations at most, as this may never end.
+    """
+    if not str(answer.extras["info"].status).endswith("PRIMAL_INFEASIBLE"):
+        return answer
+    limit = min(options.get("max_iter", 100), 100)
+    options = options | {"primal_infeasibility_solving": True, "max_iter": limit}
+    closest = qpsolvers.solve_problem(problem, "proxqp", **options)
+    if str(closest.extras["info"].status).endswith("CLOSEST_PRIMAL_FEASIBLE"):
+        closest = replace(closest, found=True)
+    tolerance = 1e-6 * max(1.0, float(np.abs(closest.x).max()))
+    return closest if closest.primal_residual() <= tolerance else answer
+
+
+def loosened(problem: Any) -> Any:
+    """Return the problem with h, lb and ub looser by up to 1e-9 of themselves, but at least of one.
+
+    quadprog finds no point where rounding violates a constraint that follows from active ones: at random
+    distances no constraint does (Charnes 1952).
+    """
+    rng = np.random.default_rng(0)
+
+    def loosen(limits: Any, sign: float) -> Any:
+        if limits is None:
+            return None
+        return limits + sign * 1e-9 * np.maximum(1.0, np.abs(limits)) * rng.uniform(
+            0.5, 1.0, limits.size
+        )
+
+    P, q, G, h, A, b, lb, ub = problem.unpack()
+    return type(problem)(P, q, G, loosen(h, 1.0), A, b, loosen(lb, -1.0), loosen(ub, 1.0))
 
 
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:

@@ -110,12 +110,14 @@ class Backend:
     tolerances : options that correspond to `tol`.
     limit : option that corresponds to `max_iter`, "" if there is none.
     clock : option for the time limit in seconds, "" if there is none.
+    max_iter : the limit if `max_iter` is None; None for the back end's default.
     """
 
     package: str
     tolerances: tuple[str, ...]
     limit: str
     clock: str = ""
+    max_iter: int | None = None
 
 
 BACKENDS = {
@@ -128,8 +130,9 @@ BACKENDS = {
         ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
         "qp_iteration_limit",
         "time_limit",
+        100_000,
     ),
-    "osqp": Backend("osqp", ("eps_abs", "eps_rel"), "max_iter", "time_limit"),
+    "osqp": Backend("osqp", ("eps_abs", "eps_rel"), "max_iter", "time_limit", 100_000),
     "piqp": Backend("piqp", ("eps_abs", "eps_rel"), "max_iter"),
     "proxqp": Backend("proxsuite", ("eps_abs", "eps_rel"), "max_iter"),
     "quadprog": Backend("quadprog", (), ""),
@@ -139,11 +142,18 @@ BACKENDS = {
 
 @dataclass(frozen=True)
 class BackendQP(ConvexQPSolver):
-    """Base class of the packages that pass a QP to one of several back ends."""
+    """Base class of the packages that pass a QP to one of several back ends.
+
+    Attributes
+    ----------
+    time_limit : seconds after which Clarabel, HiGHS, OSQP and SCS stop, None for no limit; `solve` sets
+        it to its own.
+    """
 
     backend: str
     tol: float | None = None
     max_iter: int | None = None
+    time_limit: float | None = None
 
     choices: ClassVar[tuple[str, ...]]
 
@@ -156,9 +166,12 @@ class BackendQP(ConvexQPSolver):
         return BACKENDS[self.backend.lower()]
 
     def _options(self, tol: float, max_iter: int | None) -> dict[str, Any]:
-        """Return the back end's options for a tolerance and an iteration limit."""
+        """Return the back end's options for a tolerance, an iteration limit and the time limit."""
         options: dict[str, Any] = dict.fromkeys(self._backend.tolerances, tol)
-        return options if max_iter is None else {**options, self._backend.limit: int(max_iter)}
+        limit = self._backend.max_iter if max_iter is None else max_iter
+        if self.time_limit is not None and self._backend.clock:
+            options[self._backend.clock] = self.time_limit
+        return options if limit is None else {**options, self._backend.limit: int(limit)}
 
 
 def answer_of(

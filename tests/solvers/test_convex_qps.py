@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dualgap.problems import ConvexQP, QPPoint, certify
+from dualgap.problems import QP, ConvexQP, QPPoint, certify, reduce
 from dualgap.solvers import Status, solve
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 from dualgap.solvers.cvxpy_qp import CvxpyQP
@@ -54,6 +54,17 @@ def test_cvxopt_solves_a_qp_of_equations_with_a_singular_P():
     answer = solve(problem, CvxoptQP())
     assert answer.verdict == "solved"
     assert answer.objective == pytest.approx(1859 / 349 - 6)
+
+
+def test_equations_that_follow_from_others_are_not_posed():
+    problem = replace(PROBLEM, A=[[1.0, 1.0], [3.0, 3.0], [0.0, 0.0]], b_eq=[1.0, 3.0, 0.0])
+    assert reduce(problem, QP).form.A.shape == (1, 2)
+    answer = solve(problem, CvxoptQP())
+    assert answer.verdict == "solved"
+    assert np.count_nonzero(answer.point.y) == 1
+    contradictory = replace(problem, b_eq=[1.0, 4.0, 0.0])
+    assert reduce(contradictory, QP).form.A.shape == (2, 2)
+    assert solve(contradictory, CvxoptQP()).verdict == "infeasible"
 
 
 def test_the_tolerance_of_proxqp_is_one_of_the_duality_gap_too():

@@ -8,6 +8,7 @@ from tests.solvers.external.baseline_problems import KERNEL, QUADRATIC
 
 from dualgap.problems import ConvexQP, Formulation, HardMarginDual, HardMarginPrimal
 from dualgap.solvers import QPSolversQP, Status, solve
+from dualgap.solvers.external.qpsolvers_qp import closest_feasible, loosened
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("qpsolvers") is None, reason="qpsolvers is not installed"
@@ -90,3 +91,28 @@ def test_quadprog_refuses_an_iteration_limit_and_a_linear_program() -> None:
     linear = solve(ConvexQP(q=[1.0], lb=0), QPSolversQP("quadprog"))
     assert linear.status is Status.UNSUPPORTED
     assert "P ≠ 0 with quadprog" in linear.note
+
+
+def test_proxqp_is_asked_again_about_a_feasible_problem_that_it_calls_infeasible() -> None:
+    qpsolvers = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed")
+    pytest.importorskip("proxsuite", reason="ProxQP is not installed")
+    options = {"eps_abs": 1e-9, "eps_rel": 0.0}
+    for limit, x in ((300.0, 1.0), (-300.0, None)):
+        G, h = np.array([[0.01], [100.0]]), np.array([0.01, limit])
+        problem = qpsolvers.Problem(1e-3 * np.eye(1), -np.ones(1), G, h, lb=np.zeros(1))
+        answer = qpsolvers.solve_problem(problem, "proxqp", **options)
+        assert not answer.found
+        again = closest_feasible(qpsolvers, problem, answer, options)
+        assert again is answer if x is None else again.x == pytest.approx([x])
+
+
+def test_quadprog_finds_a_point_of_rows_that_follow_from_others_but_for_rounding() -> None:
+    qpsolvers = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed")
+    pytest.importorskip("quadprog", reason="quadprog is not installed")
+    G = [[9.0, 9, 9, -2], [-9, -4, 0, -8], [4, 0, 9, -4], [0, 1, -7, 10], [-8, 10, -2, 6]]
+    G, x = np.array([*G, [5, -6, 4, 8]]) / 10, np.array([0.3, 0.7, 0.0, 0.1])
+    # with these digits quadprog 0.1.14 calls the constraints inconsistent
+    q = [-1.0259089414044233, -0.8384291029351314, -0.856230059492936, 0.24450797599447816]
+    P = np.diag([0.7, 0.4, 0.4, 0.7])
+    problem = loosened(qpsolvers.Problem(P, np.array(q), G, G @ x, lb=np.zeros(4)))
+    assert np.allclose(qpsolvers.solve_problem(problem, "quadprog").x, x, atol=1e-7)

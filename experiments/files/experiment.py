@@ -100,19 +100,19 @@ def read_experiment(path: Path, options: Sequence[tuple[str, str]] = ()) -> Expe
     ConfigError
         With all faults, by line and by option.
     """
-    return checked_experiment(path, read_document(path), options)
+    return checked_experiment(read_document(path), _folder_of(path), options)
 
 
 def checked_experiment(
-    path: Path, document: Document, options: Sequence[tuple[str, str]] = ()
+    document: Document, folder: str, options: Sequence[tuple[str, str]] = ()
 ) -> Experiment:
-    """Return the experiment of a document, as `read_experiment` does; `path` is its file."""
+    """Return the experiment of a document as `read_experiment` does; its paths begin in `folder`."""
     if not options:
-        return _experiment(document, _folder_of(path))
+        return _experiment(document, folder)
     texts = tuple(f"{option} {value}" for option, value in options)
     changed = override(document, options)
     text = text_of(changed.value, document.text, texts)
-    experiment = _experiment(changed, _folder_of(path))
+    experiment = _experiment(changed, folder)
     return experiment.model_copy(update={"text": text, "options": texts})
 
 

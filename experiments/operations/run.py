@@ -12,7 +12,6 @@ from dualgap.experiments.cases.records import failed
 from dualgap.experiments.cases.schedule import Schedule, Shard
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from dualgap.experiments.files.experiment import (
-    COPY,
     Experiment,
     find_experiments,
     read_experiment,
@@ -26,7 +25,7 @@ from dualgap.experiments.records import Refusal
 from dualgap.experiments.records.names import choices_text
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.manifest import LOG, is_results_folder, read_manifest
-from dualgap.experiments.store.plan import ResumePolicy, planned_cases
+from dualgap.experiments.store.plan import ResumePolicy, planned_cases, recorded_experiment
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
 
@@ -104,8 +103,7 @@ def load_experiments(experiment: str, changes: Sequence[tuple[str, str]] = ()) -
     """
     folder = Path(experiment)
     if is_results_folder(folder):
-        read_manifest(folder)  # refuse a damaged manifest before reading its experiment
-        loaded = read_experiment(folder / COPY, changes)
+        loaded = recorded_experiment(folder, changes)
         return [loaded if changes else loaded.model_copy(update={"source": folder})]
     return [read_experiment(file, changes) for file in find_experiments(experiment)]
 

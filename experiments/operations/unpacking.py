@@ -7,10 +7,10 @@ from stat import S_IXUSR
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
-from dualgap.experiments.files.experiment import COPY, read_experiment
 from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.run import Recorded, run_missing
 from dualgap.experiments.records import Refusal
+from dualgap.experiments.store.plan import recorded_experiment
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_path
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS
@@ -26,7 +26,7 @@ def rerun_archive(file: Path, options: CommandOptions) -> Iterator[Recorded]:
         unpack(file, folder)
         archived = RunFolder(folder)
         _ = archived.results  # refuse a damaged archive before running anything
-        experiment = read_experiment(folder / COPY).model_copy(update={"source": folder})
+        experiment = recorded_experiment(folder).model_copy(update={"source": folder})
         target = Path(options.out or Path(scratch) / "again")
         rerun, stop_reason = run_missing(experiment, target, options)
         yield Recorded(rerun, stop_reason, options, [str(file)], archived)

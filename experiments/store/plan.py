@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dualgap.experiments.cases.plan import Case, RunKey, keep_existing_names, plan
-from dualgap.experiments.files.experiment import COPY, checked_experiment
+from dualgap.experiments.files.experiment import COPY, Experiment, checked_experiment
 from dualgap.experiments.files.yaml import parse
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store.inputs import InputFile
@@ -31,14 +31,30 @@ def planned_cases(folder: Path) -> list[Case]:
     manifest = read_manifest(folder)
     run_ids, cases = dict.fromkeys(manifest["run_ids"]), dict[str, Case]()
     for text in [manifest["experiment"], *manifest.get("plans", [])]:
-        document = parse(text.encode(), folder / COPY)
-        replanned = plan(checked_experiment(folder / COPY, document))
+        replanned = plan(_experiment(folder, manifest, text))
         cases = {case.run_id: case for case in replanned if case.run_id in run_ids} | cases
     if missing := len(run_ids) - len(cases):
         raise Refusal(
             f"{missing} runs of {folder} are not planned by its experiment files and cannot be rerun."
         )
     return keep_existing_names([cases[run_id] for run_id in run_ids], manifest)
+
+
+def recorded_experiment(folder: Path, options: Sequence[tuple[str, str]] = ()) -> Experiment:
+    """Return the experiment of a results folder as its manifest has it, see `read_experiment`.
+
+    A command that was killed as it began has left no other file than its session's.
+    """
+    manifest = read_manifest(folder)
+    return _experiment(folder, manifest, manifest["experiment"], options)
+
+
+def _experiment(
+    folder: Path, manifest: Mapping[str, Any], text: str, options: Sequence[tuple[str, str]] = ()
+) -> Experiment:
+    base = folder / manifest.get("folder", "")  # relative in a published folder
+    base = base.resolve() if base.is_dir() else folder.absolute()
+    return checked_experiment(parse(text.encode(), folder / COPY), str(base), options)
 
 
 @dataclass(frozen=True)

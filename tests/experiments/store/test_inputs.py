@@ -57,6 +57,14 @@ def killed(killed_run, tmp_path, in_process):
     return tmp_path / "small.yaml"
 
 
+def test_a_folder_is_resumed_from_its_sessions_alone(command, killed, tmp_path):
+    """As a command leaves it that was killed as it began; relative paths begin where they did."""
+    for name in ("experiment.yaml", "manifest.json"):
+        (tmp_path / "out" / name).unlink()
+    command("run", "out", "--out", "out", "--resume")
+    assert len(load_results(tmp_path / "out")) == 4
+
+
 def test_changed_data_are_refused_and_forced_to_start_again(command, killed, tmp_path):
     before = load_results(tmp_path / "out")
     write_table(tmp_path, factor=2.0)

@@ -1,10 +1,10 @@
-"""The options `--exhaustive` and `--strict-skips`; random tests draw the same cases on every run."""
+"""The options of the tests; random tests draw the same cases on every run."""
 
 import gc
 import os
 import re
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--exhaustive", action="store_true", help=option)
     strict = f"fail skipped tests, except for the reasons in {ALLOWED.name}"
     parser.addoption("--strict-skips", action="store_true", help=strict)
+    record = "write the texts that `recorded_text` compares, instead of comparing them"
+    parser.addoption("--record", action="store_true", help=record)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,6 +89,19 @@ def _strict(config: pytest.Config, report):
             report.outcome = "failed"
             report.longrepr = f"{reason}: {ALLOWED.name} does not have this reason to skip a test"
     return report
+
+
+@pytest.fixture
+def recorded_text(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compare a text with the one that is recorded in a file; with `--record` write that file."""
+
+    def _compare(file: Path, text: str) -> None:
+        if request.config.getoption("record"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert text == file.read_text(encoding="utf-8")
+
+    return _compare
 
 
 @pytest.fixture(autouse=True, scope="session")

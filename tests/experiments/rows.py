@@ -7,9 +7,10 @@ import pandas as pd
 
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.records.columns import FULL_TRACES, RESULTS
+from dualgap.experiments.records.columns import COUNTED, DESCRIBED, FULL_TRACES, RESULTS
 from dualgap.experiments.records.labels import SolverEntry, labels_and_series
 from dualgap.experiments.records.names import problem_names
+from dualgap.experiments.store.manifest import SCHEMA
 from dualgap.experiments.store.session import Session
 
 NAN = float("nan")
@@ -149,6 +150,38 @@ def stored(folder, rows, traces=None, name="small", more=""):
         evaluations = [evaluation | record for evaluation in (traces or {}).get(i, [])]
         outcomes.append(Outcome(row | record, evaluations))
     return recorded(folder, outcomes, f"name: {name}\ntime_limit: 20\n{more}")
+
+
+def published(folder, rows, traces=None, paths=(), **changes):
+    """Write rows as a published folder has them, and the evaluations of some; return the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = [column.name for column in (*RESULTS, *DESCRIBED, *COUNTED)]
+    table = pd.DataFrame(labelled(rows), columns=columns)
+    table["run_id"] = table["run_id"].fillna(pd.Series([f"r{i}" for i in range(len(rows))]))
+    table.to_csv(folder / "runs.csv", index=False)
+    evaluated = [
+        pd.DataFrame(trace).assign(
+            run_id=f"r{i}", relative_gap=[each["gap"] / 10 for each in trace]
+        )
+        for i, trace in (traces or {}).items()
+    ]
+    for name, parts in (("traces.csv", evaluated), ("paths.csv", paths)):
+        if parts:
+            pd.concat(parts).to_csv(folder / name, index=False)
+    manifest = {
+        "schema": SCHEMA,
+        "run_ids": [],
+        **{"name": folder.name, "kind": "", "time_limit": 20.0, "code": {}},
+        **{"problems": {}, "solvers": {}},
+        "versions": {"python": "3.12"},
+        "host": "here",
+        "platform": "Linux",
+        "machine": {"processor": "A & B_1", "cores": 2, "memory": 2**34},
+        "date": "2026-01-02T03:04",
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest | changes))
+    (folder / "experiment.yaml").write_text(f"name: {folder.name}")
+    return folder
 
 
 def labelled(rows):

@@ -23,7 +23,8 @@ class Differences(Drawing):
         """Yield one figure, with the target gap, which is the default tolerance."""
         checks, tolerance = runs.checks, float(runs.table["target_gap"].max())
         positive = checks["difference"][checks["difference"] > 0]
-        zero = 0.2 * float(positive.min()) if len(positive) else 0.01 * tolerance
+        smallest = min(float(positive.min()), tolerance) if len(positive) else 0.05 * tolerance
+        zero = 0.2 * smallest
         rows = {str(solver): rows for solver, rows in checks.groupby("solver", sort=False)}
         new = figure(TEXT_WIDTH, 0.55 * len(rows) + 1.0)
         ax = new.add_subplot()

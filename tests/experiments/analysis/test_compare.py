@@ -162,18 +162,6 @@ def report(first, second, width=120):
     return captured.get()
 
 
-def test_incomparable_runs_are_one_line_per_solver():
-    first = [row for p in "pqr" for row in runs(p)] + runs("s", "libsvm")
-    second = [row for p in "pqr" for row in runs(p, "pegasos")]
-    second += runs("s", "libsvm", problem_hash="another", **CRASHED)
-    text = report(first, second)
-    lines = [line.split() for line in text.splitlines()]
-    assert ["missing", "smo", "on", "3", "problems", "solved", "→", "–"] in lines
-    assert ["new", "pegasos", "on", "3", "problems", "–", "→", "solved"] in lines
-    assert ["other", "data", "libsvm", "on", "s", "solved", "→", "crashed"] in lines
-    assert "nothing could be compared: 1 other data, 3 missing, 3 new" in text
-
-
 def test_ratios_leave_out_times_of_regressions():
     short_times, wrong = (0.1, 0.1, 0.1, 0.1), {"verdict": "wrong", "relative_gap": 0.5}
     first = [row for p in "pqr" for row in runs(p)]
@@ -188,24 +176,6 @@ def test_ratios_leave_out_times_of_regressions():
     assert "Ratios of times exclude the 2 that became wrong or unsolved, however fast." in text
     (line,) = (line.split() for line in text.splitlines() if line.startswith(" smo"))
     assert line[:2] == ["smo", "1.00×"]
-
-
-def test_several_seeds_are_named():
-    seeds = [
-        row | {"params": json.dumps({"tol": 1e-6, "seed": seed}), "seed": seed}
-        for seed in (1, 2, 3)
-        for row in runs(solver="pegasos", times=(1.0,))
-    ]
-    assert only(seeds, seeds).solver == "pegasos (3 seeds)"
-
-
-def test_changes_with_long_names_fit_into_80_columns_without_broken_words():
-    problem = "friedman(n=20000, d=20) svr_dual rbf(gamma=0.0833333) C=184.008 epsilon=1.84008"
-    record = {"problem": problem, "solver": "dual_coordinate_descent", **INACCURATE}
-    slower_runs = runs(times=SLOW, **record | {"relative_gap": 1e-2})
-    text = report(runs(**record), slower_runs, 80).partition("By solver")[0]
-    assert {"dual_coordinate_descent", "rbf(gamma=0.0833333)", "inaccurate"} <= set(text.split())
-    assert "2.00× [1.97, 2.03]" in text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from tests.experiments.rows import labelled
 
 from dualgap.experiments.analysis.verify import compare
-from dualgap.experiments.tables.verification import to_markdown
 
 ROW = {
     "run_id": "r",
@@ -133,10 +132,3 @@ def test_disjoint_proven_intervals_fail_even_if_close():
     result = proven(bound_source="alpha")
     assert [check.passed for check in result.checks] == [True, True, False]
     assert "its bounds are not proven" in result.sentence
-
-
-def test_every_repetition_is_in_the_table():
-    result = verification(ROW, ROW | {"dual_objective": 0.9, "objective": -0.9})
-    text = to_markdown(result, "x")
-    assert "0.0e+00, solved 1.0e-01" in text
-    assert "| runs " in text

@@ -4,14 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from markupsafe import escape
 from tests.experiments.functions import log_of
-from tests.experiments.rows import repeated, run, stored, trace_of_gaps
+from tests.experiments.rows import run, stored, trace_of_gaps
 
-from dualgap.experiments.analysis.times import TIME_DEFINITIONS
 from dualgap.experiments.report import report, write_report
-from dualgap.experiments.tables.chosen import paper_table
-from dualgap.experiments.tables.formats import SETUP
 
 
 def section(text, name, following):
@@ -30,47 +26,6 @@ def test_no_solver_is_called_the_fastest_if_none_reached_the_target_or_competed(
     assert "<b>" not in section(alone, "times", "<section").partition("<tbody>")[2]
     assert 'data-chart="performance"' not in alone
     assert 'data-chart="data"' in alone
-
-
-def test_the_fastest_is_bold_if_the_noise_is_measured(tmp_path):
-    rows = [
-        row
-        for problem, time, repetitions in (("two", 0.1, 2), ("three", 0.2, 3))
-        for solver, seconds in (("smo", time), ("libsvm", 3.0))
-        for row in repeated(solver, [seconds] * repetitions, problem)
-    ]
-    folder = stored(tmp_path / "x", rows)
-    text = section(report(folder), "times", "<section")
-    assert "<b>200 ms</b>" in text
-    assert "100 ms" in text
-    assert "<b>100 ms</b>" not in text
-    bold = {row[0].text: any(cell.bold for cell in row) for row in paper_table(folder).rows}
-    assert bold == {"two": False, "three": True}
-
-
-def test_a_solver_is_not_penalised_for_problems_without_runs(tmp_path):
-    rows = [run("p"), run("q"), run("p", "libsvm", time_solve=1.0)]
-    text = report(stored(tmp_path / "x", rows))
-    summary = section(text, "summary", 'id="times"')
-    assert "(reached on 2 of 2 problems)" in summary
-    assert "(reached on 1 of 1, run on 1 of 2 problems)" in summary
-    assert "2.0× as long" in summary
-    assert text.count("Not every solver was run on every problem: libsvm 1 of 2.") == 2
-
-
-def test_times_follow_one_stated_definition(tmp_path):
-    rows = [run(time_solve=2.0), run(solver="libsvm", time_solve=1.0)]
-    gaps = [1e-1, 1e-8]
-    mixed = report(stored(tmp_path / "x", rows, {0: trace_of_gaps(rows[0], gaps)}))
-    assert TIME_DEFINITIONS["cheapest_setting"] in mixed
-    assert TIME_DEFINITIONS["first_within"] not in mixed
-    assert "libsvm</b>, 1.0 s" in section(mixed, "summary", 'id="times"')
-    with_traces = report(
-        stored(tmp_path / "y", rows, {i: trace_of_gaps(row, gaps) for i, row in enumerate(rows)})
-    )
-    assert TIME_DEFINITIONS["first_within"] in with_traces
-    assert TIME_DEFINITIONS["cheapest_setting"] not in with_traces
-    assert escape(SETUP) in section(with_traces, "runs", "</section>")
 
 
 @pytest.mark.exhaustive

@@ -5,11 +5,9 @@ import re
 import pandas as pd
 import pytest
 from rich.console import Console
-from tests.experiments.rows import labelled, noisy_results, repeated, results_from, run
+from tests.experiments.rows import labelled, repeated, results_from, run
 
-from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.tables.formats import SETUP
 from dualgap.experiments.tables.summary import summarise, to_markdown, to_terminal
 
 
@@ -19,24 +17,6 @@ def printed(summary):
     with console.capture() as captured:
         console.print(to_terminal(summary))
     return captured.get()
-
-
-def test_the_summary_ties_ranks_within_the_noise():
-    summary = summarise(Results(noisy_results())).set_index("solver")
-    assert summary["rank"].dropna().to_dict() == {"smo": 1, "libsvm": 1, "one_dal": 3}
-    assert summary["within_noise"].to_dict()["libsvm"]
-    assert not summary["within_noise"]["one_dal"]
-    assert summary["low"]["one_dal"] < 3 < summary["high"]["one_dal"]
-    assert summary.index[-1] == "smo (A/A)"
-    assert summary["within_noise"]["smo (A/A)"]
-
-
-def test_the_definition_of_set_up_time_is_printed_with_it():
-    rows = repeated("smo", [1.0], time_setup=0.1) + repeated("libsvm", [2.0], time_setup=0.9)
-    summary = summarise(results_from(*rows))
-    assert SETUP in to_markdown(summary, "x")
-    assert SETUP in " ".join(printed(summary).split())
-    assert SETUP not in " ".join(printed(summary.assign(**{"set-up": float("nan")})).split())
 
 
 def test_one_repetition_is_ranked_by_time_alone():
@@ -67,15 +47,6 @@ def test_an_aa_repeat_without_an_answer_is_not_listed_separately():
     assert summary["ratio"].isna().all()
 
 
-def test_intervals_fit_into_a_terminal_of_100_columns():
-    lines = printed(summarise(Results(noisy_results()))).splitlines()
-    (line,) = (line for line in lines if "libsvm" in line)
-    assert line.split()[-1] == "solved"
-    assert " ~ " in line
-    assert "-244.99551" in line
-    assert any(line.startswith("~ within the noise") for line in lines)
-
-
 def test_the_terminal_lists_40_problems_with_failures_first():
     rows = [row for i in range(99) for row in repeated("smo", [1.0], f"p{i}")]
     rows += repeated("smo", [1.0], "last", status="crashed", verdict="uncertified")
@@ -92,17 +63,6 @@ def results_of(*hosts):
         for seconds, host in enumerate(hosts, 1)
     ]
     return pd.DataFrame(labelled(rows))
-
-
-def test_solvers_are_ranked_within_one_host_and_the_table_states_it():
-    summary = summarise(Results(results_of("ape", "bee")))
-    assert sorted(summary["problem"]) == ["p on ape", "p on bee", "q on ape", "q on bee"]
-    assert summary["rank"].tolist() == [1] * 4
-    assert "Run on several hosts (ape, bee)" in to_markdown(summary, "x")
-
-
-def test_names_of_problems_distinguish_hosts():
-    assert len(set(words_of(Results(results_of("ape", "bee")).runs).values())) == 4
 
 
 def test_a_table_of_one_host_does_not_mention_it():

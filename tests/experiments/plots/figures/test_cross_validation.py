@@ -1,22 +1,10 @@
 """Mean scores over the folds, and against a parameter."""
 
 import pandas as pd
-import pytest
-from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import problem_spec, results_from, results_of_folds, run
 
 from dualgap.experiments.analysis.cross_validation import mean_scores
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.plots.figures.cross_validation import CrossValidation
-
-
-def test_the_best_model_is_the_best_of_those_solved_on_every_fold():
-    scores = mean_scores(Results(results_of_folds()).runs)
-    assert scores["C"].tolist() == [10.0, 1.0, 0.1]
-    assert scores["best"].tolist() == [False, True, False]
-    assert scores["folds"].tolist() == [2, 3, 3]
-    assert scores["mean"].tolist() == pytest.approx([1.0, 0.8, 0.6])
-    assert scores["error"].tolist() == pytest.approx([0.0, 0.1 / 3**0.5, 0.1 / 3**0.5])
 
 
 def test_repetitions_do_not_count_as_folds():
@@ -27,22 +15,6 @@ def test_repetitions_do_not_count_as_folds():
 
 def test_runs_without_folds_have_no_means():
     assert mean_scores(Results(results_of_folds(folds=1)).runs).empty
-
-
-def test_the_table_shows_the_best_in_bold():
-    _, (_, table) = CrossValidation().draw(drawn(results_of_folds()))
-    (line,) = (line for line in table.splitlines() if "**" in line)
-    assert "C=1**" in line
-    assert "0.8000 ± 0.0577" in line
-
-
-def test_the_figure_rings_the_best_model():
-    (_, figure), _ = CrossValidation().draw(drawn(results_of_folds()))
-    (ax,) = figure.axes
-    ring = ax.lines[-1]
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (1.0, pytest.approx(0.8))
-    assert ax.get_xlabel() == "C"
-    assert not list(CrossValidation().draw(drawn(results_of_folds(folds=1))))
 
 
 def test_folds_of_several_hosts_are_one_cross_validation():
@@ -77,9 +49,3 @@ def test_other_labels_of_a_data_set_are_a_separate_model_selection():
     ]
     scores = mean_scores(results_from(*rows).runs)
     assert scores["best"].sum() == scores["dataset"].nunique() == 2
-
-
-def test_nu_is_drawn_against_itself():
-    rows = folds_of("nu_svc", parameters=[{"nu": nu, "C": 1.0} for nu in (0.1, 0.2)])
-    (_, figure), _ = CrossValidation().draw(drawn(pd.DataFrame(rows)))
-    assert figure.axes[0].get_xlabel() == "nu"

@@ -8,7 +8,6 @@ computed once. When pair steps converge slowly, a Newton step moves all free var
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -92,6 +91,7 @@ class Active:
     stuck, unbounded : no further progress is possible.
     target_gap : the relative gap at which to stop; None to stop by the violation alone.
     is_settled : whether the violation has met its tolerance, but the gap not its target.
+    rng : draws violators, with a fixed seed.
     size, capacity : number of variables that may be active, and of values of K that may be cached.
     """
 
@@ -103,6 +103,7 @@ class Active:
         self.scores, self.inner = scores, inner
         self.max_steps, self.target_gap = max_steps, target_gap
         self.steps = self.newton_steps = 0
+        self.rng = np.random.default_rng(0)
         self.stuck = self.unbounded = self.is_settled = False
         start = scores.variables.original.start
         self.search = NewtonSearch(free_known=start is not None and bool(start.any()))
@@ -130,11 +131,6 @@ class Active:
         rows = self.rows if self.members.size == scores.n else scores.earlier_rows
         if rows is not None:
             scores.matrix.leave_rows(rows)
-
-    @cached_property
-    def rng(self) -> np.random.Generator:
-        """Generator for drawing violators, with a fixed seed."""
-        return np.random.default_rng(0)
 
     @property
     def at_limit(self) -> bool:

@@ -10,9 +10,7 @@ class SMOTuning:
     max_small: int = 500  # above, rows in float32 take less time than all of K in float64
     max_one_set: int = 1024  # up to here one working set holds all, so that its block of K is kept
     working_set: int = 512  # its block of K in float32, 1 MiB, stays in the second-level cache
-    max_all_active_bytes: int = (
-        2 * 10**9
-    )  # of K; up to here all variables are active from the start
+    max_all_active_bytes: int = 2 * 10**9  # of K; all variables are active if it takes no more
     max_first_active: int = 4096  # otherwise
     max_unchecked_bytes: int = 2**26  # allocated without checking the available memory
     max_futile: int = 5  # refreshes without halving the violation; then continue in float64

@@ -24,6 +24,10 @@ def problem_spec(dataset="moons", formulation="soft_margin_dual", /, *, params=N
     return fields | {"parameters": params or {}, "path": {}}
 
 
+def tail(solver):
+    return solver.rsplit("/", 1)[-1]
+
+
 def run(problem="p", solver="smo", *, tol=1e-6, **changes):
     """Return a row of a run that solved a problem in half a second; `changes` replace columns.
 
@@ -44,6 +48,8 @@ def run(problem="p", solver="smo", *, tol=1e-6, **changes):
         "d": 5.0,
         "n_support": 40.0,
         "solver": solver,
+        "label": tail(solver),
+        "series": tail(solver),
         "params": json.dumps({"tol": tol}),
         "aa_repeat": False,
         "repetition": 0,
@@ -190,7 +196,8 @@ def labelled(rows):
     for row in rows:
         settings = json.loads(row["params"])
         seed = settings.pop("seed", None)
-        entries.append(SolverEntry(row["solver"], settings, row["label"]))
+        label = row["label"] if row["label"] != tail(row["solver"]) else ""
+        entries.append(SolverEntry(row["solver"], settings, label))
         run_again = repr((entries[-1], row["problem_id"], row["repetition"]))
         seeds.setdefault(repr(entries[-1]), {}).setdefault(run_again, set()).add(seed)
     counts = {entry: max(map(len, each.values())) for entry, each in seeds.items()}

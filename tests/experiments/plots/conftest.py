@@ -37,10 +37,6 @@ def runs_of(rows, gaps=None):
     return drawn(*tables(rows, gaps))
 
 
-def named(ax, label):
-    return [line for line in ax.lines if line.get_label() == label]
-
-
 @pytest.fixture(autouse=True)
 def in_style():
     with style():

@@ -90,6 +90,22 @@ class CvxpyQP(BackendQP):
         yield point
 
     def _solve(self, cp: Any, problem: Any) -> float:
+        """Solve the problem and return the tolerance, see `_solve_with`.
+
+        CVXPY's Cholesky factors for CVXOPT may lose rows and make a problem seem infeasible: LDLᵀ, which
+        is slower, does not.
+        """
+        try:
+            tol = self._solve_with(cp, problem)
+        except cp.SolverError:
+            if self.backend != "CVXOPT":
+                raise
+        else:
+            if self.backend != "CVXOPT" or problem.status != "infeasible":
+                return tol
+        return self._solve_with(cp, problem, kktsolver="ldl")
+
+    def _solve_with(self, cp: Any, problem: Any, **options: Any) -> float:
         """Solve the problem; return the tolerance, the first of `tol`, 10 tol, ... that gives a point.
 
         CVXOPT fails at tolerances below its rounding, and CVXPY then drops the point reached.
@@ -97,7 +113,8 @@ class CvxpyQP(BackendQP):
         tol = self.tolerance
         while True:
             try:
-                problem.solve(solver=self.backend, **self._options(tol, self.max_iter))
+                settings = self._options(tol, self.max_iter) | options
+                problem.solve(solver=self.backend, **settings)
             except cp.SolverError:
                 if self.backend != "CVXOPT" or 10 * tol > MAX_CLAIMED_RESIDUAL:
                     raise

@@ -1,6 +1,7 @@
 """CVXPY's back ends: each solves, and one that is missing is named."""
 
 import sys
+from typing import Any
 
 import pytest
 from tests.small_problems import two_classes
@@ -18,6 +19,22 @@ def test_every_back_end_solves_a_soft_margin(backend: str, view: type) -> None:
     solution = solve(view(X, y, 1.0), CvxpyQP(backend, tol=1e-9), target_gap=1e-5)
     assert solution.verdict == "solved"
     assert solution.claimed == "optimal"
+
+
+def test_cvxopt_is_called_with_other_factors_where_the_first_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cp = pytest.importorskip("cvxpy", reason="CVXPY is not installed")
+    solve_problem = cp.Problem.solve
+
+    def fail_without_ldl(problem: Any, **options: Any) -> Any:
+        if "kktsolver" not in options:
+            raise cp.SolverError("Cholesky factors are singular")
+        return solve_problem(problem, **options)
+
+    monkeypatch.setattr(cp.Problem, "solve", fail_without_ldl)
+    X, y = two_classes()
+    assert solve(SoftMarginPrimal(X, y, 1.0), CvxpyQP("CVXOPT", tol=1e-8)).verdict == "solved"
 
 
 def test_a_missing_back_end_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

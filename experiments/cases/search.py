@@ -52,7 +52,7 @@ def case_at_step(case: Case, number: int) -> Case:
 def search(
     key: RunKey, recorded: Mapping[str, Record]
 ) -> Generator[RunKey, Record, dict[int, Record]]:
-    """Yield the runs of a search, each to be answered with its record; return the records by step.
+    """Yield the runs of a search, each of which is sent its record; return the records by step.
 
     It continues from the steps that are `recorded`, by run id, however they were chosen.
     """

@@ -3,7 +3,7 @@
     min ½‖Xᵀz‖² + qᵀz + Σ epsᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date
 Twenty epochs find which variables are free; a Newton step then moves all of these to the minimum on
 their face (`dualgap.solvers.numerics.subspace`). They alternate until the violation is at most `fine`,
-or as small as float64 permits, so that 20 turns do not halve it. The method for large samples
+or no longer halves within 20 turns, as it is limited by float64. The method for large samples
 (`descent`) takes longer to start than this in total.
 """
 

@@ -114,8 +114,9 @@ def minimise(form: KernelQP, inner: Inner, limits: RunLimits) -> Iterator[FormPo
     """Yield every few rounds; `inner` minimises over a working set."""
     threads = Threads()
     with Tiles(form.gram, threads.count) as tiles:
-        points = Decomposition(form, inner, tiles, limits).points()
-        yield from threads.with_one_blas_thread(points)
+        with threads.limited(1):
+            run = Decomposition(form, inner, tiles, limits)
+        yield from threads.with_one_blas_thread(run.points())
 
 
 class Decomposition:

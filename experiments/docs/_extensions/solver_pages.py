@@ -95,7 +95,7 @@ def _solutions(cls: type[Solver]) -> dict[str, Solution]:
 
 def _draw(cls: type[Solver], title: str, iterations: int, path: Path) -> bool:
     """Draw the certified relative gap over the limit of iterations; return whether it is a curve."""
-    limits = np.unique(np.geomspace(1, iterations, _N_LIMITS).astype(int))
+    limits = np.unique(np.geomspace(1, max(1, iterations), _N_LIMITS).astype(int))
     problem = _problems()[title]
     stopped = [solve(problem, cls(), max_iter=int(k), time_limit=_TIME_LIMIT_S) for k in limits]
     gaps = np.array([solution.certificate.relative_gap for solution in stopped])

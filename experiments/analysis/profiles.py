@@ -4,11 +4,6 @@ Performance profile (Dolan & Moré, Benchmarking optimization software with perf
 
     ρ_s(τ) = share of the problems p of solver s with t_ps ≤ τ · min over solvers of t_p
 
-Data profile (Moré & Wild, Benchmarking derivative-free optimization algorithms, 2009), with seconds for
-function values and the n samples for the variables:
-
-    d_s(κ) = share of the problems p of solver s with t_ps ≤ κ · (n_p + 1)
-
 Quality profile, the same for the answers themselves, regardless of time (like the accuracy profiles
 of Beiranvand, Hare & Lucet, Best practices for comparing optimization algorithms, 2017), with g_ps the
 final certified relative gap, of the most accurate setting:
@@ -47,11 +42,6 @@ def performance_profile(table: pd.DataFrame) -> Curves:
     times = _by_problem(table, table["time"])
     ratios = times.div(times.min(axis=1), axis=0).mask(np.isinf(times), np.inf)
     return _profiles(ratios, start=1.0)
-
-
-def data_profile(table: pd.DataFrame) -> Curves:
-    """Return for each solver (κ in seconds, d), the corners of its profile at one target."""
-    return _profiles(_by_problem(table, table["time"] / (table["n"] + 1)))
 
 
 def quality_profile(results: Results) -> Curves:

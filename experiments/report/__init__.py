@@ -2,8 +2,7 @@
 
     summary    the outcomes, failures first, with their reasons
     times      each solver's times to each target gap, under one definition; shifted geometric means
-    profiles   performance profiles (Dolan & Moré 2002), data profiles (Moré & Wild 2009), quality
-               profiles
+    profiles   performance profiles (Dolan & Moré 2002), quality profiles
     curves     the certified gap against time
     paths      the answers along C, lam or epsilon, where any solver followed a path
     runs       every run, in a table to sort and filter
@@ -21,7 +20,6 @@ from matplotlib.figure import Figure
 from dualgap.experiments.analysis.labels import kind_of
 from dualgap.experiments.analysis.noise import MIN_REPETITIONS, winners
 from dualgap.experiments.analysis.profiles import (
-    data_profile,
     partial_coverage_text,
     penalty_of,
     performance_profile,
@@ -121,7 +119,6 @@ def report(folder: Path) -> str:
     if len(drawn):
         profiles = {
             "performance": {name: performance_profile(rows) for name, rows in targets.items()},
-            "data": {name: data_profile(rows) for name, rows in targets.items()},
             "quality": {"all": quality_profile(named)},  # on all hosts
         }
         if len(runs.styles) < 2:  # a single solver is always the fastest

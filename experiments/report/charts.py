@@ -37,23 +37,17 @@ _MARKERS = {  # matplotlib's marker: Bokeh's marker, and a character for the leg
     "p": ("circle_cross", "⊕"),
 }
 _Line = tuple[str, str, Vector, Vector]  # solver, label, x, y
-_PROFILES = {  # title, meaning of views, axis, tooltip, unit of the axis, description
+_PROFILES = {  # title, meaning of views, axis, tooltip, description
     "performance": (
         *("Performance profile", "Target gap", "time relative to the fastest"),
-        *("@x{%.3g} × the fastest", 1.0),
+        "@x{%.3g} × the fastest",
         "The fraction of the problems that a solver was run on for which it reached the target within a "
         "given multiple of the fastest solver's time. The left end shows how often it was the fastest, "
         "the right end how many of these problems it solved at all. A failure counts as never reached. "
         f"{PAIRWISE}",
     ),
-    "data": (
-        *("Data profile", "Target gap", "budget: µs of solving / (n + 1)"),
-        *("@x{%.3g} µs · (n + 1)", 1e-6),
-        "The fraction of the problems that a solver was run on for which it reached the target within a "
-        "time budget proportional to the number of samples n. A failure counts as never reached.",
-    ),
     "quality": (
-        *("Quality profile", "Problems", "certified relative gap", "a gap of @x{%.1e}", 1.0),
+        *("Quality profile", "Problems", "certified relative gap", "a gap of @x{%.1e}"),
         "The fraction of the problems that a solver was run on for which its final answer, with its "
         "most accurate setting, has at most this certified relative gap, regardless of time. A failure "
         "has no gap. A gap of zero is drawn at 1e-16.",
@@ -135,12 +129,12 @@ def profile_chart(
     kind: str, profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]
 ) -> Chart:
     """Return the chart of one kind in `_PROFILES`, with one view per profile."""
-    title, choice, axis, within, unit, about = _PROFILES[kind]
+    title, choice, axis, within, about = _PROFILES[kind]
     plot = _figure(axis, "share of problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
     _add_lines(plot, styles, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
     views = {
-        name: _lines([(solver, solver, x / unit, y) for solver, (x, y) in curves.items()], styles)
+        name: _lines([(solver, solver, x, y) for solver, (x, y) in curves.items()], styles)
         for name, curves in profiles.items()
     }
     return Chart(kind, title, about, choice, json_item(plot), views)

@@ -7,7 +7,6 @@ from tests.experiments.rows import crashed, run, stored
 
 from dualgap.experiments.analysis.profiles import (
     MIN_PLOTTED_GAP,
-    data_profile,
     partial_coverage_text,
     penalty_of,
     performance_profile,
@@ -41,14 +40,7 @@ def test_a_performance_profile_counts_failures_in_the_fraction():
 def test_a_problem_that_nobody_solved_keeps_every_profile_below_one():
     times = table([(1, "p", "a", 1.0), (1, "q", "a", NAN)])
     assert performance_profile(times)["a"][1].max() == 0.5
-    assert data_profile(times)["a"][1].max() == 0.5
     assert performance_profile(table([(1, "q", "a", NAN)])) == {}
-
-
-def test_a_data_profile_counts_time_in_units_of_n_plus_one():
-    x, fraction = data_profile(table([(1, "p", "a", 1.0), (1, "q", "a", 4.0)]))["a"]
-    assert x[:2].tolist() == [0.01, 0.04]
-    assert fraction.tolist() == [0.5, 1, 1]
 
 
 def test_failures_cost_the_penalty_in_every_mean():
@@ -85,7 +77,6 @@ def test_the_fraction_is_of_the_problems_that_were_run():
     assert profile["b"][1].tolist() == [0.5, 1.0, 1.0]
     times = table([(1, "p", "a", 1.0), (1, "q", "a", 2.0), (1, "p", "b", 2.0)])
     assert performance_profile(times)["b"][1].max() == 1.0
-    assert data_profile(times)["b"][1].max() == 1.0
 
 
 def test_the_quality_profile_of_a_solver_is_over_the_problems_that_it_was_run_on(tmp_path):

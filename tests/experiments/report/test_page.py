@@ -90,14 +90,14 @@ def test_a_header_sorts_numerically_by_keyboard_and_announces_it(page):
 
 def test_a_solver_that_is_not_ticked_is_hidden_in_every_chart(page):
     visible = "[...plots.values()].map(plot => plot.lines.map(line => line[0].visible))"
-    assert page.evaluate(visible) == [[True, True]] * 4
+    assert page.evaluate(visible) == [[True, True]] * 3
     page.locator("#profiles input[data-solver='1']").first.uncheck()
-    assert page.evaluate(visible) == [[True, False]] * 4
+    assert page.evaluate(visible) == [[True, False]] * 3
     assert page.locator("input[data-solver='1']:checked").count() == 0
     page.locator("#curves .none").click()
-    assert page.evaluate(visible) == [[False, False]] * 4
+    assert page.evaluate(visible) == [[False, False]] * 3
     page.locator("#curves .all").click()
-    assert page.evaluate(visible) == [[True, True]] * 4
+    assert page.evaluate(visible) == [[True, True]] * 3
 
 
 def test_choosing_a_problem_shows_its_curves(page):

@@ -25,7 +25,7 @@ def test_no_solver_is_called_the_fastest_if_none_reached_the_target_or_competed(
     assert "1 of 1 planned run," in text
     assert "<b>" not in section(alone, "times", "<section").partition("<tbody>")[2]
     assert 'data-chart="performance"' not in alone
-    assert 'data-chart="data"' in alone
+    assert 'data-chart="quality"' in alone
 
 
 @pytest.mark.exhaustive

@@ -6,7 +6,7 @@ be imported fails later, in its own runs.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
@@ -86,6 +86,8 @@ class Describer:
         self.worker.call(_description, describe, entry, self.folder)
         try:
             description, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_TIMEOUT_S))
+            if isinstance(description, ProblemSpec):
+                _check_names([description.dataset, *description.parameters.values()])
         except (TimeoutError, WorkerExit, WorkerError, Malformed):
             self.unimportable |= outside.keys()  # the runs will record the reason
             return describe(entry, self.folder, False)
@@ -101,6 +103,18 @@ def _description(describe: Callable[[Any, str, bool], object], entry: Any, folde
         return pack(describe(entry, folder, True))
     except Fault as fault:
         return pack((fault.text, fault.loc))
+
+
+def _check_names(values: Iterable[Any]) -> None:
+    """Raise Malformed if a data set, kernel or loss, also a nested one, has no name."""
+    for value in values:
+        if isinstance(value, dict):
+            spec = cast("dict[str, Any]", value)
+            if not isinstance(spec.get("name"), str):
+                raise Malformed("name: must be text")
+            _check_names(spec.values())
+        elif isinstance(value, list):
+            _check_names(cast("list[Any]", value))
 
 
 def _problem(entry: Any, folder: str, importable: bool) -> ProblemSpec:

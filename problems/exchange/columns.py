@@ -6,6 +6,7 @@ A file may be corrupt or malicious: what it declares is compared with limits bef
 import csv
 import io
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -88,7 +89,9 @@ def _read_array(member: IO[bytes], name: str, limit: int) -> Vector:
     try:
         is_first = npy.read_magic(member) == (1, 0)
         read_header = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
-        shape, is_fortran, dtype = read_header(member)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # written by Python 2, which is accepted
+            shape, is_fortran, dtype = read_header(member)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{name}: is not a NumPy array ({quote(error)}); write an archive by numpy.savez"

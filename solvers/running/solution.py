@@ -175,10 +175,10 @@ class Solution:
             worst = int(np.argmax(gaps))  # NaN counts as the largest
             name = self.problem.parts[worst].name
             reasons.append(f"worst subproblem: {name}, relative gap {gaps[worst]:.2g}")
-        reasons.append(self._remedy())
-        if self.verdict not in ("solved", "infeasible") and not any(reasons):
-            reasons = [f"No bound on the optimum is known for this answer ({self.status})."]
-        return "; ".join(filter(None, reasons))
+        facts, remedy = "; ".join(filter(None, reasons)), self._remedy()
+        if self.verdict not in ("solved", "infeasible") and not (facts or remedy):
+            return f"No bound on the optimum is known for this answer ({self.status})."
+        return f"{facts}. {remedy}" if facts and remedy else facts or remedy
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:

@@ -15,11 +15,10 @@ from dualgap.experiments.records.outcomes import OUTCOMES
 from dualgap.experiments.tables.table import Column, Table
 from dualgap.problems import datasets
 from dualgap.problems.formulations.softmax import Softmax
-from dualgap.solvers.running.defaults import SUCCESSORS
 
 _Row = tuple[str, ...]
 _HEADS = {
-    "solvers": ("solver", "form", "requires", "settings", "successors", "source"),
+    "solvers": ("solver", "form", "requires", "settings"),
     "problems": ("formulation", "settings", "description", "source"),
     "losses": ("loss", "settings", "description", "source"),
     "datasets": ("data set", "settings", "description"),
@@ -53,8 +52,7 @@ def _named(kind: str) -> Iterator[_Row]:
         specific = {k: v for k, v in options_of(cls).items() if v != common.get(k)}
         if kind == "solvers":
             needs = "; ".join(need.name for need in cls.needs)
-            successors = ", ".join(SUCCESSORS.get(name, ()))
-            yield name, cls.form.__name__, needs, _settings(specific), successors, cls.source
+            yield name, cls.form.__name__, needs, _settings(specific)
         elif kind == "datasets":
             yield name, _settings(specific), about(name, cls)
         else:

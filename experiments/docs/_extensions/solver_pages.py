@@ -37,6 +37,7 @@ from dualgap.problems import (
 )
 from dualgap.solvers import solve
 from dualgap.solvers.base import SOLVERS, Solver, Status
+from dualgap.solvers.running.defaults import SUCCESSORS
 from dualgap.solvers.running.solution import Solution
 
 _TIME_LIMIT_S = 1.0  # of one solution
@@ -154,6 +155,9 @@ def _page(name: str, cls: type[Solver], image: Path) -> Iterator[str]:
     yield from ("   :no-index:", "")
     if cls.source:
         yield f"Source: {cls.source}."
+    if name in SUCCESSORS:
+        successors = ", ".join(SUCCESSORS[name])
+        yield f"\nIf it stops short of the target as the default, {successors} are tried next."
     if not any(option.required for option in options_of(cls).values()):
         yield from _what_it_solves(cls, image)
     if published := [*_published(name)]:

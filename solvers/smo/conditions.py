@@ -1,4 +1,4 @@
-"""Optimality conditions and the duality gap, computed from the scores f = Kz; all of it is compiled.
+"""Optimality conditions and the duality gap, computed from the scores f = Kz; loops are compiled.
 
 Raising variable i gains upᵢ = −(f + q)ᵢ − epsᵢ per unit and lowering it loses downᵢ = upᵢ if zᵢ > 0;
 both have +epsᵢ if zᵢ < 0, and at 0 they differ. z is optimal if no variable gains more than another of
@@ -120,7 +120,6 @@ def _gap_at(f: Vector, z: Vector, terms: GroupedTerms, b: Vector, slope: Vector)
     return gap
 
 
-@numba.njit(cache=True, nogil=True)
 def relative_gap(
     terms: GroupedTerms, sums: Vector, z: Vector, f: Vector, constant: float, rounding: float,
     threshold: float,
@@ -132,35 +131,18 @@ def relative_gap(
     `threshold`, or 1 % below. `terms` may be those of some variables, all others fixed; `sums` and
     `constant`, which the objective lacks, are the form's.
     """
-    count = sums.size
-    _, _, b, violation = slopes(f, z, terms, count)
-    q, eps, _, _, groups = terms
-    is_centred = constant == 0.0
-    for total in sums:
-        is_centred = is_centred and total == 0.0
-    dual = 0.0
-    for t in range(z.size):
-        # if Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets
-        cost = q[t] + b[groups[t]] if is_centred else q[t]
-        dual += (0.5 * f[t] + cost) * z[t] + eps[t] * abs(z[t])
-    dual = abs(dual + constant)
-    low, high, middle, slope = b.copy(), b.copy(), b.copy(), b.copy()
-    for group in range(count):
-        low[group] -= 0.5 * violation
-        high[group] += 0.5 * violation
-    smallest = np.inf
-    for _ in range(10 if count and violation > 0.0 else 1):  # to a thousandth of the interval
-        for group in range(b.size):
-            middle[group] = 0.5 * (low[group] + high[group])
+    _, _, b, violation = slopes(f, z, terms, sums.size)
+    # if Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets
+    costs = terms.q if constant or sums.any() else terms.q + b[terms.groups]
+    dual = abs(float(((0.5 * f + costs) * z + terms.eps * np.abs(z)).sum()) + constant)
+    half_width = 0.5 * violation if sums.size else 0.0
+    low, high, slope, smallest = b - half_width, b + half_width, np.empty(b.size), np.inf
+    for _ in range(10 if half_width > 0.0 else 1):  # to a thousandth of the interval
+        middle = 0.5 * (low + high)
         gap = _gap_at(f, z, terms, middle, slope)
-        smallest = gap if gap < smallest else smallest
-        tangent = gap
-        for group in range(count):
-            tangent -= 0.5 * abs(slope[group]) * (high[group] - low[group])
-            if slope[group] > 0.0:
-                high[group] = middle[group]
-            else:
-                low[group] = middle[group]
+        smallest = min(smallest, gap)
+        tangent = gap - 0.5 * float(np.abs(slope) @ (high - low))
         if tangent > threshold * dual or tangent > 0.99 * smallest:
             break
+        low, high = np.where(slope > 0.0, low, middle), np.where(slope > 0.0, middle, high)
     return (smallest + rounding) / dual if dual > 0.0 else np.inf

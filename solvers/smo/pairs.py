@@ -35,7 +35,6 @@ class Row(IntEnum):
     KEYS = 2  # the first with scores, one row per group
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
 def pair_steps(
     K: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target: float, max_steps: int,
     groups: Indices,
@@ -44,19 +43,29 @@ def pair_steps(
 
     Shapes: `K` (q, q), the others (q,); `K` and `u` have the same dtype. `groups` has the index of each
     variable's equality. Returns the number of steps, and whether the last pair can move without limit.
+    """
+    count = int(groups.max()) + 1
+    rise, fall = np.empty((2, count, z.size), np.float32)
+    memory = np.empty((Row.KEYS + count, z.size), np.float32)
+    target_bits = int(np.float32(target).view(np.int32))
+    return _steps(
+        K, K.diagonal().copy(), z, u, lo, hi, target_bits, max_steps, groups,
+        rise, fall, memory, memory.view(np.int32),
+    )  # fmt: skip
+
+
+# arrays that it allocated itself would be compiled too, in another half a second
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+def _steps(
+    K: Tile, diagonal: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target_bits: int,
+    max_steps: int, groups: Indices, rise: Tile, fall: Tile, memory: Tile, bits: Tile,
+) -> tuple[int, bool]:  # fmt: skip
+    """Take the steps of `pair_steps`; `target_bits` are the bits of the target in float32.
+
     Each j is paired with the i of highest score in its group (Chang & Lin 2001, for ν-SVC). Per group, a
     row of `rise`, of `fall` and of keys excludes the variables of all other groups.
     """
-    n, count = z.size, 1
-    for t in range(n):
-        count = groups[t] + 1 if groups[t] >= count else count
-    rise, fall = np.empty((count, n), np.float32), np.empty((count, n), np.float32)
-    memory = np.empty((Row.KEYS + count, n), np.float32)
-    bits = memory.view(np.int32)
-    memory[0, 0] = target
-    target_bits, diagonal = bits[0, 0], np.empty(n, K.dtype)
-    for t in range(n):
-        diagonal[t] = K[t, t]
+    n, count = z.size, len(rise)
     for group in range(count):
         for t in range(n):
             member = groups[t] == group

@@ -165,7 +165,11 @@ def plan_runs(
         rows = [row for row in records.values() if ends & {row["status"], row["verdict"]}]
         restarted |= {RunKey.parse(row["run_id"]) for row in rows}
     chosen_solvers = options.rerun_names("solver")
-    names = [solver_names(case.solver, case.label, case.series) for case in cases]
+    names = (
+        [solver_names(case.solver, case.label, case.series) for case in cases]
+        if chosen_solvers
+        else []
+    )
     for text in chosen_solvers:
         if not any(chosen := name_matches(text, names)):
             raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")

@@ -13,8 +13,10 @@ file. It needs no network: it contains the chart library, and a content security
 scripts.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from dualgap.experiments.analysis.labels import kind_of
@@ -115,16 +117,16 @@ def report(folder: Path) -> str:
         "machine": machine_text(manifest, results),
         "repeat": sections.repeat(manifest),
     }
-    charts: list[Chart] = []
-    if len(drawn):
-        profiles = {
-            "performance": {name: performance_profile(rows) for name, rows in targets.items()},
-            "quality": {"all": quality_profile(named)},  # on all hosts
-        }
-        if len(runs.styles) < 2:  # a single solver is always the fastest
-            del profiles["performance"]
-        charts = [
-            profile_chart(kind, views, runs.styles) for kind, views in profiles.items() if views
-        ]
-        charts.append(convergence_chart(runs))
-    return render(content, charts, runs.styles)
+    return render(content, _charts(runs, named, targets) if len(drawn) else [], runs.styles)
+
+
+def _charts(runs: Runs, named: Results, targets: Mapping[str, pd.DataFrame]) -> list[Chart]:
+    """Return the profiles that compare solvers, and the curves of convergence."""
+    profiles = {
+        "performance": {name: performance_profile(rows) for name, rows in targets.items()},
+        "quality": {"all": quality_profile(named)},  # on all hosts
+    }
+    if len(runs.styles) < 2:  # a single solver is always the fastest
+        del profiles["performance"]
+    charts = [profile_chart(kind, views, runs.styles) for kind, views in profiles.items() if views]
+    return [*charts, convergence_chart(runs)]

@@ -99,11 +99,12 @@ def without_dependent(A: Any, b: Vector) -> Indices:
     unit = 1.0 / np.where(length > 0, length, 1.0)
     M, sides = scipy.sparse.csr_array(scipy.sparse.diags_array(unit) @ A), unit * b
     independent = _independent(M, np.flatnonzero(length), 1e-9)
-    fit, contradictions = _least_squares_on(M[independent]), list[int]()
+    basis, contradictions = M[independent], list[int]()
+    fit = _least_squares_on(basis)
     for row in np.setdiff1d(np.arange(b.size), independent).tolist():
         target = M[[row]].toarray().ravel()
         w = fit(target)
-        error = np.abs(target - M[independent].T @ w).max()
+        error = np.abs(target - basis.T @ w).max()
         side_error = abs(sides[row] - w @ sides[independent])
         terms_size = abs(sides[row]) + abs(w) @ abs(sides[independent])
         if error > 1e-12 or side_error > 1e-12 * terms_size:

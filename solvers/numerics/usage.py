@@ -14,7 +14,7 @@ from numba.core.event import Event, Listener, install_listener
 
 def cpu_seconds() -> float:
     """Return the CPU seconds of this process and, but on Windows, of its children that ended."""
-    if (resource := _resource()) is None:
+    if (resource := resource_module()) is None:
         return process_time()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return process_time() + children.ru_utime + children.ru_stime
@@ -22,7 +22,7 @@ def cpu_seconds() -> float:
 
 def peak_memory() -> int:
     """Return the largest resident memory that this process has had, in bytes."""
-    if (resource := _resource()) is None:
+    if (resource := resource_module()) is None:
         memory = psutil.Process().memory_info()
         return getattr(memory, "peak_wset", memory.rss)
     largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -30,7 +30,7 @@ def peak_memory() -> int:
 
 
 @cache
-def _resource() -> Any:
+def resource_module() -> Any:
     """Return the module `resource`; None on Windows."""
     try:
         import resource  # noqa: PLC0415 - missing on Windows

@@ -8,19 +8,19 @@ from typing import Any
 
 from dualgap.experiments.report import write_report
 
-_RESULTS = Path("results")  # of the clone in which the site is built
+RESULTS = Path("results")  # of the clone in which the site is built
 _TOCTREE = "\n```{toctree}\n:hidden:\n:glob:\n\n*/*\nnotes/*/*\n```\n"
 _REPORT = '\n<p><a href="report.html">Interactive report of these runs</a></p>\n'
 
 
 def _folders() -> list[Path]:
-    return [file.parent for file in sorted(_RESULTS.rglob("manifest.json"))]
+    return [file.parent for file in sorted(RESULTS.rglob("manifest.json"))]
 
 
 def _copy(app: Any) -> None:
     """Copy `results/`, whose README lists the pages, and link each page to its report."""
-    shutil.copytree(_RESULTS, Path(app.srcdir, "results"), dirs_exist_ok=True)
-    added = {_RESULTS / "README.md": _TOCTREE}
+    shutil.copytree(RESULTS, Path(app.srcdir, "results"), dirs_exist_ok=True)
+    added = {RESULTS / "README.md": _TOCTREE}
     added |= {page: _REPORT for folder in _folders() for page in folder.glob("*.md")}
     for page, text in added.items():
         original = page.read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from docstrings import escape
 from matplotlib.figure import Figure
+from result_pages import RESULTS
 
 from dualgap.experiments.files.settings import options_of
 from dualgap.experiments.plots.style import style
@@ -43,7 +44,6 @@ from dualgap.solvers.running.solution import Solution
 _TIME_LIMIT_S = 1.0  # of one solution
 _N_LIMITS = 12  # of iterations, on a curve
 _MIN_POINTS = 3  # of a curve
-_RESULTS = Path("results")  # of the clone in which the site is built
 
 
 @cache
@@ -113,12 +113,12 @@ def _draw(cls: type[Solver], title: str, iterations: int, path: Path) -> bool:
 
 def _published(name: str) -> Iterator[tuple[str, str, str]]:
     """Yield each experiment of `results/` with the solver's problems there, and its runs."""
-    for file in sorted(_RESULTS.rglob("runs.csv")):
+    for file in sorted(RESULTS.rglob("runs.csv")):
         runs = pd.read_csv(file, usecols=["solver", "problem_id", "verdict"], dtype=str)
         runs = runs[runs["solver"] == name]
         if len(runs):
             solved = runs.loc[runs["verdict"] == "solved", "problem_id"].nunique()
-            page = next(file.parent.glob("*.md")).relative_to(_RESULTS.parent).with_suffix("")
+            page = next(file.parent.glob("*.md")).relative_to(RESULTS.parent).with_suffix("")
             problems = f"{solved:,} of {runs['problem_id'].nunique():,}"
             yield f":doc:`{file.parent.name} </{page.as_posix()}>`", problems, f"{len(runs):,}"
 

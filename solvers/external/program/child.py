@@ -23,15 +23,15 @@ from time import perf_counter
 
 import psutil
 
+from dualgap.solvers.numerics.usage import resource_module
+
 _start_lock = Lock()
 
 
 @contextmanager
 def _file_size(limit: int) -> Generator[None]:
     """Limit the size of files written; by one thread at a time, as the limit is that of the process."""
-    try:
-        import resource  # noqa: PLC0415 - missing on Windows
-    except ImportError:
+    if (resource := resource_module()) is None:
         yield
         return
     with _start_lock:

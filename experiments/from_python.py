@@ -13,7 +13,6 @@ from dualgap.experiments.operations.options import RunOptions
 from dualgap.experiments.operations.run import load_experiment, results_folder, run_missing
 from dualgap.experiments.operations.terminal import INTERRUPTED
 from dualgap.experiments.store.reading import RunFolder
-from dualgap.experiments.store.tables import write_tables
 from dualgap.experiments.tables.summary import summarise, to_markdown
 
 ExperimentSource: TypeAlias = str | Path | Mapping[str, Any]
@@ -75,7 +74,7 @@ def run(experiment: ExperimentSource, options: RunOptions) -> RunFolder:
         folder = results_folder(str(experiment), loaded.name, options)
     recorded, stop_reason = run_missing(loaded, folder, load_defaults().completed(options))
     summary = to_markdown(summarise(Results(recorded.results)), loaded.name)
-    write_tables(recorded, {"summary.md": summary})
+    recorded.write_tables({"summary.md": summary})
     if stop_reason == INTERRUPTED:
         raise KeyboardInterrupt
     if stop_reason:

@@ -20,10 +20,10 @@ def command(folders: tuple[Path, ...], out: Path, force: bool) -> None:
     """
     from dualgap.experiments.analysis.results import Results  # noqa: PLC0415
     from dualgap.experiments.operations.conclusion import write_all  # noqa: PLC0415
-    from dualgap.experiments.store.merging import merge as merge_folders  # noqa: PLC0415
+    from dualgap.experiments.store.reading import RunFolder  # noqa: PLC0415
     from dualgap.experiments.tables.summary import summarise  # noqa: PLC0415
 
     with writing(out):
-        merged = merge_folders(folders, out, force)
+        merged = RunFolder.merge(folders, out, force)
     summary = summarise(Results(merged.results))
     sys.exit(0 if write_all(merged, summary, CommandOptions()) else 1)

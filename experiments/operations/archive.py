@@ -32,7 +32,6 @@ from dualgap.experiments.store.manifest import (
 from dualgap.experiments.store.plan import planned_cases
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_path
-from dualgap.experiments.store.tables import csv_files
 from dualgap.experiments.tables.summary import summarise, to_markdown
 
 LOCK = "environment.txt"
@@ -65,7 +64,7 @@ def write_archive(folder: Path, out: Path) -> None:
     del manifest["experiment"]  # a separate file
     lock = sorted({f"{each.name}=={each.version}" for each in distributions()}, key=str.lower)
     content |= {
-        **csv_files(recorded),
+        **recorded.csv_files(),
         NAME: json.dumps(manifest, indent=1).encode(),
         "summary.md": to_markdown(summarise(Results(recorded.results)), manifest["name"]).encode(),
         LOCK: "\n".join([*lock, ""]).encode(),

@@ -16,7 +16,6 @@ from dualgap.experiments.operations.run import Planned, Recorded
 from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
 from dualgap.experiments.records.outcomes import FAILING
 from dualgap.experiments.store.reading import RunFolder
-from dualgap.experiments.store.tables import write_tables
 from dualgap.experiments.tables import comparison
 from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
 
@@ -87,7 +86,7 @@ def write_all(
     """Write all tables of a folder and print their paths or the error; return whether that worked."""
     texts = {"summary.md": to_markdown(summary, folder.manifest["name"])}
     try:
-        paths = write_tables(folder, texts | dict(more_texts or {}))
+        paths = folder.write_tables(texts | dict(more_texts or {}))
     except OSError as error:  # the runs themselves are recorded
         say(f"Cannot write the tables of {folder.path}: {error.strerror}", err=True)
         return False

@@ -1,16 +1,16 @@
-"""Merging of results folders: `dualgap merge`.
+"""Merging of results folders: `dualgap merge` and `RunFolder.merge`.
 
-A merged folder has copies of the sessions of all folders. The command first checks that no run differs
+A merged folder has copies of the sessions of all folders. First it is checked that no run differs
 between the folders, and that all were run with the same code and libraries.
 """
 
 import errno
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import (
@@ -18,27 +18,22 @@ from dualgap.experiments.store.manifest import (
     SESSIONS,
     StoreError,
     provenance_differences,
-    write_manifest,
 )
-from dualgap.experiments.store.reading import RunFolder
 
 
-def merge(sources: Sequence[Path], out: Path, force: bool = False) -> RunFolder:
-    """Merge the runs of several folders into a new one, which is created completely or not at all.
+class MergeSource(NamedTuple):
+    """The parts of a `RunFolder` that are merged."""
 
-    Parameters
-    ----------
-    force : merge even if code, libraries or data differ, which the manifest then records.
+    path: Path
+    manifest: dict[str, Any]
+    sessions: list[tuple[Path, dict[str, Any]]]
+    planned: list[dict[str, Any]]
 
-    Raises
-    ------
-    StoreError
-        If a folder has no sessions, a run differs between two folders, or `out` is not empty or was
-        created by another command in the meantime.
-    OSError
-        If it cannot be written.
-    """
-    folders = list(map(RunFolder, dict.fromkeys(sources)))
+
+def merge_sessions(
+    folders: Sequence[MergeSource], out: Path, force: bool, write_tables: Callable[[Path], object]
+) -> None:
+    """Merge folders into a new one, to which `write_tables` adds its tables; see `RunFolder.merge`."""
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise StoreError(f"{out}: exists already; choose another --out")
     for folder in folders:
@@ -52,16 +47,15 @@ def merge(sources: Sequence[Path], out: Path, force: bool = False) -> RunFolder:
             for folder in folders:
                 for path, _ in folder.sessions:
                     _copy_session(path, merged / SESSIONS / path.name)
-            write_manifest(merged, RunFolder(merged).manifest)
+            write_tables(merged)
             os.replace(merged, out)  # fails if `out` is a folder with files
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise StoreError(f"{out}: was created by another command in the meantime") from None
         raise
-    return RunFolder(out)
 
 
-def _check_provenance(first: RunFolder, folder: RunFolder, force: bool) -> None:
+def _check_provenance(first: MergeSource, folder: MergeSource, force: bool) -> None:
     """Raise StoreError if a folder has no sessions, or was run with other code than the first."""
     manifest = folder.manifest
     if not folder.sessions:
@@ -73,9 +67,9 @@ def _check_provenance(first: RunFolder, folder: RunFolder, force: bool) -> None:
         )
 
 
-def _check_runs(folders: Sequence[RunFolder]) -> None:
+def _check_runs(folders: Sequence[MergeSource]) -> None:
     """Raise StoreError if two folders have different records of a run."""
-    runs = dict[str, tuple[RunFolder, dict[str, Any]]]()
+    runs = dict[str, tuple[MergeSource, dict[str, Any]]]()
     for folder in folders:
         for line in folder.planned:
             record = line["record"]

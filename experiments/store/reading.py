@@ -1,10 +1,14 @@
-"""Reading a results folder: its runs, and the tables made from their records.
+"""A results folder: its runs, and the tables made from their records.
 
 The folder has either sessions, or, if it is published, the tables as CSV.
 """
 
+from __future__ import annotations
+
 import json
+import os
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +26,8 @@ from dualgap.experiments.files.specs import (
 )
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS
 from dualgap.experiments.records.outcomes import outcome_of
-from dualgap.experiments.records.tables import with_column_types
+from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
+from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import (
     LOG,
     SESSIONS,
@@ -31,7 +36,9 @@ from dualgap.experiments.store.manifest import (
     common_columns,
     read_manifest,
     read_sessions,
+    write_manifest,
 )
+from dualgap.experiments.store.merging import MergeSource, merge_sessions
 from dualgap.experiments.store.session import STARTS, load_answer, recorded_lines
 from dualgap.problems import Dataset, Geometry, Point, SampleProblem, Vector
 from dualgap.problems.html_table import format_number, html_table
@@ -55,6 +62,35 @@ class RunFolder:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._log_sizes = self._current_log_sizes()
+
+    @classmethod
+    def merge(
+        cls, folders: Iterable[str | os.PathLike[str]], out: Path | str, force: bool = False
+    ) -> RunFolder:
+        """Merge the runs of several folders into a new one, as `dualgap merge` does, and return it.
+
+        It is created completely, with its tables, or not at all.
+
+        Parameters
+        ----------
+        folders : paths of results folders, or `RunFolder`s.
+        force : merge even if code, libraries or data differ, which the manifest then records.
+
+        Raises
+        ------
+        StoreError
+            If a folder has no sessions, a run differs between two folders, or `out` is not empty or was
+            created by another command in the meantime.
+        OSError
+            If it cannot be written.
+        """
+        read = map(cls, dict.fromkeys(map(Path, folders)))
+        sources = [MergeSource(f.path, f.manifest, f.sessions, f.planned) for f in read]
+        merge_sessions(sources, Path(out), force, lambda path: cls(path).write_tables())
+        return cls(out)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     def _current_log_sizes(self) -> dict[Path, int]:
         sizes = {log: log.stat().st_size for log in self.path.glob(f"{SESSIONS}/*/{LOG}")}
@@ -184,6 +220,40 @@ class RunFolder:
             return published
         rows = [row for line in self.planned for row in line.get("path", ())]
         return with_column_types(pd.DataFrame(rows), "paths.csv")
+
+    def write_tables(self, texts: Mapping[str, str] | None = None) -> list[Path]:
+        """Write the tables of the runs, and `texts` by file name; return all paths.
+
+        Each file is replaced atomically; the manifest of all sessions is written as well.
+        """
+        if self.sessions:
+            write_manifest(self.path, self.manifest)
+        files = {name: text.encode() for name, text in (texts or {}).items()} | {
+            **self.csv_files(leave_out=["traces.csv"]),
+            "runs.parquet": self.results.to_parquet(index=False),
+            "traces.parquet": self.traces.to_parquet(index=False),
+        }
+        for name, content in files.items():
+            disk.replace(self.path / name, content)
+        return [self.path / name for name in files]
+
+    def csv_files(self, leave_out: Collection[str] = ()) -> dict[str, bytes]:
+        """Return the contents of the CSV files and of their description, by file name.
+
+        Values that the manifest has for all runs are omitted; `leave_out` names CSV files to omit.
+        """
+        runs = self.results
+        common = self.common(runs)
+        reduced, shared = runs.copy(), common.columns
+        reduced[shared] = runs[shared].mask(runs[shared] == common)
+        reduced = reduced.drop(columns=[name for name in shared if reduced[name].isna().all()])
+        optional = {"traces.csv": self.traces, "paths.csv": self.paths}
+        tables = {"runs.csv": reduced} | {k: v for k, v in optional.items() if len(v)}
+        tables = {name: table for name, table in tables.items() if name not in leave_out}
+        package = datapackage(self.manifest["name"], tables)
+        return {name: to_csv_bytes(table, name) for name, table in tables.items()} | {
+            "datapackage.json": json.dumps(package, indent=1, ensure_ascii=False).encode()
+        }
 
     def _repr_html_(self) -> str:
         runs = self.results

@@ -24,7 +24,6 @@ from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
-from dualgap.experiments.store.tables import write_tables
 
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 
@@ -67,7 +66,7 @@ def session(folder: Path, outcomes: list[Outcome]) -> str:
             new_session.append(outcome)
     new_session.close()
     run_folder = RunFolder(folder)
-    write_tables(run_folder, {"summary.md": "summary"})
+    run_folder.write_tables({"summary.md": "summary"})
     models = sorted({path.name for path in folder.glob("sessions/*/models/*.npz")})
     tables = [table.to_csv() for table in (run_folder.results, run_folder.traces)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])

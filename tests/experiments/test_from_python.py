@@ -1,6 +1,7 @@
 """Experiments run from Python: what the command does, says and refuses."""
 
 from inspect import signature
+from pathlib import Path
 
 import pytest
 from tests.experiments.functions import posing
@@ -10,6 +11,7 @@ from dualgap.experiments import from_python
 from dualgap.experiments.cli import main
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store.manifest import read_manifest
+from dualgap.experiments.store.reading import RunFolder
 
 GRID = {
     "name": "small",
@@ -55,6 +57,23 @@ def test_the_options_of_the_command_are_parameters(command):
     assert shared == {*options}
     with pytest.raises(TypeError, match="'extend'"):
         experiments.run(GRID, "x", extend=True)
+
+
+def test_folders_are_merged_as_by_the_command(command):
+    smo = experiments.run(GRID | {"solvers": ["smo"]}, "a")
+    reference = experiments.run(GRID | {"solvers": ["cvxopt_qp"]}, "b")
+    command("merge", "a", "b", "--out", "all")
+    merged = RunFolder.merge([smo, reference.path, "b"], "both")
+    assert merged.missing == 0
+    assert len(merged.results) == 4
+    for name in ("runs.csv", "runs.parquet", "datapackage.json", "manifest.json"):
+        assert Path("both", name).read_bytes() == Path("all", name).read_bytes()
+    with pytest.raises(Refusal, match="both: exists already"):
+        RunFolder.merge([smo], "both")
+    again = experiments.run(GRID | {"solvers": ["smo"]}, "again")
+    with pytest.raises(Refusal, match=r"again: the run of smo .* differs from that in a"):
+        RunFolder.merge([smo, again], "never")
+    assert not Path("never").exists()
 
 
 def test_a_notebook_shows_a_folder(command):

@@ -38,7 +38,6 @@ from dualgap.experiments.report.published.documents import (
 from dualgap.experiments.store.manifest import NAME, StoreError, write_manifest
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_name
-from dualgap.experiments.store.tables import csv_files
 from dualgap.experiments.tables.summary import summarise, to_markdown
 from dualgap.experiments.tables.verification import CHECKS, verification_texts
 
@@ -82,7 +81,7 @@ def _write(run: RunFolder, results: Path) -> Path:
     target = results / safe_name(run.manifest["name"])
     if target.resolve() == run.path.resolve():
         raise ValueError(f"{run.path} is already published. Omit it to write all pages again.")
-    files = csv_files(run)
+    files = run.csv_files()
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     source = next(CONFIGS.rglob(f"{run.manifest['name']}.yaml"), None)

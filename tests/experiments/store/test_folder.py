@@ -33,7 +33,6 @@ from dualgap.experiments.store.manifest import StoreError
 from dualgap.experiments.store.plan import ResumePolicy
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
-from dualgap.experiments.store.tables import write_tables
 from dualgap.experiments.tables.summary import summarise, to_markdown
 from dualgap.problems import RBF
 
@@ -139,7 +138,7 @@ def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
     assert list(results.columns) == CONTRACT.split(", ") + NEWER
     assert len(load_traces(tmp_path / "out")) == 0
     summary = to_markdown(summarise(Results(results)), "x")
-    assert write_tables(RunFolder(tmp_path / "out"), {"summary.md": summary})
+    assert RunFolder(tmp_path / "out").write_tables({"summary.md": summary})
 
 
 def test_a_torn_last_line_loses_only_itself(folder, cases, ids):
@@ -311,7 +310,7 @@ def test_a_full_disk_loses_only_the_current_run(folder, cases, ids, monkeypatch,
     with pytest.raises(OSError, match="No space left"):
         session.append(failed(cases[0], "crashed", "later"))
     with pytest.raises(OSError, match="No space left"):
-        write_tables(RunFolder(folder), {})
+        RunFolder(folder).write_tables()
     monkeypatch.undo()
     session.close()
     assert not list(folder.glob(".*"))
@@ -376,7 +375,7 @@ def test_the_answer_of_a_planar_problem_is_read_back(tmp_path, outcomes, case_of
 
 def test_tables_agree_with_the_runs(folder):
     results = load_results(folder)
-    write_tables(RunFolder(folder), {})
+    RunFolder(folder).write_tables()
     parquet = pd.read_parquet(folder / "runs.parquet")
     pd.testing.assert_frame_equal(parquet, results, check_dtype=False)
     csv = pd.read_csv(folder / "runs.csv")

@@ -7,7 +7,7 @@ A tile is a part of K that fits in a core's cache: the inner products of 256 row
 
 the half norms come from the same product, as two more columns of the samples. Sparse rows are multiplied
 with dense columns: with 14 nonzero entries of 123 (a9a) that takes two fifths of the dense product's
-time, with 12 of 300 (w8a) a fifth.
+time, with 12 of 300 (w8a) a fifth; and with lists of the entries of each feature if there are many.
 
 One thread computes a tile. Callers must limit BLAS to one thread meanwhile: two thread pools at a time
 slow each other down by a factor of two to three.
@@ -30,16 +30,29 @@ from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, mirror, pack
 from dualgap.problems.gram.threads import Job, Pool
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import DotKernel, FeatureKernel
-from dualgap.problems.kernels.compiled import scatter, sparse_products
-from dualgap.problems.kernels.samples import as_dense, is_sparse, squared_norms
+from dualgap.problems.kernels.compiled import (
+    scatter,
+    shared_feature_products,
+    sparse_products,
+)
+from dualgap.problems.kernels.samples import (
+    as_dense,
+    by_feature,
+    is_sparse,
+    is_wide,
+    squared_norms,
+)
 
 Values = NDArray[Any]
 
 
 class Section(NamedTuple):
-    """Samples as columns (d, c), with half norms −½‖x‖² unless `entries` contains them."""
+    """Samples as columns (d, c), with half norms −½‖x‖² unless `entries` contains them.
 
-    entries: Values
+    `entries` is dense, or the data, indices and starts of a CSR matrix.
+    """
+
+    entries: Any
     half_norms: Values
 
 
@@ -87,6 +100,21 @@ class SparseSamples:
         """Write the products of rows with a section to `out`."""
         samples = self.data, self.indices, self.indptr, self.half_norms
         sparse_products(*samples, rows, section.entries, section.half_norms, out)
+
+
+class WideSamples(SparseSamples):
+    """Sparse samples of many features: columns are lists of the entries of each feature."""
+
+    def columns(self, cols: Indices) -> Section:
+        """Return the samples `cols` as columns."""
+        shape = self.indptr.size - 1, self.features
+        csr: Any = scipy.sparse.csr_array((self.data, self.indices, self.indptr), shape=shape)
+        return Section(by_feature(csr[cols]), self.half_norms[cols])
+
+    def products(self, rows: Indices, section: Section, out: Values) -> None:
+        """Write the products of rows with a section to `out`."""
+        samples = self.data, self.indices, self.indptr, self.half_norms
+        shared_feature_products(*samples, rows, section.entries, section.half_norms, out)
 
 
 Tile = NDArray[Any]
@@ -139,8 +167,6 @@ class Tiles:
         self._norms2, self._cancellation = np.zeros(0), 0.0
         self._factor = abs(float(getattr(kernel, "gamma", 1.0)))
         self._is_tiled = isinstance(kernel, DotKernel) and np.isfinite(kernel.cancellation(0.0))
-        # more features would not stay in the cache as dense columns
-        self._is_tiled &= not (self._sparse and X.shape[1] > 4096)
         if self._is_tiled:
             self._norms2 = squared_norms(X)
             self._cancellation = kernel.cancellation(float(self._norms2.max(initial=0.0)))
@@ -195,7 +221,8 @@ class Tiles:
 
     def _samples_as(self, key: np.dtype[Any]) -> DenseSamples | SparseSamples:
         if key not in self._samples:
-            maker = SparseSamples if self._sparse else DenseSamples
+            sparse = WideSamples if is_wide(self._X) else SparseSamples
+            maker = sparse if self._sparse else DenseSamples
             self._samples[key] = maker(self._X, key, self._of_distance)
         return self._samples[key]
 

@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 
 from dualgap.problems.arithmetic.balls import Balls
 from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.kernels.compiled import sparse_products, sparse_squared_distances
+from dualgap.problems.kernels.compiled import (
+    shared_feature_products,
+    sparse_products,
+    sparse_squared_distances,
+)
 
 Block = NDArray[np.float64]
 Selection = Indices | slice
@@ -18,6 +22,11 @@ def is_sparse(X: Any) -> bool:
     """Whether products of sparse rows with dense columns are faster than those of dense matrices."""
     max_density = 0.3  # of a9a it is 0.11, of w8a 0.04
     return scipy.sparse.issparse(X) and X.nnz <= max_density * X.shape[0] * X.shape[1]
+
+
+def is_wide(X: Matrix) -> bool:
+    """Whether a matrix has more features than stay in the cache as dense columns."""
+    return X.shape[1] > 4096
 
 
 def fits_dense(X: Matrix) -> bool:
@@ -46,14 +55,24 @@ def stacked(X: Matrix, Z: Matrix) -> Matrix:
 
 def inner_products(X: Matrix, Z: Matrix) -> Block:
     """Return X Zᵀ as a dense array, for dense and CSR matrices and arrays of balls."""
-    if not (scipy.sparse.issparse(X) and scipy.sparse.issparse(Z) and fits_dense(Z)):
+    if not (scipy.sparse.issparse(X) and scipy.sparse.issparse(Z)):
         return as_dense(X @ Z.T)
-    csr, columns = scipy.sparse.csr_array(X), np.ascontiguousarray(as_dense(Z).T)
+    csr = scipy.sparse.csr_array(X)
     rows, no_norms = np.arange(X.shape[0]), np.zeros(max(X.shape[0], Z.shape[0]))
     out = np.empty((X.shape[0], Z.shape[0]))
     samples = csr.data.astype(np.float64), csr.indices, csr.indptr, no_norms
-    sparse_products(*samples, rows, columns, no_norms[: Z.shape[0]], out)
+    if is_wide(Z) or not fits_dense(Z):
+        shared_feature_products(*samples, rows, by_feature(Z), no_norms[: Z.shape[0]], out)
+    else:
+        columns = np.ascontiguousarray(as_dense(Z).T)
+        sparse_products(*samples, rows, columns, no_norms[: Z.shape[0]], out)
     return out
+
+
+def by_feature(Z: Matrix) -> tuple[Vector, Indices, Indices]:
+    """Return the entries of a sparse matrix feature by feature: data, rows and starts, as in CSC."""
+    transposed = scipy.sparse.csr_array(Z.T)
+    return transposed.data, transposed.indices, transposed.indptr
 
 
 def squared_distances(X: Matrix, Z: Matrix) -> Block:

@@ -26,6 +26,7 @@ from dualgap.problems.dataset import Indices
 from dualgap.problems.forms import ERM, QP, BoxQP, KernelQP, Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.gram import Gram
+from dualgap.problems.kernels.samples import is_wide
 from dualgap.problems.problem import reduce, replace_fields
 from dualgap.solvers.base import Solver
 
@@ -84,7 +85,7 @@ def _kind(value: Any) -> Any:
         return value.dtype.str, value.ndim, value.flags.c_contiguous, value.flags.writeable
     if scipy.sparse.issparse(value):
         of_arrays: Any = value
-        return value.format, value.dtype.str, of_arrays.indices.dtype.str
+        return value.format, value.dtype.str, of_arrays.indices.dtype.str, is_wide(of_arrays)
     if is_dataclass(value):
         return type(value), *(_kind(getattr(value, field.name)) for field in fields(value))
     return value if isinstance(value, bool | str) else type(value)

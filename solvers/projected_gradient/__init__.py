@@ -37,6 +37,7 @@ from dualgap.solvers.projected_gradient.steps import (
     plain,
 )
 from dualgap.solvers.smo import RunLimits, minimise
+from dualgap.solvers.smo.triangle import compile_triangle
 from dualgap.solvers.smo.tuning import TUNING
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
@@ -104,6 +105,12 @@ class ProjectedGradient(Solver):
         worthwhile = form.n >= _MIN_SUBSET_VARIABLES and not form.gram.is_linear
         can_move = form.joined is not None and form.groups is None
         return self.variant == "barzilai_borwein" and worthwhile and can_move
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Compile the functions of Newton steps, which only some problems need."""
+        if self._in_subsets(form):
+            compile_triangle()
+        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after every step, or after all steps on a subset of the variables."""

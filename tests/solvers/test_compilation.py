@@ -113,6 +113,8 @@ def soft_margin(n: int, kernel=RBF(0.3), C: float = 10.0, dtype=float, **more) -
 X, Y = two_classes(700, 5)
 T = X @ np.arange(1.0, 6.0)
 SPARSE = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
+TEXT = sp.random_array((2600, 5000), density=0.01, rng=np.random.default_rng(0), format="csr")
+TOPIC = np.where(np.arange(2600) % 2 == 0, 1.0, -1.0)
 # of each size that solvers tell apart, in the types that users give
 OTHERS: dict[str, Formulation] = {
     "integers": SoftMarginDual((10 * X[:50]).astype(int), Y[:50], 1.0, RBF(0.01)),
@@ -131,6 +133,8 @@ OTHERS: dict[str, Formulation] = {
     "700, far": SoftMarginDual(1e3 * SPARSE, Y, 1.0, RBF(0.3)),
     "700, polynomial": soft_margin(700, Polynomial(2, 0.5)),
     "700, precomputed": SoftMarginDual(X @ X.T, Y, 1.0, Precomputed()),
+    "700, text": SoftMarginDual(TEXT[:700], TOPIC[:700], 10.0, RBF(0.3)),
+    "2600, text": SoftMarginDual(TEXT, TOPIC, 10.0, RBF(0.3)),
     "700, linear": SoftMarginDual(X, Y, 1.0),
     "700, linear, sparse": SoftMarginDual(SPARSE, Y, 1.0),
     "700, weights": soft_margin(700, C=np.linspace(0.1, 3.0, 700)),  # type: ignore[arg-type]

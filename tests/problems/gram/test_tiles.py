@@ -20,29 +20,36 @@ KERNELS: dict[str, Kernel] = {
 ACCURACY = {np.float32: 2e-5, np.float64: 1e-12}
 
 
-def samples(n: int = 700, d: int = 9, sparse: bool = False) -> np.ndarray | sp.csr_array:
+def samples(
+    n: int = 700, d: int = 9, sparse: bool = False, spacing: int = 1
+) -> np.ndarray | sp.csr_array:
+    """Return dense samples, or sparse ones whose features are `spacing` columns apart."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((n, d)) + 3.0
     if not sparse:
         return X
     X[rng.random((n, d)) < 0.8] = 0.0
     X[17] = 0.0  # a row without entries
-    return sp.csr_array(X)
+    csr = sp.csr_array(X)
+    shape = n, spacing * d
+    return sp.csr_array((csr.data, spacing * csr.indices, csr.indptr), shape=shape)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("sparse", "spacing"), [(False, 1), (True, 1), (True, 600)])
 @pytest.mark.parametrize("kernel", list(KERNELS))
 def test_blocks_and_products_are_those_of_the_gram_matrix(
-    kernel: str, sparse: bool, dtype: type
+    kernel: str, sparse: bool, spacing: int, dtype: type
 ) -> None:
+    gram = Gram(samples(sparse=sparse, spacing=spacing), KERNELS[kernel])
     X = samples(sparse=sparse)
-    gram = Gram(X, KERNELS[kernel])
+    dense = Gram(X.toarray() if sparse else X, KERNELS[kernel])
     rng = np.random.default_rng(1)
     rows, cols = rng.permutation(700)[:611], rng.permutation(700)[:530]  # more than one tile
     weights = rng.standard_normal(530)
-    K = gram.block(rows, cols)
+    K = dense.block(rows, cols)
     scale = np.abs(K).max()
+    np.testing.assert_allclose(gram.block(rows, cols), K, rtol=0, atol=1e-14 * scale)
     with Tiles(gram, 2) as tiles:
         columns = tiles.columns(cols, dtype)
         block, product = tiles.block(rows, columns), tiles.product(rows, columns, weights)

@@ -15,8 +15,9 @@ from dualgap.experiments.records.names import dataset_text, kernel_text, path_te
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
 
 _PACKAGES = """
-dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
-qpsolvers quadprog scs scikit-learn-intelex snapml libsvm-official liblinear-multicore
+dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel daqp ecos gurobipy highspy
+mosek osqp piqp proxsuite qpalm qpsolvers quadprog scs scikit-learn-intelex snapml
+libsvm-official liblinear-multicore
 """
 PACKAGES = _PACKAGES.split()
 _PLUGINS = ("dualgap.solvers", "dualgap.formulations", "dualgap.datasets")

@@ -52,7 +52,9 @@ def _named(kind: str) -> Iterator[_Row]:
         specific = {k: v for k, v in options_of(cls).items() if v != common.get(k)}
         if kind == "solvers":
             needs = "; ".join(need.name for need in cls.needs)
-            yield name, cls.form.__name__, needs, _settings(specific)
+            accepted = ", ".join(getattr(cls, "choices", ()))
+            of_backend = f"; backend: {accepted}" if accepted else ""
+            yield name, cls.form.__name__, needs, _settings(specific) + of_backend
         elif kind == "datasets":
             yield name, _settings(specific), about(name, cls)
         else:

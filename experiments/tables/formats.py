@@ -23,7 +23,10 @@ _PACKAGES = (
     *("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml"),
     *("libsvm-official", "liblinear-multicore"),
 )
-_QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
+_QP_PACKAGES = (
+    *("cvxopt", "clarabel", "daqp", "ecos", "gurobipy", "highspy", "mosek", "osqp", "piqp"),
+    *("proxsuite", "qpalm", "quadprog", "scs"),
+)
 _MAX_NAME_LENGTH = 120  # characters; file systems allow 255 bytes, with the suffix
 _MAX_PLAIN = 1e6  # larger numbers have an exponent, as those below _MIN_PLAIN
 _MIN_PLAIN = 1e-4

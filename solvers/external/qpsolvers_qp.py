@@ -4,8 +4,13 @@
 
 Caron et al., "qpsolvers: Quadratic Programming Solvers in Python". The back ends: Clarabel (interior
 point, Goulart & Chen 2024), PIQP (proximal interior point, Schwan et al. 2023), OSQP and SCS (operator
-splitting, Stellato et al. 2020, O'Donoghue 2021), ProxQP (augmented Lagrangian, Bambade et al. 2022),
-HiGHS and quadprog (active sets, Huangfu & Hall 2018, Goldfarb & Idnani 1983).
+splitting, Stellato et al. 2020, O'Donoghue 2021), ProxQP and QPALM (augmented Lagrangian, Bambade et
+al. 2022, Hermans et al. 2022), ECOS (interior point for cones, Domahidi et al. 2013), DAQP, HiGHS and
+quadprog (active sets, Arnström et al. 2022, Huangfu & Hall 2018, Goldfarb & Idnani 1983); and Gurobi and
+MOSEK, which need a licence.
+
+Not here, as PyPI has no wheel of them: HPIPM and qpOASES; nor OSQP in jaxopt, as jaxopt is no longer
+maintained.
 """
 
 import importlib
@@ -19,6 +24,7 @@ import scipy
 
 from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.solvers.base import NotInstalled
+from dualgap.solvers.cvxopt_qp import inequality_rows
 from dualgap.solvers.needs import CONVEX, Need
 from dualgap.solvers.numerics.quadratic import (
     BACKENDS,
@@ -37,13 +43,15 @@ class QPSolversQP(BackendQP):
 
     Attributes
     ----------
-    backend : clarabel, highs, osqp, piqp, proxqp, quadprog or scs.
+    backend : clarabel, daqp, ecos, gurobi, highs, mosek, osqp, piqp, proxqp, qpalm, quadprog or scs.
     tol : passed as every tolerance of the back end, which defines its meaning. HiGHS accepts none below
-        1e-10, and adds 1e-7 to P's diagonal; quadprog has no tolerance: it is exact except for a ridge
-        of 1.5e-8 times P's mean diagonal, and for limits looser by 1e-9 if it finds no point.
+        1e-10, and adds 1e-7 to P's diagonal; Gurobi accepts none below 1e-9; quadprog has no
+        tolerance: it is exact except for a ridge of 1.5e-8 times P's mean diagonal, and for limits
+        looser by 1e-9 if it finds no point. ECOS needs the same ridge, and its tolerance is that of a
+        cone program with the objective as a variable.
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS, which
-        has none and can cycle, and for OSQP, whose 4,000 end before the tolerance. Clarabel and HiGHS do
-        not report their number of iterations; quadprog has no limit.
+        has none and can cycle, and for OSQP, whose 4,000 end before the tolerance. Clarabel, DAQP,
+        Gurobi, HiGHS and MOSEK do not report their number of iterations; quadprog has no limit.
     """
 
     backend: str = "clarabel"
@@ -56,15 +64,17 @@ class QPSolversQP(BackendQP):
             lambda _, solver: solver.max_iter is None or solver._backend.limit,
         ),
         Need(
-            "P ≠ 0 with quadprog, which divides by a factor of it",
-            lambda form, solver: solver.backend != "quadprog" or form.P.diagonal().any(),
+            "P ≠ 0 with ECOS and quadprog, which factorise it",
+            lambda form, solver: (
+                solver.backend not in ("ecos", "quadprog") or form.P.diagonal().any()
+            ),
         ),
         CONVEX,
     )
     single_threaded: ClassVar[bool] = True
 
     def prepare(self, form: QP) -> QP:
-        """Import qpsolvers and its back ends; raise NotInstalled if one is missing."""
+        """Import qpsolvers and its back ends; raise NotInstalled if one or its licence is missing."""
         try:
             available = importlib.import_module("qpsolvers").available_solvers
         except ImportError:
@@ -74,22 +84,25 @@ class QPSolversQP(BackendQP):
                 f"qpsolvers with the back end {self.backend} needs: "
                 f"pip install qpsolvers {self._backend.package}"
             )
+        check_licence(self.backend)
         return form
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         qpsolvers = importlib.import_module("qpsolvers")
-        tol = max(self.tolerance, 1e-10) if self.backend == "highs" else self.tolerance
+        tol = max(self.tolerance, self._backend.finest_tol)
         qp, options = scaled(form), self._options(tol, self.max_iter)
         if self.backend in ("piqp", "proxqp"):
             options |= dict.fromkeys(("eps_duality_gap_abs", "eps_duality_gap_rel"), self.tolerance)
         if self.backend == "proxqp":  # whose residuals alone do not show that z(h − Gx) = 0
             options["check_duality_gap"] = True
+        if self.backend == "mosek":
+            options = {"mosek": mosek_parameters(options)}
         with warnings.catch_warnings():
             # about sparse copies, and about failures, which the claim shows
             warnings.simplefilter("ignore")
-            kinds = {"quadprog": "dense", "piqp": "either", "proxqp": "either"}
-            problem = qpsolvers.Problem(*_matrices(qp, kinds.get(self.backend, "sparse")))
+            arrays = bounds_as_rows(qp) if self.backend == "ecos" else qp
+            problem = qpsolvers.Problem(*_matrices(arrays, self._backend.matrices))
             try:
                 answer = qpsolvers.solve_problem(problem, self.backend, **options)
                 if self.backend == "proxqp" and not answer.found:
@@ -99,25 +112,58 @@ class QPSolversQP(BackendQP):
             except Exception as error:  # each back end raises its own exceptions
                 yield point_of_failure(form, self.backend, error)
                 return
-        # qpsolvers' z and y are the multipliers of Gx ≤ h and A x = b in every back end
-        info = answer.extras.get("info")
-        # of the back ends that return the number of iterations
-        names = {"proxqp": "iter_ext", "quadprog": "iterations"}
-        names |= dict.fromkeys(("osqp", "piqp", "scs"), "iter")
-        field = names.get(self.backend, "")
-        # the status of the back end, "" if qpsolvers does not return it
-        status = str(answer.extras.get("status", getattr(info, "status", ""))).lower()
+        # qpsolvers' z and y are the multipliers of Gx ≤ h and A x = b_eq in every back end
+        info, z = answer.extras.get("info"), answer.z
+        if self.backend == "ecos" and form.G is not None and z is not None:
+            z = z[: form.G.shape[0]]
+        # the status of the back end, "" if qpsolvers does not return it; ECOS calls it infostring
+        names = (name for name in ("status", "infostring") if name in answer.extras)
+        status = str(answer.extras.get(next(names, ""), getattr(info, "status", ""))).lower()
         claim: Claim = "optimal" if answer.found else "stopped"
         unbounded = ("dual infeasible", "dual_infeasible", "dualinfeasible", "unbounded")
-        if "almost" not in status and status.endswith(unbounded):
+        is_exact = "almost" not in status and "close to" not in status
+        if is_exact and status.endswith(unbounded):
             claim = unbounded_claim(form)
-        elif "almost" not in status and status.endswith("infeasible"):
+        elif is_exact and status.endswith("infeasible"):
             claim = "infeasible"
         # if the back end does not report its iterations, its limit or 0
+        field = self._backend.iterations
         iterations = getattr(info, field, answer.extras.get(field))
         if iterations is None:
             iterations = self.max_iter or 0 if status == "maxiterations" else 0
-        yield answer_of(form, qp, answer.x, answer.z, answer.y, int(np.ravel(iterations)[0]), claim)
+        yield answer_of(form, qp, answer.x, z, answer.y, int(np.ravel(iterations)[0]), claim)
+
+
+def bounds_as_rows(qp: ScaledQP) -> ScaledQP:
+    """Return the problem with its finite bounds as rows of G, as ECOS takes no infinite ones."""
+    G, h = inequality_rows(qp)
+    free = np.full(qp.q.size, np.inf)
+    rows = {"G": G, "h": h} if h.size else {"G": None, "h": None}
+    return replace(qp, **rows, lb=-free, ub=free)
+
+
+def check_licence(backend: str) -> None:
+    """Raise NotInstalled if Gurobi or MOSEK has no valid licence."""
+    try:
+        if backend == "gurobi":
+            importlib.import_module("gurobipy").Env()
+        elif backend == "mosek":
+            mosek = importlib.import_module("mosek")
+            mosek.Env().checkoutlicense(mosek.feature.pts)
+    except Exception as error:  # each package raises its own exceptions
+        raise NotInstalled(f"{backend} has no valid licence: {error}") from None
+
+
+def mosek_parameters(options: dict[str, Any]) -> dict[Any, Any]:
+    """Return MOSEK's options by its constants, as CVXOPT, which calls it for qpsolvers, takes them."""
+    mosek = importlib.import_module("mosek")
+    kinds = (mosek.dparam, mosek.iparam)
+    return {
+        getattr(kind, name): value
+        for name, value in options.items()
+        for kind in kinds
+        if hasattr(kind, name)
+    }
 
 
 def closest_feasible(qpsolvers: Any, problem: Any, answer: Any, options: dict[str, Any]) -> Any:
@@ -165,8 +211,8 @@ def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
         matrices = [None if M is None else scipy.sparse.csc_matrix(M) for M in matrices]
     P, G, A = matrices
     if kind == "dense":
-        # quadprog divides by the Cholesky factor of P, which for a dual is singular. A ridge δ moves the
-        # optimum by O(δ) and adds rounding of O(eps/δ): δ = √eps of the mean diagonal is best.
+        # quadprog and ECOS take the Cholesky factor of P, which for a dual is singular. A ridge δ moves
+        # the optimum by O(δ) and adds rounding of O(eps/δ): δ = √eps of the mean diagonal is best.
         P = P + float(np.sqrt(np.finfo(float).eps)) * float(np.mean(np.diag(P))) * np.eye(qp.q.size)
     lb = qp.lb if np.isfinite(qp.lb).any() else None
     ub = qp.ub if np.isfinite(qp.ub).any() else None

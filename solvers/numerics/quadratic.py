@@ -10,9 +10,10 @@ times ρ/σ are those of the original problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
@@ -111,6 +112,10 @@ class Backend:
     limit : option that corresponds to `max_iter`, "" if there is none.
     clock : option for the time limit in seconds, "" if there is none.
     max_iter : the limit if `max_iter` is None; None for the back end's default.
+    finest_tol : smallest tolerance that it accepts.
+    matrices : format in which qpsolvers passes P, G and A: sparse, dense, or either, which is that of P.
+    iterations : name under which qpsolvers returns their number, "" if it does not.
+    options : options with the same value in every call.
     """
 
     package: str
@@ -118,6 +123,10 @@ class Backend:
     limit: str
     clock: str = ""
     max_iter: int | None = None
+    finest_tol: float = 0.0
+    matrices: Literal["sparse", "dense", "either"] = "sparse"
+    iterations: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 BACKENDS = {
@@ -125,18 +134,47 @@ BACKENDS = {
         "clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"
     ),
     "cvxopt": Backend("cvxopt", ("abstol", "reltol", "feastol"), "max_iters"),
+    "daqp": Backend("daqp", ("primal_tol", "dual_tol"), "iter_limit", "time_limit"),
+    "ecos": Backend(
+        "ecos", ("abstol", "reltol", "feastol"), "max_iters", matrices="dense", iterations="iter"
+    ),
+    "gurobi": Backend(
+        "gurobipy",
+        ("FeasibilityTol", "OptimalityTol", "BarConvTol"),
+        "BarIterLimit",
+        "TimeLimit",
+        finest_tol=1e-9,
+        options={"Threads": 1},
+    ),
     "highs": Backend(
         "highspy",
         ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
         "qp_iteration_limit",
         "time_limit",
         100_000,
+        finest_tol=1e-10,
     ),
-    "osqp": Backend("osqp", ("eps_abs", "eps_rel"), "max_iter", "time_limit", 100_000),
-    "piqp": Backend("piqp", ("eps_abs", "eps_rel"), "max_iter"),
-    "proxqp": Backend("proxsuite", ("eps_abs", "eps_rel"), "max_iter"),
-    "quadprog": Backend("quadprog", (), ""),
-    "scs": Backend("scs", ("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),
+    "mosek": Backend(
+        "mosek",
+        ("intpnt_qo_tol_pfeas", "intpnt_qo_tol_dfeas", "intpnt_qo_tol_rel_gap"),
+        "intpnt_max_iterations",
+        "optimizer_max_time",
+        options={"num_threads": 1},
+    ),
+    "osqp": Backend(
+        "osqp", ("eps_abs", "eps_rel"), "max_iter", "time_limit", 100_000, iterations="iter"
+    ),
+    "piqp": Backend(
+        "piqp", ("eps_abs", "eps_rel"), "max_iter", matrices="either", iterations="iter"
+    ),
+    "proxqp": Backend(
+        "proxsuite", ("eps_abs", "eps_rel"), "max_iter", matrices="either", iterations="iter_ext"
+    ),
+    "qpalm": Backend("qpalm", ("eps_abs", "eps_rel"), "max_iter", "time_limit", iterations="iter"),
+    "quadprog": Backend("quadprog", (), "", matrices="dense", iterations="iterations"),
+    "scs": Backend(
+        "scs", ("eps_abs", "eps_rel"), "max_iters", "time_limit_secs", iterations="iter"
+    ),
 }
 
 
@@ -146,8 +184,8 @@ class BackendQP(ConvexQPSolver):
 
     Attributes
     ----------
-    time_limit : seconds after which Clarabel, HiGHS, OSQP and SCS stop, None for no limit; `solve` sets
-        it to its own.
+    time_limit : seconds after which Clarabel, DAQP, Gurobi, HiGHS, MOSEK, OSQP, QPALM and SCS stop, None
+        for no limit; `solve` sets it to its own.
     """
 
     backend: str
@@ -167,7 +205,7 @@ class BackendQP(ConvexQPSolver):
 
     def _options(self, tol: float, max_iter: int | None) -> dict[str, Any]:
         """Return the back end's options for a tolerance, an iteration limit and the time limit."""
-        options: dict[str, Any] = dict.fromkeys(self._backend.tolerances, tol)
+        options = dict.fromkeys(self._backend.tolerances, tol) | dict(self._backend.options)
         limit = self._backend.max_iter if max_iter is None else max_iter
         if self.time_limit is not None and self._backend.clock:
             options[self._backend.clock] = self.time_limit

@@ -28,7 +28,8 @@ def qp_solvers():
     yield CvxoptQP()
     names = [name for name in CvxpyQP.backends() if name != "HIGHS"]
     yield from (CvxpyQP(backend=name, tol=1e-8) for name in names)
-    yield from (QPSolversQP(backend=name) for name in ("clarabel", "highs", "osqp", "piqp", "scs"))
+    names = ("clarabel", "daqp", "ecos", "highs", "osqp", "piqp", "qpalm", "scs")
+    yield from (QPSolversQP(backend=name) for name in names)
 
 
 @pytest.mark.parametrize("solver", list(qp_solvers()), ids=repr)
@@ -95,9 +96,9 @@ def test_a_back_end_receives_the_time_limit(monkeypatch):
         return original(problem, backend, **options)
 
     monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
-    for backend in ("clarabel", "piqp"):
+    for backend in ("clarabel", "daqp", "qpalm", "ecos", "piqp"):
         solve(PROBLEM, QPSolversQP(backend=backend), time_limit=60)
-    assert limits == [60, None]  # PIQP has none
+    assert limits == [60, 60, 60, None, None]  # ECOS and PIQP have none
 
 
 def test_a_cvxpy_problem_is_certified_from_the_values_of_its_variables():
@@ -157,7 +158,7 @@ def test_a_claim_of_unboundedness_is_refuted_by_a_lower_bound():
     assert replace(limits, problem=bounded, point=QPPoint(np.array([-1.0]))).verdict == "wrong"
 
 
-@pytest.mark.parametrize("backend", ["clarabel", "osqp", "scs"])
+@pytest.mark.parametrize("backend", ["clarabel", "daqp", "osqp", "qpalm", "scs"])
 def test_an_exception_of_a_back_end_is_a_row_with_its_message(backend):
     line = ConvexQP(P=np.outer([5, -1, 2.0], [5, -1, 2.0]), q=[-1.0, -2.0, 0.0])
     bent = ConvexQP(P=[[0.0, -1.0], [-1.0, 0.0]], lb=0, ub=1)

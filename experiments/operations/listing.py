@@ -11,7 +11,7 @@ from dualgap.experiments.files.settings import Option, options_of
 from dualgap.experiments.files.specs import plain
 from dualgap.experiments.files.yaml import short_text
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, PATHS, RESULTS, TRACES
-from dualgap.experiments.records.outcomes import OUTCOMES
+from dualgap.experiments.records.outcomes import OUTCOMES, STOP_REASONS
 from dualgap.experiments.tables.table import Column, Table
 from dualgap.problems import datasets
 from dualgap.problems.formulations.softmax import Softmax
@@ -37,7 +37,7 @@ def listing(kind: str) -> Table:
         "experiments": _experiments,
         "keys": _keys,
         "columns": _columns,
-        "outcomes": lambda: ((name, outcome.meaning) for name, outcome in OUTCOMES.items()),
+        "outcomes": _outcomes,
         "properties": _properties,
     }
     rows = sources.get(kind, lambda: _named(kind))()
@@ -86,6 +86,12 @@ def _columns() -> Iterator[_Row]:
     yield from ((column.name, column.meaning) for column in TRACES)
     yield "of paths:", "one row per answer on a path"
     yield from ((column.name, column.meaning) for column in PATHS)
+
+
+def _outcomes() -> Iterator[_Row]:
+    yield from ((name, outcome.meaning) for name, outcome in OUTCOMES.items())
+    yield "stop_reason:", "what ended the solver"
+    yield from STOP_REASONS.items()
 
 
 def _properties() -> Iterator[_Row]:

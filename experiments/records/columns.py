@@ -226,6 +226,12 @@ RESULTS = (
     ColumnSpec(
         "search_setting", "text", "setting of the step, such as tol=0.01; empty outside a search"
     ),
+    ColumnSpec(
+        "stop_reason",
+        "text",
+        "why the solver stopped: one of the words of `dualgap list outcomes`, derived from status, "
+        "claimed, params, iterations and gap",
+    ),
 )
 # for solved runs with `describe: true`; tables without such runs lack these columns
 DESCRIBED = (

@@ -112,6 +112,7 @@ _RUNS = {
     "problem_id": Column("problem", align="words"),
     "configuration": Column("solver", align="words"),
     "reason": Column("reason", align="words"),
+    "stop_reason": Column("stopped by", lambda text: text.replace("_", " "), align="words"),
     "repetition": Column("repetition", "{:.0f}".format),
     "time_solve": Column("time", duration),
     "time_setup": Column("set-up", duration),

@@ -25,7 +25,7 @@ from dualgap.experiments.files.specs import (
     user_class_names,
 )
 from dualgap.experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS
-from dualgap.experiments.records.outcomes import outcome_of
+from dualgap.experiments.records.outcomes import outcome_of, stop_reason
 from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import (
@@ -42,8 +42,6 @@ from dualgap.experiments.store.merging import MergeSource, merge_sessions
 from dualgap.experiments.store.session import STARTS, load_answer, recorded_lines
 from dualgap.problems import Dataset, Geometry, Point, SampleProblem, Vector
 from dualgap.problems.html_table import format_number, html_table
-
-_PROBLEM_COLUMNS = ["problem_hash", "family_hash", "n", "d"]
 
 
 class RunFolder:
@@ -192,11 +190,15 @@ class RunFolder:
                 pd.DataFrame([line["record"] for line in self.planned]), "runs.csv"
             )
             # a killed run could not record the problem's size; other runs on the problem have it
-            table[_PROBLEM_COLUMNS] = table[_PROBLEM_COLUMNS].fillna(
-                table.groupby("problem_id")[_PROBLEM_COLUMNS].transform("first")
+            sizes = ["problem_hash", "family_hash", "n", "d"]
+            table[sizes] = table[sizes].fillna(
+                table.groupby("problem_id")[sizes].transform("first")
             )
             best = table.groupby("family_hash")["dual_objective"].transform("max")
             table["suboptimality"] = table["primal_objective"] - best
+        stated = ["status", "claimed", "params", "iterations", "relative_gap", "target_gap"]
+        reasons = list(map(stop_reason, table[stated].to_dict("records")))
+        table["stop_reason"] = pd.Series(reasons, table.index, dtype=object)
         common = self.common(table)
         table[common.columns] = table[common.columns].fillna(common)
         optional = [column.name for column in (*DESCRIBED, *COUNTED)]

@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_info
 
 _ROOT = Path(__file__).resolve().parents[2]  # the root of a clone
 _VARIABLES = ("OMP_", "MKL_", "OPENBLAS_", "NUMBA_")
-_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def machine() -> dict[str, Any]:
@@ -62,7 +61,7 @@ def provenance() -> dict[str, Any]:
         "git": _git(),
         "blas": pools,
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(_VARIABLES)},
-        "governor": _text(_GOVERNOR),
+        "governor": _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         "frequency": frequency(),
         "container": _container(),
     }

@@ -21,7 +21,7 @@ def test_the_page_names_columns_that_exist(tmp_path):
     texts = [(folder / name).read_text() for name in ("page.html.j2", "page.css")]
     names = {name for text in texts for name in re.findall(r'data-column="(\w+)"', text)}
     runs = all_runs(runs_with_outcomes(stored(tmp_path / "x", [run()])))
-    assert names == {"outcome", "problem_id", "configuration", "reason"}
+    assert names == {"outcome", "stop_reason", "problem_id", "configuration", "reason"}
     assert names <= set(runs.keys)
     assert runs.named_rows[0]["configuration"].text == "smo"
     assert not re.search(r"nth-child\(\d|\]\[\d", "".join(texts))

@@ -148,9 +148,10 @@ def held_out_errors(
     rounding = gamma(ELEMENTARY + y.size) if problem.risk.loss.is_regression else 0.0
     bands = list[Band]()
     # four slices, each with its own ball, which is smaller than that of the whole segment
-    slices = pairwise(np.linspace(*ends, 5).tolist())
-    for first, last in slices:
-        low, high = _optimal_decisions(segment.along, scores, norms, first, last)
+    values = np.linspace(*ends, 5).tolist()
+    balls = segment.along.balls(values)
+    for (first, last), ball in zip(pairwise(values), balls, strict=True):
+        low, high = _optimal_decisions(segment.along, scores, norms, (first, last), ball)
         lower = float(errors(np.clip(y, low, high), y).sum())
         upper = float(np.maximum(errors(low, y), errors(high, y)).sum())
         bands.append(Band(first, last, lower * (1.0 - rounding), upper * (1.0 + rounding)))
@@ -158,12 +159,15 @@ def held_out_errors(
 
 
 def _optimal_decisions(
-    along: ParametricBounds, scores: Intervals, norms: Vector, first: float, last: float
+    along: ParametricBounds,
+    scores: Intervals,
+    norms: Vector,
+    ends: tuple[float, float],
+    ball: tuple[float, float],
 ) -> tuple[Vector, Vector]:
     """Return bounds on the optimal decisions on the held-out samples between two values."""
-    problem, n = along.problem, along.problem.n
-    centre, radius = along.ball(first, last)
-    tube_change = max(abs(first - along.base_value), abs(last - along.base_value))
+    problem, n, (centre, radius) = along.problem, along.problem.n, ball
+    tube_change = max(abs(end - along.base_value) for end in ends)
     f, radii = centre * scores.mid, radius * norms + 1.01 * centre * scores.rad
     radii += gamma(ELEMENTARY) * np.abs(f)
     radii[:n] += tube_change if along.parameter == "epsilon" else 0.0

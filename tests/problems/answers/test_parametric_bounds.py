@@ -55,7 +55,7 @@ def test_the_bounds_hold_at_any_value(name: str, factor: float) -> None:
 def test_the_ball_has_the_optimal_weights(name: str, ends: tuple[float, float]) -> None:
     bound = along(name)
     low, high = (end * bound.base_value for end in ends)
-    centre, radius = bound.ball(low, high)
+    [(centre, radius)] = bound.balls([low, high])
     K = bound.problem.samples.gram().dense()
     w = centre * bound.problem.risk.beta(bound.certificate.point.alpha)
     for value in (low, 0.5 * (low + high), high):

@@ -28,6 +28,7 @@ from dualgap.problems import Dataset, Point, Precomputed, Problem, SampleProblem
 from dualgap.problems.exchange.answers import read_answer
 from dualgap.problems.forms import Claim
 from dualgap.problems.problem.task import LABELS
+from dualgap.problems.quadratic.certificate import QPCertificate
 from dualgap.problems.texts import one_line
 from dualgap.solvers import Evaluation, Solution, Solver, Status
 
@@ -35,7 +36,6 @@ _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
 dual_residual complementarity projection_distance
 """
-_TRACE_COLUMNS = "primal_objective dual_objective gap kkt_violation"
 _TRACE_BUDGET_S = 300.0  # half of the time limit of certifying
 _MIN_REPORTED_S = 3.0  # set-up that is worth a remark: importing and compiling take less
 _MIN_REPORTED_RATIO = 10.0  # set-up time relative to solving time
@@ -223,7 +223,8 @@ def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any
             "n_support": None if support is None else support.size,
             "objective": problem.objective(c.primal_objective, c.dual_objective),
         }
-        rows.append(row | {name: getattr(c, name) for name in _TRACE_COLUMNS.split()})
+        bounds = ("primal_objective", "dual_objective", "gap", "kkt_violation")
+        rows.append(row | {name: getattr(c, name) for name in bounds})
         cost = perf_counter() - started
         spent += cost
         later = 0.0 if case.described else evaluation.time + 2.0 * cost
@@ -234,24 +235,29 @@ def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any
 def _answer_columns(solution: Solution, importing: float) -> dict[str, Any]:
     """Return the columns of the solver and of the certificate."""
     c = solution.certificate
-    return {name: float(getattr(c, name)) for name in _MEASURES.split()} | {
-        "status": str(solution.status),
-        "claimed": str(solution.claimed),
-        "verdict": solution.verdict,
-        "reason": one_line(solution.reason),
-        "bound_source": c.bound_source,
-        "objective": float(solution.objective),
-        "time_setup": solution.time_setup + importing,
-        "time_solve": solution.time_solve,
-        "cpu_time": solution.cpu_time,
-        "iterations": None if solution.point.is_empty else solution.iterations,
-        "n_kernel_evals": solution.counters.get("kernel_evaluations"),
-        **{
-            column.name: solution.counters[column.name]
-            for column in COUNTED
-            if column.name in solution.counters
-        },
-    }
+    of_qp = {"duality_gap": c.duality_gap} if isinstance(c, QPCertificate) else {}
+    return (
+        of_qp
+        | {name: float(getattr(c, name)) for name in _MEASURES.split()}
+        | {
+            "status": str(solution.status),
+            "claimed": str(solution.claimed),
+            "verdict": solution.verdict,
+            "reason": one_line(solution.reason),
+            "bound_source": c.bound_source,
+            "objective": float(solution.objective),
+            "time_setup": solution.time_setup + importing,
+            "time_solve": solution.time_solve,
+            "cpu_time": solution.cpu_time,
+            "iterations": None if solution.point.is_empty else solution.iterations,
+            "n_kernel_evals": solution.counters.get("kernel_evaluations"),
+            **{
+                column.name: solution.counters[column.name]
+                for column in COUNTED
+                if column.name in solution.counters
+            },
+        }
+    )
 
 
 def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dualgap.experiments.files.schema import about, classes
 from dualgap.experiments.files.settings import Option, options_of
 from dualgap.experiments.files.specs import plain
 from dualgap.experiments.files.yaml import short_text
-from dualgap.experiments.records.columns import COUNTED, DESCRIBED, PATHS, RESULTS, TRACES
+from dualgap.experiments.records.columns import FILES, PATHS, TRACES
 from dualgap.experiments.records.outcomes import OUTCOMES, STOP_REASONS
 from dualgap.experiments.tables.table import Column, Table
 from dualgap.problems import datasets
@@ -81,7 +81,7 @@ def _keys() -> Iterator[_Row]:
 
 
 def _columns() -> Iterator[_Row]:
-    yield from ((column.name, column.meaning) for column in (*RESULTS, *DESCRIBED, *COUNTED))
+    yield from ((column.name, column.meaning) for column in FILES["runs.csv"])
     yield "of traces:", "one row per evaluation of a running solver"
     yield from ((column.name, column.meaning) for column in TRACES)
     yield "of paths:", "one row per answer on a path"

@@ -104,12 +104,14 @@ RESULTS = (
     ColumnSpec(
         "primal_residual",
         "measure",
-        "largest violation of α's box and equality, before projection",
+        "largest violation of α's box and equality, before projection; of a convex QP, of any "
+        "constraint",
     ),
     ColumnSpec(
         "dual_residual",
         "measure",
-        "largest violation of a margin constraint without slack: hard margin only, else 0",
+        "largest violation of a margin constraint without slack: hard margin only, else 0; of a "
+        "convex QP ‖Px + q + Aᵀy + Gᵀz + u‖∞, with multipliers u of the bounds that make it least",
     ),
     ColumnSpec(
         "complementarity",
@@ -300,6 +302,15 @@ DESCRIBED = (
     ColumnSpec("total_weight", "measure", "Σ Cᵢ; for a risk, 1/lam"),
     ColumnSpec("loss_at_zero", "measure", "Σ Cᵢ·lossᵢ at w = 0"),
 )
+# for convex QPs; tables without any lack this column
+QP_COLUMNS = (
+    ColumnSpec(
+        "duality_gap",
+        "measure",
+        "|xᵀPx + qᵀx + b_eqᵀy + hᵀz + lbᵀ min(u, 0) + ubᵀ max(u, 0)| of the answer: with the two "
+        "residuals the conditions that qpbenchmark measures",
+    ),
+)
 # for solvers on blocks of samples, and for programs; tables without such runs lack these columns
 COUNTED = (
     ColumnSpec("rounds", "whole", "passes over the blocks of samples"),
@@ -369,7 +380,7 @@ FULL_TRACES = (*TRACES, *_OF_TRACES)
 COLUMNS = [c.name for c in RESULTS]
 TRACE_COLUMNS = [c.name for c in TRACES]
 FILES = {
-    "runs.csv": (*RESULTS, *DESCRIBED, *COUNTED),
+    "runs.csv": (*RESULTS, *DESCRIBED, *QP_COLUMNS, *COUNTED),
     "traces.csv": FULL_TRACES,
     "paths.csv": PATHS,
 }

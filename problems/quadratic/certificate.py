@@ -32,11 +32,14 @@ class QPCertificate(Certificate):
     nearby : if no feasible point is proven to exist near x: the bounds of the problem whose right-hand
         sides are perturbed so that x is feasible.
     backward_error : the largest such perturbation, relative to the terms of its row.
+    primal_residual, dual_residual, duality_gap : of the answer as given, absolute and in the problem's
+        own units, see `optimality_conditions`; the last two are NaN without multipliers.
     """
 
     point: QPPoint = QPPoint()  # noqa: RUF009 - frozen
     nearby: QPCertificate | None = None
     backward_error: float = 0.0
+    duality_gap: float = nan
 
     @property
     def as_nearby(self) -> str:
@@ -92,6 +95,7 @@ def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None
 
     If these give a wide gap, multipliers derived from x are tried too; the best bounds count.
     """
+    dual_residual, duality_gap = optimality_conditions(program, x, multipliers)
     normalised = program.normalised
     bounded = normalised.program.with_bounds
     if multipliers is not None:
@@ -103,7 +107,13 @@ def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None
         c = replace(c, point=_with_row_multipliers(normalised.program, bounded, c.point))
     c = _in_original_units(c, normalised, x)
     reasons = [c.reason] if c.nearby is None else [c.reason, c.nearby.as_nearby]
-    return replace(c, primal_residual=violation, reason="; ".join(reasons))
+    return replace(
+        c,
+        primal_residual=violation,
+        dual_residual=dual_residual,
+        duality_gap=duality_gap,
+        reason="; ".join(reasons),
+    )
 
 
 def _with_row_multipliers(
@@ -288,6 +298,29 @@ def _gap_scale(program: ConvexProgram, x: Vector) -> float:
     size = min(slope * length, 0.5 * curve * length * length)
     size = size if size < inf else 1.0
     return max(terms, size) if np.isfinite(terms) else size
+
+
+def optimality_conditions(
+    program: ConvexProgram, x: Vector, multipliers: Multipliers | None
+) -> tuple[float, float]:
+    """Return the dual residual and the duality gap of an answer as qpbenchmark defines them.
+
+        ‖Px + q + Aᵀy + Gᵀz + u‖_∞  and  |xᵀPx + qᵀx + bᵀy + hᵀz + lbᵀ min(u, 0) + ubᵀ max(u, 0)|
+
+    where u (n,) are the multipliers of the bounds: an answer has none, so those with the least dual
+    residual are taken. NaN without multipliers. Caron et al., qpbenchmark.
+    """
+    if multipliers is None:
+        return nan, nan
+    (y, z), lb, ub = multipliers, program.lb, program.ub
+    gradient = program.P @ x + program.q
+    stationarity = gradient + program.A.T @ y + program.G.T @ z
+    has_lower, has_upper = np.isfinite(lb), np.isfinite(ub)
+    u = np.clip(-stationarity, np.where(has_lower, -inf, 0.0), np.where(has_upper, inf, 0.0))
+    at_lower = np.where(has_lower, lb, 0.0) @ np.minimum(u, 0.0)
+    at_upper = np.where(has_upper, ub, 0.0) @ np.maximum(u, 0.0)
+    gap = x @ gradient + program.b @ y + program.h @ z + at_lower + at_upper
+    return float(np.abs(stationarity + u).max()), float(abs(gap))
 
 
 def _violation(program: ConvexProgram, x: Vector) -> float:

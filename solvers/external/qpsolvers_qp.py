@@ -17,12 +17,13 @@ import importlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
 
 from dualgap.problems.forms import QP, Claim, FormPoint
+from dualgap.problems.validation import check_choice
 from dualgap.solvers.base import NotInstalled
 from dualgap.solvers.cvxopt_qp import inequality_rows
 from dualgap.solvers.needs import CONVEX, Need
@@ -52,10 +53,22 @@ class QPSolversQP(BackendQP):
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS, which
         has none and can cycle, and for OSQP, whose 4,000 end before the tolerance. Clarabel, DAQP,
         Gurobi, HiGHS and MOSEK do not report their number of iterations; quadprog has no limit.
+    settings : instead of `tol`, the settings of this name in qpbenchmark: high_accuracy,
+        mid_accuracy and low_accuracy are absolute tolerances of 1e-9, 1e-6 and 1e-3, with relative ones
+        of 0; default leaves the back end's own. MOSEK and quadprog have the same in all of them. They
+        hold in the units in which `solve` states a problem.
     """
 
     backend: str = "clarabel"
 
+    settings: str | None = None
+
+    accuracies: ClassVar = {
+        "default": None,
+        "low_accuracy": 1e-3,
+        "mid_accuracy": 1e-6,
+        "high_accuracy": 1e-9,
+    }
     choices: ClassVar = tuple(name for name in BACKENDS if name != "cvxopt")
     source: ClassVar[str] = "Caron et al., qpsolvers"
     needs: ClassVar = (
@@ -72,6 +85,26 @@ class QPSolversQP(BackendQP):
         CONVEX,
     )
     single_threaded: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.settings is None:
+            return
+        check_choice(self.settings, "settings", self.accuracies)
+        if self.tol is not None:
+            raise ValueError(f"settings: {self.settings} states the tolerances; leave out tol")
+
+    def aimed_at(self, target_gap: float, bounded: bool = True) -> Self:
+        """Return the solver with its tolerance set for a relative gap, unless it has one or settings."""
+        return self if self.settings else super().aimed_at(target_gap, bounded)
+
+    def _tolerances(self, tol: float) -> dict[str, Any]:
+        if self.settings is None:
+            return super()._tolerances(tol)
+        accuracy, backend = self.accuracies[self.settings], self._backend
+        if accuracy is None:
+            return {}
+        return dict.fromkeys(backend.absolute, accuracy) | dict.fromkeys(backend.relative, 0.0)
 
     def prepare(self, form: QP) -> QP:
         """Import qpsolvers and its back ends; raise NotInstalled if one or its licence is missing."""
@@ -93,9 +126,10 @@ class QPSolversQP(BackendQP):
         tol = max(self.tolerance, self._backend.finest_tol)
         qp, options = scaled(form), self._options(tol, self.max_iter)
         if self.backend in ("piqp", "proxqp"):
-            options |= dict.fromkeys(("eps_duality_gap_abs", "eps_duality_gap_rel"), self.tolerance)
-        if self.backend == "proxqp":  # whose residuals alone do not show that z(h − Gx) = 0
-            options["check_duality_gap"] = True
+            names = [name for name in ("eps_abs", "eps_rel") if name in options]
+            options |= {name.replace("_", "_duality_gap_"): options[name] for name in names}
+        if self.backend == "proxqp" and self.settings != "default":
+            options["check_duality_gap"] = True  # its residuals do not show that z(h − Gx) = 0
         if self.backend == "mosek":
             options = {"mosek": mosek_parameters(options)}
         with warnings.catch_warnings():

@@ -108,7 +108,8 @@ class Backend:
     Attributes
     ----------
     package : name of the package to install.
-    tolerances : options that correspond to `tol`.
+    absolute, relative, gaps : options that correspond to `tol`: absolute tolerances, relative ones, and
+        those that qpbenchmark's settings leave alone.
     limit : option that corresponds to `max_iter`, "" if there is none.
     clock : option for the time limit in seconds, "" if there is none.
     max_iter : the limit if `max_iter` is None; None for the back end's default.
@@ -119,36 +120,47 @@ class Backend:
     """
 
     package: str
-    tolerances: tuple[str, ...]
+    absolute: tuple[str, ...]
+    relative: tuple[str, ...]
     limit: str
     clock: str = ""
     max_iter: int | None = None
     finest_tol: float = 0.0
     matrices: Literal["sparse", "dense", "either"] = "sparse"
     iterations: str = ""
+    gaps: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 BACKENDS = {
     "clarabel": Backend(
-        "clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"
+        "clarabel", ("tol_feas", "tol_gap_abs"), ("tol_gap_rel",), "max_iter", "time_limit"
     ),
-    "cvxopt": Backend("cvxopt", ("abstol", "reltol", "feastol"), "max_iters"),
-    "daqp": Backend("daqp", ("primal_tol", "dual_tol"), "iter_limit", "time_limit"),
+    "cvxopt": Backend("cvxopt", ("feastol",), (), "max_iters", gaps=("abstol", "reltol")),
+    "daqp": Backend("daqp", ("primal_tol", "dual_tol"), (), "iter_limit", "time_limit"),
     "ecos": Backend(
-        "ecos", ("abstol", "reltol", "feastol"), "max_iters", matrices="dense", iterations="iter"
+        "ecos",
+        ("feastol",),
+        (),
+        "max_iters",
+        matrices="dense",
+        iterations="iter",
+        gaps=("abstol", "reltol"),
     ),
     "gurobi": Backend(
         "gurobipy",
-        ("FeasibilityTol", "OptimalityTol", "BarConvTol"),
+        ("FeasibilityTol", "OptimalityTol"),
+        (),
         "BarIterLimit",
         "TimeLimit",
         finest_tol=1e-9,
+        gaps=("BarConvTol",),
         options={"Threads": 1},
     ),
     "highs": Backend(
         "highspy",
         ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
+        (),
         "qp_iteration_limit",
         "time_limit",
         100_000,
@@ -156,24 +168,33 @@ BACKENDS = {
     ),
     "mosek": Backend(
         "mosek",
-        ("intpnt_qo_tol_pfeas", "intpnt_qo_tol_dfeas", "intpnt_qo_tol_rel_gap"),
+        (),
+        (),
         "intpnt_max_iterations",
         "optimizer_max_time",
+        gaps=("intpnt_qo_tol_pfeas", "intpnt_qo_tol_dfeas", "intpnt_qo_tol_rel_gap"),
         options={"num_threads": 1},
     ),
     "osqp": Backend(
-        "osqp", ("eps_abs", "eps_rel"), "max_iter", "time_limit", 100_000, iterations="iter"
+        "osqp", ("eps_abs",), ("eps_rel",), "max_iter", "time_limit", 100_000, iterations="iter"
     ),
     "piqp": Backend(
-        "piqp", ("eps_abs", "eps_rel"), "max_iter", matrices="either", iterations="iter"
+        "piqp", ("eps_abs",), ("eps_rel",), "max_iter", matrices="either", iterations="iter"
     ),
     "proxqp": Backend(
-        "proxsuite", ("eps_abs", "eps_rel"), "max_iter", matrices="either", iterations="iter_ext"
+        "proxsuite",
+        ("eps_abs",),
+        ("eps_rel",),
+        "max_iter",
+        matrices="either",
+        iterations="iter_ext",
     ),
-    "qpalm": Backend("qpalm", ("eps_abs", "eps_rel"), "max_iter", "time_limit", iterations="iter"),
-    "quadprog": Backend("quadprog", (), "", matrices="dense", iterations="iterations"),
+    "qpalm": Backend(
+        "qpalm", ("eps_abs",), ("eps_rel",), "max_iter", "time_limit", iterations="iter"
+    ),
+    "quadprog": Backend("quadprog", (), (), "", matrices="dense", iterations="iterations"),
     "scs": Backend(
-        "scs", ("eps_abs", "eps_rel"), "max_iters", "time_limit_secs", iterations="iter"
+        "scs", ("eps_abs",), ("eps_rel",), "max_iters", "time_limit_secs", iterations="iter"
     ),
 }
 
@@ -203,9 +224,14 @@ class BackendQP(ConvexQPSolver):
     def _backend(self) -> Backend:
         return BACKENDS[self.backend.lower()]
 
+    def _tolerances(self, tol: float) -> dict[str, Any]:
+        """Return the back end's options for a tolerance."""
+        backend = self._backend
+        return dict.fromkeys((*backend.absolute, *backend.relative, *backend.gaps), tol)
+
     def _options(self, tol: float, max_iter: int | None) -> dict[str, Any]:
         """Return the back end's options for a tolerance, an iteration limit and the time limit."""
-        options = dict.fromkeys(self._backend.tolerances, tol) | dict(self._backend.options)
+        options = self._tolerances(tol) | dict(self._backend.options)
         limit = self._backend.max_iter if max_iter is None else max_iter
         if self.time_limit is not None and self._backend.clock:
             options[self._backend.clock] = self.time_limit

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.experiments.functions import posing, run_case
 
+from dualgap.experiments import load_results
 from dualgap.experiments.files.experiment import ConfigError
 from dualgap.experiments.files.settings import options_of
 from dualgap.experiments.operations.dry_run import impossible
@@ -41,6 +42,30 @@ def test_a_file_is_solved_and_certified(planned, qp_file):
     assert (
         "cannot be stated as a kernel QP, only as a quadratic program" in refused.record["reason"]
     )
+
+
+def test_the_conditions_of_optimality_are_columns_of_convex_qps_alone(
+    command, write, in_process, qp_file
+):
+    solvers = ["{name: qpsolvers_qp, settings: [low_accuracy, high_accuracy]}"]
+    dataset = "{name: quadratic_program, path: small.npz}"
+    qps = write(posing(formulation="convex_qp", dataset=dataset, solvers=solvers))
+    command("run", qps, "--out", "qps")
+    command("run", write(posing()), "--out", "samples")
+    runs = load_results("qps")
+    if (runs["status"] == "not_installed").any():
+        pytest.skip("qpsolvers is not installed")
+    conditions = runs[["primal_residual", "dual_residual", "duality_gap"]]
+    assert (conditions.to_numpy() < 1e-3).all()
+    assert "duality_gap" not in load_results("samples")
+
+
+def test_an_unknown_name_of_settings_is_refused_with_those_accepted(planned, qp_file):
+    unknown = TEXT.replace("cvxopt_qp, tol: 1e-8", "qpsolvers_qp, settings: exact")
+    with pytest.raises(
+        ConfigError, match="must be one of default, low_accuracy, mid_accuracy, high"
+    ):
+        planned(unknown)
 
 
 def test_solvers_that_need_samples_are_refused_before_the_first_run(planned, qp_file):

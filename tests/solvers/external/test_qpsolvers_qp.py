@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 from tests.solvers.external.baseline_problems import KERNEL, QUADRATIC
 
-from dualgap.problems import ConvexQP, Formulation, HardMarginDual, HardMarginPrimal
+from dualgap.problems import (
+    ConvexQP,
+    Formulation,
+    HardMarginDual,
+    HardMarginPrimal,
+    QPPoint,
+    certify,
+)
 from dualgap.solvers import QPSolversQP, Status, solve
+from dualgap.solvers.external import qpsolvers_qp
 from dualgap.solvers.external.qpsolvers_qp import (
     closest_feasible,
     loosened,
@@ -121,6 +129,75 @@ def test_options_of_mosek_are_its_constants(monkeypatch: pytest.MonkeyPatch) -> 
     kinds = {"dparam": SimpleNamespace(tol="dparam.tol"), "iparam": SimpleNamespace(n="iparam.n")}
     monkeypatch.setitem(sys.modules, "mosek", SimpleNamespace(**kinds))
     assert mosek_parameters({"tol": 1e-8, "n": 1}) == {"dparam.tol": 1e-8, "iparam.n": 1}
+
+
+EPS = {"eps_abs": 1e-9, "eps_rel": 0.0}
+GAP = {"eps_duality_gap_abs": 1e-9, "eps_duality_gap_rel": 0.0}
+HIGH_ACCURACY = {  # of qpbenchmark 2.5: solver_settings.py and test_set.py
+    "clarabel": {"tol_feas": 1e-9, "tol_gap_abs": 1e-9, "tol_gap_rel": 0.0},
+    "daqp": {"primal_tol": 1e-9, "dual_tol": 1e-9},
+    "ecos": {"feastol": 1e-9},
+    "gurobi": {"FeasibilityTol": 1e-9, "OptimalityTol": 1e-9},
+    "highs": {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
+    "osqp": EPS,
+    "piqp": EPS | GAP,
+    "proxqp": EPS | GAP | {"check_duality_gap": True},
+    "qpalm": EPS,
+    "quadprog": {},
+    "scs": EPS,
+}
+
+
+@NEEDED
+@pytest.mark.parametrize("backend", HIGH_ACCURACY)
+def test_settings_give_the_tolerances_of_qpbenchmark(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qpsolvers, calls = importlib.import_module("qpsolvers"), []
+    others = ("max_iter", "qp_iteration_limit", "Threads")  # that are set without `settings` too
+
+    def solve_problem(problem: object, _: str, **options: object) -> object:
+        calls.append({name: value for name, value in options.items() if name not in others})
+        return qpsolvers.Solution(problem, found=False)
+
+    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    monkeypatch.setattr(qpsolvers, "available_solvers", [backend])
+    monkeypatch.setitem(sys.modules, "gurobipy", SimpleNamespace(Env=dict))
+    monkeypatch.setattr(qpsolvers_qp, "closest_feasible", lambda _, __, answer, ___: answer)
+    for settings in ("high_accuracy", "low_accuracy", "default"):
+        solve(QUADRATIC["dual"], QPSolversQP(backend, settings=settings))
+    high, low, default = calls[:: len(calls) // 3]
+    assert high == HIGH_ACCURACY[backend]
+    assert low == {name: 1e-3 if value == 1e-9 else value for name, value in high.items()}
+    assert default == {}
+
+
+def test_settings_are_a_known_name_and_replace_the_tolerance() -> None:
+    names = "default, low_accuracy, mid_accuracy, high_accuracy"
+    with pytest.raises(ValueError, match=f"settings: must be one of {names}, got 'exact'"):
+        QPSolversQP(settings="exact")
+    with pytest.raises(ValueError, match="settings: default states the tolerances; leave out tol"):
+        QPSolversQP(settings="default", tol=1e-6)
+
+
+@NEEDED
+@pytest.mark.parametrize("bounds", [{}, {"lb": [-1.0, -np.inf, 0.0]}, {"lb": 0.0, "ub": [1, 9, 9]}])
+def test_conditions_of_optimality_are_those_of_qpsolvers(bounds: dict[str, object]) -> None:
+    rng, qpsolvers = np.random.default_rng(1), importlib.import_module("qpsolvers")
+    F, G, A = (rng.standard_normal(shape) for shape in ((3, 3), (2, 3), (1, 3)))
+    q, h, b, x, z, y = (rng.standard_normal(size) for size in (3, 2, 1, 3, 2, 1))
+    problem = ConvexQP(F.T @ F, q, G, h, A, b, **bounds)
+    c = certify(problem, QPPoint(x, z, y))
+    dense = {name: getattr(problem, name).toarray() for name in "PGA"}
+    limits = (problem.lb, problem.ub) if bounds else (None, None)
+    posed = qpsolvers.Problem(dense["P"], q, dense["G"], h, dense["A"], b, *limits)
+    r = dense["P"] @ x + q + G.T @ z + A.T @ y
+    free = np.where(r > 0, np.isneginf(problem.lb), np.isposinf(problem.ub))
+    answer = qpsolvers.Solution(posed, found=True, x=x, y=y, z=z, z_box=np.where(free, 0.0, -r))
+    assert c.primal_residual == pytest.approx(answer.primal_residual())
+    assert c.dual_residual == pytest.approx(answer.dual_residual())
+    assert c.duality_gap == pytest.approx(answer.duality_gap())
+    assert np.isnan(certify(problem, x).duality_gap)
 
 
 @NEEDED

@@ -1,14 +1,17 @@
-"""What surrounds a worker process: its output, its reaper, and the killing of its descendants."""
+"""What surrounds a worker process: its start, its output, its reaper, and the end of its descendants."""
 
 import os
 import re
+import secrets
+import shutil
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from multiprocessing.connection import Connection
-from multiprocessing.context import BaseContext
 from pathlib import Path
+from threading import Condition, Thread
 
 import psutil
 
@@ -16,61 +19,79 @@ _OUTPUT_BYTES = 2**16  # kept of the output; also the capacity of a pipe on Linu
 _REASON_CHARACTERS = 160  # of a line that becomes part of a reason
 _STACK = re.compile(r"^(?:Current thread|Thread) .*\(most recent call first\):\n +(.+)$", re.M)
 _KILL_TIMEOUT_S = 1.0  # a process that forks endlessly must not block us for longer
-# Reads the ids of workers until its input ends, as the process at the other end has died; then
-# stops the last of them, kills its descendants as long as it finds more, then its group.
-_REAPER = r"""
-while read -r line; do worker=$line; done
-descendants() {
-    grep -ls "^PPid:.$1\$" /proc/[0-9]*/status | while IFS=/ read -r _ _ child _; do
-        echo "$child"
-        descendants "$child"
-    done
-}
-if [ -n "$worker" ]; then
-    kill -s STOP "$worker" 2>/dev/null
-    before=none
-    while found=$(descendants "$worker"); [ "$found" != "$before" ]; do
-        kill -s KILL $found 2>/dev/null
-        before=$found
-    done
-    kill -s KILL -- "-$worker" 2>/dev/null
-    rm -rf -- "$1"
-fi
-"""
+
+
+def start_python(
+    function: Callable[..., object],
+    *arguments: str | int,
+    variables: Mapping[str, str] | None = None,
+    leads_group: bool = True,
+    stdout: int = subprocess.DEVNULL,
+    stderr: int | None = subprocess.DEVNULL,
+) -> subprocess.Popen[bytes]:
+    """Start an interpreter that calls a function of a module; its standard input is a pipe.
+
+    Parameters
+    ----------
+    variables : environment variables that it has in addition to ours.
+    leads_group : whether Ctrl-C does not reach it, and its group can be killed.
+    stdout, stderr : its standard output and error, as `subprocess.Popen` takes them.
+    """
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; "
+        f"from {function.__module__} import {function.__name__} as call; call(*{arguments!r})"
+    )
+    executable, environment = sys.executable, {**os.environ, **(variables or {})}
+    if (
+        sys.platform == "win32"
+    ):  # python.exe of an environment only starts the one that it is based on
+        executable, environment["__PYVENV_LAUNCHER__"] = sys._base_executable, sys.executable
+    return subprocess.Popen(
+        [executable, "-c", code],
+        env=environment,
+        stdin=subprocess.PIPE,
+        start_new_session=leads_group,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) if leads_group else 0,
+        stdout=stdout,
+        stderr=stderr,
+    )
 
 
 class Reaper:
     """A small process that kills a worker and its descendants if this process dies first.
 
-    The worker is killed last: as their subreaper it stays the ancestor of all processes it started,
-    even in other groups or sessions. Without /proc only the worker's group is killed.
+    The worker is killed last: on Linux it is the subreaper of its descendants, and so the ancestor of
+    all processes it started, even in other groups or sessions.
 
     Parameters
     ----------
-    files : the folder of the worker's temporary files, which is then removed.
-
-    Attributes
-    ----------
-    writer : receives a line with the worker's process id, which is also its group id; passed to the
-        worker when it is started.
+    worker : its process id.
+    files : the folder of its temporary files, which is then removed.
     """
 
-    def __init__(self, context: BaseContext, files: str) -> None:
-        reader, self.writer = context.Pipe(duplex=False)
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _REAPER, "reaper", files],
-            stdin=reader.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # out of reach of Ctrl-C
-        )
-        reader.close()
+    def __init__(self, worker: int, files: str) -> None:
+        self._process = start_python(reap, worker, files)
 
     def dismiss(self) -> None:
         """End the reaper without killing the worker."""
         self._process.kill()
-        self._process.wait()
-        self.writer.close()
+        self._process.communicate()
+
+
+def reap(worker: int, files: str) -> None:
+    """Wait for the end of standard input, as the process that wrote to it has died; kill the worker."""
+    with suppress(psutil.Error):
+        process = psutil.Process(worker)
+        sys.stdin.read()
+        kill_tree(process)
+    remove(files)
+
+
+def remove(folder: str) -> None:
+    """Remove a folder as far as the system allows it."""
+    with suppress(OSError):  # Windows has no rm, which removes deeper trees than Python can
+        subprocess.run(["rm", "-rf", "--", folder], check=False)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def alive(pid: int) -> bool:
@@ -80,30 +101,40 @@ def alive(pid: int) -> bool:
     return False
 
 
-def descendants_and_zombies(pid: int) -> list[psutil.Process]:
+def descendants_and_zombies(process: psutil.Process) -> list[psutil.Process]:
     """Return all descendants of a process, in any group, including zombies."""
     with suppress(psutil.Error):
-        return psutil.Process(pid).children(recursive=True)
+        return process.children(recursive=True)
     return []
 
 
-def descendants(pid: int) -> list[psutil.Process]:
+def descendants(process: psutil.Process) -> list[psutil.Process]:
     """Return all descendants of a process that have not ended."""
-    return [process for process in descendants_and_zombies(pid) if alive(process.pid)]
+    return [each for each in descendants_and_zombies(process) if alive(each.pid)]
 
 
-def kill_descendants(pid: int) -> None:
-    """Kill all descendants of a process, with their groups, until no new one is found.
+def kill_tree(process: psutil.Process) -> None:
+    """Kill a process that leads its group, and its descendants; of one that has ended, its group."""
+    with suppress(psutil.Error):
+        process.suspend()  # it starts nothing, and does not reap zombies
+    _kill_descendants(process)
+    signal_group(process.pid, "SIGKILL")
+    with suppress(psutil.Error):
+        process.kill()
+
+
+def _kill_descendants(process: psutil.Process) -> None:
+    """Kill all descendants of a stopped process, with their groups, until no new one is found.
 
     A process that forks and ends while processes are listed is missed, but its zombie is found, and has
-    its group. Stop the process itself before, so that it starts nothing and does not reap zombies.
+    its group.
     """
     deadline, previous = time.monotonic() + _KILL_TIMEOUT_S, None
     while time.monotonic() < deadline:
-        processes = descendants_and_zombies(pid)
-        for process in processes:
-            kill_with_group(process)
-        current = {process.pid for process in processes}
+        processes = descendants_and_zombies(process)
+        for each in processes:
+            kill_with_group(each)
+        current = {each.pid for each in processes}
         if current == previous and not any(map(alive, current)):
             break
         previous = current
@@ -112,16 +143,19 @@ def kill_descendants(pid: int) -> None:
 def kill_with_group(process: psutil.Process) -> None:
     """Kill a process and its group, unless that is ours; spare a process that has reused its id."""
     with suppress(psutil.Error, OSError):
-        if process.is_running() and (group := os.getpgid(process.pid)) != os.getpgrp():
-            os.killpg(group, signal.SIGKILL)
+        if not process.is_running():
+            return
+        if hasattr(os, "getpgid") and (group := os.getpgid(process.pid)) != os.getpgrp():
+            signal_group(group, "SIGKILL")
         process.kill()
 
 
-def signal_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to the remaining members of a process group."""
+def signal_group(group: int, name: str) -> None:
+    """Send a signal to the remaining members of a process group; Windows has none."""
     assert group > 0  # 0 is our own group
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+        if hasattr(os, "killpg"):
+            os.killpg(group, getattr(signal, name))
 
 
 def oom_kills(root: Path = Path("/")) -> int:
@@ -149,42 +183,47 @@ def oom_kills(root: Path = Path("/")) -> int:
 class Capture:
     """The end of the output of one worker and of all processes that it starts; the rest is dropped.
 
-    Their standard output and error are a pipe, emptied by whoever waits for the worker. A file would
-    fill the disk if a solver prints endlessly, and a pipe that nobody empties would block it.
+    Their standard output and error are a pipe, emptied by a thread. A file would fill the disk if a
+    solver prints endlessly, and a pipe that nobody empties would block it.
 
     Attributes
     ----------
-    writer : receives the output; passed to the worker when it is started, and kept open here, so that
-        `reader` never ends.
-    reader : becomes readable as soon as something is printed.
+    writer : the descriptor that receives the output, given to the worker as its standard error.
     """
 
-    def __init__(self, context: BaseContext) -> None:
-        self.writer: Connection
-        self.reader, self.writer = context.Pipe(duplex=False)
-        os.set_blocking(self.reader.fileno(), False)
-        self._end = b""
+    def __init__(self) -> None:
+        reader, self.writer = os.pipe()
+        self._end, self._mark, self._changed = b"", b"", Condition()
+        Thread(target=self._drain, args=(reader,), daemon=True).start()
 
-    def read(self) -> None:
-        """Empty the pipe by a single read, so that a flood of output does not block us."""
-        with suppress(BlockingIOError):
-            output = self._end + os.read(self.reader.fileno(), _OUTPUT_BYTES)
-            self._end = output[-_OUTPUT_BYTES:]
+    def _drain(self, reader: int) -> None:
+        with open(reader, "rb", buffering=0) as pipe:
+            while printed := pipe.read(_OUTPUT_BYTES):
+                with self._changed:
+                    output = self._end + printed
+                    if self._mark and self._mark in output:
+                        output, self._mark = output.replace(self._mark, b""), b""
+                        self._changed.notify_all()
+                    self._end = output[-_OUTPUT_BYTES:]
 
     def clear(self) -> None:
         """Discard the output so far."""
-        self.read()
-        self._end = b""
+        self.text()
+        with self._changed:
+            self._end = b""
 
     def text(self) -> str:
-        """Return the end of the output so far."""
-        self.read()
+        """Return the end of the output so far: all that was printed before a mark that we print."""
+        with self._changed:
+            self._mark = mark = secrets.token_bytes(16)
+        os.write(self.writer, mark)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._mark)
         return self._end.decode(errors="replace").replace("\0", "")
 
     def close(self) -> None:
-        """Stop reading; processes that still print get an error."""
-        self.writer.close()
-        self.reader.close()
+        """Let the thread end with the last process that may print."""
+        os.close(self.writer)
 
 
 def last_words(text: str) -> str:

@@ -15,72 +15,34 @@ import sys
 import sysconfig
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 from dualgap.experiments.workers.wire import ENDED, PHASE, RAISED, RETURNED, WorkerExit, frame
-
-if TYPE_CHECKING:
-    import socket
-    from multiprocessing.connection import Connection
 
 STARTING = "starting"  # the first phase of every call
 COMPILING = "compiling"  # prefix of phases in which a solver is compiled
 SETTING_UP = "setting up"  # prefix of phases in which a solver is prepared, before its clock starts
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-)
-# Threads of OpenBLAS spin for 2^28 clock ticks, a tenth of a second, after each product: a solver that
-# computes on its own threads would share two cores with them. 2^20 is long enough between products.
-_OPENBLAS_SPIN = {"OPENBLAS_THREAD_TIMEOUT": "20"}
 _PACKAGE = Path(__file__).parents[2]
 _PR_SET_CHILD_SUBREAPER = 36  # from Linux's <sys/prctl.h>
 
 
-def serve(
-    channel: socket.socket, threads: int, files: str, printed: Connection, reaper: Connection
-) -> None:
-    """Turn this process into a worker that executes calls until the parent ends.
+def serve() -> None:
+    """Turn this process into a worker that executes calls until standard input ends.
 
-    It leads its own session, so that Ctrl-C does not reach it and everything it starts is killed
-    with it. On Linux it stays the ancestor of orphaned descendants. Calls arrive as pickles, as the
-    parent runs no user code. Frames of bytes are sent back: the phases of a call, then the bytes that
-    it returned or the text of its exception.
-
-    Parameters
-    ----------
-    threads : number of threads of its numerical libraries.
-    files : the folder of its temporary files.
-    printed : receives the output of solvers, and the Python stacks if a signal ends the process.
-    reaper : receives the id of this process, to be killed if the parent dies.
+    On Linux it stays the ancestor of orphaned descendants. Calls arrive as pickles, as the parent runs
+    no user code. Frames of bytes are sent back: the phases of a call, then the bytes that it returned or
+    the text of its exception.
     """
-    for name in _THREAD_VARIABLES:
-        os.environ[name] = str(threads)
-    os.environ.update(_OPENBLAS_SPIN)
-    os.environ["TMPDIR"] = files
-    with contextlib.suppress(OSError):
-        os.setsid()
-    os.write(reaper.fileno(), b"%d\n" % os.getpid())
-    reaper.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    calls, answers = take_streams()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    for stream in (1, 2):
-        os.dup2(printed.fileno(), stream)
-    faulthandler.enable(file=2)
-    calls = channel.makefile("rb")
+
+    def send(message: bytes) -> None:
+        answers.write(message)
+        answers.flush()
 
     def report(phase: str) -> None:
-        channel.sendall(frame(PHASE, phase.encode()))
+        send(frame(PHASE, phase.encode()))
 
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -92,7 +54,20 @@ def serve(
                 answer = frame(ENDED, str(death.code).encode())
             except BaseException as error:  # solvers may raise anything, and call sys.exit
                 answer = frame(RAISED, error_text(error).encode(errors="replace"))
-            channel.sendall(answer)
+            send(answer)
+
+
+def take_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Return standard input and output; user code then reads nothing, and prints to standard error."""
+    streams = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    faulthandler.enable(file=2)
+    return streams
 
 
 def error_text(error: BaseException, with_source: bool = False) -> str:

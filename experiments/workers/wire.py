@@ -8,7 +8,7 @@ A message is a header in JSON and raw arrays:
 
 The reader states the type of the value, the names and shapes that arrays may have, and the largest size.
 Anything else is `Malformed`, which is detected before it is used or takes memory.
-A frame is a message on a socket: one byte for its kind, 8 bytes for its length, and the message.
+A frame is a message in a pipe: one byte for its kind, 8 bytes for its length, and the message.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def frame(kind: bytes, content: bytes) -> bytes:
 
 
 class Frames:
-    """Splits the bytes from a socket into frames, however they arrive."""
+    """Splits the bytes from a pipe into frames, however they arrive."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

@@ -120,4 +120,4 @@ def running_workers():
     """Return the process ids of workers of this process that are running."""
     children = psutil.Process().children(recursive=True)
     running = [c for c in children if c.status() != psutil.STATUS_ZOMBIE]
-    return {c.pid for c in running if "spawn_main" in " ".join(c.cmdline())}
+    return {c.pid for c in running if "workers.start import serve" in " ".join(c.cmdline())}

@@ -149,7 +149,7 @@ def test_a_fault_of_a_plug_in_entry_is_reported_at_its_line(tmp_path: Path) -> N
 
 
 FORGING = """
-import os, pickle, socket
+import os, pickle
 from dualgap.experiments.files.specs import ProblemSpec
 from dualgap.experiments.workers.wire import frame, pack
 
@@ -157,9 +157,9 @@ class Code:
     def __reduce__(self):
         return os.mkdir, ({mark!r},)
 
-for number in os.listdir("/proc/self/fd"):
+for number in range(3, 50):
     try:
-        socket.socket(fileno=os.dup(int(number))).sendall({sent})
+        os.write(number, {sent})
     except OSError:
         pass
 """

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -95,7 +94,7 @@ def test_a_phase_is_that_of_the_call_and_not_of_the_one_before(worker):
     worker.finish(60.0)
 
 
-# what a call does with the socket of its worker, found as a solver from outside would find it
+# what a call writes to the pipe of its worker, found as a solver from outside would find it
 SENT = {
     "no frame": b"hello, this is no frame at all",
     "a pickle": b"cos\nsystem\n(S'exit 3'\ntR.",
@@ -104,9 +103,9 @@ SENT = {
 
 
 def _send(content):
-    for number in os.listdir("/proc/self/fd"):
+    for number in range(3, 50):
         try:
-            socket.socket(fileno=os.dup(int(number))).send(content)
+            os.write(number, content)
         except OSError:
             continue
     return b""

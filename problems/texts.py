@@ -17,8 +17,18 @@ _LATEX = {
     '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}",
     "≈": r"$\approx$",
+    "≤": r"$\leq$",
+    "−": "$-$",
     "–": "--",
+    "…": r"\dots{}",
     "×": r"$\times$",
+    "±": r"$\pm$",
+    "α": r"$\alpha$",
+    "∞": r"$\infty$",
+    "∅": r"$\emptyset$",
+    "✓": r"$\surd$",
+    "✗": r"$\times$",
+    "†": r"$\dagger$",
     "\0": "{}",  # separates characters that would form a ligature
 } | {character: f"\\{character}" for character in "&%$#_{}"}
 

@@ -24,8 +24,8 @@ import pandas as pd
 
 from dualgap.experiments.analysis.results import Results, joined_by_optimum
 from dualgap.experiments.analysis.scores import par, shifted_geometric_mean
-from dualgap.experiments.analysis.times import configurations
-from dualgap.experiments.records.outcomes import DENSE_REFERENCE, NOT_RUN
+from dualgap.experiments.analysis.times import configurations, select_time_definition, times
+from dualgap.experiments.records.outcomes import DENSE_REFERENCE, FINAL, NOT_RUN
 from dualgap.problems import Vector
 
 PAIRWISE = (
@@ -35,6 +35,18 @@ PAIRWISE = (
 MIN_PLOTTED_GAP = 1e-16  # relative; float64 resolves no less, so smaller gaps are drawn here
 SHIFT_S = 0.01  # of the shifted geometric mean: much shorter times count as equal
 Curves = dict[str, tuple[Vector, Vector]]
+
+
+def compared_times(results: Results, traces: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return `times` to the targets of all solvers, and their definition, a key of `TIME_DEFINITIONS`.
+
+    The table is empty if an answer was found elsewhere, without a time: it would count as a failure.
+    """
+    runs = results.runs
+    untimed = runs["verdict"].isin(FINAL) & runs["time_solve"].isna()
+    definition = select_time_definition(runs, traces)
+    used = traces if definition == "first_within" else None
+    return times(results, targets=() if untimed.any() else None, traces=used), definition
 
 
 def performance_profile(table: pd.DataFrame) -> Curves:

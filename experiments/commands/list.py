@@ -1,4 +1,4 @@
-"""`dualgap list`: the names that experiment files accept and results contain."""
+"""`dualgap list`: the names that commands and experiment files accept and results contain."""
 
 import click
 
@@ -6,14 +6,14 @@ from dualgap.experiments.operations.terminal import console
 
 _KINDS = (
     *("solvers", "problems", "losses", "datasets", "kernels", "experiments"),
-    *("keys", "columns", "outcomes", "properties"),
+    *("keys", "columns", "outcomes", "figures", "properties"),
 )
 
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(_KINDS), required=False)
 def command(kind: str | None) -> None:
-    """List names for experiment files and columns of results."""
+    """List names for experiment files, columns of results and kinds of figures."""
     from dualgap.experiments.operations.listing import listing  # noqa: PLC0415
 
     for chosen in [kind] if kind else _KINDS:

@@ -27,6 +27,7 @@ _HEADS = {
     "keys": ("key of a file", "default", "meaning"),
     "columns": ("column", "meaning"),
     "outcomes": ("outcome", "meaning"),
+    "figures": ("figure", "description", "columns"),
     "properties": ("property", "requirement of a selftest", "tried on"),
 }
 
@@ -38,6 +39,7 @@ def listing(kind: str) -> Table:
         "keys": _keys,
         "columns": _columns,
         "outcomes": _outcomes,
+        "figures": _figures,
         "properties": _properties,
     }
     rows = sources.get(kind, lambda: _named(kind))()
@@ -92,6 +94,18 @@ def _outcomes() -> Iterator[_Row]:
     yield from ((name, outcome.meaning) for name, outcome in OUTCOMES.items())
     yield "stop_reason:", "what ended the solver"
     yield from STOP_REASONS.items()
+
+
+def _figures() -> Iterator[_Row]:
+    from dualgap.experiments.plots.drawing import FIGURES  # noqa: PLC0415 - loads matplotlib
+
+    for name, kind in FIGURES.items():
+        sentence = (getdoc(kind) or "").partition("\n\n")[0]
+        yield (
+            name,
+            f"{sentence} Only on request." if kind.on_request else sentence,
+            " ".join(kind.columns),
+        )
 
 
 def _properties() -> Iterator[_Row]:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.plots.drawing import Drawing, drawings
+from dualgap.experiments.plots.pgf import check_pgf
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import FigureFormat, save, style
 from dualgap.experiments.store.reading import RunFolder
@@ -33,7 +34,7 @@ def plot_all(
     names : kinds of figures, or `path/to/file.py:ClassName`; by default all that are not only on
         request.
     out : output folder, by default `figures` in `directory`.
-    formats : some of "svg", "png" and "pdf"; figures too large for SVG are PNG instead.
+    formats : some of "svg", "png", "pdf" and "pgf"; figures too large for SVG are PNG instead.
 
     Returns
     -------
@@ -45,18 +46,23 @@ def plot_all(
     StoreError
         If the folder holds no results.
     ValueError
-        If there is no such kind of figure, or no such format.
+        If there is no such kind of figure, or no such format, or no LaTeX for PGF.
     """
     for extension in formats:
         check_choice(extension, "format", get_args(FigureFormat))
+    if "pgf" in formats:
+        check_pgf()
     chosen = drawings(names) if names else None
     checks, recorded = directory / CHECKS, RunFolder(directory)
+    results = Results(recorded.results)
     runs = Runs(
-        Results(recorded.results).without_repeats,
+        results.without_repeats,
         recorded.traces,
         recorded.model,
         pd.read_csv(checks) if checks.is_file() else pd.DataFrame(),
         recorded.paths,
+        results,
+        recorded.manifest["time_limit"],
     )
     return plot_runs(runs, out or directory / "figures", chosen, formats)
 

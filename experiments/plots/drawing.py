@@ -24,12 +24,14 @@ class Drawing(ABC):
     Attributes
     ----------
     needs : the tables of `Runs` that it requires: "table", "traces", "checks" or "paths".
+    columns : the columns of results that it reads, of other tables as `traces.time`.
     on_request : whether it is drawn only if it is named.
     exclusive : whether the other kinds are not drawn if it draws anything.
     png_only : whether its figures are written only as PNG, see `style.save`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("table",)
+    columns: ClassVar[tuple[str, ...]] = ()
     on_request: ClassVar[bool] = False
     exclusive: ClassVar[bool] = False
     png_only: ClassVar[bool] = False

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dualgap.experiments.analysis.profiles import MIN_PLOTTED_GAP
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.times import CLOCK_RESOLUTION_S, grouped
 from dualgap.experiments.plots.solver_styles import solver_styles
 from dualgap.experiments.plots.style import LineStyle
@@ -37,6 +38,8 @@ class Runs:
     model : run_id -> its answer, or None if none was stored.
     checks : the checks of `dualgap verify`, empty if it was not run.
     paths : one row per answer on a path, see `records.columns.PATHS`.
+    results : all runs, with A/A pairs, to compare the times of solvers.
+    time_limit : of a run, in seconds.
     """
 
     table: pd.DataFrame
@@ -44,6 +47,8 @@ class Runs:
     model: Callable[[str], Geometry | None] = lambda _: None
     checks: pd.DataFrame = field(default_factory=pd.DataFrame)
     paths: pd.DataFrame = field(default_factory=pd.DataFrame)
+    results: Results | None = None
+    time_limit: float | None = None
 
     @cached_property
     def styles(self) -> dict[str, LineStyle]:

@@ -28,10 +28,11 @@ from matplotlib.style import context
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 from PIL import Image
 
+from dualgap.experiments.plots.pgf import save_pgf
 from dualgap.problems import Vector
 from dualgap.problems.texts import printable
 
-FigureFormat = Literal["svg", "png", "pdf"]
+FigureFormat = Literal["svg", "png", "pdf", "pgf"]
 TEXT_WIDTH = 7.0  # inches
 MAX_PANELS = 6  # per figure
 BLUE = "#0072B2"
@@ -105,12 +106,11 @@ def panels(
     named: bool = False,
     lines: int = 2,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with one titled panel for each of up to `MAX_PANELS` titles.
+    """Return a figure with one titled panel for each title.
 
     `named` leaves space for names to the right of each panel; titles have at least `lines` lines.
     """
-    full_columns = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}  # that leave no empty panel but the sixth
-    columns = min(full_columns[len(titles)], 2 if named else 3)
+    columns = min({1: 1, 2: 2, 4: 2}.get(len(titles), 3), 2 if named else 3)
     rows = -(-len(titles) // columns)
     width = TEXT_WIDTH if columns > 1 else 0.7 * TEXT_WIDTH
     new = figure(width, (height if columns > 2 else 1.25 * height) * rows + 0.9)
@@ -302,8 +302,9 @@ def save(
 
     Parameters
     ----------
-    png_only : write pixels of 64 colours, as PNG or inside a PDF: regions have too many points for SVG.
-    formats : some of `FigureFormat`.
+    png_only : whether regions and samples have too many points for SVG: write PNG instead, of 64
+        colours; they are pixels in PDF and PGF, whose texts and axes stay vectors.
+    formats : some of `FigureFormat`; for PGF see `pgf.save_pgf`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(new, str):
@@ -311,20 +312,22 @@ def save(
         path.write_text(new)
         return [path]
     if png_only:
-        formats = [f for f in ("png", "pdf") if f in formats] or ["png"]
+        formats = list(dict.fromkeys("png" if f == "svg" else f for f in formats))
+        for artist in (artist for ax in new.axes for artist in (*ax.collections, *ax.images)):
+            artist.set_rasterized(True)
     paths = [folder / f"{name}.{extension}" for extension in formats]
-    if png_only:
-        drawn = io.BytesIO()
-        new.savefig(drawn, dpi=150)  # more would make these files large
-        pixels = Image.open(drawn).convert("RGB").quantize(64)
-        for path in paths:
-            pixels.save(path, optimize=True, resolution=150, creationDate=None, modDate=None)
-        return paths
     new.draw_without_rendering()
     new.set_layout_engine("none")  # keep this layout for all files
     without_date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     for path in paths:
-        new.savefig(path, dpi=200, metadata=without_date.get(path.suffix))
+        if png_only and path.suffix == ".png":
+            drawn = io.BytesIO()
+            new.savefig(drawn, dpi=150)  # more would make these files large
+            Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
+        elif path.suffix == ".pgf":
+            save_pgf(new, path)
+        else:
+            new.savefig(path, dpi=200, metadata=without_date.get(path.suffix))
         if path.suffix == ".svg":
             path.write_text(compact(path.read_text()))
     return paths

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from dualgap.experiments.analysis.labels import kind_of
 from dualgap.experiments.analysis.noise import MIN_REPETITIONS, winners
 from dualgap.experiments.analysis.profiles import (
+    compared_times,
     partial_coverage_text,
     penalty_of,
     performance_profile,
@@ -30,16 +31,12 @@ from dualgap.experiments.analysis.profiles import (
 )
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.scores import PAR2, SGM10
-from dualgap.experiments.analysis.times import (
-    TIME_DEFINITIONS,
-    select_time_definition,
-    times,
-)
+from dualgap.experiments.analysis.times import TIME_DEFINITIONS
 from dualgap.experiments.plots.figures.certified_path import CertifiedPath
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import style, svg_address
 from dualgap.experiments.records.names import gap_text
-from dualgap.experiments.records.outcomes import DENSE_REFERENCE, FINAL
+from dualgap.experiments.records.outcomes import DENSE_REFERENCE
 from dualgap.experiments.report import sections
 from dualgap.experiments.report.charts import Chart, convergence_chart, profile_chart
 from dualgap.experiments.report.page import render
@@ -72,11 +69,7 @@ def report(folder: Path) -> str:
     drawn = table[~table["aa_repeat"]]
     drawn = drawn[drawn["solver"].map(kind_of) != DENSE_REFERENCE]
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
-    # answers found elsewhere have no times: without this they would count as missing the targets
-    untimed = table["verdict"].isin(FINAL) & table["time_solve"].isna()
-    definition = select_time_definition(table, recorded.traces)
-    traces = recorded.traces if definition == "first_within" else None
-    reached = times(named, targets=() if untimed.any() else None, traces=traces)
+    reached, definition = compared_times(named, recorded.traces)
     reached = reached.assign(fastest=winners(reached, "time", named.noise))
     targets = {gap_text(gap): rows for gap, rows in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)

@@ -126,10 +126,12 @@ class Table:
         if spare >= 0:  # by default, rich makes the widest column as narrow as the others
             words = [column for column in table.columns if not column.no_wrap]
             sizes = [measure_renderables(console, anywhere, [c.header, *c.cells]) for c in words]
-            # columns that need little more than their longest word come first
+            # columns that need little more than their longest word come first, the others share the rest
             by_need = sorted(zip(sizes, words, strict=True), key=lambda pair: pair[0].span)
-            for (narrow, wide), column in by_need:
-                column.width = min(wide, narrow + spare)
+            for remaining, ((narrow, wide), column) in zip(
+                range(len(by_need), 0, -1), by_need, strict=True
+            ):
+                column.width = min(wide, narrow + spare // remaining)
                 spare -= column.width - narrow
         yield table
 

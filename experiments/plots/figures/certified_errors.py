@@ -25,6 +25,14 @@ _COLUMNS = ["error", "error_lower", "error_upper"]
 class CertifiedErrors(Drawing):
     """The error on held-out samples at every value of a path's parameter; one figure per problem."""
 
+    columns = (
+        "time_solve",
+        "paths.from",
+        "paths.to",
+        "paths.error",
+        "paths.error_lower",
+        "paths.error_upper",
+    )
     needs = ("paths",)
 
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:

@@ -18,6 +18,13 @@ from dualgap.experiments.tables.formats import file_name
 class CertifiedPath(Drawing):
     """Seconds up to each value of a path's parameter, and support vectors; one figure per path."""
 
+    columns = (
+        "time_solve",
+        "paths.value",
+        "paths.time_solve",
+        "paths.n_support",
+        "paths.worst_gap",
+    )
     needs = ("paths",)
 
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:

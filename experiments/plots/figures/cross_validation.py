@@ -34,6 +34,7 @@ _PARAMETERS = ("C", "lam", "epsilon", "nu")
 class CrossValidation(Drawing):
     """Mean score on the held-out folds against a parameter; one panel per choice of models."""
 
+    columns = ("formulation", "test_accuracy", "verdict", "kernel", "C", "lam", "epsilon")
     exclusive = True  # means over folds are more useful than one page per fold
 
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:

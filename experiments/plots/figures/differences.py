@@ -17,6 +17,13 @@ from dualgap.experiments.plots.style import BLUE, GREY, TEXT_WIDTH, VERMILION, f
 class Differences(Drawing):
     """Difference of each answer to the QP optimum, from `dualgap verify`."""
 
+    columns = (
+        "target_gap",
+        "checks.difference",
+        "checks.passed",
+        "checks.status",
+        "checks.verdict",
+    )
     needs = ("checks",)
 
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:

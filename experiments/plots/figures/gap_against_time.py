@@ -40,6 +40,8 @@ _REACHED: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "ma
 class GapAgainstTime(Drawing):
     """Certified relative gap against seconds; one panel per problem."""
 
+    columns = ("time_solve", "relative_gap", "target_gap", "traces.time", "traces.relative_gap")
+
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:
         """Yield one figure per six problems."""
         yield from self.paged(gap_against_time, runs)
@@ -47,6 +49,15 @@ class GapAgainstTime(Drawing):
 
 class GapAgainstRounds(Drawing):
     """Certified relative gap against rounds, for solvers on blocks; one panel per problem."""
+
+    columns = (
+        "rounds",
+        "time_solve",
+        "relative_gap",
+        "target_gap",
+        "traces.iteration",
+        "traces.relative_gap",
+    )
 
     def applies_to(self, runs: Runs) -> bool:
         """Whether some run has rounds, and was evaluated between them."""

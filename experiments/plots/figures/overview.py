@@ -23,6 +23,8 @@ _NAME_LENGTH = 64  # characters of a problem's name
 class Overview(Drawing):
     """Verdict and time of every solver on every problem."""
 
+    columns = ("status", "verdict", "time_solve")
+
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:
         """Yield as many figures as the problems and solvers need, of similar size."""
         solvers = sorted(runs.table["configuration"].unique())

@@ -30,6 +30,7 @@ _MEASURES = {
 class PrimalAgainstDual(Drawing):
     """Size of the problem and the model, and times, against n; one panel per cost."""
 
+    columns = ("n", "d", "n_support", "formulation", "kernel", "time_solve", "verdict")
     on_request = True  # it needs a fixed set of problems
 
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:

@@ -28,6 +28,14 @@ _HEADS = ["problem", "solver", "order", "fitted", "reached at k"]
 class Rates(Drawing):
     """Distance to the optimum against iterations, with fitted orders."""
 
+    columns = (
+        "family_hash",
+        "time_solve",
+        "primal_objective",
+        "dual_objective",
+        "traces.iteration",
+    )
+    columns += ("traces.primal_objective", "traces.dual_objective")
     needs = ("table", "traces")
     on_request = True
 

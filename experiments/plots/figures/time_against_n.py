@@ -30,6 +30,8 @@ def solved_sizes(runs: Runs, results: pd.DataFrame) -> Iterator[tuple[str, pd.Da
 class TimeAgainstN(Drawing):
     """Growth of time with n, and its exponent; one figure per growing problem."""
 
+    columns = ("n", "time_solve", "verdict")
+
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:
         """Yield one figure per problem that was run at three or more n."""
         for title, table in solved_sizes(runs, runs.table):

@@ -181,7 +181,7 @@ def growth():
 
 # with the kinds of figures that show what is particular about each
 FOLDERS = {
-    study: ("gap_against_time", "overview"),
+    study: ("gap_against_time", "overview", "performance_profile", "shifted_means"),
     hosts: ("gap_against_time",),
     benchmark: ("speedup",),
     folds: ("cross_validation", "certified_errors", "certified_path"),

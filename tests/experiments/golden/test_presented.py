@@ -5,6 +5,7 @@ A text that was changed on purpose is recorded again by `pytest tests/experiment
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,11 @@ RECORDED = Path(__file__).with_name("recorded")
 TABLES = ("benchmarks", "index", "study")
 PERFORMANCE = ("kernel_svc", "kernel_hard", "kernel_small", "svr", "linear")
 MANIFEST = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
+# columns that name a run, its problem and its solver
+NAMING = """
+run_id problem_id problem label series configuration host solver params search_setting repetition
+"""
+NAMING = NAMING.split()
 VALUES = ["time", "ratio", "gap", "objective:4", "support", "memory"]
 
 
@@ -118,13 +124,33 @@ def figures(folder, names):
         recorded.traces,
         checks=verification.to_frame(compared),
         paths=recorded.paths,
+        results=Results(recorded.results),
+        time_limit=recorded.manifest["time_limit"],
     )
     for name in names:
         if name == "speedup":
             benchmark = benchmark_in(folder)
             yield name, speedup(benchmark.compared, labels.words_of(benchmark.results))
         else:
-            yield from FIGURES.find(name)().draw(runs)
+            yield from (kind := FIGURES.find(name)()).draw(with_listed_columns(runs, kind.columns))
+
+
+def with_listed_columns(runs, listed):
+    """Return the runs without the columns that `dualgap list figures` does not name for a figure."""
+    tables = {
+        "table": [*NAMING],
+        "traces": ["run_id", "time"],
+        "checks": ["solver"],
+        "paths": ["run_id"],
+    }
+    tables["paths"] += ["parameter"]
+    for name in listed:
+        table, _, column = name.rpartition(".")
+        tables[table or "table"].append(column)
+    named = {name: getattr(runs, name) for name in tables}
+    return replace(
+        runs, **{k: table[table.columns.intersection(tables[k])] for k, table in named.items()}
+    )
 
 
 @pytest.mark.parametrize("make", FOLDERS)

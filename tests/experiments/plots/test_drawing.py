@@ -1,10 +1,16 @@
 """Kinds of figures are found by themselves, or loaded from a file."""
 
+import pandas as pd
 import pytest
 from tests.experiments.rows import run, stored
 
+from dualgap.experiments.analysis.profiles import compared_times, shifted_means
+from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.analysis.verify import Check
 from dualgap.experiments.plots import plot_all
-from dualgap.experiments.plots.drawing import drawings
+from dualgap.experiments.plots.drawing import FIGURES, drawings
+from dualgap.experiments.records.columns import COUNTED, PATHS, RESULTS, TRACES
+from dualgap.experiments.store.reading import load_results
 
 OUTSIDE = """\
 from matplotlib.figure import Figure
@@ -43,3 +49,31 @@ def test_only_named_figures_are_drawn_and_an_unknown_one_is_refused(command, fol
     assert [path.name for path in written] == ["overview.svg", "overview.png"]
     refused = command("plot", folder, "--figure", "overveiw", code=2)
     assert "overview" in refused.output
+
+
+def test_every_kind_is_listed_with_a_sentence_and_columns_of_results(command):
+    listed = " ".join(command("list", "figures").output.split())
+    tables = {"": {c.name for c in (*RESULTS, *COUNTED)}, "checks": {*Check.__annotations__}}
+    tables |= {"traces": {c.name for c in TRACES} | {"relative_gap", "n_support"}}
+    tables |= {"paths": {c.name for c in PATHS}}
+    for name, kind in FIGURES.items():
+        assert name in listed
+        assert kind.columns
+        for table, _, column in (each.rpartition(".") for each in kind.columns):
+            assert column in tables[table], (name, column)
+
+
+def test_a_named_figure_without_data_is_refused(command, folder):
+    refused = command("plot", folder, "--figure", "performance_profile", code=2)
+    assert "has no runs for performance_profile" in refused.output
+
+
+def test_the_figures_of_times_have_the_numbers_of_reports(tmp_path):
+    other = {"solver": "libsvm", "time_solve": 4.0}
+    folder = stored(tmp_path / "runs", [run("p"), run("q"), run("p", **other), run("q", **other)])
+    names = ["performance_profile", "shifted_means"]
+    written = plot_all(folder, names, formats=["svg"])
+    assert [path.name for path in written[::2]] == [f"{name}.svg" for name in names]
+    (times, _) = compared_times(Results(load_results(folder)), pd.DataFrame({"run_id": []}))
+    mean = shifted_means(times[times["target"] == times["target"].iloc[0]], 1.0)["mean"].max()
+    assert f"{mean:.1f} s (2 of 2)" in written[2].read_text()

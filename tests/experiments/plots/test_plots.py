@@ -97,7 +97,7 @@ def test_every_figure_is_written_in_each_format(folder, tmp_path):
     assert all(content.startswith(b"%PDF") for content in pdfs.values())
     again = plot_all(folder, out=tmp_path / "again", formats=["pdf"])
     assert {path.name: path.read_bytes() for path in again if path.suffix == ".pdf"} == pdfs
-    with pytest.raises(ValueError, match="format: must be one of svg, png, pdf, got 'gif'"):
+    with pytest.raises(ValueError, match="format: must be one of svg, png, pdf, pgf, got 'gif'"):
         plot_all(folder, formats=["gif"])
 
 

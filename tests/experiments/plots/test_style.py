@@ -2,7 +2,16 @@
 
 import pytest
 
-from dualgap.experiments.plots.style import chunks, key, legend, line_styles, panels, style, wrap
+from dualgap.experiments.plots.style import (
+    chunks,
+    key,
+    label_outside,
+    legend,
+    line_styles,
+    panels,
+    style,
+    wrap,
+)
 
 
 def test_no_two_of_32_solvers_look_alike():
@@ -22,6 +31,17 @@ def test_long_titles_are_shortened_and_escaped():
     assert len(lines) == 2
     assert max(map(len, lines)) <= 40
     assert lines[1].endswith(r"C=\$5\$")
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 7, 13])
+def test_a_script_may_have_any_number_of_panels(count):
+    with style():
+        figure, axes = panels([f"kernel {i}" for i in range(count)], shared_axes="both")
+        label_outside(axes, "$x_1$", "$x_2$")
+        figure.draw_without_rendering()
+    assert len(axes) == count
+    boxes = [ax.get_window_extent() for ax in axes]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
 @pytest.mark.parametrize("letters", [[6] * 2, [26] * 3, [26] * 7, [6, 13, 27, 27, 31]])

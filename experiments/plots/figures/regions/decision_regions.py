@@ -25,6 +25,7 @@ from dualgap.experiments.tables.formats import file_name
 class DecisionRegions(Drawing):
     """Decision regions of two-dimensional problems; one panel per different answer."""
 
+    columns = ("d", "time_solve", "relative_gap", "verdict")
     png_only = True
 
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:

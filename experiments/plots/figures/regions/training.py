@@ -24,6 +24,15 @@ from dualgap.problems.answers.geometry import upper_limits
 class Training(Drawing):
     """Training of a solver on a two-dimensional problem; one figure per solver and problem."""
 
+    columns = (
+        "d",
+        "time_solve",
+        "relative_gap",
+        "verdict",
+        "traces.iteration",
+        "traces.dual_objective",
+        "traces.n_support",
+    )
     needs = ("table", "traces")
     png_only = True
 

@@ -54,6 +54,7 @@ def answers_by_problem(runs: Runs) -> dict[str, list[Answer]]:
 class VotingRegions(Drawing):
     """Votes of binary subproblems in the plane; one panel per voting rule."""
 
+    columns = ("d", "formulation", "time_solve", "relative_gap", "verdict")
     png_only = True
 
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:

@@ -230,7 +230,9 @@ class KernelQP:
         """
         if self.start is not None:
             return self.start.copy()
-        beta = np.clip(0.0, self.lo, self.hi)
+        beta = np.minimum(np.maximum(0.0, self.lo), self.hi)
+        if not (beta.any() or self.sums.any()):  # 0 is feasible
+            return beta
         for i, total in zip(self.members, self.sums.tolist(), strict=True):
             shortfall = total - float(beta[i].sum())
             slack = self.hi[i] - beta[i] if shortfall > 0 else beta[i] - self.lo[i]

@@ -77,7 +77,8 @@ class DotKernel(Kernel):
 
     def diagonal(self, X: Matrix) -> Vector:
         """Return k(xᵢ, xᵢ), shape (m,)."""
-        return self.of_norms(squared_norms(*self.mapped(X)))
+        norms2 = np.zeros(X.shape[0]) if self.of_distance else squared_norms(*self.mapped(X))
+        return self.of_norms(norms2)
 
     def bind(self, X: Matrix) -> Bound:
         """Map and centre the samples once."""

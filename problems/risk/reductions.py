@@ -255,6 +255,8 @@ def rescale(problem: Any, features: bool = True) -> RescaledProblem:
         loss, k = problem.risk.loss, decision_exponent(problem.risk)
         exponents["C"] += k * (2 - (loss.degree or 2))
         exponents |= {"y": k, "epsilon": k} if loss.is_regression else {}
+    if not any(exponents.values()):
+        return RescaledProblem(problem, problem)
     exponents["lam"] = -exponents["C"]
     names = {"y", "C", *(field.name for field in fields(problem))}
     values = {n: (getattr(problem, n, None), e) for n, e in exponents.items() if e and n in names}

@@ -9,7 +9,7 @@ import numpy as np
 from dualgap.problems import Formulation, Point, Vector
 from dualgap.problems.answers.geometry import BOUND_RTOL
 from dualgap.problems.kernels import Block
-from dualgap.problems.risk.risk import losses_at
+from dualgap.problems.risk.risk import losses_at, mean_offset
 from dualgap.solvers.dual_coordinate_descent.small import minimise_linear
 from dualgap.solvers.smo.small import SmallProblem
 
@@ -55,7 +55,8 @@ def fit_small(
             return None
         return Fit(Point(risk.alpha(form.per_sample(z)), w), max(1, steps), violation <= tol)
     matrix = K if form.sample is None else K[np.ix_(form.sample, form.sample)]
-    fit = SmallProblem(matrix, terms).minimise(z, matrix @ z, tol, fine, max_steps)
+    f = matrix @ z if z.any() else np.zeros(z.size)
+    fit = SmallProblem(matrix, terms).minimise(z, f, tol, fine, max_steps)
     if fit.violation > tol and fit.steps < limit:
         return None
     beta, margin = form.per_sample(z), 1.0
@@ -64,7 +65,7 @@ def fit_small(
     if margin is None:
         return None
     w = problem.X.T @ beta if problem.samples.is_linear else None
-    point = Point(risk.alpha(beta), w, float(fit.b.mean()))
+    point = Point(risk.alpha(beta), w, mean_offset(fit.b))
     return Fit(point, fit.steps, fit.violation <= tol, margin)
 
 

@@ -141,7 +141,8 @@ class KernelMachine(Certified, BaseLibSVM):
         self._kernel.check(samples)
         check_values(self._kernel, samples)
         problems, rows_of = list[ProblemFactory](), list[Indices]()
-        for pair in self._pairs:
+        pairs = self._pairs
+        for pair in pairs:
             rows, target = np.arange(y.size), y
             if pair:  # the second class is positive, as in binary decisions
                 rows = np.flatnonzero((y == pair[0]) | (y == pair[1]))
@@ -151,11 +152,12 @@ class KernelMachine(Certified, BaseLibSVM):
             problems.append(problem_factory(formulation, samples, rows if pair else None, **fields))
             rows_of.append(rows)
         full_gram = Gram(samples, self._kernel)  # the matrices of pairs are parts of it
+        ends = np.searchsorted(y, np.arange(len(getattr(self, "classes_", ())) + 1))
 
         def blocks(index: int) -> Block:
             K = full_gram.dense()
-            ends = [np.searchsorted(y, (k, k + 1)) for k in self._pairs[index]]
-            parts = [slice(*end) for end in ends]  # np.block is slower
+            parts = [slice(ends[k], ends[k + 1]) for k in pairs[index]]
+            # np.block is slower
             return np.concatenate([np.concatenate([K[p, q] for q in parts], 1) for p in parts])
 
         # their Gram matrix takes 200 MB
@@ -265,3 +267,12 @@ class PairMachine(KernelMachine):
     decision_function_shape: Any = "ovr"
     break_ties: Any = False
     random_state: Any = None
+
+    def _validate_targets(self, y: Any) -> Any:
+        """Validate labels as scikit-learn does; plain ones in a tenth of the time."""
+        if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biU" and y.size:
+            classes, indices = np.unique(y, return_inverse=True)
+            if self.class_weight is None and 1 < classes.size <= y.size // 2:
+                self.classes_, self.class_weight_ = classes, np.ones(classes.size)
+                return indices.astype(np.float64)
+        return super()._validate_targets(y)  # type: ignore[misc]

@@ -15,18 +15,23 @@ import pandas as pd
 
 from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.analysis.means import Benchmark
+from dualgap.experiments.analysis.profiles import penalty_of
 from dualgap.experiments.plots.figures.speedup import speedup
 from dualgap.experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import save, style
 from dualgap.experiments.records.names import gap_text
+from dualgap.experiments.report.sections import shifted_means_section
 from dualgap.experiments.tables.at_gap import to_markdown
 from dualgap.experiments.tables.formats import file_name, machine_text
 
 
 def benchmark_page(benchmark: Benchmark, manifest: Mapping[str, Any]) -> str:
     """Return the page of a benchmark in Markdown."""
-    return to_markdown(benchmark, manifest["name"], machine_text(manifest, benchmark.results))
+    page = to_markdown(benchmark, manifest["name"], machine_text(manifest, benchmark.results))
+    penalty = penalty_of(manifest["time_limit"], benchmark.results)
+    means = shifted_means_section(benchmark.compared, *penalty)
+    return f"{page}\n## Means over the problems\n\n{means}\n"
 
 
 def draw_benchmark(benchmark: Benchmark, target: Path) -> None:

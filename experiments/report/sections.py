@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from dualgap.experiments.analysis.labels import kind_of
+from dualgap.experiments.analysis.profiles import SHIFT_S, shifted_means
+from dualgap.experiments.analysis.scores import PAR2, SGM10
 from dualgap.experiments.analysis.times import grouped, missed_text
 from dualgap.experiments.records.names import gap_text, missed_gap_text
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE, OUTCOMES, outcome_of
@@ -194,6 +196,21 @@ def shifted_means_table(means: pd.DataFrame) -> Table:
         row | {"reached": Cell(_reached(row), row["solved"])} for row in means.to_dict("records")
     ]
     return Table.of(rows, _MEANS)
+
+
+def shifted_means_section(times: pd.DataFrame, penalty: float, penalty_text: str) -> str:
+    """Return Markdown: the table of shifted means at each target of `times`, and what a miss costs."""
+    parts = [
+        f"Times to a certified relative gap of {gap_text(target)}:\n\n"
+        + shifted_means_table(shifted_means(rows, penalty)).markdown()
+        for target, rows in times.groupby("target", sort=False)
+    ]
+    scores = (
+        SGM10.format(limit=penalty_text),
+        f"The shifted mean is the same with a shift of {1e3 * SHIFT_S:g} ms.",
+        PAR2.format(limit=penalty_text),
+    )
+    return "\n\n".join([*parts, " ".join(scores)])
 
 
 def _reached(row: Mapping[Any, Any]) -> str:

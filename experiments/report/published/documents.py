@@ -16,13 +16,12 @@ from scipy.stats import gmean
 
 from dualgap.experiments.analysis.means import Benchmark
 from dualgap.experiments.analysis.noise import MARK, Comparison
-from dualgap.experiments.analysis.profiles import penalty_of, shifted_means
+from dualgap.experiments.analysis.profiles import penalty_of
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.analysis.scores import PAR2, SGM10
 from dualgap.experiments.analysis.times import TIME_DEFINITIONS, missed_target, times
 from dualgap.experiments.files.experiment import purpose
 from dualgap.experiments.records.names import gap_text
-from dualgap.experiments.report.sections import shifted_means_table
+from dualgap.experiments.report.sections import shifted_means_section
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import NAME, StoreError
 from dualgap.experiments.store.reading import RunFolder, load_results
@@ -124,12 +123,9 @@ def verified_table(published: RunFolder) -> str:
     records = published.results
     penalty, penalty_text = penalty_of(published.manifest["time_limit"], records)
     named = Results(records)
-    parts = [claims(named).markdown(), CLAIMS]
-    for target, rows in times(named).groupby("target", sort=False):
-        table = shifted_means_table(shifted_means(rows, penalty)).markdown()
-        parts += [f"Times to a certified relative gap of {gap_text(target)}:", table]
-    means = [rows.format(limit=penalty_text) for rows in (SGM10, PAR2)]
-    return "\n\n".join([*parts, " ".join([TIME_DEFINITIONS["cheapest_setting"], *means])])
+    means = shifted_means_section(times(named), penalty, penalty_text)
+    definition = TIME_DEFINITIONS["cheapest_setting"]
+    return "\n\n".join([claims(named).markdown(), CLAIMS, means, definition])
 
 
 def index_table(results: Path) -> str:

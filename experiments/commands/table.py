@@ -18,9 +18,9 @@ from dualgap.experiments.operations.terminal import refusing, write
     default="markdown",
     show_default=True,
 )
-@click.option("--rows", metavar="PATTERN", multiple=True, help="Rows to show, in order [all].")
+@click.option("--rows", metavar="PATTERN,...", multiple=True, help="Rows to show, in order [all].")
 @click.option(
-    "--columns", metavar="PATTERN", multiple=True, help="Columns to show, in order [all]."
+    "--columns", metavar="PATTERN,...", multiple=True, help="Columns to show, in order [all]."
 )
 @click.option(
     "--values",

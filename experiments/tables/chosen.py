@@ -1,6 +1,6 @@
 """Tables for papers: chosen problems, solvers and numbers, as LaTeX, Markdown or CSV.
 
-    dualgap table runs/quickstart --format latex --columns smo --columns libsvm --values time,gap
+    dualgap table runs/quickstart --format latex --columns smo,libsvm --values time,gap
 
 Numbers are medians over the repetitions. The times of the fastest solver of a problem, and of all within
 its noise (see `noise.winners`), are bold, among the solvers in the table. Answers that are not certified
@@ -96,7 +96,8 @@ def paper_table(
     Parameters
     ----------
     rows, columns : patterns for the names to show, in this order; by default all, solvers that solve
-        most first. A pattern is a name, part of a name, or has the wildcards * and ?.
+        most first. A pattern is a name, part of a name, or has the wildcards * and ?; or several of
+        these, separated by commas.
     values : names in `VALUES`, optionally with a number of digits: "objective:10".
     digits : significant digits of all other values.
     by : the meaning of a row; columns are the other one.
@@ -186,13 +187,20 @@ def _chosen(
     """
     available = [str(name) for name in names]
     all_forms = [[name, printed.get(name, name)] for name in available]
-    chosen: list[str] = []
-    for pattern in patterns:
-        matching = [n for n in available if pattern in n or fnmatchcase(n, pattern)]
+
+    def matches(pattern: str) -> list[str]:
         exact = [forms[0] for forms in all_forms if any(same_name(pattern, name) for name in forms)]
-        if not (exact or matching):
-            raise ValueError(f"no {kind} matches {pattern!r}; {choices_text(pattern, all_forms)}")
-        chosen += exact or matching
+        return exact or [n for n in available if pattern in n or fnmatchcase(n, pattern)]
+
+    chosen: list[str] = []
+    for text in patterns:
+        # a name may have commas itself, between parentheses
+        for pattern in [text] if matches(text) else re.split(r",(?![^(]*\))", text):
+            if not (matching := matches(pattern.strip())):
+                raise ValueError(
+                    f"no {kind} matches {pattern!r}; {choices_text(pattern, all_forms)}"
+                )
+            chosen += matching
     return list(dict.fromkeys(chosen)) if patterns else available
 
 
@@ -265,5 +273,6 @@ def _caption(
         "≈: not solved; relative gap that was reached.": timed and has_gap.any(),
         "–: unsupported problem, or solver not installed.": timed and impossible.any(),
     }
-    *machine_lines, _versions = machine_text(read_manifest(folder), results)
+    in_table = results[["series", "configuration"]].isin(set(entries["solver"])).any(axis=1)
+    *machine_lines, _versions = machine_text(read_manifest(folder), results[in_table])
     return " ".join([*(sentence for sentence, holds in sentences.items() if holds), *machine_lines])

@@ -103,20 +103,32 @@ def hosts_note(hosts: pd.Series) -> str:
     )
 
 
+def threads_text(results: pd.DataFrame) -> str:
+    """Return the threads of the solvers as recorded: the most common number, then the exceptions."""
+    by_solver = {
+        str(solver): ", ".join(f"{count:.0f}" for count in sorted(threads.unique()))
+        for solver, threads in results.dropna(subset=["threads"]).groupby("series")["threads"]
+    }
+    common = max(counted := [*by_solver.values()], key=counted.count, default="not recorded")
+    exceptions = [f"{solver} {count}" for solver, count in by_solver.items() if count != common]
+    return (
+        f"Threads of every solver: {common}{', except ' * bool(exceptions)}{', '.join(exceptions)}."
+    )
+
+
 def machine_text(manifest: Mapping[str, Any], results: pd.DataFrame) -> list[str]:
     """Return the machine, threads and versions of a folder's runs, one sentence each."""
     machine_line = manifest["host"]
     if machine := manifest.get("machine"):
         memory, date = bytes_text(machine["memory"]), str(manifest.get("date", ""))[:10]
         machine_line = f"{date}: {machine['processor']}, {machine['cores']} cores, {memory}"
-    threads = sorted(int(count) for count in results["threads"].dropna().unique())
     qp = bool((results["solver"] == "qpsolvers_qp").any())
     versions = manifest["versions"]
     packages = [k for k in (*_PACKAGES, *(_QP_PACKAGES if qp else ())) if k in versions]
     lines = [
         f"Measured on {machine_line}, {manifest['platform']}.",
         hosts_note(results["host"]),
-        f"Threads of every solver: {', '.join(map(str, threads)) or 'not recorded'}.",
+        threads_text(results),
         f"Versions: {', '.join(f'{k} {versions[k]}' for k in packages)}.",
     ]
     return [line for line in lines if line]

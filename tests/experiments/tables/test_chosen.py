@@ -56,6 +56,27 @@ def test_rows_and_columns_are_ordered_and_may_be_transposed(results):
     ]
 
 
+def test_columns_may_be_listed_with_commas_which_names_may_have_too(command, results):
+    steps = [f"projected_gradient (steps={n}, variant=plain)" for n in (5, 9)]
+    folder = results([run for s in ("smo", "sgd", *steps) for run in times(EASY, s, FAST, label=s)])
+    assert _names(paper_table(folder, columns=["sgd, smo"]))[1] == ["sgd", "smo"]
+    for listed in ([f"{steps[1]},sgd"], [steps[1], "sgd"]):
+        assert _names(paper_table(folder, columns=listed))[1] == [steps[1], "sgd"]
+    refused = command("table", folder, "--columns", "smo,svd", code=2).output
+    assert "no solver matches 'svd'; available, closest first: 'sgd'" in " ".join(refused.split())
+
+
+def test_threads_are_those_recorded_of_the_solvers_in_the_table(results):
+    runs = [*times(EASY, "smo", FAST, threads=2.0), *times(EASY, "libsvm", SLOW, threads=1.0)]
+    runs += times(EASY, "sgd", SLOW, threads=2.0)
+    folder = results(runs)
+    assert "Threads of every solver: 2, except libsvm 1." in paper_table(folder).title
+    assert "Threads of every solver: 2." in paper_table(folder, columns=["smo"]).title
+    assert (
+        "Threads of every solver: 1." in paper_table(folder, columns=["libsvm"], target=1e-3).title
+    )
+
+
 def test_a_folder_without_runs_is_refused_in_a_sentence(command, results):
     folder = results([])
     message = command("table", folder, code=2)

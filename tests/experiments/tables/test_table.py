@@ -40,7 +40,8 @@ def test_names_are_escaped_for_latex():
     assert latex("\\input{x}") == r"\textbackslash{}input\{x\}"
     assert latex("tol=4e-07, 1e+10") == r"tol=$4 \cdot 10^{-7}$, $1 \cdot 10^{10}$"
     assert latex("deadbeef1e5, v1e-5x") == "deadbeef1e5, v1e-5x"
-    assert latex("α\n中") == "{[}U+03B1] [U+4E2D]"
+    assert latex("ж\n中") == "{[}U+0436] [U+4E2D]"
+    assert latex("α ≤ 1") == r"$\alpha$ $\leq$ 1"
 
 
 def test_latex_has_one_cell_per_column_in_each_row():

@@ -4,10 +4,12 @@ The answer is returned as a message of plain arrays and numbers, see `answer`.
 """
 
 import json
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -25,6 +27,7 @@ from dualgap.problems.compilation import compiling
 from dualgap.solvers import Solution, Status, solve
 from dualgap.solvers.numerics.warm_up import warm_up
 
+_ARTIFACTS = "DUALGAP_ARTIFACTS"  # environment variable of a solver, and of the programs it starts
 _LOADED = dict[tuple[str, str], Loaded]()  # the data set of the last case
 _THREADED_ROWS = 80  # of a matrix product that OpenBLAS computes on all threads
 
@@ -40,6 +43,8 @@ def solve_case(started: Callable[[], object], case: Case) -> bytes:
             return _solve_case(started, case)
     except BaseException as error:  # a solver may also call sys.exit
         return pack_answer(SolverAnswer(failure=Failure.of(error)))
+    finally:
+        os.environ.pop(_ARTIFACTS, None)
 
 
 def _solve_case(started: Callable[[], object], case: Case) -> bytes:
@@ -51,8 +56,18 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     start = clock()
     solver = build_solver(case.solver, case.folder, case.seed)
     importing = clock() - start
-    if case.problem.path:
+
+    def begin() -> None:
+        """Signal that the solver is set up; only from now on it may write artifacts."""
+        session = Path(case.artifacts).parents[1:2]
+        # on a machine that does not see the results folder, nothing is kept
+        if any(folder.is_dir() for folder in session):
+            os.makedirs(case.artifacts, exist_ok=True)
+            os.environ[_ARTIFACTS] = case.artifacts
         started()
+
+    if case.problem.path:
+        begin()
         path, solutions = paths.follow_path(problem, solver, case)
         answer = replace(path, importing=importing, threads=_max_threads())
         return pack_answer(answer, [solution.point for solution in solutions])
@@ -67,7 +82,7 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
         time_limit=case.time_limit,
         initial=initial,
         callback=(lambda _: None) if case.trace else None,  # evaluations are certified later
-        started=cache(started),
+        started=cache(begin),
     )
     answer = SolverAnswer(
         reports=[SolverReport.of(solution)],

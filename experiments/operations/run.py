@@ -249,7 +249,8 @@ def _run(
         return session.answer(run_id) if run_id in session.recorded else recorded.answer(run_id)
 
     schedule = Schedule(cases, recorded.records(), answer)
-    started = map(session.log_start, schedule) if options.shard else schedule
+    starting = map(session.log_start, schedule) if options.shard else schedule
+    started = map(session.with_artifacts, starting)
     try:
         while total := len(schedule):
             with progress(total, options.quiet) as advance:

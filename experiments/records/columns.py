@@ -367,7 +367,8 @@ PATHS = (
     ),
     ColumnSpec("error_upper", "number", "upper bound on it"),
 )
-_OF_TRACES = (
+FULL_TRACES = (
+    *TRACES,
     ColumnSpec("n_support", "whole", "support vectors at that time"),
     ColumnSpec(
         "objective",
@@ -376,7 +377,6 @@ _OF_TRACES = (
     ),
     ColumnSpec("relative_gap", "number", "gap / max(|primal_objective|, |dual_objective|)"),
 )
-FULL_TRACES = (*TRACES, *_OF_TRACES)
 COLUMNS = [c.name for c in RESULTS]
 TRACE_COLUMNS = [c.name for c in TRACES]
 FILES = {

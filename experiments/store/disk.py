@@ -7,6 +7,7 @@ each of these operations, and in the middle of each write.
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -73,6 +74,19 @@ def remove_folder(path: Path, names: Sequence[str]) -> None:
     for name in names:
         remove(path / name)
     path.rmdir()
+
+
+def replace_folder(path: Path, source: Path) -> None:
+    """Replace a folder by `source`, on the same file system; only remove it if `source` has no files."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        remove(path)
+    with suppress(OSError):  # it has files
+        source.rmdir()
+    if source.exists():
+        make_folder(path.parent)
+        os.replace(source, path)
 
 
 def _sync_folder(path: Path) -> None:

@@ -35,11 +35,11 @@ SCHEMA = 3
 NAME = "manifest.json"
 EXPERIMENT = COPY
 SESSIONS = "sessions"
+ARTIFACTS = "artifacts"
 SESSION_FILE = "session.json"
 LOG = "runs.jsonl"  # of a session; earlier releases had one in the folder itself
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
-_CREATION_KEYS = ("experiment", "code", "versions", "host", "date")
 _PLAN_KEYS = ("name", "kind", "time_limit", "experiment", "options", "plans")
 _SESSION_KEYS = ("restarted", "previous", "replaces_plan", "provenance", "lines", "sha256")
 
@@ -220,7 +220,8 @@ def followed(old: dict[str, Any], session: Mapping[str, Any]) -> dict[str, Any]:
         new["folder"] = new.get("folder") or old.get("folder", "")
     if not changes:
         return old
-    entry = {key: old[key] for key in _CREATION_KEYS if key in old} | {"differs": changes}
+    created = [key for key in ("experiment", "code", "versions", "host", "date") if key in old]
+    entry = {key: old[key] for key in created} | {"differs": changes}
     earlier = [*old["earlier"], entry]
     return new | {"earlier": earlier, "provenance": old["provenance"]}
 

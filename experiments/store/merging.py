@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import (
+    ARTIFACTS,
     SESSION_FILE,
     SESSIONS,
     StoreError,
@@ -46,7 +47,10 @@ def merge_sessions(
             merged = Path(scratch) / "merged"
             for folder in folders:
                 for path, _ in folder.sessions:
-                    _copy_session(path, merged / SESSIONS / path.name)
+                    _copy_files(path, merged / SESSIONS / path.name)
+                for line in folder.planned:
+                    artifacts = Path(ARTIFACTS, line["record"]["run_id"])
+                    _copy_files(folder.path / artifacts, merged / artifacts)
             write_tables(merged)
             os.replace(merged, out)  # fails if `out` is a folder with files
     except OSError as error:
@@ -88,10 +92,15 @@ def _without_name(line: dict[str, Any]) -> dict[str, Any]:
     return line | {"record": line["record"] | names}
 
 
-def _copy_session(source: Path, target: Path) -> None:
-    """Copy a session, its manifest last: a session without one does not count."""
-    names = [p for p in source.rglob("*") if p.is_file() and not p.name.startswith(".")]
-    for path in sorted(names, key=lambda path: path.name == SESSION_FILE):
-        copy = target / path.relative_to(source)
-        disk.make_folder(copy.parent)
-        shutil.copyfile(path, copy)
+def _copy_files(source: Path, target: Path) -> None:
+    """Copy the files of a folder, without links and hidden files.
+
+    The manifest of a session is copied last: a session without one does not count.
+    """
+    names = [path.relative_to(source) for path in source.rglob("*")]
+    for name in sorted(names, key=lambda name: name.name == SESSION_FILE):
+        path = source / name
+        is_hidden = any(part.startswith(".") for part in name.parts)
+        if path.is_file() and not path.is_symlink() and not is_hidden:
+            disk.make_folder((target / name).parent)
+            shutil.copyfile(path, target / name)

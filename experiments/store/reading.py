@@ -29,6 +29,7 @@ from dualgap.experiments.records.outcomes import outcome_of, stop_reason
 from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import (
+    ARTIFACTS,
     LOG,
     SESSIONS,
     StoreError,
@@ -39,6 +40,7 @@ from dualgap.experiments.store.manifest import (
     write_manifest,
 )
 from dualgap.experiments.store.merging import MergeSource, merge_sessions
+from dualgap.experiments.store.schema import safe_name
 from dualgap.experiments.store.session import STARTS, load_answer, recorded_lines
 from dualgap.problems import Dataset, Geometry, Point, SampleProblem, Vector
 from dualgap.problems.html_table import format_number, html_table
@@ -315,6 +317,11 @@ class RunFolder:
         """
         path = self._array_path("models", run_id, "npz")
         return None if path is None else load_model(path, self.path)
+
+    def artifacts(self, run_id: str) -> Path | None:
+        """Return the folder of the files that the solver of a recorded run has kept; None if none."""
+        path = self.path / ARTIFACTS / safe_name(run_id)
+        return path if run_id in self.lines and path.is_dir() else None
 
     @property
     def diagnoses(self) -> dict[str, dict[str, Any]]:

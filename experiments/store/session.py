@@ -6,6 +6,8 @@
                                 models/*.npz    answers to small problems in the plane, for figures
                                 answers/*.npy   dual variables from which other runs start
                                 starts          ids of the runs that a shard has started
+                                .artifacts/     those of the runs that it executes now
+    artifacts/RUN/*                             files that the solver of a recorded run has kept
     manifest.json, experiment.yaml              of all sessions together
     runs.parquet, runs.csv, traces.parquet, summary.md    made from the lines at the end; runs.csv omits
                                                 values that the manifest has for all runs
@@ -29,8 +31,10 @@ import os
 import platform
 import re
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +47,7 @@ from dualgap.experiments.records.labels import solver_key
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
 from dualgap.experiments.store.manifest import (
+    ARTIFACTS,
     LOG,
     SESSION_FILE,
     SESSIONS,
@@ -175,6 +180,7 @@ class Session:
                 disk.replace(path, file.getvalue())
             else:
                 disk.remove(path)  # written by the run that this one repeats
+        disk.replace_folder(self.folder / ARTIFACTS / key, self._artifacts / key)
         common = common_columns(self._entries, outcome.record["problem_id"])
         record = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
         names = ("trace", "output", "diagnosis", "path")
@@ -188,6 +194,15 @@ class Session:
         """Return the dual variables that a run of this session stored for others, or None."""
         return load_answer(self.path / "answers" / f"{run_id}.npy")
 
+    @property
+    def _artifacts(self) -> Path:
+        """The folder of the artifacts of runs that are not recorded yet."""
+        return self.path.absolute() / f".{ARTIFACTS}"
+
+    def with_artifacts(self, case: Case) -> Case:
+        """Return a case whose solver may keep files."""
+        return replace(case, artifacts=str(self._artifacts / case.run_id))
+
     def log_start(self, case: Case) -> Case:
         """Note that a run starts, and return it."""
         with (self.path / STARTS).open("a") as starts:
@@ -197,6 +212,7 @@ class Session:
     def close(self) -> None:
         """End the session; one that recorded nothing and planned nothing new leaves no trace."""
         os.close(self.file)
+        shutil.rmtree(self._artifacts, ignore_errors=True)  # of runs that were interrupted
         with suppress(OSError):  # if this fails, the session looks like that of a killed command
             if not self.recorded and not self.changes_plan:
                 disk.remove_folder(self.path, [SESSION_FILE, LOG, STARTS])

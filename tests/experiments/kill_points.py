@@ -25,6 +25,7 @@ from dualgap.experiments.store import disk
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
 
+_CASES = {}
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 
 
@@ -63,11 +64,15 @@ def session(folder: Path, outcomes: list[Outcome]) -> str:
     recorded_lines = RunFolder(folder).lines
     for outcome in outcomes:
         if outcome.run_id not in recorded_lines:
+            artifacts = Path(new_session.with_artifacts(_CASES[outcome.run_id]).artifacts)
+            artifacts.mkdir(parents=True)
+            (artifacts / "log.txt").write_text(outcome.run_id)
             new_session.append(outcome)
     new_session.close()
     run_folder = RunFolder(folder)
     run_folder.write_tables({"summary.md": "summary"})
     models = sorted({path.name for path in folder.glob("sessions/*/models/*.npz")})
+    models += [path.read_text() for path in sorted(folder.glob("artifacts/*/log.txt"))]
     tables = [table.to_csv() for table in (run_folder.results, run_folder.traces)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])
 
@@ -100,6 +105,7 @@ def survives(scratch: Path, outcomes: list[Outcome], first: Dying) -> tuple[int,
 
 def main() -> None:
     cases = plan(read_experiment(Path(sys.argv[1])))
+    _CASES.update({case.run_id: case for case in cases})
     outcomes = [run_case(case) for case in cases[:-1]]
     outcomes.append(failed(cases[-1], "crashed", "x", "a\nb", "SIGSEGV"))
     with TemporaryDirectory() as name:

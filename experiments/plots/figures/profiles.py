@@ -71,17 +71,7 @@ class PerformanceProfile(_OfTimes):
 
     def figure_of(self, runs: Runs, reached: pd.DataFrame, penalty: float) -> Figure:
         """Draw a step function per solver."""
-        new, targets = _panels_of_targets(reached)
-        for ax, rows in targets:
-            for solver, (ratios, shares) in performance_profile(rows).items():
-                line = runs.styles[solver].arguments(markersize=3)
-                ax.step(ratios, shares, where="post", label=solver, **line)
-            ax.set(xscale="log", ylim=(-0.02, 1.04))
-            ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-            decades(ax)
-        label_outside(new.axes, "time relative to the fastest", "share of problems solved")
-        legend(new, solver_keys(runs.styles, set(reached["solver"])))
-        return new
+        return profile_figure(runs, reached)
 
 
 class ShiftedMeans(_OfTimes):
@@ -118,6 +108,21 @@ class ShiftedMeans(_OfTimes):
             decades(ax)
         label_outside(new.axes, "shifted geometric mean in seconds (problems solved)", "")
         return new
+
+
+def profile_figure(runs: Runs, reached: pd.DataFrame) -> Figure:
+    """Return the performance profiles of solvers in the styles of `runs`, from their times."""
+    new, targets = _panels_of_targets(reached)
+    for ax, rows in targets:
+        for solver, (ratios, shares) in performance_profile(rows).items():
+            line = runs.styles[solver].arguments(markersize=3)
+            ax.step(ratios, shares, where="post", label=solver, **line)
+        ax.set(xscale="log", ylim=(-0.02, 1.04))
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+        decades(ax)
+    label_outside(new.axes, "time relative to the fastest", "share of problems solved")
+    legend(new, solver_keys(runs.styles, set(reached["solver"])))
+    return new
 
 
 def _panels_of_targets(

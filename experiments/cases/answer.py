@@ -79,6 +79,7 @@ class SolverAnswer:
     claims : of the answers to subproblems.
     trace : time and iterations of each evaluation.
     threads : the largest number that a numerical library of the process may use.
+    frequency : clock frequency in MHz of the solver's core. throttled : throttling events meanwhile.
     importing : seconds of importing the solver.
     status, reason, gap : of a path that ended early; `gap` is that of its last answer.
     failure : the end of a run without an answer.
@@ -89,6 +90,8 @@ class SolverAnswer:
     claims: list[Claim] = field(default_factory=list[Claim])
     trace: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
     threads: int | None = None
+    frequency: float | None = None
+    throttled: int | None = None
     importing: float = 0.0
     status: Status = Status.FINISHED
     reason: str = ""

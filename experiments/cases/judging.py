@@ -112,6 +112,8 @@ def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
         "d": problem.d,
         "peak_rss": call.peak_rss,
         "threads": answer.threads,
+        "cpu_frequency": answer.frequency,
+        "cpu_throttled": answer.throttled,
     }
     if case.problem.path:
         started = perf_counter()

@@ -21,6 +21,7 @@ from dualgap.experiments.cases import paths
 from dualgap.experiments.cases.answer import Failure, SolverAnswer, SolverReport, pack_answer
 from dualgap.experiments.cases.plan import Case, user_code
 from dualgap.experiments.files.specs import Loaded, build_problem, build_solver, build_source
+from dualgap.experiments.workers.machine import core_frequency, throttle_events
 from dualgap.experiments.workers.start import COMPILING
 from dualgap.problems import Point, reduce
 from dualgap.problems.compilation import compiling
@@ -52,6 +53,7 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     np.random.seed(case.repetition)  # noqa: NPY002 - user solvers may draw from it
     square = np.ones((_THREADED_ROWS, _THREADED_ROWS))
     dgemm(1.0, square, square)  # starts the threads of BLAS, which a fork does not inherit
+    throttled = throttle_events()
     started()
     start = clock()
     solver = build_solver(case.solver, case.folder, case.seed)
@@ -69,7 +71,7 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     if case.problem.path:
         begin()
         path, solutions = paths.follow_path(problem, solver, case)
-        answer = replace(path, importing=importing, threads=_max_threads())
+        answer = replace(path, importing=importing, **_conditions(throttled))
         return pack_answer(answer, [solution.point for solution in solutions])
     initial = None
     if case.initial is not None and case.before is not None:
@@ -88,8 +90,8 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
         reports=[SolverReport.of(solution)],
         claims=[each.claimed for each in solution.parts],
         trace=[(evaluation.time, evaluation.iteration) for evaluation in solution.trace],
-        threads=_max_threads(),
         importing=importing,
+        **_conditions(throttled),
     )
     return pack_answer(
         answer, [solution.point, *(evaluation.point for evaluation in solution.trace)]
@@ -132,6 +134,14 @@ def load_shared(case: Case, report: Callable[[str], object]) -> None:
                 solver.prepare(reduce(part.problem, solver.form).form)
 
 
-def _max_threads() -> int | None:
-    """Return the largest number of threads that a numerical library of this process may use."""
-    return max((int(pool["num_threads"]) for pool in threadpool_info()), default=None)
+def _conditions(throttled: int | None) -> dict[str, Any]:
+    """Return the fields of a `SolverAnswer` on threads and the clock, as the solver ends.
+
+    `throttled` : the throttling events before it began.
+    """
+    events = throttle_events()
+    return {
+        "threads": max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
+        "frequency": core_frequency(),
+        "throttled": None if events is None or throttled is None else events - throttled,
+    }

@@ -234,6 +234,16 @@ RESULTS = (
         "why the solver stopped: one of the words of `dualgap list outcomes`, derived from status, "
         "claimed, params, iterations and gap",
     ),
+    ColumnSpec(
+        "cpu_frequency",
+        "measure",
+        "clock frequency in MHz of the solver's core as the solver ended, if the system tells",
+    ),
+    ColumnSpec(
+        "cpu_throttled",
+        "whole",
+        "how often a core was throttled for heat during the run, over all cores, if the system tells",
+    ),
 )
 # for solved runs with `describe: true`; tables without such runs lack these columns
 DESCRIBED = (

@@ -24,7 +24,7 @@ from dualgap.experiments.files.specs import (
     user_class_file,
     user_class_names,
 )
-from dualgap.experiments.records.columns import COUNTED, DESCRIBED, QP_COLUMNS, TRACE_COLUMNS
+from dualgap.experiments.records.columns import COLUMNS, FILES, TRACE_COLUMNS
 from dualgap.experiments.records.outcomes import outcome_of, stop_reason
 from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
 from dualgap.experiments.store import disk
@@ -203,7 +203,7 @@ class RunFolder:
         table["stop_reason"] = pd.Series(reasons, table.index, dtype=object)
         common = self.common(table)
         table[common.columns] = table[common.columns].fillna(common)
-        optional = [column.name for column in (*DESCRIBED, *QP_COLUMNS, *COUNTED)]
+        optional = [c.name for c in FILES["runs.csv"] if c.name not in COLUMNS]
         return table.drop(columns=[name for name in optional if table[name].isna().all()])
 
     @cached_property

@@ -28,6 +28,7 @@ _QP_PACKAGES = (
     *("proxsuite", "qpalm", "quadprog", "scs"),
 )
 _MAX_NAME_LENGTH = 120  # characters; file systems allow 255 bytes, with the suffix
+_MAX_CLOCK_RATIO = 1.1  # of runs on one problem: turbo steps between busy cores are smaller
 _MAX_PLAIN = 1e6  # larger numbers have an exponent, as those below _MIN_PLAIN
 _MIN_PLAIN = 1e-4
 
@@ -116,6 +117,23 @@ def threads_text(results: pd.DataFrame) -> str:
     )
 
 
+def clock_note(results: pd.DataFrame) -> str:
+    """Return a warning if runs that are compared had other clock frequencies, or were throttled."""
+    frequencies = results.groupby(["problem_id", "host"])["cpu_frequency"]
+    ratios = (frequencies.max() / frequencies.min()).dropna().groupby("problem_id").max()
+    differing, throttled = ratios[ratios > _MAX_CLOCK_RATIO], (results["cpu_throttled"] > 0).sum()
+    notes = list[str]()
+    if len(differing):
+        notes.append(
+            f"Warning: on {len(differing)} of {len(ratios)} problems the processor's clock differed by "
+            f"more than {_MAX_CLOCK_RATIO - 1:.0%} between the runs that are compared, by up to "
+            f"{differing.max() - 1:.0%} on {differing.idxmax()}; so may their times."
+        )
+    if throttled:
+        notes.append(f"Warning: the processor was throttled for heat during {throttled} runs.")
+    return " ".join(notes)
+
+
 def machine_text(manifest: Mapping[str, Any], results: pd.DataFrame) -> list[str]:
     """Return the machine, threads and versions of a folder's runs, one sentence each."""
     machine_line = manifest["host"]
@@ -129,6 +147,7 @@ def machine_text(manifest: Mapping[str, Any], results: pd.DataFrame) -> list[str
         f"Measured on {machine_line}, {manifest['platform']}.",
         hosts_note(results["host"]),
         threads_text(results),
+        clock_note(results),
         f"Versions: {', '.join(f'{k} {versions[k]}' for k in packages)}.",
     ]
     return [line for line in lines if line]

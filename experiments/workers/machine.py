@@ -75,6 +75,27 @@ def frequency() -> float | None:
     return None
 
 
+def core_frequency(root: Path = Path("/")) -> float | None:
+    """Return the clock frequency in MHz of the core that executes this, else as `frequency`.
+
+    `root` contains /sys.
+    """
+    with suppress(OSError, ValueError, AttributeError, psutil.Error):
+        core = root / f"sys/devices/system/cpu/cpu{psutil.Process().cpu_num()}"
+        return int((core / "cpufreq/scaling_cur_freq").read_text()) / 1000  # from kHz
+    return frequency()
+
+
+def throttle_events(root: Path = Path("/")) -> int | None:
+    """Return how often cores, or their packages, were throttled for heat since the system started.
+
+    It is None if unknown, as only Linux tells, and only on processors by Intel; `root` contains /sys.
+    """
+    paths = root.glob("sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count")
+    counts = [int(text) for path in paths if (text := _text(path)).isdigit()]
+    return sum(counts) if counts else None
+
+
 def _git() -> dict[str, Any] | None:
     """Return the commit of a clone, and whether tracked files have changes; None without a clone."""
     if not (_ROOT / ".git").exists():

@@ -7,7 +7,7 @@ import pandas as pd
 
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.records.columns import COUNTED, DESCRIBED, FULL_TRACES, QP_COLUMNS, RESULTS
+from dualgap.experiments.records.columns import FILES, FULL_TRACES, RESULTS
 from dualgap.experiments.records.labels import SolverEntry, labels_and_series
 from dualgap.experiments.records.names import problem_names
 from dualgap.experiments.store.manifest import SCHEMA
@@ -161,7 +161,7 @@ def stored(folder, rows, traces=None, name="small", more=""):
 def published(folder, rows, traces=None, paths=(), **changes):
     """Write rows as a published folder has them, and the evaluations of some; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    columns = [column.name for column in (*RESULTS, *DESCRIBED, *QP_COLUMNS, *COUNTED)]
+    columns = [column.name for column in FILES["runs.csv"]]
     table = pd.DataFrame(labelled(rows), columns=columns)
     table["run_id"] = table["run_id"].fillna(pd.Series([f"r{i}" for i in range(len(rows))]))
     table.to_csv(folder / "runs.csv", index=False)

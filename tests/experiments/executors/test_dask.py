@@ -60,7 +60,7 @@ def _rows(outcomes):
     return rows
 
 
-MEASURED = ("time_setup", "time_solve", "cpu_time", "peak_rss")
+MEASURED = ("time_setup", "time_solve", "cpu_time", "peak_rss", "cpu_frequency")
 
 
 def _table(rows):

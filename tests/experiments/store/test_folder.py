@@ -46,7 +46,7 @@ CONTRACT = (  # what scripts outside of the repository read: never change it wit
     "versions"
 )
 NEWER = ["label", "problem", "aa_repeat", "search", "step", "path", "n_answers", "warm_start"]
-NEWER += ["tol", "series", "search_setting", "stop_reason"]
+NEWER += ["tol", "series", "search_setting", "stop_reason", "cpu_frequency", "cpu_throttled"]
 TRACE_CONTRACT = "run_id, time, iteration, primal_objective, dual_objective, gap, kkt_violation"
 VIEWS = "[soft_margin_dual, soft_margin_primal]"
 TEXT = posing(formulation=VIEWS, solvers="[{name: smo, tol: [1e-1, 1e-8]}]")

@@ -2,10 +2,18 @@
 
 import string
 
+import pandas as pd
 import pytest
+from tests.experiments.rows import NAN, run
 
 from dualgap.experiments.records.names import gap_text, missed_gap_text
-from dualgap.experiments.tables.formats import duration, file_name, precise_duration, rounded
+from dualgap.experiments.tables.formats import (
+    clock_note,
+    duration,
+    file_name,
+    precise_duration,
+    rounded,
+)
 
 
 def test_times_have_two_or_three_digits_and_a_unit():
@@ -65,3 +73,21 @@ def test_precise_times_have_no_exponent(seconds, text):
 )
 def test_a_gap_that_misses_a_target_is_rounded_up(gap, text):
     assert missed_gap_text(gap) == text
+
+
+def test_different_clocks_are_noted_where_runs_are_compared_on_one_problem_and_host():
+    def note(*runs):
+        rows = [
+            run(problem, host=host, cpu_frequency=clock, cpu_throttled=count)
+            for problem, host, clock, count in runs
+        ]
+        return clock_note(pd.DataFrame(rows))
+
+    slow = [("p", "a", 2000.0, 0), ("q", "a", 3000.0, NAN)]
+    assert clock_note(pd.DataFrame([run(), run("q")])) == note(*slow) == ""
+    assert note(*slow, ("p", "a", 2190.0, 0), ("p", "b", 4000.0, 0), ("q", "a", NAN, 0)) == ""
+    assert note(*slow, ("p", "a", 3000.0, 0), ("q", "a", 3600.0, 2), ("r", "a", NAN, 1)) == (
+        "Warning: on 2 of 2 problems the processor's clock differed by more than 10% between the runs "
+        "that are compared, by up to 50% on p; so may their times. "
+        "Warning: the processor was throttled for heat during 2 runs."
+    )

@@ -144,7 +144,7 @@ def _problem(entry: Any, folder: str, importable: bool) -> ProblemSpec:
         content = "samples" if example.task is None else "whole problems"
         fault = (
             f"cannot use {dataset['name']}, which contains {content}; use convex_qp with "
-            "quadratic_program or maros_meszaros, and all other formulations with samples"
+            "quadratic_program, maros_meszaros or published_qp, and all other formulations with samples"
         )
     elif dataset.get("multiclass") and needs_signs:
         fault = (

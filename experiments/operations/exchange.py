@@ -32,9 +32,8 @@ from dualgap.experiments.records import Refusal
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import Name, fault_text
 from dualgap.experiments.store.session import Session
-from dualgap.problems import Certificate, Problem, SampleProblem, Unsupported
+from dualgap.problems import Problem, SampleProblem, Unsupported
 from dualgap.problems.exchange.samples import QP_FORMATS, WRITERS, write
-from dualgap.problems.quadratic.certificate import QPCertificate
 from dualgap.problems.registry import unknown
 from dualgap.solvers import Solution
 
@@ -81,7 +80,6 @@ def report_lines(solution: Solution) -> list[str]:
         "relative gap": f"{c.relative_gap:.3g}, {rounding}target {solution.target_gap:g}",
         "KKT violation": "" if isnan(c.kkt_violation) else f"{c.kkt_violation:.3g}",
         "constraint violation": f"{c.primal_residual:.3g}",
-        **_conditions(c),
         "intercept": intercept,
         "bounds from": c.bound_source,
         "reason": solution.reason,
@@ -89,13 +87,6 @@ def report_lines(solution: Solution) -> list[str]:
     }
     width = max(map(len, lines)) + 2
     return [f"{name + ':':<{width}}{text}" for name, text in lines.items() if text]
-
-
-def _conditions(c: Certificate) -> dict[str, str]:
-    """Return the conditions of optimality of a convex QP's answer with multipliers; else {}."""
-    if not isinstance(c, QPCertificate) or isnan(c.duality_gap):
-        return {}
-    return {"dual residual": f"{c.dual_residual:.3g}", "duality gap": f"{c.duality_gap:.3g}"}
 
 
 def to_json(solution: Solution) -> dict[str, Any]:

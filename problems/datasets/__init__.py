@@ -26,7 +26,11 @@ from dualgap.problems.datasets.generators import (
 from dualgap.problems.datasets.libsvm import LibsvmFile
 from dualgap.problems.datasets.openml import OpenML
 from dualgap.problems.datasets.published import ENTRIES, Published, cache_folder, data_folder
-from dualgap.problems.datasets.quadratic_programs import MarosMeszaros, QuadraticProgram
+from dualgap.problems.datasets.quadratic_programs import (
+    MarosMeszaros,
+    PublishedQP,
+    QuadraticProgram,
+)
 from dualgap.problems.datasets.source import DataInBlocks, Loadable, Raw, Source, WholeProblem
 from dualgap.problems.datasets.symbolic import (
     GraphFamilies,
@@ -57,6 +61,7 @@ __all__ = [
     "OpenML",
     "PlantedSets",
     "Published",
+    "PublishedQP",
     "QuadraticProgram",
     "Raw",
     "Regression",

@@ -95,7 +95,7 @@ def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None
 
     If these give a wide gap, multipliers derived from x are tried too; the best bounds count.
     """
-    dual_residual, duality_gap = optimality_conditions(program, x, multipliers)
+    conditions = optimality_conditions(program, x, multipliers)
     normalised = program.normalised
     bounded = normalised.program.with_bounds
     if multipliers is not None:
@@ -107,13 +107,7 @@ def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None
         c = replace(c, point=_with_row_multipliers(normalised.program, bounded, c.point))
     c = _in_original_units(c, normalised, x)
     reasons = [c.reason] if c.nearby is None else [c.reason, c.nearby.as_nearby]
-    return replace(
-        c,
-        primal_residual=violation,
-        dual_residual=dual_residual,
-        duality_gap=duality_gap,
-        reason="; ".join(reasons),
-    )
+    return replace(c, primal_residual=violation, reason="; ".join(reasons), **conditions)
 
 
 def _with_row_multipliers(
@@ -302,16 +296,16 @@ def _gap_scale(program: ConvexProgram, x: Vector) -> float:
 
 def optimality_conditions(
     program: ConvexProgram, x: Vector, multipliers: Multipliers | None
-) -> tuple[float, float]:
-    """Return the dual residual and the duality gap of an answer as qpbenchmark defines them.
+) -> dict[str, float]:
+    """Return `dual_residual` and `duality_gap` of an answer as qpbenchmark defines them.
 
         ‖Px + q + Aᵀy + Gᵀz + u‖_∞  and  |xᵀPx + qᵀx + bᵀy + hᵀz + lbᵀ min(u, 0) + ubᵀ max(u, 0)|
 
     where u (n,) are the multipliers of the bounds: an answer has none, so those with the least dual
-    residual are taken. NaN without multipliers. Caron et al., qpbenchmark.
+    residual are taken. Nothing without multipliers. Caron et al., qpbenchmark.
     """
     if multipliers is None:
-        return nan, nan
+        return {}
     (y, z), lb, ub = multipliers, program.lb, program.ub
     gradient = program.P @ x + program.q
     stationarity = gradient + program.A.T @ y + program.G.T @ z
@@ -320,7 +314,7 @@ def optimality_conditions(
     at_lower = np.where(has_lower, lb, 0.0) @ np.minimum(u, 0.0)
     at_upper = np.where(has_upper, ub, 0.0) @ np.maximum(u, 0.0)
     gap = x @ gradient + program.b @ y + program.h @ z + at_lower + at_upper
-    return float(np.abs(stationarity + u).max()), float(abs(gap))
+    return {"dual_residual": float(np.abs(stationarity + u).max()), "duality_gap": float(abs(gap))}
 
 
 def _violation(program: ConvexProgram, x: Vector) -> float:

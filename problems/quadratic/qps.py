@@ -20,6 +20,7 @@ are columns 2-3, 5-12, 15-22, 25-36, 40-47 and 50-61. If the two formats give di
 must be readable in exactly one of them.
 """
 
+import gzip
 import re
 from collections.abc import Iterator, Mapping
 from math import inf
@@ -52,7 +53,10 @@ def read_qps(path: Path) -> tuple[Any, ...]:
         If it cannot be read; the message names the file, the line and the word.
     """
     problems, refusals = list[tuple[Any, ...]](), list[tuple[int, str]]()
-    for lines in _formats(path.read_text(encoding="utf-8-sig", errors="backslashreplace")):
+    open_text = gzip.open if path.suffix.lower() == ".gz" else open
+    with open_text(path, "rt", encoding="utf-8-sig", errors="backslashreplace") as file:
+        text = file.read()
+    for lines in _formats(text):
         try:
             problems.append(_Reader(lines).problem())
         except _Refusal as refusal:

@@ -1,12 +1,13 @@
 """Quadratic programs from files: NumPy archives, MATLAB files of the Maros–Mészáros set, and QPS.
 
 - `.npz`: arrays named like the fields of `ConvexQP`; a sparse matrix M as M_data, M_indices, M_indptr
-  and M_shape of a CSR matrix.
+  and M_shape of a CSR matrix. Or as qpsolvers writes them: b for b_eq, and None for what is missing.
 - `.mat`: the same, with sparse matrices stored directly; or, as in the set, P, q, A, l, u of
   min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
-- `.qps`, `.mps` (also in capitals): see `dualgap.problems.quadratic.qps`.
+- `.qps`, `.mps` (also in capitals, and compressed as `.gz`): see `dualgap.problems.quadratic.qps`.
 """
 
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,14 @@ def read_qp(path: str | Path) -> ConvexQP:
     """
     path = Path(path)
     readers = {".npz": _npz, ".mat": _mat, ".qps": _qps, ".mps": _qps}
-    if path.suffix.lower() not in readers:
+    readers |= {".qps.gz": _qps, ".mps.gz": _qps}
+    read = next((readers[end] for end in readers if path.name.lower().endswith(end)), None)
+    if read is None:
         raise ValueError(f"path: must end in {', '.join(readers)}, got {path.name!r}")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        return readers[path.suffix.lower()](path)
+        return read(path)
     except (*CORRUPT_FILE_ERRORS, TypeError) as error:
         raise ValueError(f"{path.name}: cannot be read: {error}") from error
 
@@ -44,7 +47,7 @@ def read_qp(path: str | Path) -> ConvexQP:
 def _npz(path: Path) -> ConvexQP:
     try:
         with np.load(path) as archive:
-            parts: dict[str, Any] = {name: archive[name] for name in archive.files}
+            parts: dict[str, Any] = {name: _member(archive, name) for name in archive.files}
     except ValueError as error:  # np.load takes any other file for a pickle
         raise ValueError(f"{path.name}: cannot be read: {error}") from error
     for name in ("P", "G", "A"):
@@ -56,7 +59,22 @@ def _npz(path: Path) -> ConvexQP:
             )
         if csr[0] is not None:
             parts[name] = scipy.sparse.csr_array(tuple(csr[:3]), shape=tuple(csr[3]))
+    if "b_eq" not in parts and "b" in parts:
+        parts["b_eq"] = parts.pop("b")
     return _from_fields(parts, path)
+
+
+def _member(archive: Any, name: str) -> Any:
+    """Return an array of an archive, or None for the object None, of which nothing is unpickled."""
+    try:
+        return archive[name]
+    except ValueError:
+        nones = [pickle.dumps(np.array(None), protocol) for protocol in (3, 4)]
+        nones += [nones[0].replace(b"numpy._core", b"numpy.core")]  # NumPy 1
+        with archive.zip.open(f"{name}.npy") as member:
+            if not member.read(1000).endswith(tuple(nones)):
+                raise
+        return None
 
 
 def _from_fields(parts: Mapping[str, Any], path: Path) -> ConvexQP:

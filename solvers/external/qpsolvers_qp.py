@@ -102,9 +102,8 @@ class QPSolversQP(BackendQP):
         if self.settings is None:
             return super()._tolerances(tol)
         accuracy, backend = self.accuracies[self.settings], self._backend
-        if accuracy is None:
-            return {}
-        return dict.fromkeys(backend.absolute, accuracy) | dict.fromkeys(backend.relative, 0.0)
+        values = dict.fromkeys(backend.absolute, accuracy) | dict.fromkeys(backend.relative, 0.0)
+        return values if accuracy else {}
 
     def prepare(self, form: QP) -> QP:
         """Import qpsolvers and its back ends; raise NotInstalled if one or its licence is missing."""
@@ -191,13 +190,8 @@ def check_licence(backend: str) -> None:
 def mosek_parameters(options: dict[str, Any]) -> dict[Any, Any]:
     """Return MOSEK's options by its constants, as CVXOPT, which calls it for qpsolvers, takes them."""
     mosek = importlib.import_module("mosek")
-    kinds = (mosek.dparam, mosek.iparam)
-    return {
-        getattr(kind, name): value
-        for name, value in options.items()
-        for kind in kinds
-        if hasattr(kind, name)
-    }
+    constants = {**vars(mosek.dparam), **vars(mosek.iparam)}
+    return {constants[name]: value for name, value in options.items()}
 
 
 def closest_feasible(qpsolvers: Any, problem: Any, answer: Any, options: dict[str, Any]) -> Any:

@@ -1,6 +1,10 @@
 """Convex QPs read from archives, MATLAB files and QPS are the same problem."""
 
+import gzip
 import hashlib
+import io
+import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +16,7 @@ from dualgap.problems import ConvexQP, datasets
 from dualgap.problems.datasets import quadratic_programs
 from dualgap.problems.exchange.samples import WRITERS, write
 from dualgap.problems.quadratic.readers import read_qp
+from dualgap.solvers import CvxoptQP, solve
 
 QPS = """NAME          SMALL
 ROWS
@@ -31,6 +36,28 @@ QUADOBJ
     X         X         2.0
     X         Y         0.5
     Y         Y         1.0
+ENDATA
+"""
+# max 3x + 4y with x + 2y ≤ 80, 2 ≤ 3x − y ≤ 60, 0 ≤ x ≤ 28 and y free: 188 at (28, 26)
+MPS = """NAME          SMALL
+OBJSENSE
+    MAX
+ROWS
+ N  PROFIT
+ L  LABOUR
+ G  BLEND
+COLUMNS
+    X         PROFIT    3.0          LABOUR    1.0
+    X         BLEND     3.0
+    Y         PROFIT    4.0          LABOUR    2.0
+    Y         BLEND     -1.0
+RHS
+    RHS       LABOUR    80.0         BLEND     2.0
+RANGES
+    RNG       BLEND     58.0
+BOUNDS
+ UP BND       X         28.0
+ FR BND       Y
 ENDATA
 """
 NUMBERED = """NAME          NUMBERED
@@ -121,7 +148,7 @@ def test_a_row_and_the_right_hand_side_may_have_one_name(tmp_path):
     assert program.b_eq.tolist() == [0.0, 3.0]
 
 
-def catalogue():
+def catalogue(_):
     content = b"blob %d\0" % len(QPS) + QPS.encode()
     return {"HS21": ("HS21.QPS", hashlib.sha1(content, usedforsecurity=False).hexdigest())}
 
@@ -140,10 +167,87 @@ def test_a_published_problem_is_verified_by_its_checksum(tmp_path, monkeypatch):
     assert datasets.load("maros_meszaros", problem="HS21").X.n == 2
 
 
-def test_the_catalogue_has_every_problem_of_the_set():
-    names = list(quadratic_programs._catalogue())
-    assert len(names) == 138
-    assert names == sorted(names)
+@pytest.mark.parametrize(
+    ("name", "size", "address"),
+    [
+        ("maros_meszaros", 138, "/QPS_Files/AUG2D.QPS"),
+        ("mpc", 64, "/mpc_qpbenchmark/1548e6b364074fcb708bc400189bfe76bf00442a/data/LIPMWALK0.npz"),
+        ("free_for_all", 28, "/data/CONT-050.mat"),
+        ("netlib", 91, "/f1cc423067407d55d579c9c35fb01edf860dbc24/25fv47.mps.gz"),
+    ],
+)
+def test_a_catalogue_has_every_problem_of_the_set(name, size, address):
+    problems = quadratic_programs._catalogue(name)
+    assert len(problems) == size
+    assert list(problems) == sorted(problems)
+    file, _ = next(iter(problems.values()))
+    assert quadratic_programs._copy_of(name, file).endswith(address)
+    assert datasets.make("published_qp", catalogue=name, problem=next(iter(problems)))
+
+
+def test_an_unknown_catalogue_is_refused_with_those_accepted():
+    accepted = "free_for_all, maros_meszaros, mpc, netlib"
+    with pytest.raises(ValueError, match=f"catalogue: must be one of {accepted}, got 'qplib'"):
+        datasets.make("published_qp", catalogue="qplib", problem="QPLIB_0018")
+
+
+@pytest.mark.parametrize("numpy", ["numpy.core", "numpy._core"])
+def test_an_archive_of_qpsolvers_is_read_without_unpickling(tmp_path, monkeypatch, numpy):
+    """The layout of the files of qpbenchmark: `b`, and None for arrays that a problem lacks."""
+    arrays = {"P": np.eye(2), "q": [1.0, -1.0], "A": [[1.0, 1.0]], "b": [1.0]}
+    arrays |= dict.fromkeys(("G", "h", "lb", "ub"), np.array(None))
+    (tmp_path / "mpc").mkdir()
+    monkeypatch.setenv("DUALGAP_DATA", str(tmp_path))
+    file = tmp_path / "mpc" / "LIPMWALK0.npz"
+    np.savez(file, **arrays)
+    if numpy == "numpy.core":  # as NumPy 1 wrote None, in the published files
+        replaced, none = {f"{name}.npy" for name in ("G", "h", "lb", "ub")}, io.BytesIO()
+        np.lib.format.write_array_header_1_0(
+            none, np.lib.format.header_data_from_array_1_0(arrays["G"])
+        )
+        none.write(pickle.dumps(arrays["G"], 3).replace(b"numpy._core", b"numpy.core"))
+        with zipfile.ZipFile(file) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, none.getvalue() if name in replaced else content)
+    expected = ConvexQP(np.eye(2), [1.0, -1.0], A=[[1.0, 1.0]], b_eq=[1.0])
+    assert read_qp(file).hash == expected.hash
+    with pytest.raises(
+        ValueError, match=r"LIPMWALK0.npz: expected a file with the checksum 5186ff"
+    ):
+        datasets.load("published_qp", catalogue="mpc", problem="LIPMWALK0")
+
+
+def test_an_object_in_an_archive_is_refused_and_not_unpickled(tmp_path):
+    class Sabotage:
+        def __reduce__(self):
+            return (Path(tmp_path / "executed").write_text, ("by unpickling",))
+
+    for value in (Sabotage(), 5, scipy.sparse.eye_array(2)):
+        stored = np.empty((), object)
+        stored[()] = value
+        np.savez(tmp_path / "a.npz", q=[1.0, 1.0], P=stored)
+        with pytest.raises(
+            ValueError, match=r"a.npz: cannot be read: Object arrays cannot be loaded"
+        ):
+            read_qp(tmp_path / "a.npz")
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("ending", [".mps", ".MPS", ".mps.gz", ".qps.gz"])
+def test_a_linear_program_is_read_from_mps(tmp_path, ending):
+    path, content = tmp_path / f"small{ending}", MPS.encode()
+    path.write_bytes(gzip.compress(content) if ending.endswith(".gz") else content)
+    problem = datasets.load("quadratic_program", path=str(path)).X
+    assert problem.P.nnz == 0
+    answer = solve(problem, CvxoptQP())
+    assert answer.verdict == "solved"
+    assert answer.objective == pytest.approx(-188.0)
+    if ending.endswith(".gz"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"{path.name}: cannot be read: Not a gzipped file"):
+            read_qp(path)
 
 
 def test_a_published_problem_is_downloaded_and_cached(tmp_path, monkeypatch):

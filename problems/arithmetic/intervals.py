@@ -131,7 +131,8 @@ class Intervals:
         return Intervals(np.abs(self.mid), self.rad)
 
     def __add__(self, other: Any) -> Intervals:
-        other = _intervals(other)
+        if not isinstance(other, Intervals):
+            return _rounded(self.mid + np.asarray(other, np.float64), self.rad)
         return _rounded(self.mid + other.mid, self.rad + other.rad)
 
     def __sub__(self, other: Any) -> Intervals:
@@ -141,10 +142,16 @@ class Intervals:
         return -self + other
 
     def __mul__(self, other: Any) -> Intervals:
-        other = _intervals(other)
-        rad = np.abs(self.mid) * other.rad + self.rad * (np.abs(other.mid) + other.rad)
-        lost = MIN_NORMAL * (self._nonzero() & other._nonzero())
-        return _rounded(self.mid * other.mid, rad + lost)
+        size = np.abs(self.mid)
+        if isinstance(other, Intervals):
+            factor, largest = other.mid, np.abs(other.mid) + other.rad
+            rad = size * other.rad + self.rad * largest
+        else:
+            factor = np.asarray(other, np.float64)
+            largest = np.abs(factor)
+            rad = self.rad * largest
+        lost = MIN_NORMAL * ((size + self.rad != 0) & (largest != 0))
+        return _rounded(self.mid * factor, rad + lost)
 
     def __truediv__(self, other: Any) -> Intervals:
         other = _intervals(other)
@@ -168,7 +175,7 @@ class Intervals:
 
     def sum(self, axis: int | None = None) -> Intervals:
         """Return the sum of all entries, or the sums along an axis."""
-        rad = np.broadcast_to(self.rad, self.shape)
+        rad = self.rad if self.rad.shape == self.shape else np.broadcast_to(self.rad, self.shape)
         count = self.mid.size if axis is None else self.shape[axis]
         # NumPy adds blocks of 128 in eight sums of 16, and blocks pairwise; along an axis one by one
         operations = 24.0 + float(np.log2(max(1, count))) if axis is None else count
@@ -231,7 +238,9 @@ def _maximum(left: Intervals, right: Intervals) -> Intervals:
 
 def _rounded(mid: Any, rad: Any) -> Intervals:
     """Return balls for rounded results `mid` of an operation, with `rad` from its operands."""
-    return Intervals(mid, _ROUND_UP * (rad + UNIT * np.abs(mid)))
+    result = object.__new__(Intervals)  # which are float64 already
+    result.mid, result.rad = mid, _ROUND_UP * (rad + UNIT * np.abs(mid))
+    return result
 
 
 def _enclosing(low: Any, high: Any, lost: float = MIN_NORMAL) -> Intervals:

@@ -271,9 +271,11 @@ def corrections(
         else:
             roots = root_offsets(risk, predictions.mid)
         return [(b, b) for b in roots]
-    terms, groups = risk.loss.terms(A.y), risk.form.box.groups
-    assert terms is not None
-    sides = terms.sides()
+    groups, sides = risk.form.box.groups, risk.form.sides
+    if A.y is not risk.y or groups is not None:
+        terms = risk.loss.terms(A.y)
+        assert terms is not None
+        sides = terms.sides()
     if offsets is None:
         offsets = np.zeros(risk.costs.size)
     if groups is None:

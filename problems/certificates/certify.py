@@ -195,7 +195,9 @@ def _upper_bound(risk: Risk, A: Float64, dual: DualPoint, solver_w: Vector | Non
         slack = 0.505 * delta * float(np.sum(largest**2))
         scores = scores.widened(delta * np.abs(beta))
         norm2 = norm2.widened(delta * float(beta @ beta))
-    unscaled = primal_value(risk, A, weights, primal.offsets)
+    unscaled = primal.value
+    if primal.scale != 1.0:
+        unscaled = primal_value(risk, A, weights, primal.offsets)
     at_worst = stretched(Weights(scores, norm2), primal.scale)
     worst = primal_value(risk, A, at_worst, primal.scale * primal.offsets)
     rounding = 2 * float(worst.high - min(primal.value.mid, unscaled.mid)) + slack

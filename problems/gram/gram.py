@@ -237,7 +237,7 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
         cache, key = full.get_or_compute("products", dict), beta.tobytes()
         result = cache.get(key)
         if result is None:
-            if len(cache) >= 16:  # the latest are kept for repeated requests
+            if len(cache) >= 128:  # of the answers of a path, and for repeated requests
                 del cache[next(iter(cache))]
             result = cache[key] = _products_of_distinct_rows(full, beta, *[samples] * 3)
         return result[0][rows], result[1][rows]

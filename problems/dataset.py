@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -25,6 +25,18 @@ if TYPE_CHECKING:
 else:
     # scipy.sparse is imported on first use: it took a third of dualgap's import time
     Matrix = Any
+
+
+class Names(NamedTuple):
+    """Names of the d features, and of the classes −1 and +1, or 0, 1, ..., K − 1; empty if unknown."""
+
+    features: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+def names_of_columns(X: Any) -> Names:
+    """Return the names of the features of a data frame; no names for other samples."""
+    return Names(tuple(map(str, getattr(X, "columns", ()))))
 
 
 class HasSamples:
@@ -58,6 +70,7 @@ class Dataset(HasSamples):
     name: str = "unnamed"
     X_test: Matrix | None = None
     y_test: Vector | None = None
+    names: Names = Names()  # noqa: RUF009 - immutable
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", check_samples(self.X))

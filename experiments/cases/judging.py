@@ -25,6 +25,7 @@ from dualgap.experiments.records.columns import COUNTED
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.wire import Malformed
 from dualgap.problems import Dataset, Point, Precomputed, Problem, SampleProblem, describe
+from dualgap.problems.dataset import Names
 from dualgap.problems.exchange.answers import read_answer
 from dualgap.problems.forms import Claim
 from dualgap.problems.problem.task import LABELS
@@ -92,7 +93,9 @@ def certify_file(case: Case, folder: Path, key: str, problem_hash: str) -> Outco
         sizes = {"n": problem.n, "d": problem.d, "iterations": None, "problem_hash": problem.hash}
         record |= sizes | {"family_hash": problem.family_hash}
         diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
-        return Outcome(record, model=_model_arrays(solution), diagnosis=diagnosis)
+        model = _model_arrays(solution)
+        names = problem.names if model else Names()
+        return Outcome(record, model=model, diagnosis=diagnosis, names=names)
     except Exception as error:  # the other answers are still certified
         return failed(case, *Failure.of(error))
 
@@ -151,7 +154,8 @@ def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha
     trace, model = _trace_rows(case, evaluations), _model_arrays(solution)
-    return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
+    names = solution.problem.names if model else Names()
+    return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha, names=names)
 
 
 def _solution(problem: Problem, case: Case, answer: SolverAnswer, point: Any) -> Solution:

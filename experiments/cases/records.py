@@ -13,6 +13,7 @@ from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.records.columns import COLUMNS, FILES
 from dualgap.experiments.records.names import dataset_text, kernel_text, path_text, value_text
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
+from dualgap.problems.dataset import Names
 
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel daqp ecos gurobipy highspy
@@ -37,6 +38,7 @@ class Outcome:
     diagnosis : the fields of the answer's `Diagnosis`, empty if there is none.
     path : one row per answer on a path, from the lowest value.
     answer : the dual variables, if another run starts from them.
+    names : of the features and classes of the model.
     """
 
     record: dict[str, Any]
@@ -46,6 +48,7 @@ class Outcome:
     diagnosis: dict[str, Any] = field(default_factory=dict[str, Any])
     path: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     answer: Any = None
+    names: Names = Names()  # noqa: RUF009 - immutable
 
     @property
     def run_id(self) -> str:
@@ -101,7 +104,7 @@ def failed(
 
 Cell = bool | int | float | str | None
 Row = dict[str, Cell]
-_Header = tuple[Row, list[Row], str, Row, list[Row]]  # an outcome without its arrays
+_Header = tuple[Row, list[Row], str, Row, list[Row], Names]  # an outcome without its arrays
 _LAYOUT = Layout[_Header](_Header)
 _ANSWER = "answer"
 _COLUMN_NAMES = {column.name for column in FILES["runs.csv"]}
@@ -113,8 +116,8 @@ def pack_outcome(outcome: Outcome) -> bytes:
     """Return an outcome as a message, see `workers.wire`."""
     arrays = {name: array for name, array in outcome.model.items() if name != "problem"}
     arrays |= {} if outcome.answer is None else {_ANSWER: outcome.answer}
-    header = outcome.record, outcome.trace, outcome.output, outcome.diagnosis, outcome.path
-    return pack(header, arrays)
+    texts = outcome.output, outcome.diagnosis, outcome.path, outcome.names
+    return pack((outcome.record, outcome.trace, *texts), arrays)
 
 
 def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
@@ -125,7 +128,7 @@ def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
     Malformed
         If the message is not an outcome of this case.
     """
-    (record, trace, output, diagnosis, path), arrays = _LAYOUT.read(message, _shapes)
+    (record, trace, output, diagnosis, path, names), arrays = _LAYOUT.read(message, _shapes)
     if wrong := (set(COLUMNS) - record.keys()) | (record.keys() - _COLUMN_NAMES):
         raise Malformed(f"columns: {', '.join(sorted(wrong))[:200]}")
     blank = blank_record(case)
@@ -134,6 +137,7 @@ def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
     model: dict[str, Any] = {name: a for name, a in arrays.items() if name != _ANSWER}
     if model:
         model["problem"] = np.str_(json.dumps([vars(case.problem), case.folder]))
+        model["names"] = np.str_(json.dumps(names))
     return Outcome(record | planned, trace, model, output, diagnosis, path, arrays.get(_ANSWER))
 
 

@@ -124,7 +124,10 @@ def build_problem(spec: ProblemSpec, data: Loaded, folder: str = "") -> Problem:
     if "loss" in parameters:
         parameters["loss"] = _build(LOSSES, parameters["loss"], folder)
     cls: Any = FORMULATIONS.find(spec.formulation, folder)
-    return cls.from_data(data.X, data.y, **parameters)
+    problem = cls.from_data(data.X, data.y, **parameters)
+    if isinstance(data, Dataset):
+        vars(problem)["names"] = data.names
+    return problem
 
 
 def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:

@@ -1,6 +1,6 @@
 """Answers to two-dimensional problems, drawn: f(x) = wᵀφ(x) + b, its margins and support vectors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dualgap.experiments.plots.runs import Runs
-from dualgap.experiments.plots.style import BLUE, ORANGE, key
+from dualgap.experiments.plots.style import BLUE, ORANGE, key, label_outside, shortened, wrap
 from dualgap.problems import Geometry, Vector
 from dualgap.problems.kernels import Block
 
@@ -65,6 +65,13 @@ def draw_regions(ax: Axes, answer: Geometry) -> None:
         ax.scatter(of_kind[:, 0], of_kind[:, 1], s=rings, linewidths=0.6, **ring)
 
 
+def name_axes(axes: Sequence[Axes], answer: Geometry) -> None:
+    """Label the axes with the names of the two features, if they have any."""
+    features = [wrap(name, 40, 1) for name in answer.problem.names.features]
+    x1, x2 = features if len(features) == 2 else ("$x_1$", "$x_2$")
+    label_outside(axes, x1, x2)
+
+
 def draw_samples(ax: Axes, X: Block, y: Vector) -> None:
     """Draw the samples `X` (n, 2) in the colours of their classes, and the axes around them."""
     for label, colour, marker in CLASSES:
@@ -92,14 +99,16 @@ def decision(answer: Geometry, points: Block) -> Block:
     return f / answer.problem.decision(answer.offsets).margin
 
 
-def region_keys(hard: bool = False) -> list[tuple[Any, str]]:
+def region_keys(hard: bool = False, names: Sequence[str] = ()) -> list[tuple[Any, str]]:
     """Return the legend's entries for samples, support vectors and contours.
 
-    A hard margin (`hard`) has one kind of support vector: none is at a bound.
+    A hard margin (`hard`) has one kind of support vector: none is at a bound. `names` are those of the
+    two classes, if they have any.
     """
+    texts = [shortened(name, 30) for name in names] if len(names) == 2 else ["y = −1", "y = +1"]
     classes = [
-        (key(color=colour, marker=marker, linestyle="none"), f"y = {label:+.0f}".replace("-", "−"))
-        for label, colour, marker in CLASSES
+        (key(color=colour, marker=marker, linestyle="none"), text)
+        for (_, colour, marker), text in zip(CLASSES, texts, strict=True)
     ]
     rings = [
         (

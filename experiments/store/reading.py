@@ -43,6 +43,7 @@ from dualgap.experiments.store.merging import MergeSource, merge_sessions
 from dualgap.experiments.store.schema import safe_name
 from dualgap.experiments.store.session import STARTS, load_answer, recorded_lines
 from dualgap.problems import Dataset, Geometry, Point, SampleProblem, Vector
+from dualgap.problems.dataset import Names
 from dualgap.problems.html_table import format_number, html_table
 
 
@@ -378,7 +379,9 @@ def load_model(path: Path, folder: Path) -> Geometry | None:
         files = [user_class_file(name, base).resolve() for name in user_class_names(spec)]
         if any(file.is_relative_to(folder.resolve()) for file in files):
             return None
-        problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), base)
+        names = map(tuple, json.loads(str(arrays.get("names", "[]"))))
+        data = Dataset(arrays["X"], arrays["y"], names=Names(*names))
+        problem = build_problem(ProblemSpec(**spec), data, base)
         if not isinstance(problem, SampleProblem):
             return None
         b = arrays.get("b", np.zeros(()))

@@ -23,7 +23,8 @@ class _Bundled(Source):
         bunch: Any = getattr(sklearn.datasets, f"load_{self.title()}")()
         names = np.asarray(bunch.get("target_names", ()))
         words = tuple(str(name) for name in names) if names.dtype.kind == "U" else ()
-        return Raw(np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target), words)
+        X, y = np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
+        return Raw(X, y, words, tuple(bunch.feature_names))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualgap.problems.blocks import Blocks
-from dualgap.problems.dataset import Dataset, Matrix, check_targets
+from dualgap.problems.dataset import Dataset, Matrix, Names, check_targets
 from dualgap.problems.datasets.steps import (
     describe_classes,
     fold_rows,
     limit_rows,
+    name_classes,
     pad_features,
     split_rows,
     standardized,
@@ -84,11 +85,15 @@ def number(
 
 
 class Raw(NamedTuple):
-    """Rows (n, d) and labels or targets (n,) as stored in a source, before any common step."""
+    """Rows (n, d) and labels or targets (n,) as stored in a source, before any common step.
+
+    Label i has the name at index i of `class_names`, if the source has names.
+    """
 
     X: Matrix
     y: NDArray[Any]
     class_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
 
 class DataInBlocks(NamedTuple):
@@ -259,9 +264,11 @@ class Source(Loadable):
         X_train, X_test = X[train], X[test]
         if self.standardize:
             X_train, X_test = standardized(X_train, X_test)
-        if test.size == 0:
-            return Dataset(X_train, y[train], self.title())
-        return Dataset(X_train, y[train], self.title(), X_test, y[test])
+        suffix = ", standardized" * self.standardize
+        features = tuple(f"{name}{suffix}" for name in raw.feature_names)
+        classes = () if is_regression else name_classes(labels, y, raw.class_names)
+        held_out = (X_test, y[test]) if test.size else (None, None)
+        return Dataset(X_train, y[train], self.title(), *held_out, Names(features, classes))
 
 
 @dataclass(frozen=True, kw_only=True)

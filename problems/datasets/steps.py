@@ -88,6 +88,22 @@ def to_signs(
     return np.where(y == chosen, 1.0, -1.0)
 
 
+def name_classes(
+    labels: NDArray[Any], y: Vector, class_names: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Return the names of the classes in `y`, in order; none if labels are numbers without names.
+
+    If several labels became −1, its name is that of +1 with "not".
+    """
+    if labels.dtype.kind != "U" and not class_names:
+        return ()
+    by_class = [np.unique(labels[y == value]) for value in np.unique(y)]
+    names = [
+        str(same[0]) if labels.dtype.kind == "U" else class_names[int(same[0])] for same in by_class
+    ]
+    return (f"not {names[-1]}" if by_class[0].size > 1 else names[0], *names[1:])
+
+
 def describe_classes(count: int, listed: str = "") -> str:
     """Return the error message for data of several classes whose labels must become -1 and +1."""
     return (

@@ -26,10 +26,12 @@ from dualgap.problems.certificates.hard_margin import hard_bounds
 from dualgap.problems.dataset import (
     HasSamples,
     Matrix,
+    Names,
     Vector,
     check_samples,
     check_slack_weight,
     content_hash,
+    names_of_columns,
 )
 from dualgap.problems.forms import Point
 from dualgap.problems.kernels import Kernel, Linear
@@ -68,6 +70,7 @@ class SampleProblem(HasSamples, Problem):
     Attributes
     ----------
     task : the kind of values in `y`: labels −1 and +1 by default, or targets or classes.
+    names : of features and classes, for figures: from the columns of a data frame `X`, or a data set.
     """
 
     task: ClassVar[Task] = LABELS
@@ -75,6 +78,7 @@ class SampleProblem(HasSamples, Problem):
     X: Matrix
     y: Vector
     kernel: Kernel = Linear()
+    names: ClassVar[Names] = Names()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -233,6 +237,7 @@ def check_fields(problem: Any) -> None:
     names = [field.name for field in fields(problem)]
     values = vars(problem)  # the dataclass is frozen
     if not problem.in_blocks:
+        values["names"] = names_of_columns(problem.X)
         values["X"] = check_samples(problem.X)
     values |= {name: _CHECKS[name](values[name], name) for name in names if name in _CHECKS}
     kernel: Kernel = problem.kernel

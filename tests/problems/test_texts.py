@@ -87,7 +87,8 @@ HOSTILE = [
 ]
 TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=3), max_size=5).map("".join)
 ESCAPED = re.compile(
-    r"\\(?:[&%$#_{}]|text[a-z]+\{\})|\$-?[\d.]+ \\cdot 10\^\{-?\d+\}\$|\$\\(?:approx|times)\$|\{\}"
+    r"\\(?:[&%$#_{}]|text[a-z]+\{\})|\$-?[\d.]+ \\cdot 10\^\{-?\d+\}\$|\{\}|\$-\$"
+    r"|\\dots\{\}|\$\\(?:approx|times|leq|pm|alpha|infty|emptyset|surd|dagger)\$"
 )
 
 

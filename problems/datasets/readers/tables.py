@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgap.problems.dataset import names_of_columns
 from dualgap.problems.datasets.readers.formats import (
     check_readable,
     check_words,
@@ -239,8 +240,9 @@ def to_raw(features: Any, y: Any, location: str, row_name: RowName = "row {}".fo
             f"{location}: X: {features.columns[int(columns[0])]} is NaN, infinite or missing at "
             f"{row_name(int(rows[0]))}; drop or impute it"
         )
+    names = names_of_columns(features).features
     if is_number(y.dtype) and y.notna().all():
-        return Raw(by_density(X), y.to_numpy(np.float64))
+        return Raw(by_density(X), y.to_numpy(np.float64), (), names)
     words = check_words(y.astype(object).where(y.notna(), ""), f"{location}: {y.name}", row_name)
     if (broken := np.char.find(words, "\n") >= 0).any():
         raise ValueError(
@@ -248,7 +250,7 @@ def to_raw(features: Any, y: Any, location: str, row_name: RowName = "row {}".fo
             "quotation mark may have merged two rows"
         )
     numbers = None if str(y.dtype) == "category" else as_numbers(words)
-    return Raw(by_density(X), words if numbers is None else numbers)
+    return Raw(by_density(X), words if numbers is None else numbers, (), names)
 
 
 def feature_matrix(features: Any, subject: str, row_name: RowName = "row {}".format) -> Any:

@@ -40,3 +40,15 @@ def test_positive_must_be_one_of_the_labels(positive):
 def test_regression_refuses_positive():
     with pytest.raises(ValueError, match=r"^positive: diabetes is a regression data set"):
         datasets.make("diabetes", positive=1)
+
+
+def test_features_and_classes_have_names():
+    names = datasets.load("wine", positive="class_0", standardize=True).names
+    assert names.features[:2] == ("alcohol, standardized", "malic_acid, standardized")
+    assert names.classes == ("not class_0", "class_0")
+    assert datasets.load("iris", multiclass=True).names.classes == (
+        "setosa",
+        "versicolor",
+        "virginica",
+    )
+    assert datasets.load("diabetes").names.classes == ()

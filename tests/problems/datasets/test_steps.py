@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from dualgap.problems import datasets
-from dualgap.problems.datasets.steps import fold_rows, standardized, to_signs
+from dualgap.problems.datasets.steps import fold_rows, name_classes, standardized, to_signs
 
 OPTIONS = {"n": 60, "imbalance": 5, "seed": 3}
 
@@ -22,6 +22,21 @@ class Fixed(datasets.Source):
 
     def read(self):
         return datasets.Raw(self.X, self.y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "y", "names", "expected"),
+    [
+        (["yes", "no", "no"], [1, -1, -1], (), ("no", "yes")),
+        (["a", "b", "c"], [-1, 1, -1], (), ("not b", "b")),
+        (["c", "a", "b"], [2, 0, 1], (), ("a", "b", "c")),
+        ([0, 1, 2], [1, -1, -1], ("setosa", "versicolor", "virginica"), ("not setosa", "setosa")),
+        ([0.0, 1.0], [-1, 1], (), ()),
+        (["yes"], [1], (), ("yes",)),
+    ],
+)
+def test_classes_are_named_by_their_labels(labels, y, names, expected):
+    assert name_classes(np.array(labels), np.array(y), names) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ from dualgap.experiments.plots.plane import (
     decision,
     draw_regions,
     grid,
+    name_axes,
     region_keys,
 )
 from dualgap.experiments.plots.runs import Runs
-from dualgap.experiments.plots.style import MAX_PANELS, label_outside, legend, panels, wrap
+from dualgap.experiments.plots.style import MAX_PANELS, legend, panels, wrap
 from dualgap.experiments.tables.formats import file_name
 
 
@@ -49,8 +50,8 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
     new.suptitle(wrap(str(answers[0][0]["problem_id"]), 90), fontsize=8.5)
     for ax, group in zip(axes, groups, strict=True):
         draw_regions(ax, group[0][1])
-    label_outside(axes, "$x_1$", "$x_2$")
-    legend(new, region_keys(), columns=3)
+    name_axes(axes, answers[0][1])
+    legend(new, region_keys(names=answers[0][1].problem.names.classes), columns=3)
     return new
 
 

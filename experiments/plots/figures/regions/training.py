@@ -13,7 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dualgap.experiments.plots.drawing import Drawing, NamedFigure
-from dualgap.experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys
+from dualgap.experiments.plots.plane import (
+    CLASSES,
+    binary_answers,
+    draw_regions,
+    name_axes,
+    region_keys,
+)
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
 from dualgap.experiments.tables.formats import file_name
@@ -52,7 +58,7 @@ def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
     title = f"{run['problem_id']}: {run['series']}, {run['verdict']}"
     new.suptitle(wrap(title, 80), fontsize=8.5)
     draw_regions(regions, answer)
-    regions.set(xlabel="$x_1$", ylabel="$x_2$")
+    name_axes([regions], answer)
     evaluations = runs.trace(run["run_id"])
     _by_step(objective, evaluations, "dual_objective", "dual objective $L_D$")
     multipliers.set(xlabel="sample", ylabel=r"$\alpha$")
@@ -72,7 +78,7 @@ def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
     _by_step(count, evaluations, "n_support", f"support vectors (of {len(y)})")
     if count.lines:
         count.set_ylim(0, 1.1 * count.dataLim.y1 + 1)
-    legend(new, region_keys(), columns=3)
+    legend(new, region_keys(names=answer.problem.names.classes), columns=3)
     return new
 
 
@@ -84,4 +90,5 @@ def _by_step(ax: Axes, evaluations: pd.DataFrame, column: str, label: str) -> No
         note(ax, "not recorded")
         return
     ax.plot(steps, values, color=BLACK, marker="o", markersize=2.5, label=column)
+    ax.ticklabel_format(axis="y", useOffset=False)
     count_axis(ax)

@@ -16,17 +16,17 @@ from matplotlib.patches import Patch
 
 from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.plots.drawing import Drawing, NamedFigure
-from dualgap.experiments.plots.plane import Answer, contour, decision, grid, planar
+from dualgap.experiments.plots.plane import Answer, contour, decision, grid, name_axes, planar
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import (
     BLACK,
     GREY,
     LineStyle,
     key,
-    label_outside,
     legend,
     line_styles,
     panels,
+    shortened,
     wrap,
 )
 from dualgap.experiments.tables.formats import file_name
@@ -82,11 +82,12 @@ def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
             _draw_votes(ax, problem, (x1, x2, f), rule)
             strategy = str(run["formulation"]).replace("_", "-")
             ax.set_title(f"{strategy}, {rule}\n{ax.get_title()}")
-    label_outside(axes, "$x_1$", "$x_2$")
-    classes = _styles(n_classes)
+    name_axes(axes, answers[0][1])
+    named = answers[0][1].problem.names.classes
+    texts = named if len(named) == n_classes else [f"class {k}" for k in range(n_classes)]
     keys: list[tuple[Artist, str]] = [
-        (key(color=line.colour, marker=line.marker, linestyle="none"), f"class {k}")
-        for k, line in enumerate(classes)
+        (key(color=line.colour, marker=line.marker, linestyle="none"), shortened(text, 30))
+        for line, text in zip(_styles(n_classes), texts, strict=True)
     ]
     tied = Patch(facecolor="none", edgecolor="#444444", hatch=_HATCH, linewidth=0.5)
     keys.append((tied, "ambiguous: the vote is tied"))

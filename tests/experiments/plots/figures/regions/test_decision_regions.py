@@ -1,17 +1,22 @@
 """Regions in the plane, with every support vector."""
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
 
+from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.plots.figures.regions.decision_regions import (
     decision_regions,
     group_by_appearance,
 )
 from dualgap.experiments.plots.figures.regions.training import training
-from dualgap.experiments.plots.plane import planar
-from dualgap.problems import Geometry, Point
+from dualgap.experiments.plots.plane import binary_answers, planar
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.store.reading import RunFolder
+from dualgap.problems import Geometry, Point, SoftMarginDual
 from dualgap.solvers import SMO, solve
 
 
@@ -53,3 +58,30 @@ def test_visually_equal_answers_are_drawn_in_one_panel_named_by_all(moons):
         ["far"],
     ]
     assert decision_regions(pairs).axes[0].get_title() == "one, two: solved"
+
+
+TABLE = """\
+name: table
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: table_file, path: plants.csv, target: kind}
+    C: 10
+solvers: [smo]
+"""
+
+
+def test_axes_and_classes_have_the_names_of_the_table(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("plants.csv").write_text("a_$b$,width,kind\n1,2,no\n2,1,yes\n2,2,yes\n1,1,no\n")
+    Path("table.yaml").write_text(TABLE)
+    command("run", "table.yaml", "--out", "runs", "--quiet")
+    recorded = RunFolder("runs")
+    runs = Runs(Results(recorded.results).without_repeats, recorded.traces, recorded.model)
+    ((_, answers),) = binary_answers(runs)
+    figure = decision_regions(answers)
+    assert figure.axes[0].get_xlabel() == r"a_\$b\$"
+    assert figure.axes[0].get_ylabel() == "width"
+    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["no", "yes"]
+    frame = pd.read_csv("plants.csv")
+    problem = SoftMarginDual(frame[["width", "a_$b$"]], [-1, 1, 1, -1], 1.0)
+    assert problem.names.features == ("width", "a_$b$")

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import numba
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.forms import ERM, FormPoint
@@ -98,7 +99,9 @@ def minimise_squares(
         diagonal = np.einsum("jj->j", H)
         # with a ridge for weights without regularisation
         diagonal += r + 1e-14 * (1.0 + diagonal)
-        p = np.linalg.solve(H, -gradient)
+        _, p, failed = dposv(H, -gradient)
+        if failed:  # H is definite only up to rounding
+            p = np.linalg.solve(H, -gradient)
         converged = bool(-0.5 * (gradient @ p) <= tol * value)
         q = X @ p
         t = _step_length(f, q, lower, upper, c, float(r @ (w * p)), float(r @ (p * p)))

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import (
     Options,
     make_constraint,
 )
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
@@ -294,6 +295,21 @@ def problem_factory(
         return instance
 
     return problem
+
+
+def encode_labels(y: Any) -> tuple[Any, Indices]:
+    """Return the classes and each label's index among them, after scikit-learn's check of labels.
+
+    The check takes a third of a small fit, and vectors of integers or strings pass it, without a warning
+    if there are few classes.
+    """
+    is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biU"
+    if not is_plain:
+        check_classification_targets(y)
+    classes, indices = np.unique(y, return_inverse=True)
+    if is_plain and 2 * classes.size > y.size:
+        check_classification_targets(y)
+    return classes, indices
 
 
 def balanced_weights(counts: Any) -> Vector:

@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn import svm
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from dualgap.problems import Formulation, Linear, Point, SoftMarginDual, SVRDual, Vector, losses
@@ -29,6 +28,7 @@ from dualgap.solvers.estimators.certified import (
     ProblemFactory,
     as_canonical,
     balanced_weights,
+    encode_labels,
     positive_weights,
     problem_factory,
 )
@@ -224,8 +224,7 @@ class LinearSVC(LinearMachine, svm.LinearSVC):
             self._answers, self._certificate = [], None
             return super().fit(as_canonical(X), y, sample_weight)
         samples, y, C = self._check_data(X, y, sample_weight)
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        self.classes_, labels = encode_labels(y)
         machines, K = self._machines(), self.classes_.size
         balance = np.ones(K)
         if isinstance(self.class_weight, str):  # "balanced"

@@ -37,6 +37,7 @@ from dualgap.solvers.estimators.certified import (
     ProblemFactory,
     as_canonical,
     balanced_weights,
+    encode_labels,
     positive_weights,
     problem_factory,
 )
@@ -269,10 +270,10 @@ class PairMachine(KernelMachine):
     random_state: Any = None
 
     def _validate_targets(self, y: Any) -> Any:
-        """Validate labels as scikit-learn does; plain ones in a tenth of the time."""
-        if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biU" and y.size:
-            classes, indices = np.unique(y, return_inverse=True)
-            if self.class_weight is None and 1 < classes.size <= y.size // 2:
+        """Return the index of each label's class as a float; scikit-learn raises the errors."""
+        if type(y) is np.ndarray and y.ndim == 1 and y.size and self.class_weight is None:
+            classes, indices = encode_labels(y)
+            if classes.size > 1:
                 self.classes_, self.class_weight_ = classes, np.ones(classes.size)
                 return indices.astype(np.float64)
         return super()._validate_targets(y)  # type: ignore[misc]

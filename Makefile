@@ -73,7 +73,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dualgap needs Python 3.11 or newer")'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev --editable '.[dask,qp]'
+	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev --editable '.[dask,profile,qp]'
 	@touch $(STAMP)
 
 # The gallery and the reference are written beside the pages, so the site is built in a copy of them, and of

@@ -26,7 +26,7 @@ ARCHAIC = re.compile(
 )
 # a problem and an estimator, a loss and a solver, a result and its figure
 SHARED_CLASS_NAMES = {"NuSVC", "NuSVR", "OneClassSVM", "Perceptron", "CrossValidation"}
-MAX_CONSTANTS = {"problems": 65, "solvers": 62, "experiments": 383}  # lower them
+MAX_CONSTANTS = {"problems": 65, "solvers": 62, "experiments": 382}  # lower them
 MAX_OWN_MEMBERS = 37  # `Solution`, without those it inherits
 
 

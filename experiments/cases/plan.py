@@ -97,6 +97,7 @@ class Case:
     described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
     artifacts : folder for files that the solver keeps, "" for none; not part of the identity.
+    profiled : whether a profile of the solver is written there; not part of the identity.
     label, series : names of the solver in tables, see `records.labels`; not part of the identity.
     after : id of the run whose answer is the starting point, "" for the first of a series; None without
         warm starts. before : the problem of that run. initial : its dual variables, None if unknown.
@@ -120,6 +121,7 @@ class Case:
     before: ProblemSpec | None = None
     initial: Any = field(default=None, compare=False)
     artifacts: str = field(default="", compare=False)
+    profiled: bool = field(default=False, compare=False)
     label: str = field(default="", compare=False)
     series: str = field(default="", compare=False)
 

@@ -6,7 +6,8 @@ The answer is returned as a message of plain arrays and numbers, see `answer`.
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,11 +27,12 @@ from dualgap.experiments.workers.start import COMPILING
 from dualgap.problems import Point, reduce
 from dualgap.problems.compilation import compiling
 from dualgap.solvers import Solution, Status, solve
+from dualgap.solvers.base import import_optional
 from dualgap.solvers.numerics.warm_up import warm_up
 
+PROFILE = "profile.html"
 _ARTIFACTS = "DUALGAP_ARTIFACTS"  # environment variable of a solver, and of the programs it starts
 _LOADED = dict[tuple[str, str], Loaded]()  # the data set of the last case
-_THREADED_ROWS = 80  # of a matrix product that OpenBLAS computes on all threads
 
 
 def solve_case(started: Callable[[], object], case: Case) -> bytes:
@@ -51,7 +53,7 @@ def solve_case(started: Callable[[], object], case: Case) -> bytes:
 def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     clock, (problem, _) = perf_counter, load_problem(case)
     np.random.seed(case.repetition)  # noqa: NPY002 - user solvers may draw from it
-    square = np.ones((_THREADED_ROWS, _THREADED_ROWS))
+    square = np.ones((80, 80))  # OpenBLAS multiplies matrices of this size on all threads
     dgemm(1.0, square, square)  # starts the threads of BLAS, which a fork does not inherit
     throttled = throttle_events()
     started()
@@ -59,33 +61,38 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     solver = build_solver(case.solver, case.folder, case.seed)
     importing = clock() - start
 
+    tools = ExitStack()
+
     def begin() -> None:
-        """Signal that the solver is set up; only from now on it may write artifacts."""
-        session = Path(case.artifacts).parents[1:2]
+        """Signal that the solver is set up; only from now on it is profiled and may write artifacts."""
         # on a machine that does not see the results folder, nothing is kept
-        if any(folder.is_dir() for folder in session):
+        if case.artifacts and Path(case.artifacts).parents[1].is_dir():
             os.makedirs(case.artifacts, exist_ok=True)
             os.environ[_ARTIFACTS] = case.artifacts
         started()
+        if case.profiled:
+            tools.enter_context(_profiling(case))
 
     if case.problem.path:
         begin()
-        path, solutions = paths.follow_path(problem, solver, case)
+        with tools:
+            path, solutions = paths.follow_path(problem, solver, case)
         answer = replace(path, importing=importing, **_conditions(throttled))
         return pack_answer(answer, [solution.point for solution in solutions])
     initial = None
     if case.initial is not None and case.before is not None:
         other, _ = load_problem(replace(case, problem=case.before))
         initial = Solution(other, solver, Point(alpha=case.initial), Status.FINISHED)
-    solution = solve(
-        problem,
-        solver,
-        target_gap=case.target_gap,
-        time_limit=case.time_limit,
-        initial=initial,
-        callback=(lambda _: None) if case.trace else None,  # evaluations are certified later
-        started=cache(begin),
-    )
+    with tools:
+        solution = solve(
+            problem,
+            solver,
+            target_gap=case.target_gap,
+            time_limit=case.time_limit,
+            initial=initial,
+            callback=(lambda _: None) if case.trace else None,  # evaluations are certified later
+            started=cache(begin),
+        )
     answer = SolverAnswer(
         reports=[SolverReport.of(solution)],
         claims=[each.claimed for each in solution.parts],
@@ -96,6 +103,19 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     return pack_answer(
         answer, [solution.point, *(evaluation.point for evaluation in solution.trace)]
     )
+
+
+@contextmanager
+def _profiling(case: Case) -> Generator[None]:
+    """Sample the calls of this thread, and write them among the artifacts of the case."""
+    library = import_optional("pyinstrument", "--profile", "pyinstrument")
+    profiler: Any = library.Profiler(async_mode="disabled")
+    profiler.start(target_description=f"{case.label} on {case.problem_id}")
+    try:
+        yield
+    finally:
+        profiler.stop()
+        Path(case.artifacts, PROFILE).write_text(profiler.output_html(), encoding="utf-8")
 
 
 def load_problem(case: Case) -> tuple[Any, Loaded]:

@@ -20,14 +20,20 @@ if TYPE_CHECKING:
 @change_options
 @run_options()
 @click.option("--dry-run", is_flag=True, help="Only show the plan and a bound on its time.")
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Only profile one run, of the --solver on the --problem, and write its calls as HTML.",
+)
 @click.option("--check", is_flag=True, help="Rerun an archive and report what differs.")
 def command(
     experiment: str,
     options: CommandOptions,
     changes: list[tuple[str, str]],
     dry_run: bool,
+    profile: bool,
     check: bool,
-) -> Iterator[Recorded | Planned]:
+) -> Iterator[Recorded | Planned] | None:
     """Run every solver on every problem and certify each answer.
 
     Given a folder of experiment files, or its name (such as notes), all of them are run. A results
@@ -46,6 +52,27 @@ def command(
         from dualgap.experiments.operations.unpacking import rerun_archive  # noqa: PLC0415
 
         return rerun_archive(Path(experiment), options)
+    if profile:
+        return _profile(experiment, options, changes)
     from dualgap.experiments.operations.run import run_all  # noqa: PLC0415
 
     return run_all(experiment, options, changes, dry_run)
+
+
+def _profile(
+    experiment: str, options: CommandOptions, changes: list[tuple[str, str]]
+) -> Iterator[Recorded | Planned] | None:
+    """Profile one run, and print the file, or why there is none."""
+    from dualgap.experiments.operations.run import profile_run  # noqa: PLC0415
+    from dualgap.experiments.operations.terminal import say  # noqa: PLC0415
+
+    outcome, file = profile_run(experiment, options, changes)
+    row = outcome.record
+    if not file.is_file():
+        raise Refusal(
+            f"No profile was written. The run ended with {row['status']}: {row['reason']}"
+        )
+    if not options.quiet:
+        say(f"{row['status']}, {row['verdict']}: {row['label']} on {row['problem_id']}", err=True)
+    say(file)
+    return None

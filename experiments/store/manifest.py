@@ -40,7 +40,6 @@ SESSION_FILE = "session.json"
 LOG = "runs.jsonl"  # of a session; earlier releases had one in the folder itself
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
-_PLAN_KEYS = ("name", "kind", "time_limit", "experiment", "options", "plans")
 _SESSION_KEYS = ("restarted", "previous", "replaces_plan", "provenance", "lines", "sha256")
 
 
@@ -210,7 +209,8 @@ def followed(old: dict[str, Any], session: Mapping[str, Any]) -> dict[str, Any]:
         changes = [f"a plan without the last {len(added)} of these runs"] * bool(added) + changes
         plans = [*dict.fromkeys([*old["plans"], old["experiment"], *new.get("plans", [])])]
         if not added:
-            new |= {key: old[key] for key in _PLAN_KEYS if key in old}
+            plan = ("name", "kind", "time_limit", "experiment", "options", "plans")
+            new |= {key: old[key] for key in plan if key in old}
         else:
             new |= {"plans": [text for text in plans if text != new["experiment"]]}
         new["run_ids"] = [*old["run_ids"], *added]

@@ -231,7 +231,7 @@ def _session_name(earlier: int) -> str:
 
 def _check_unused(folder: Path, resume: bool) -> None:
     """Raise StoreError if a folder holds anything but sessions, which only `resume` continues."""
-    names = {path.name for path in folder.iterdir()}
+    names = {path.name for path in folder.iterdir()} - {ARTIFACTS}  # those of a profile
     if names and not resume:
         raise StoreError(
             f"Output folder {folder} is not empty. Use --resume to continue it, or choose another --out."

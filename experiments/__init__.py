@@ -12,8 +12,8 @@ From `dualgap run file.yaml` to a stored row, in twelve files:
    tolerance of a solver with `tol: auto`.
 7. `executors.local`, found by its name, runs cases in processes and ends those that exceed a limit.
 8. `workers.supervision` starts such a process, calls a function in it, and kills what it leaves behind.
-9. `cases.case` is that function: it loads what cases share, and forks for all that runs user code.
-10. `cases.solving` runs the solver in the fork, and returns its answer as plain arrays (`answer`).
+9. `cases.case` is that function: it loads what cases share, and starts a child for user code.
+10. `cases.solving` runs the solver in the child, and returns its answer as plain arrays (`answer`).
 11. `cases.judging` builds the problem again, certifies the answer, and makes it a record.
 12. `store.session` writes the record as one line, which is on disk before the next run begins.
 

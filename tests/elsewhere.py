@@ -1,19 +1,25 @@
 """A pytest plug-in, `-p tests.elsewhere`: what only POSIX has is missing for dualgap's own modules.
 
 It stands for a run on Windows, as far as our own code goes; libraries have wheels of their own there.
+Processes that a test starts lack the same if a `sitecustomize` on their path imports this module.
 """
 
 import builtins
+import faulthandler
 import os
 import signal
+import socket
 import sys
 
 MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
 NAMES = {
-    os: {"fork", "getpgid", "getpgrp", "killpg", "mkfifo", "setsid", "wait4", "waitid"},
-    signal: {"SIGALRM", "SIGKILL", "SIGSTOP", "SIGXFSZ", "setitimer"},
+    faulthandler: {"register"},
+    os: {"fork", "getpgid", "getpgrp", "killpg", "mkfifo", "setsid", "wait4", "waitid"}
+    | {"P_PID", "WNOHANG", "register_at_fork", "set_blocking", "statvfs", "uname"},
+    signal: {"SIGALRM", "SIGCONT", "SIGKILL", "SIGSTOP", "SIGXFSZ", "getitimer", "setitimer"},
+    socket: {"AF_UNIX", "MSG_DONTWAIT"},
 }
-PACKAGES = ("dualgap.problems", "dualgap.solvers")
+PACKAGES = ("dualgap.problems", "dualgap.solvers", "dualgap.experiments")
 _import = builtins.__import__
 
 

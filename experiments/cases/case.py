@@ -1,8 +1,8 @@
 """One run, inside a worker process: solve the problem, certify and measure the answer.
 
-The solver runs in a fork of this process that ends with the run. Its answer, plain arrays and numbers,
+The solver runs in a child of this process that ends with the run. Its answer, plain arrays and numbers,
 is certified here, where samples and compiled code are loaded but no solver has ever run; or in another
-fork if the problem itself needs user code.
+child if the problem itself needs user code.
 
 This module imports nothing numerical: the environment must set the number of threads first.
 """
@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dualgap.experiments.workers.isolation import call_in_fork
+from dualgap.experiments.workers.isolation import call_in_child
 from dualgap.experiments.workers.start import SETTING_UP
 from dualgap.experiments.workers.wire import MOST_BYTES
 
@@ -28,7 +28,7 @@ def run(
     report: Callable[[str], object],
     case: Case,
     threads: int,
-    isolated: Callable[..., ChildResult] = call_in_fork,
+    isolated: Callable[..., ChildResult] = call_in_child,
 ) -> bytes:
     """Run one case and return its outcome as a message, whatever happens.
 
@@ -36,7 +36,7 @@ def run(
     ----------
     report : called as each phase begins.
     threads : number of threads that the solver may use.
-    isolated : calls a function in a fork, see `workers.isolation.call_in_fork`.
+    isolated : calls a function in a child process, see `workers.isolation.call_in_child`.
     """
     from dualgap.experiments.cases.judging import certify_run  # noqa: PLC0415 - after the environment is set
     from dualgap.experiments.cases.plan import user_code  # noqa: PLC0415

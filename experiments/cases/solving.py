@@ -7,7 +7,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -51,7 +51,11 @@ def solve_case(started: Callable[[], object], case: Case) -> bytes:
 
 
 def _solve_case(started: Callable[[], object], case: Case) -> bytes:
-    clock, (problem, _) = perf_counter, load_problem(case)
+    clock = perf_counter
+    if not _LOADED:  # in a new interpreter; a fork has what its parent has loaded
+        with suppress(Exception):  # raised again by the next line
+            load_shared(case, str)
+    problem, _ = load_problem(case)
     np.random.seed(case.repetition)  # noqa: NPY002 - user solvers may draw from it
     square = np.ones((80, 80))  # OpenBLAS multiplies matrices of this size on all threads
     dgemm(1.0, square, square)  # starts the threads of BLAS, which a fork does not inherit

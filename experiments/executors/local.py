@@ -1,6 +1,6 @@
 """Run cases in worker processes on this machine, with limits that are enforced from outside.
 
-A solver runs in a fork of the worker (see `cases.case`). The worker is reused until it is killed, or a
+A solver runs in a child of the worker (see `cases.case`). The worker is reused until it is killed, or a
 case leaves a process or a file behind. It is killed if a phase exceeds its limit:
 
 - loading the data: ten minutes;
@@ -27,6 +27,7 @@ from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome, failed, read_outcome
 from dualgap.experiments.executors.base import GRACE_PERIOD_S, Executor, ExecutorError, limit_of
+from dualgap.experiments.workers.isolation import start_method
 from dualgap.experiments.workers.machine import bytes_text, cores
 from dualgap.experiments.workers.processes import last_words, oom_kills
 from dualgap.experiments.workers.start import COMPILING, SETTING_UP
@@ -128,9 +129,13 @@ class LocalExecutor(Executor):
     name: ClassVar[str] = "local"
 
     def check(self) -> None:
-        """Refuse an address: there is no service to connect to."""
+        """Refuse an address, as there is no service to connect to, and an unknown start method."""
         if self.address is not None:
             raise ExecutorError("--scheduler is for Dask only. Add --executor dask.")
+        try:
+            start_method()
+        except ValueError as error:
+            raise ExecutorError(str(error)) from None
 
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
         """Yield the outcomes of cases as they complete; all processes end with the iterator."""

@@ -5,7 +5,6 @@ import hashlib
 import os
 import pickle
 import random
-import resource
 import signal
 import sys
 import threading
@@ -25,6 +24,7 @@ from dualgap.problems.chains import Chains
 from dualgap.problems.forms import Form
 from dualgap.problems.risk.risk import Risk
 from dualgap.solvers import Status
+from dualgap.solvers.numerics.usage import resource_module
 from dualgap.solvers.running.arguments import validated
 
 _PROTECTED = ("time", "dualgap", "numpy", "scipy")
@@ -218,14 +218,23 @@ def _process_state() -> dict[str, Any]:
         "NumPy's print options": str(np.get_printoptions()),
         "the working directory": os.getcwd(),
         "its output": [os.fstat(stream)[:3] for stream in (1, 2)],
-        "signal handlers": [signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGALRM)],
-        "a timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
-        "limits": [resource.getrlimit(r) for r in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS)],
         "the recursion limit": sys.getrecursionlimit(),
         "garbage collection": (gc.isenabled(), gc.get_threshold()),
         "tracing": (sys.gettrace(), sys.getprofile()),
+        **_posix_state(),
         **pools,
         **{f"the environment variable {name}": value for name, value in os.environ.items()},
+    }
+
+
+def _posix_state() -> dict[str, Any]:
+    """Return the state that Windows does not have, by display name."""
+    if (resource := resource_module()) is None:
+        return {}
+    return {
+        "signal handlers": [signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGALRM)],
+        "a timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
+        "limits": [resource.getrlimit(r) for r in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS)],
     }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -23,7 +24,7 @@ def make_folder(path: Path) -> None:
 
 def open_to_append(path: Path) -> int:
     """Return the descriptor of a file that is created if it is missing."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o644)
     _sync_folder(path.parent)
     return file
 
@@ -50,7 +51,7 @@ def replace(path: Path, content: bytes) -> None:
         return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o644)
         try:
             append(file, content)
         finally:
@@ -91,6 +92,8 @@ def replace_folder(path: Path, source: Path) -> None:
 
 def _sync_folder(path: Path) -> None:
     """Flush the names in a folder to disk, on file systems that support it."""
+    if os.name == "nt":  # folders cannot be opened
+        return
     folder = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):

@@ -140,7 +140,7 @@ def _changed_conditions(
 
     Folders of earlier releases, which do not record conditions, never differ.
     """
-    labels = {"git": "commit", "blas": "BLAS", "environment": "variables of threads"}
+    labels = {"git": "commit", "blas": "BLAS", "environment": "environment variables"}
     differences: list[str] = []
     for key in ("git", "blas", "environment", "governor", "container") if old and new else ():
         before, now = ({_value_text(each.get(key)) for each in sessions} for sessions in (old, new))

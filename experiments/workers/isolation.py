@@ -1,8 +1,10 @@
-"""Calls in a forked child, so that nothing they do affects this process.
+"""Calls in a child process, so that nothing they do affects this process.
 
-A fork takes about 3 ms, and has everything that this process has loaded: modules, compiled functions,
-samples. It is safe because thread pools started for certification end with the child: of the threads
-of this process only those of OpenBLAS persist, and OpenBLAS restarts them in the child.
+On Linux the child is a fork. A fork takes about 3 ms, and has everything that this process has loaded:
+modules, compiled functions, samples. It is safe because thread pools started for certification end with
+the child: of the threads of this process only those of OpenBLAS persist, and OpenBLAS restarts them in
+the child. Elsewhere the child is a new interpreter, which takes a second or two to import and load the
+same; on macOS, because Accelerate's threads do not survive a fork.
 """
 
 import contextlib
@@ -10,34 +12,39 @@ import ctypes
 import faulthandler
 import gc
 import os
+import pickle
 import signal
-import socket
+import struct
+import subprocess
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from io import BytesIO
 from itertools import count, pairwise
-from multiprocessing import current_process, resource_tracker
 from pathlib import Path
 from time import perf_counter
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
 
+from dualgap.experiments.workers.processes import start_python
+from dualgap.experiments.workers.start import take_streams
 from dualgap.experiments.workers.wire import WorkerExit
 
-_MAX_DESCRIPTOR = 2**16  # the child closes inherited files up to this number
-_RSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024  # unit of getrusage's ru_maxrss
+_USAGE = struct.Struct("<3d")  # delay, CPU time and memory of a child, after the bytes of its call
+# what to read the child's signals from, how to wait for its exit code, and how to get its bytes
+_Child = tuple[BinaryIO, Callable[[], int], Callable[[], BinaryIO]]
 
 
 class ChildResult(NamedTuple):
-    """Output and resource usage of a call in a forked child, measured by this process and the system.
+    """Output and resource usage of a call in a child process.
 
     Attributes
     ----------
     file : the bytes that the call returned.
-    seconds : from the child's start signal to its end.
+    seconds : from the child's start signal to its end, measured by this process.
     delayed : the seconds of these in which it waited for a processor (Linux; else 0).
-    cpu_seconds : CPU time of the child and of the children that it waited for.
-    peak_rss : largest resident memory of one of them, in bytes.
+    cpu_seconds : CPU time since the start signal, of the child and of the children that it waited for.
+    peak_rss : largest resident memory of the child, in bytes.
     """
 
     file: BinaryIO
@@ -46,21 +53,33 @@ class ChildResult(NamedTuple):
     cpu_seconds: float = 0.0
     peak_rss: int = 0
 
-    def fileno(self) -> int:
-        """Return the descriptor of the file."""
-        return self.file.fileno()
+
+def start_method() -> str:
+    """Return how children are started, "fork" or "spawn"; `DUALGAP_START_METHOD` chooses.
+
+    Raises
+    ------
+    ValueError
+        If the system has no such method.
+    """
+    methods = ["fork", "spawn"] if hasattr(os, "fork") else ["spawn"]
+    default = "spawn" if sys.platform == "darwin" else methods[0]
+    if (method := os.environ.get("DUALGAP_START_METHOD", default)) not in methods:
+        expected = " or ".join(methods)
+        raise ValueError(f"DUALGAP_START_METHOD is {method!r}. Set it to {expected}, or unset it.")
+    return method
 
 
-def call_in_fork(
+def call_in_child(
     function: Callable[..., bytes], *arguments: Any, solving: Callable[[], object] = lambda: None
 ) -> ChildResult:
-    """Call `function(start, *arguments)` in a forked child.
+    """Call `function(start, *arguments)` in a child process.
 
     The child calls `start` when the measured part begins, and again when, set up, it begins to solve;
     then `solving` is called in this process.
 
-    SIGTERM ends the child; this process ignores it from now on. Files among the arguments stay open in
-    the child.
+    SIGTERM ends the child; this process ignores it from now on. Unless the child is a fork, function and
+    arguments are pickled.
 
     Raises
     ------
@@ -68,30 +87,39 @@ def call_in_fork(
         If the child ended without returning a result.
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    start = _fork if start_method() == "fork" else _spawn
+    signals, wait, result = start(function, arguments)
+    started_at = perf_counter()
+    with signals:
+        if signals.read(1):  # empty if the child ends before
+            started_at = perf_counter()
+            if signals.read(1):
+                solving()
+    code, seconds = wait(), perf_counter() - started_at
+    file = result()
+    size = file.seek(0, os.SEEK_END) - _USAGE.size
+    if code or size <= 0:
+        file.close()
+        raise WorkerExit(code)
+    file.seek(size)
+    delayed, cpu, memory = _USAGE.unpack(file.read())
+    file.truncate(size)
+    file.seek(0)
+    return ChildResult(file, seconds, delayed, cpu, int(memory))
+
+
+def _fork(function: Callable[..., bytes], arguments: tuple[Any, ...]) -> _Child:
+    """Start a child that has everything this process has loaded."""
     _release_memory()
     gc.freeze()  # otherwise a collection writes to, and so copies, the pages shared with this process
     file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever reads it closes it
-    ours, theirs = socket.socketpair()
-    started_at, delayed = perf_counter(), 0.0
+    reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _call(file.fileno(), theirs, function, arguments)
-    theirs.close()
-    with ours:
-        if ours.recv(1):  # empty if the child ends before
-            started_at, delayed = perf_counter(), _delayed(pid)
-            if ours.recv(1):
-                solving()
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        seconds, delayed = perf_counter() - started_at, _delayed(pid) - delayed
-        _, status, used = os.wait4(pid, 0)
-    code = os.waitstatus_to_exitcode(status)
-    if code or not file.seek(0, os.SEEK_END):
-        file.close()
-        raise WorkerExit(code)
-    file.seek(0)
-    cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * _RSS_UNIT_BYTES
-    return ChildResult(file, seconds, delayed, cpu, memory)
+        _call(file.fileno(), os.fdopen(writer, "wb"), function, arguments)
+    os.close(writer)
+    signals = os.fdopen(reader, "rb")
+    return signals, lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), lambda: file
 
 
 def _release_memory() -> None:
@@ -105,49 +133,73 @@ def _release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _allow_child_processes() -> None:
-    """Allow the child to start processes with `multiprocessing`, as a non-daemon process.
+def _spawn(function: Callable[..., bytes], arguments: tuple[Any, ...]) -> _Child:
+    """Start a child that imports and loads everything by itself."""
+    descriptor, path = tempfile.mkstemp()
+    os.close(descriptor)
+    process = start_python(make_call, path, leads_group=False, stdout=subprocess.PIPE, stderr=None)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(OSError), process.stdin as calls:  # it may have died already
+        pickle.dump((function, arguments), calls)
 
-    The resource tracker was the parent's: its closed descriptor may belong to another file by now.
-    """
-    current_process().daemon = False
-    tracker: Any = resource_tracker._resource_tracker  # pyright: ignore[reportPrivateUsage]
-    tracker._fd = tracker._pid = None
+    def result() -> BinaryIO:
+        content = Path(path).read_bytes()
+        os.unlink(path)
+        return BytesIO(content)
+
+    return cast("BinaryIO", process.stdout), process.wait, result
 
 
-def _delayed(pid: int) -> float:
-    """Return the seconds that a process was runnable but had no processor; 0 if unknown."""
+def make_call(path: str) -> NoReturn:
+    """Make the call that arrives on standard input, and write its result to a file; the main program."""
+    calls, signals = take_streams()
+    with calls:
+        function, arguments = pickle.load(calls)
+    _call(os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0)), signals, function, arguments)
+
+
+def _delayed() -> float:
+    """Return the seconds that this process was runnable but had no processor; 0 if unknown."""
     with contextlib.suppress(OSError, IndexError):
-        return 1e-9 * int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
+        return 1e-9 * int(Path("/proc/self/schedstat").read_text().split()[1])
     return 0.0
 
 
 def _call(
-    result: int, signals: socket.socket, function: Callable[..., bytes], arguments: tuple[Any, ...]
+    result: int, signals: BinaryIO, function: Callable[..., bytes], arguments: tuple[Any, ...]
 ) -> NoReturn:
-    code, numbers = 1, count(1)
+    code, numbers, delayed, cpu = 1, count(1), 0.0, 0.0
 
     def start() -> None:
         """Signal the parent process, at most twice: later code cannot reach it."""
-        with contextlib.suppress(OSError):
-            signals.sendall(b".")
-        if next(numbers) == 2:
+        nonlocal delayed, cpu
+        if (number := next(numbers)) == 1:
+            delayed, cpu = _delayed(), cpu_seconds()
+        with contextlib.suppress(OSError, ValueError):  # closed
+            signals.write(b".")
+            signals.flush()
+        if number == 2:
             signals.close()
 
     try:
-        files = [a.fileno() for a in arguments if hasattr(a, "fileno")]
-        inherited = sorted({2, result, signals.fileno(), *files, _MAX_DESCRIPTOR})
+        from dualgap.solvers.numerics.usage import cpu_seconds, peak_memory  # noqa: PLC0415
+
+        files = [a.file.fileno() for a in arguments if isinstance(a, ChildResult)]
+        inherited = sorted({2, result, signals.fileno(), *files, 2**16})
         for low, high in pairwise(inherited):
             os.closerange(low + 1, high)  # the channels to the parent become inaccessible
-        _allow_child_processes()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        faulthandler.register(signal.SIGTERM, file=2, chain=True)
+        if hasattr(faulthandler, "register"):
+            faulthandler.register(signal.SIGTERM, file=2, chain=True)
         for name, stream in (("stdout", 1), ("stderr", 2)):  # so that a crash loses no printed line
             text = os.fdopen(stream, "w", buffering=1, errors="backslashreplace", closefd=False)
             setattr(sys, name, text)
         content = function(start, *arguments)
-        while content:
-            content = content[os.write(result, content) :]
+        usage = _USAGE.pack(_delayed() - delayed, cpu_seconds() - cpu, peak_memory())
+        with os.fdopen(result, "wb", closefd=False) as file:
+            file.write(content)
+            file.write(usage)
         code = 0
     except BaseException:  # the child must end here in any case
         traceback.print_exc()
@@ -155,5 +207,5 @@ def _call(
         for text in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or replaced
                 text.flush()
-        ctypes.CDLL(None).fflush(None)
+        ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush(None)
         os._exit(code)

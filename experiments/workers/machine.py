@@ -13,7 +13,7 @@ import psutil
 from threadpoolctl import threadpool_info
 
 _ROOT = Path(__file__).resolve().parents[2]  # the root of a clone
-_VARIABLES = ("OMP_", "MKL_", "OPENBLAS_", "NUMBA_")
+_VARIABLES = ("OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "DUALGAP_START_")
 
 
 def machine() -> dict[str, Any]:
@@ -42,8 +42,8 @@ def provenance() -> dict[str, Any]:
     """Return the conditions under which a session runs; values are None or empty if unknown.
 
     Keys: date, git (commit, and whether the tree has changes), blas (library, version, threads),
-    environment (variables that set threads), governor and current frequency (MHz) of the processor,
-    container.
+    environment (variables of threads and processes), governor and current frequency (MHz) of the
+    processor, container.
     """
     with suppress(ImportError):
         import_module("scipy.linalg")  # so that its thread pools are listed

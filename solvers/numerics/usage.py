@@ -21,11 +21,15 @@ def cpu_seconds() -> float:
 
 
 def peak_memory() -> int:
-    """Return the largest resident memory that this process has had, in bytes."""
+    """Return the largest resident memory in bytes of this process or of a child that ended.
+
+    On Windows that of children is unknown.
+    """
     if (resource := resource_module()) is None:
         memory = psutil.Process().memory_info()
         return getattr(memory, "peak_wset", memory.rss)
-    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    largest = max(resource.getrusage(which).ru_maxrss for which in whose)
     return largest if sys.platform == "darwin" else 1024 * largest  # macOS counts bytes, others KiB
 
 

@@ -12,7 +12,7 @@ from tests.experiments.functions import posing, run_case
 from dualgap.experiments.cases.answer import SolverAnswer, SolverReport, pack_answer, unpack_answer
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.records.columns import COLUMNS, COUNTED
-from dualgap.experiments.workers.isolation import call_in_fork
+from dualgap.experiments.workers.isolation import call_in_child
 from dualgap.experiments.workers.wire import Malformed
 from dualgap.problems import SoftMarginPrimal, SVRPrimal, certify
 from dualgap.problems.blocks import ArraySource, Blocks
@@ -72,7 +72,7 @@ def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files,
     case = planned(files)[0]
 
     def changed(function, *arguments, **named):
-        returned = call_in_fork(function, *arguments, **named)
+        returned = call_in_child(function, *arguments, **named)
         path = tmp_path / "data" / "1.parquet"
         frame = pd.read_parquet(path)
         frame.loc[7, "a"] += 1e-9

@@ -62,14 +62,17 @@ def strange_cases(case_of, strange, tmp_path, kinds):
 
 @pytest.mark.usefixtures("no_leaked_worker")
 @pytest.mark.parametrize(
-    ("kinds", "executor"),
+    ("kinds", "executor", "method"),
     [
-        (FEW, "local"),
-        pytest.param(tuple(DEATHS), "local", marks=pytest.mark.exhaustive),
-        pytest.param(tuple(DEATHS), "dask", marks=pytest.mark.exhaustive),
+        (FEW, "local", "fork"),
+        (FEW[:1], "local", "spawn"),
+        pytest.param(tuple(DEATHS), "local", "fork", marks=pytest.mark.exhaustive),
+        pytest.param(tuple(DEATHS), "local", "spawn", marks=pytest.mark.exhaustive),
+        pytest.param(tuple(DEATHS), "dask", "fork", marks=pytest.mark.exhaustive),
     ],
 )
-def test_a_crashing_process_fails_only_its_row(strange_cases, kinds, executor):
+def test_a_crashing_process_fails_only_its_row(strange_cases, kinds, executor, method, monkeypatch):
+    monkeypatch.setenv("DUALGAP_START_METHOD", method)
     if executor == "dask":
         pytest.importorskip("distributed", reason="dask is not installed")
     chosen = EXECUTORS[executor](workers=2, grace_period_s=6)
@@ -112,6 +115,12 @@ def test_a_solver_that_never_yields_is_killed_after_its_grace_period(case_of):
 def test_a_number_of_workers_below_1_is_refused(executor):
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
         EXECUTORS[executor](workers=0)
+
+
+def test_an_unknown_start_method_is_refused(command, write, monkeypatch):
+    monkeypatch.setenv("DUALGAP_START_METHOD", "forkserver")
+    printed = command("run", write(posing()), "--out", "x", code=2).output
+    assert "DUALGAP_START_METHOD is 'forkserver'. Set it to fork or spawn, or unset it." in printed
 
 
 @pytest.mark.usefixtures("in_process")

@@ -36,14 +36,21 @@ def wait_until_all_are_gone(folder, count=2):
 
 
 @pytest.fixture(scope="module")
-def slot():
+def slot(request):
     """A slot whose process is that of the test before, if it may be used again."""
-    shared = WorkerSlot(1, grace_period_s=1.0)
-    yield shared
-    shared.worker.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DUALGAP_START_METHOD", getattr(request, "param", "fork"))
+        shared = WorkerSlot(1, grace_period_s=1.0)
+        yield shared
+        shared.worker.stop()
 
 
-def test_every_run_is_a_fork_of_one_process(slot, case_of, strange):
+METHODS = ["fork", pytest.param("spawn", marks=pytest.mark.exhaustive)]
+forked_and_spawned = pytest.mark.parametrize("slot", METHODS, indirect=True, scope="module")
+
+
+@forked_and_spawned
+def test_every_run_is_a_child_of_one_process(slot, case_of, strange):
     ends = ("yield FormPoint(x)", "1 / 0\nyield", "os._exit(3)\nyield", "os.abort()\nyield") * 2
     printed = [
         slot.run(case_of(strange(f"print(os.getppid(), os.getpid())\n{end}"))).output.split()
@@ -63,6 +70,7 @@ def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, stran
         wait_for_exit(int(outcome.output))
 
 
+@forked_and_spawned
 @pytest.mark.parametrize(
     ("then", "status"),
     [
@@ -118,6 +126,7 @@ def test_descendants_in_other_process_groups_die_with_their_worker(
     wait_until_all_are_gone(tmp_path, 1)
 
 
+@forked_and_spawned
 @pytest.mark.exhaustive
 def test_the_tail_of_excessive_output_is_stored_without_blocking_the_solver(slot, case_of, strange):
     body = """
@@ -135,6 +144,7 @@ def test_the_tail_of_excessive_output_is_stored_without_blocking_the_solver(slot
     assert slot.run(case_of()).output == ""  # nothing of it is taken for the next run's
 
 
+@forked_and_spawned
 def test_a_crashed_run_reports_its_location(slot, case_of, strange):
     outcome = slot.run(case_of(strange("import ctypes; ctypes.string_at(0)\nyield")))
     assert "Fatal Python error: Segmentation fault" in outcome.output
@@ -144,6 +154,7 @@ def test_a_crashed_run_reports_its_location(slot, case_of, strange):
     assert outcome.record["reason"].endswith("exit code 3; last output: goodbye")
 
 
+@forked_and_spawned
 def test_a_solver_that_closes_its_streams_does_not_harm_the_next(slot, case_of, strange):
     body = "print('here'); sys.stdout.close(); sys.stderr = None\nyield FormPoint(x)"
     case = case_of(strange(body))
@@ -163,8 +174,8 @@ found |= dict(cpu_time=0.0, iterations=1, counters={{}}, version="", derived_tol
 answer = SolverAnswer([found])
 for file in range(3, 50):
     try:
-        if "deleted" in os.readlink(f"/proc/self/fd/{{file}}"):
-            os.write(file, {content})
+        if "dualgap_worker_" in os.readlink(f"/proc/self/fd/{{file}}"):
+            os.write(file, {content} + bytes(24))  # and how much it used
     except OSError:
         pass
 os._exit(0)
@@ -194,6 +205,7 @@ def test_forged_bytes_are_a_crashed_row_and_never_executed(
     assert slot.run(case_of()).record["verdict"] == "solved"
 
 
+@forked_and_spawned
 def test_a_forged_answer_is_certified_by_its_point_and_timed_by_the_supervisor(
     slot, case_of, strange
 ):
@@ -301,6 +313,7 @@ def test_a_solver_that_damages_its_process_affects_no_other_run(slot, case_of, s
     assert next(reasons) == next(reasons)
 
 
+@forked_and_spawned
 def test_a_solver_is_not_certified_by_functions_that_it_patched(slot, case_of, strange):
     body = """
         import scipy.sparse as sp

@@ -8,7 +8,8 @@ import numpy as np
 import psutil
 import pytest
 
-from dualgap.experiments.workers.isolation import call_in_fork
+import dualgap.solvers.numerics.usage  # noqa: F401 - each fork would import it
+from dualgap.experiments.workers.isolation import call_in_child
 from dualgap.experiments.workers.supervision import Worker
 
 CYCLE_BYTES = 2**23  # large enough for 20 of them to be half of what a worker with NumPy takes
@@ -30,7 +31,7 @@ def _fork_after_leaving_a_cycle() -> bytes:
     cycle: list[Any] = [np.ones(CYCLE_BYTES // 8)]
     cycle.append(cycle)
     del cycle
-    with call_in_fork(_process_id).file:
+    with call_in_child(_process_id).file:
         return b"%d" % psutil.Process().memory_info().rss
 
 

@@ -6,8 +6,8 @@ The answer is returned as a message of plain arrays and numbers, see `answer`.
 import json
 import os
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -75,7 +75,11 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
             os.environ[_ARTIFACTS] = case.artifacts
         started()
         if case.profiled:
-            tools.enter_context(_profiling(case))
+            library = import_optional("pyinstrument", "--profile", "pyinstrument")
+            profiler, page = library.Profiler(async_mode="disabled"), Path(case.artifacts, PROFILE)
+            tools.callback(lambda: page.write_text(profiler.output_html(), encoding="utf-8"))
+            tools.callback(profiler.stop)
+            profiler.start(target_description=f"{case.label} on {case.problem_id}")
 
     if case.problem.path:
         begin()
@@ -107,19 +111,6 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     return pack_answer(
         answer, [solution.point, *(evaluation.point for evaluation in solution.trace)]
     )
-
-
-@contextmanager
-def _profiling(case: Case) -> Generator[None]:
-    """Sample the calls of this thread, and write them among the artifacts of the case."""
-    library = import_optional("pyinstrument", "--profile", "pyinstrument")
-    profiler: Any = library.Profiler(async_mode="disabled")
-    profiler.start(target_description=f"{case.label} on {case.problem_id}")
-    try:
-        yield
-    finally:
-        profiler.stop()
-        Path(case.artifacts, PROFILE).write_text(profiler.output_html(), encoding="utf-8")
 
 
 def load_problem(case: Case) -> tuple[Any, Loaded]:

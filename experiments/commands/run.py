@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dualgap.experiments.operations.options import CommandOptions, change_options, run_options
+from dualgap.experiments.operations.terminal import say
 from dualgap.experiments.records import Refusal
 
 if TYPE_CHECKING:
@@ -52,27 +53,9 @@ def command(
         from dualgap.experiments.operations.unpacking import rerun_archive  # noqa: PLC0415
 
         return rerun_archive(Path(experiment), options)
+    from dualgap.experiments.operations.run import profile_run, run_all  # noqa: PLC0415
+
     if profile:
-        return _profile(experiment, options, changes)
-    from dualgap.experiments.operations.run import run_all  # noqa: PLC0415
-
+        say(profile_run(experiment, options, changes))
+        return None
     return run_all(experiment, options, changes, dry_run)
-
-
-def _profile(
-    experiment: str, options: CommandOptions, changes: list[tuple[str, str]]
-) -> Iterator[Recorded | Planned] | None:
-    """Profile one run, and print the file, or why there is none."""
-    from dualgap.experiments.operations.run import profile_run  # noqa: PLC0415
-    from dualgap.experiments.operations.terminal import say  # noqa: PLC0415
-
-    outcome, file = profile_run(experiment, options, changes)
-    row = outcome.record
-    if not file.is_file():
-        raise Refusal(
-            f"No profile was written. The run ended with {row['status']}: {row['reason']}"
-        )
-    if not options.quiet:
-        say(f"{row['status']}, {row['verdict']}: {row['label']} on {row['problem_id']}", err=True)
-    say(file)
-    return None

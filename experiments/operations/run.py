@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dualgap.experiments.cases.plan import Case, RunKey, keep_existing_names, plan, solvers_of
-from dualgap.experiments.cases.records import Outcome, failed
+from dualgap.experiments.cases.records import failed
 from dualgap.experiments.cases.schedule import Schedule, Shard
 from dualgap.experiments.cases.search import case_at_step
 from dualgap.experiments.cases.solving import PROFILE
@@ -100,16 +100,12 @@ def run_all(
 
 def profile_run(
     experiment: str, options: RunOptions, changes: Sequence[tuple[str, str]] = ()
-) -> tuple[Outcome, Path]:
-    """Profile the solver of the one run that is selected; return its outcome, and the file.
+) -> Path:
+    """Profile the solver of the one run that is selected; return the page of its calls.
 
-    Nothing is recorded, as a profiler takes time. The file and the solver's artifacts are written into
-    the folder `profile` of the run's artifacts.
-
-    Raises
-    ------
-    Refusal
-        If several runs are selected, or pyinstrument is not installed.
+    Nothing is recorded, as a profiler takes time. The page and the solver's artifacts are written into
+    the folder `profile` of the run's artifacts. Refusal if there is none: several runs are selected,
+    pyinstrument is missing, or the run is killed.
     """
     with refusing(NotInstalled):
         import_optional("pyinstrument", "--profile", "pyinstrument")
@@ -131,7 +127,12 @@ def profile_run(
         case = case_at_step(case, case.key.step)
     case = replace(case, artifacts=str(folder), profiled=True)
     with closing(EXECUTORS["local"]().run([case])) as outcomes:
-        return next(outcomes), folder / PROFILE
+        row = next(outcomes).record
+    if not (folder / PROFILE).is_file():
+        raise Refusal(
+            f"No profile was written. The run ended with {row['status']}: {row['reason']}"
+        )
+    return folder / PROFILE
 
 
 def load_experiments(experiment: str, changes: Sequence[tuple[str, str]] = ()) -> list[Experiment]:

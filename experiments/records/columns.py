@@ -228,22 +228,11 @@ RESULTS = (
     ColumnSpec(
         "search_setting", "text", "setting of the step, such as tol=0.01; empty outside a search"
     ),
+    ColumnSpec("stop_reason", "text", "what ended the solver: a word of `dualgap list outcomes`"),
     ColumnSpec(
-        "stop_reason",
-        "text",
-        "why the solver stopped: one of the words of `dualgap list outcomes`, derived from status, "
-        "claimed, params, iterations and gap",
+        "cpu_frequency", "measure", "clock in MHz of the solver's core as it ended, if known"
     ),
-    ColumnSpec(
-        "cpu_frequency",
-        "measure",
-        "clock frequency in MHz of the solver's core as the solver ended, if the system tells",
-    ),
-    ColumnSpec(
-        "cpu_throttled",
-        "whole",
-        "how often a core was throttled for heat during the run, over all cores, if the system tells",
-    ),
+    ColumnSpec("cpu_throttled", "whole", "throttling events of all cores meanwhile, if known"),
 )
 # for solved runs with `describe: true`; tables without such runs lack these columns
 DESCRIBED = (

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import (
     ARTIFACTS,
-    SESSION_FILE,
     SESSIONS,
     StoreError,
     provenance_differences,
@@ -46,11 +45,10 @@ def merge_sessions(
         with TemporaryDirectory(prefix=f".{out.name}.", suffix=".new", dir=parent) as scratch:
             merged = Path(scratch) / "merged"
             for folder in folders:
-                for path, _ in folder.sessions:
-                    _copy_files(path, merged / SESSIONS / path.name)
-                for line in folder.planned:
-                    artifacts = Path(ARTIFACTS, line["record"]["run_id"])
-                    _copy_files(folder.path / artifacts, merged / artifacts)
+                names = [Path(SESSIONS, path.name) for path, _ in folder.sessions]
+                names += [Path(ARTIFACTS, line["record"]["run_id"]) for line in folder.planned]
+                for name in filter(lambda name: (folder.path / name).is_dir(), names):
+                    _copy(folder.path / name, merged / name)
             write_tables(merged)
             os.replace(merged, out)  # fails if `out` is a folder with files
     except OSError as error:
@@ -92,15 +90,12 @@ def _without_name(line: dict[str, Any]) -> dict[str, Any]:
     return line | {"record": line["record"] | names}
 
 
-def _copy_files(source: Path, target: Path) -> None:
-    """Copy the files of a folder, without links and hidden files.
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder without links, hidden files and pipes."""
 
-    The manifest of a session is copied last: a session without one does not count.
-    """
-    names = [path.relative_to(source) for path in source.rglob("*")]
-    for name in sorted(names, key=lambda name: name.name == SESSION_FILE):
-        path = source / name
-        is_hidden = any(part.startswith(".") for part in name.parts)
-        if path.is_file() and not path.is_symlink() and not is_hidden:
-            disk.make_folder((target / name).parent)
-            shutil.copyfile(path, target / name)
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        paths = (Path(folder, name) for name in names if not name.startswith("."))
+        copied = {p.name for p in paths if (p.is_dir() or p.is_file()) and not p.is_symlink()}
+        return {*names} - copied
+
+    shutil.copytree(source, target, ignore=left_out, dirs_exist_ok=True)

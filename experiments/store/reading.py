@@ -68,13 +68,11 @@ class RunFolder:
     def merge(
         cls, folders: Iterable[str | os.PathLike[str]], out: Path | str, force: bool = False
     ) -> RunFolder:
-        """Merge the runs of several folders into a new one, as `dualgap merge` does, and return it.
-
-        It is created completely, with its tables, or not at all.
+        """Merge folders into a new one, which is created completely, with its tables, or not at all.
 
         Parameters
         ----------
-        folders : paths of results folders, or `RunFolder`s.
+        folders : `RunFolder`s or paths.
         force : merge even if code, libraries or data differ, which the manifest then records.
 
         Raises

@@ -10,7 +10,8 @@ rewriting and solving are all timed, as a user of CVXPY waits for them.
 import importlib
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dualgap.problems.forms import QP, Claim, FormPoint
@@ -20,6 +21,8 @@ from dualgap.solvers.numerics.quadratic import (
     BackendQP,
     answer_of,
     point_of_failure,
+    proxqp_gap,
+    proxqp_infeasibility,
     scaled,
     unbounded_claim,
 )
@@ -35,7 +38,8 @@ class CvxpyQP(BackendQP):
     tol : passed as every tolerance of the back end, which defines its meaning. CVXOPT receives P as a
         second-order cone, and fails on many duals below 1e-9: then it is called again with ten times
         the tolerance, up to 1e-4, and claims nothing.
-    max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS and OSQP.
+    max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS and
+        1,000,000 for OSQP.
     """
 
     backend: str = "CLARABEL"
@@ -70,7 +74,7 @@ class CvxpyQP(BackendQP):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # inaccuracy shows in the status and the certificate
             try:
-                tol = self._solve(cp, problem)
+                tol, status = self._solve(cp, problem)
             except Exception as error:  # each back end raises its own exceptions
                 yield point_of_failure(form, self.backend, error)
                 return
@@ -81,26 +85,38 @@ class CvxpyQP(BackendQP):
             "infeasible": "infeasible",
             "unbounded": unbounded_claim(form),
         }
-        claim = claims.get(problem.status, "stopped")
+        claim = claims.get(status, "stopped")
         point = answer_of(form, qp, x.value, z, y, iterations, claim)
-        if tol > self.tolerance and point.claim == "optimal":
-            note = f"{self.backend} failed at tol = {self.tolerance:g} and reached {tol:g}"
-            point = replace(point, claim="stopped", note=note)
-        yield point
+        yield self._at_tolerance(point, tol)
 
-    def _solve(self, cp: Any, problem: Any) -> float:
-        """Solve the problem and return the tolerance, see `_solve_with`.
+    def _solve(self, cp: Any, problem: Any) -> tuple[float, str]:
+        """Solve the problem by the first call that gives a point; return its tolerance and status."""
+        if self.backend == "CVXOPT":
+            return self._solve_by_cvxopt(cp, problem), problem.status
+        failure = None
+        for tol, options in self._attempts():
+            try:
+                problem.solve(solver=self.backend, **options)
+                status = problem.status
+                if self.backend == "PROXQP" and status in ("optimal", "infeasible"):
+                    refine_proxqp(problem, options)
+                    status = problem.status if problem.status == "optimal" else status
+            except cp.SolverError as error:
+                failure = failure or error
+            else:
+                return tol, status
+        assert failure is not None
+        raise failure
 
-        CVXPY's Cholesky factors for CVXOPT may lose rows and make a problem seem infeasible: LDLᵀ, which
-        is slower, does not.
+    def _solve_by_cvxopt(self, cp: Any, problem: Any) -> float:
+        """Solve the problem by CVXOPT; return the tolerance, see `_solve_with`.
+
+        CVXPY's Cholesky factors for it may lose rows and make a problem seem infeasible: LDLᵀ, which is
+        slower, does not.
         """
-        try:
+        with suppress(cp.SolverError):
             tol = self._solve_with(cp, problem)
-        except cp.SolverError:
-            if self.backend != "CVXOPT":
-                raise
-        else:
-            if self.backend != "CVXOPT" or problem.status != "infeasible":
+            if problem.status != "infeasible":
                 return tol
         return self._solve_with(cp, problem, kktsolver="ldl")
 
@@ -115,8 +131,16 @@ class CvxpyQP(BackendQP):
                 settings = self._options(tol, self.max_iter) | options
                 problem.solve(solver=self.backend, **settings)
             except cp.SolverError:
-                if self.backend != "CVXOPT" or 10 * tol > MAX_CLAIMED_RESIDUAL:
+                if 10 * tol > MAX_CLAIMED_RESIDUAL:
                     raise
                 tol *= 10
             else:
                 return tol
+
+
+def refine_proxqp(problem: Any, options: dict[str, Any]) -> None:
+    """Solve the problem again by the same ProxQP object, with settings that CVXPY does not pass."""
+    solver = problem._solver_cache["PROXQP"][0]
+    for name, value in (proxqp_gap(options) | proxqp_infeasibility(options)).items():
+        setattr(solver.settings, name, value)
+    problem.solve(solver="PROXQP", **options)

@@ -17,6 +17,7 @@ import importlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,6 +34,8 @@ from dualgap.solvers.numerics.quadratic import (
     ScaledQP,
     answer_of,
     point_of_failure,
+    proxqp_gap,
+    proxqp_infeasibility,
     scaled,
     unbounded_claim,
 )
@@ -51,8 +54,8 @@ class QPSolversQP(BackendQP):
         looser by 1e-9 if it finds no point. ECOS needs the same ridge, and its tolerance is that of a
         cone program with the objective as a variable.
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS, which
-        has none and can cycle, and for OSQP, whose 4,000 end before the tolerance. Clarabel, DAQP,
-        Gurobi, HiGHS and MOSEK do not report their number of iterations; quadprog has no limit.
+        has none and can cycle, and 1,000,000 for OSQP, whose 4,000 end before the tolerance. Clarabel,
+        DAQP, Gurobi, HiGHS and MOSEK do not report their number of iterations; quadprog has no limit.
     settings : instead of `tol`, the settings of this name in qpbenchmark: high_accuracy,
         mid_accuracy and low_accuracy are absolute tolerances of 1e-9, 1e-6 and 1e-3, with relative ones
         of 0; default leaves the back end's own. MOSEK and quadprog have the same in all of them. They
@@ -105,6 +108,9 @@ class QPSolversQP(BackendQP):
         values = dict.fromkeys(backend.absolute, accuracy) | dict.fromkeys(backend.relative, 0.0)
         return values if accuracy else {}
 
+    def _attempts(self) -> Iterator[tuple[float, dict[str, Any]]]:
+        return islice(super()._attempts(), 1 if self.settings else None)
+
     def prepare(self, form: QP) -> QP:
         """Import qpsolvers and its back ends; raise NotInstalled if one or its licence is missing."""
         try:
@@ -122,26 +128,14 @@ class QPSolversQP(BackendQP):
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         qpsolvers = importlib.import_module("qpsolvers")
-        tol = max(self.tolerance, self._backend.finest_tol)
-        qp, options = scaled(form), self._options(tol, self.max_iter)
-        if self.backend in ("piqp", "proxqp"):
-            names = [name for name in ("eps_abs", "eps_rel") if name in options]
-            options |= {name.replace("_", "_duality_gap_"): options[name] for name in names}
-        if self.backend == "proxqp" and self.settings != "default":
-            options["check_duality_gap"] = True  # its residuals do not show that z(h − Gx) = 0
-        if self.backend == "mosek":
-            options = {"mosek": mosek_parameters(options)}
+        qp = scaled(form)
         with warnings.catch_warnings():
             # about sparse copies, and about failures, which the claim shows
             warnings.simplefilter("ignore")
             arrays = bounds_as_rows(qp) if self.backend == "ecos" else qp
             problem = qpsolvers.Problem(*_matrices(arrays, self._backend.matrices))
             try:
-                answer = qpsolvers.solve_problem(problem, self.backend, **options)
-                if self.backend == "proxqp" and not answer.found:
-                    answer = closest_feasible(qpsolvers, problem, answer, options)
-                if self.backend == "quadprog" and not answer.found:
-                    answer = qpsolvers.solve_problem(loosened(problem), "quadprog")
+                tol, answer = self._solve(qpsolvers, problem)
             except Exception as error:  # each back end raises its own exceptions
                 yield point_of_failure(form, self.backend, error)
                 return
@@ -164,7 +158,37 @@ class QPSolversQP(BackendQP):
         iterations = getattr(info, field, answer.extras.get(field))
         if iterations is None:
             iterations = self.max_iter or 0 if status == "maxiterations" else 0
-        yield answer_of(form, qp, answer.x, z, answer.y, int(np.ravel(iterations)[0]), claim)
+        point = answer_of(form, qp, answer.x, z, answer.y, int(np.ravel(iterations)[0]), claim)
+        yield self._at_tolerance(point, tol)
+
+    def _solve(self, qpsolvers: Any, problem: Any) -> tuple[float, Any]:
+        """Return tolerance and answer of the first call that finds an optimum, or of the first."""
+        first = None
+        for tol, options in self._attempts():
+            answer = self._call(qpsolvers, problem, options)
+            if answer.found:
+                return tol, answer
+            first = first or (tol, answer)
+        assert first is not None
+        return first
+
+    def _call(self, qpsolvers: Any, problem: Any, options: dict[str, Any]) -> Any:
+        """Return the answer with `options`, or with others where ProxQP or quadprog need them."""
+        if self.backend in ("piqp", "proxqp"):
+            names = [name for name in ("eps_abs", "eps_rel") if name in options]
+            options |= {name.replace("_", "_duality_gap_"): options[name] for name in names}
+        if self.backend == "proxqp" and self.settings is None:
+            options |= proxqp_gap(options)
+        elif self.backend == "proxqp" and self.settings != "default":
+            options["check_duality_gap"] = True
+        if self.backend == "mosek":
+            options = {"mosek": mosek_parameters(options)}
+        answer = qpsolvers.solve_problem(problem, self.backend, **options)
+        if self.backend == "proxqp" and not answer.found:
+            answer = proxqp_at_finer_infeasibility(problem, answer, options)
+        if self.backend == "quadprog" and not answer.found:
+            answer = qpsolvers.solve_problem(loosened(problem), "quadprog")
+        return answer
 
 
 def bounds_as_rows(qp: ScaledQP) -> ScaledQP:
@@ -194,21 +218,30 @@ def mosek_parameters(options: dict[str, Any]) -> dict[Any, Any]:
     return {constants[name]: value for name, value in options.items()}
 
 
-def closest_feasible(qpsolvers: Any, problem: Any, answer: Any, options: dict[str, Any]) -> Any:
-    """Return ProxQP's answer to the closest feasible problem if this is `problem` itself, else `answer`.
+def proxqp_at_finer_infeasibility(problem: Any, answer: Any, options: dict[str, Any]) -> Any:
+    """Return ProxQP's answer at a finer tolerance of infeasibility if it has one, else `answer`.
 
-    ProxQP calls a problem infeasible at a residual of 1e-4, which qpsolvers cannot change. It then seeks
-    the closest feasible problem if asked, for a hundred iterations at most, as this may never end.
+    qpsolvers cannot change its default, see `proxqp_infeasibility`.
     """
     if not str(answer.extras["info"].status).endswith("PRIMAL_INFEASIBLE"):
         return answer
-    limit = min(options.get("max_iter", 100), 100)
-    options = options | {"primal_infeasibility_solving": True, "max_iter": limit}
-    closest = qpsolvers.solve_problem(problem, "proxqp", **options)
-    if str(closest.extras["info"].status).endswith("CLOSEST_PRIMAL_FEASIBLE"):
-        closest = replace(closest, found=True)
-    tolerance = 1e-6 * max(1.0, float(np.abs(closest.x).max()))
-    return closest if closest.primal_residual() <= tolerance else answer
+    proxqp = importlib.import_module("proxsuite").proxqp
+    conversions = importlib.import_module("qpsolvers.conversions")
+    P, q, G, h, A, b, lb, ub = problem.unpack()
+    sparse = scipy.sparse.issparse(P)
+    rows = conversions.combine_linear_box_inequalities(G, h, lb, ub, q.size, sparse)
+    C, upper, lower = rows
+    n_equations, n_rows = (0 if M is None else M.shape[0] for M in (A, C))
+    solver = (proxqp.sparse if sparse else proxqp.dense).QP(q.size, n_equations, n_rows)
+    solver.init(H=P, g=q, A=A, b=b, C=C, l=lower, u=upper)
+    for name, value in (options | proxqp_infeasibility(options)).items():
+        setattr(solver.settings, name, value)
+    solver.solve()
+    results = solver.results
+    if results.info.status != proxqp.QPSolverOutput.PROXQP_SOLVED:
+        return answer
+    z = results.z[: n_rows if lb is None and ub is None else n_rows - q.size]
+    return replace(answer, found=True, x=results.x, y=results.y, z=z, extras={"info": results.info})
 
 
 def loosened(problem: Any) -> Any:

@@ -10,9 +10,10 @@ times ρ/σ are those of the original problem.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from time import perf_counter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -117,6 +118,7 @@ class Backend:
     matrices : format in which qpsolvers passes P, G and A: sparse, dense, or either, which is that of P.
     iterations : name under which qpsolvers returns their number, "" if it does not.
     options : options with the same value in every call.
+    accurate : options that make it more accurate, which qpbenchmark's settings leave alone.
     """
 
     package: str
@@ -130,6 +132,7 @@ class Backend:
     iterations: str = ""
     gaps: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    accurate: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 BACKENDS = {
@@ -176,7 +179,15 @@ BACKENDS = {
         options={"num_threads": 1},
     ),
     "osqp": Backend(
-        "osqp", ("eps_abs",), ("eps_rel",), "max_iter", "time_limit", 100_000, iterations="iter"
+        "osqp",
+        ("eps_abs",),
+        ("eps_rel",),
+        "max_iter",
+        "time_limit",
+        1_000_000,
+        iterations="iter",
+        # rho changes as the error of the KKT conditions falls; every 50 iterations, it may cycle
+        accurate={"adaptive_rho": 3},
     ),
     "piqp": Backend(
         "piqp", ("eps_abs",), ("eps_rel",), "max_iter", matrices="either", iterations="iter"
@@ -227,7 +238,8 @@ class BackendQP(ConvexQPSolver):
     def _tolerances(self, tol: float) -> dict[str, Any]:
         """Return the back end's options for a tolerance."""
         backend = self._backend
-        return dict.fromkeys((*backend.absolute, *backend.relative, *backend.gaps), tol)
+        names = (*backend.absolute, *backend.relative, *backend.gaps)
+        return dict.fromkeys(names, tol) | dict(backend.accurate)
 
     def _options(self, tol: float, max_iter: int | None) -> dict[str, Any]:
         """Return the back end's options for a tolerance, an iteration limit and the time limit."""
@@ -236,6 +248,54 @@ class BackendQP(ConvexQPSolver):
         if self.time_limit is not None and self._backend.clock:
             options[self._backend.clock] = self.time_limit
         return options if limit is None else {**options, self._backend.limit: int(limit)}
+
+    def _attempts(self) -> Iterator[tuple[float, dict[str, Any]]]:
+        """Yield the tolerance and the options of a call, and while time is left those of further ones.
+
+        HiGHS's active set gives up some problems with its ridge of 1e-7 or without it, and others at
+        tolerances below its default of 1e-7.
+        """
+        tol, start = max(self.tolerance, self._backend.finest_tol), perf_counter()
+        attempts: list[tuple[float, dict[str, Any]]] = [(tol, {})]
+        if self.backend.lower() == "highs":
+            no_ridge = {"qp_regularization_value": 0.0}
+            attempts += [(tol, no_ridge), (max(tol, 1e-7), {}), (max(tol, 1e-7), no_ridge)]
+        spent_s, limit_s = 0.0, self.time_limit
+        for attempt_tol, changes in attempts:
+            options = self._options(attempt_tol, self.max_iter) | changes
+            if limit_s is not None and self._backend.clock:
+                options[self._backend.clock] = limit_s - spent_s
+            yield attempt_tol, options
+            spent_s = perf_counter() - start
+            if limit_s is not None and spent_s >= limit_s:
+                return
+
+    def _at_tolerance(self, point: FormPoint, tol: float) -> FormPoint:
+        """Return the point without a claim of optimality if `tol` is above the tolerance asked for."""
+        if tol <= max(self.tolerance, self._backend.finest_tol) or point.claim != "optimal":
+            return point
+        note = f"{self.backend} failed at tol = {self.tolerance:g} and reached {tol:g}"
+        return replace(point, claim="stopped", note=note)
+
+
+def proxqp_gap(options: dict[str, Any]) -> dict[str, Any]:
+    """Return ProxQP's settings for a duality gap, without which nothing shows that z(h − Gx) = 0.
+
+    The absolute gap is a thousandth of the tolerance, as an optimum may be far below one.
+    """
+    return {
+        "check_duality_gap": True,
+        "eps_duality_gap_abs": 1e-3 * options["eps_abs"],
+        "eps_duality_gap_rel": options["eps_rel"],
+    }
+
+
+def proxqp_infeasibility(options: dict[str, Any]) -> dict[str, Any]:
+    """Return ProxQP's settings at which no feasible problem seems infeasible, as many do at 1e-4.
+
+    For an infeasible one ProxQP may then never end: a thousand iterations are the limit.
+    """
+    return {"eps_primal_inf": 1e-12, "max_iter": min(options.get("max_iter", 1000), 1000)}
 
 
 def answer_of(

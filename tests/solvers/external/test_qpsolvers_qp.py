@@ -3,10 +3,13 @@
 import importlib.util
 import sys
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from tests.solvers.external.baseline_problems import KERNEL, QUADRATIC
 
 from dualgap.problems import (
@@ -17,12 +20,12 @@ from dualgap.problems import (
     QPPoint,
     certify,
 )
-from dualgap.solvers import QPSolversQP, Status, solve
+from dualgap.solvers import CvxpyQP, QPSolversQP, Status, solve
 from dualgap.solvers.external import qpsolvers_qp
 from dualgap.solvers.external.qpsolvers_qp import (
-    closest_feasible,
     loosened,
     mosek_parameters,
+    proxqp_at_finer_infeasibility,
 )
 
 NEEDED = pytest.mark.skipif(
@@ -163,7 +166,7 @@ def test_settings_give_the_tolerances_of_qpbenchmark(
     monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
     monkeypatch.setattr(qpsolvers, "available_solvers", [backend])
     monkeypatch.setitem(sys.modules, "gurobipy", SimpleNamespace(Env=dict))
-    monkeypatch.setattr(qpsolvers_qp, "closest_feasible", lambda _, __, answer, ___: answer)
+    monkeypatch.setattr(qpsolvers_qp, "proxqp_at_finer_infeasibility", lambda _, answer, __: answer)
     for settings in ("high_accuracy", "low_accuracy", "default"):
         solve(QUADRATIC["dual"], QPSolversQP(backend, settings=settings))
     high, low, default = calls[:: len(calls) // 3]
@@ -221,13 +224,60 @@ def test_proxqp_is_asked_again_about_a_feasible_problem_that_it_calls_infeasible
     qpsolvers = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed")
     pytest.importorskip("proxsuite", reason="ProxQP is not installed")
     options = {"eps_abs": 1e-9, "eps_rel": 0.0}
-    for limit, x in ((300.0, 1.0), (-300.0, None)):
-        G, h = np.array([[0.01], [100.0]]), np.array([0.01, limit])
-        problem = qpsolvers.Problem(1e-3 * np.eye(1), -np.ones(1), G, h, lb=np.zeros(1))
-        answer = qpsolvers.solve_problem(problem, "proxqp", **options)
-        assert not answer.found
-        again = closest_feasible(qpsolvers, problem, answer, options)
-        assert again is answer if x is None else again.x == pytest.approx([x])
+    for (limit, x), box in product(((300.0, 1.0), (-300.0, None)), ({"lb": np.zeros(1)}, {})):
+        G, h = np.array([[0.01], [100.0], [-1.0]]), np.array([0.01, limit, 0.0])
+        for matrix in (np.asarray, scipy.sparse.csc_matrix):
+            P = matrix(1e-3 * np.eye(1))
+            problem = qpsolvers.Problem(P, -np.ones(1), matrix(G), h, **box)
+            answer = qpsolvers.solve_problem(problem, "proxqp", **options)
+            assert not answer.found
+            again = proxqp_at_finer_infeasibility(problem, answer, options)
+            assert again is answer if x is None else again.x == pytest.approx([x])
+            assert x is None or again.z == pytest.approx([99.9, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(("limit", "claim"), [(300.0, "optimal"), (-300.0, "infeasible")])
+def test_cvxpy_asks_proxqp_again_with_settings_that_it_does_not_pass(
+    limit: float, claim: str
+) -> None:
+    pytest.importorskip("cvxpy", reason="CVXPY is not installed")
+    pytest.importorskip("proxsuite", reason="ProxQP is not installed")
+    problem = ConvexQP(1e-3 * np.eye(1), -np.ones(1), [[0.01], [100.0]], [0.01, limit], lb=0)
+    solution = solve(problem, CvxpyQP("PROXQP", tol=1e-9))
+    assert solution.claimed == claim
+    assert solution.verdict == ("solved" if claim == "optimal" else "infeasible")
+
+
+def test_proxqp_ends_at_a_relative_gap_where_the_optimum_is_far_below_one() -> None:
+    pytest.importorskip("qpsolvers", reason="qpsolvers is not installed")
+    P, G = np.diag([0.02, 2.0]), np.array([[-10.0, 1.0]])  # HS21, whose scaled optimum is 8e-5
+    problem = ConvexQP(P, np.zeros(2), G, [-10.0], lb=[2.0, -50.0], ub=[50.0, 50.0])
+    for solver in (QPSolversQP("proxqp", tol=1e-9), CvxpyQP("PROXQP", tol=1e-9)):
+        solution = solve(problem, solver)
+        assert solution.status is Status.NOT_INSTALLED or solution.certificate.relative_gap <= 1e-8
+
+
+def test_highs_is_called_without_its_ridge_and_at_its_own_tolerance_where_it_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[float, float]]()
+
+    def solve_problem(problem: object, _: str, **options: Any) -> object:
+        ridge = options.get("qp_regularization_value", 1e-7)
+        calls.append((options["dual_feasibility_tolerance"], ridge))
+        answer = qpsolvers.Solution(problem, found=len(calls) == 4)
+        answer.x = np.ones(1)
+        return answer
+
+    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    monkeypatch.setattr(qpsolvers, "available_solvers", ["highs"])
+    solution = solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("highs", tol=1e-9))
+    assert calls == [(1e-9, 1e-7), (1e-9, 0.0), (1e-7, 1e-7), (1e-7, 0.0)]
+    assert solution.verdict == "solved"
+    assert (solution.claimed, solution.note) == (
+        "stopped",
+        "highs failed at tol = 1e-09 and reached 1e-07",
+    )
 
 
 def test_quadprog_finds_a_point_of_rows_that_follow_from_others_but_for_rounding() -> None:

@@ -136,18 +136,32 @@ class ConvexProgram(QPArrays):
         return PerturbedSides(Intervals(self.b) - residual, excess + self.h, largest)
 
     def nearest(self, x: Vector) -> Vector:
-        """Return the point within bounds near `x` (n,) that needs the smallest perturbation of sides."""
-        points = [np.clip(x, self.lb, self.ub), self.constraints.nearest(x)]
+        """Return the point within bounds near `x` (n,) that needs the smallest perturbation of sides.
+
+        A row whose terms are all rounding, or tiny beside those of others, may be violated by all of
+        them: its variables are set to their bounds.
+        """
+        error, best = inf, np.clip(x, self.lb, self.ub)
+        for point in self._points_near(x):
+            if np.isfinite(point).all():
+                new = np.nan_to_num(self.perturbed_sides(point).backward_error, nan=inf)
+                error, best = (new, point) if new < error else (error, best)
+            if error <= np.finfo(float).eps:
+                break
+        return best
+
+    def _points_near(self, x: Vector) -> Iterator[Vector]:
+        """Yield candidates for `nearest`: with more and more variables at a bound."""
+        sets = [self.constraints]
         if self.interior is not None:  # variables that have a single feasible value are given it
-            points.append(self.interior.constraints.nearest(x))
-        for v in points[
-            :
-        ]:  # rounding of 0 makes a row of such variables violated by all of its terms
-            tiny = np.abs(v) <= np.finfo(float).eps * np.abs(v).max(initial=0.0)
-            points.append(np.where(tiny, np.clip(0.0, self.lb, self.ub), v))
-        usable = [v for v in points if np.isfinite(v).all()]
-        errors = [np.nan_to_num(self.perturbed_sides(v).backward_error, nan=inf) for v in usable]
-        return usable[int(np.argmin(errors))]
+            sets.append(self.interior.constraints)
+        size, epsilon = float(np.abs(x).max(initial=0.0)), float(np.finfo(float).eps)
+        for fraction in (0.0, epsilon, 1e-12, 1e-11, 1e-10):
+            for constraints in sets:
+                point = constraints.with_fixed(x, fraction * size).nearest(x)
+                yield point
+                tiny = np.abs(point) <= epsilon * size
+                yield np.where(tiny, np.clip(0.0, self.lb, self.ub), point)
 
     def lower_bounds(
         self, x: Vector, y: Vector, z: Vector, sides: PerturbedSides | None = None

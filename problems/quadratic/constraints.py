@@ -64,6 +64,12 @@ class Constraints:
             return self._project(np.clip(u, self.lb, self.ub), np.ones(u.size, bool))
         return np.clip(u, self.lb, self.ub)
 
+    def with_fixed(self, u: Vector, distance: float) -> Constraints:
+        """Return the constraints with each variable fixed that `u` (n,) has so close to a bound."""
+        low, high = u - self.lb <= distance, self.ub - u <= distance
+        ub = np.where(low, self.lb, self.ub)
+        return replace(self, lb=np.where(high & ~low, self.ub, self.lb), ub=ub)
+
     def enclosure(self, u: Vector, interior: Callable[[], Interior | None]) -> Intervals | None:
         """Return the first of `enclosures`; None if none is found."""
         return next(self.enclosures(u, interior), None)
@@ -203,10 +209,10 @@ class Constraints:
             outside = (target < self.lb) | (target > self.ub)
             v = np.clip(target, self.lb, self.ub)
             violated = (self.G @ v > self.h) & ~active
-            error = float(np.abs(residual).max(initial=0.0))
+            terms = abs(rows) @ np.abs(v)
+            error = float((np.abs(residual) / np.where(terms > 0, terms, 1.0)).max(initial=0.0))
             changed = (outside & free).any() or violated.any()
-            min_error = 4 * np.finfo(float).eps * float((abs(rows) @ np.abs(v)).max(initial=0.0))
-            if not changed and (error <= min_error or error >= 0.5 * previous):
+            if not changed and (error <= 4 * np.finfo(float).eps or error >= 0.5 * previous):
                 break
             free, active, previous = free & ~outside, active | violated, error
         return v

@@ -485,3 +485,17 @@ def test_rows_that_are_bounds_are_certified_as_bounds_and_have_their_multipliers
     z, y = c.point.z, c.point.y
     assert (z >= 0).all()
     assert np.abs(problem.P @ x + q + G.T @ z + y).max() < 1e-5
+
+
+@pytest.mark.parametrize("size", [1e-16, 1e-12, 1e-10])
+def test_variables_near_their_bounds_are_set_to_them_where_no_projection_satisfies_a_row(
+    size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # x₁ = x₂ + x₃ is violated by a third of its terms, as in QSIERRA; no exact point has 0.1 x₄ = 0.3
+    A = np.array([[1.0, -1.0, -1.0, 0.0], [0.0, 0.0, 0.0, 0.1], [0.0, 0.0, 0.0, 0.3]])
+    problem = ConvexQP(np.eye(4), [1.0, 1.0, 1.0, 0.0], A=A, b_eq=[0.0, 0.3, 0.9], lb=0.0)
+    monkeypatch.setattr(Constraints, "nearest", lambda c, u: np.clip(u, c.lb, c.ub))
+    nearby = certify(problem, [size, size, size, 3.0]).nearby
+    assert nearby is not None
+    assert nearby.backward_error <= 1e-15
+    assert nearby.relative_gap <= 1e-9

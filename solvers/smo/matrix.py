@@ -191,6 +191,10 @@ class RowCache:
         """Return a mask of the chosen members that have a row."""
         return self.row_index[self.indices(chosen)] >= 0
 
+    def part(self, chosen: Indices, cols: Indices) -> Tile:
+        """Return K[chosen, cols] among the members, of which the chosen have a row."""
+        return self.values[np.ix_(self.row_index[self.indices(chosen)], self.indices(cols))]
+
     def block(self, chosen: Indices) -> Tile:
         """Return K among members that have a row."""
         chosen = self.indices(chosen)

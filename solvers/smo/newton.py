@@ -249,21 +249,23 @@ class _ApproximateSteps:
     ----------
     free_known : whether the free variables are known well enough.
     failed : whether the last step did not halve the gap, and the violation was not halved since.
-    cost, speed : cost of a step when one was last due, and fall of log(gap) per unit of it in rounds.
+    cost, speed, before : cost of the last step; the fall of log(gap) per unit of cost in rounds before
+        it, and the gap, 0 once the step has been judged.
     backoff : cost of rounds required before the next step, relative to its cost.
-    rounds, rounds_cost, gap : rounds and their cost since `gap` was recorded, at a step or without one.
-    wait : cost of rounds at which the gap is evaluated again.
+    rounds, rounds_cost : rounds since the last step, and their cost.
+    gap, gap_cost, wait : the gap when it was last evaluated, the cost of rounds then, and that at which
+        it is evaluated again.
     """
 
     def __init__(self, free_known: bool) -> None:
-        self.free_known, self.cost, self.speed = free_known, 1.0, 0.0
+        self.free_known, self.cost, self.speed, self.before = free_known, 1.0, 0.0, 0.0
         self.backoff, self.failed = 0.0 if free_known else 1.0, False
         self._count_from(np.inf)
         if free_known:
             self.rounds = TUNING.min_rounds
 
     def _count_from(self, gap: float) -> None:
-        self.rounds, self.rounds_cost, self.wait, self.gap = 0, 0.0, 0.0, gap
+        self.rounds, self.rounds_cost, self.gap, self.gap_cost, self.wait = 0, 0.0, gap, 0.0, 0.0
 
     def without_progress(self, now: Situation, is_small: bool) -> NewtonStep | None:
         """Return a step, but none for few variables if only one in float64 resolves the gap wanted."""
@@ -273,7 +275,7 @@ class _ApproximateSteps:
         gap = np.inf if now.gap is None else now.gap()
         if now.gap is not None and not self._is_free_set_known(gap):
             return None
-        self.gap = gap
+        self.before = gap
         return self._due(1.0, now)
 
     def step(self, now: Situation) -> NewtonStep | None:
@@ -285,19 +287,23 @@ class _ApproximateSteps:
 
     def _step_if_faster(self, now: Situation, gap: Callable[[], float]) -> NewtonStep | None:
         """Return a step if rounds have cost as much, and would cost more until the end."""
-        early = self.rounds_cost < max(self.wait, self.backoff * self._cost_of(now))
-        if early or self.rounds < TUNING.min_rounds or now.free.size < TUNING.min_free:
+        early = self.rounds < TUNING.min_rounds or self.rounds_cost < self.wait
+        if early or now.free.size < TUNING.min_free:
             return None
-        size, self.wait = max(gap(), 1e-16), 1.2 * self.rounds_cost  # below, nothing can be gained
-        if not self._is_free_set_known(size):
-            self._count_from(size)
-            return None
+        cost, size = self._cost_of(now), max(gap(), 1e-16)  # below, nothing can be gained
         fall = max(0.0, np.log(self.gap / size)) if np.isfinite(self.gap) else 0.0
-        speed = fall / self.rounds_cost if fall else 0.0
-        factor = max(1.0, now.factor if now.target_gap is None else size / now.target_gap)
-        if speed * self._cost_of(now) >= np.log(factor):
+        speed = fall / max(1.0, self.rounds_cost - self.gap_cost)
+        self.gap, self.gap_cost, self.wait = size, self.rounds_cost, self.rounds_cost + 0.25 * cost
+        if self.before:
+            self._judge_step(size)
+        # after many rounds, even a step that fixes variables at the wrong bounds is worth its cost
+        patience = min(4.0, max(1.0, self.rounds_cost / cost))
+        if self.rounds_cost < self.backoff * cost or not self._is_free_set_known(size / patience):
             return None
-        self.speed, self.gap = speed, size
+        factor = max(1.0, now.factor if now.target_gap is None else size / now.target_gap)
+        if speed * cost >= np.log(factor):
+            return None
+        self.speed, self.before = speed, size
         return self._due(factor, now)
 
     def _due(self, factor: float, now: Situation) -> NewtonStep:
@@ -315,12 +321,20 @@ class _ApproximateSteps:
         return np.isfinite(gap) if self.free_known else gap <= TUNING.max_start_gap
 
     def accept(self, gap: float) -> None:
-        """If rounds were faster, wait longer for the next step."""
-        self.failed = gap > 0.5 * self.gap
-        speed = np.log(max(1.0, self.gap / max(gap, 1e-16))) / self.cost
-        if speed < 0.7 * self.speed or gap >= self.gap:
-            self.backoff = max(1.0, (4.0 if gap >= self.gap else 2.0) * self.backoff)
+        self.failed = gap > 0.5 * self.before
+        self._count_from(gap)
+
+    def _judge_step(self, gap: float) -> None:
+        """If rounds were faster, wait longer for the next step.
+
+        A step may increase the gap, by fixing variables at the wrong bounds, until a few rounds have
+        followed; what these gain as usual is not counted.
+        """
+        gained = np.log(max(1.0, self.before / gap)) - self.speed * self.rounds_cost
+        speed = gained / self.cost
+        if speed < 0.7 * self.speed or gap >= self.before:
+            self.backoff = max(1.0, (4.0 if gap >= self.before else 2.0) * self.backoff)
         else:
             self.backoff = 0.0 if speed > self.speed else max(0.5, 0.5 * self.backoff)
         self.free_known |= gap <= TUNING.max_start_gap
-        self._count_from(gap)
+        self.before = 0.0

@@ -35,6 +35,7 @@ class PackedTriangle:
     def __init__(self, rows: RowCache, chosen: Indices, memory: NDArray[np.int16] | None) -> None:
         """Fill the triangle of the chosen members (positions), in `memory` if it is large enough."""
         self.matrix, self.members, k = rows.matrix, rows.members[chosen], chosen.size
+        self.rows, self.chosen = rows, chosen
         self.sizes = np.sqrt(np.maximum(0.0, self.matrix.diagonal(self.members)))
         inverse = np.divide(1.0, self.sizes, out=np.zeros(k), where=self.sizes > 0)
         inverse = inverse.astype(self.matrix.dtype)
@@ -120,7 +121,10 @@ class PackedTriangle:
         matrix, k = self.matrix, self.members.size
         count = min(1024, max(64, k // 20), k // 2)
         landmarks = np.linspace(0, k - 1, count).astype(np.int64)
-        C = matrix.block(self.members[landmarks], self.members, matrix.columns(self.members))
+        if self.rows.has_row(self.chosen[landmarks]).all():
+            C = self.rows.part(self.chosen[landmarks], self.chosen)
+        else:
+            C = matrix.block(self.members[landmarks], self.members, matrix.columns(self.members))
         W = C[:, landmarks].astype(np.float64)
         scale = float(np.trace(W)) / count
         W[np.diag_indices(count)] += 1e-5 * scale

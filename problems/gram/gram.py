@@ -144,12 +144,17 @@ class Gram:
                 self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
                 return self._dense
             # compute the upper triangle, in chunks of rows of 1 MiB that stay in the cache
-            K = np.empty((self.n, self.n))
-            step = max(1, 2**17 // self.n)
-            for start in range(0, self.n, step):
-                rows = slice(start, min(start + step, self.n))
-                K[rows, start:] = self.block(rows, slice(start, None))
+            n, bound, K = self.n, self.bound, np.empty((self.n, self.n))
+            starts = range(0, n, step := max(1, 2**17 // n))
+
+            def fill(start: int) -> None:
+                rows = slice(start, min(start + step, n))
+                K[rows, start:] = bound.block(rows, slice(start, None))
                 K[rows.stop :, rows] = K[rows, rows.stop :].T
+
+            values = sum(min(step, n - start) * (n - start) for start in starts)
+            _run_in_threads(fill, starts, values)
+            self.evaluations += values
             self._dense = K
         return self._dense
 
@@ -247,6 +252,22 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
     return scores[groups[1]], errors[groups[1]]
 
 
+def _run_in_threads(job: Callable[[int], None], starts: range, values: int) -> None:
+    """Run job(start) for each start, in as many threads as BLAS has, which itself has one meanwhile.
+
+    On chunks that stay in the cache BLAS's own threads mostly wait for each other, which takes up to ten
+    times the CPU time of the `values` of K.
+    """
+    threads = Threads()
+    with threads.limited(1):
+        if values < 2**20:  # about two milliseconds
+            for start in starts:
+                job(start)
+        else:
+            with ThreadPoolExecutor(threads.count) as pool:
+                list(pool.map(job, starts))
+
+
 def gram_scores(gram: Gram, v: Vector) -> Vector:
     """Return Kv for `v` (n,) or (n, K), as accurately as `gram_products`, or X(Xᵀv) if K is linear."""
     if gram.is_linear:
@@ -280,13 +301,7 @@ def _products_of_distinct_rows(
             )
             scores[chosen] += K @ weight[part]
 
-    chunks = range(0, rows.size, height)
-    if len(chunks) == 1:
-        add(0)
-    else:
-        threads = Threads()
-        with threads.limited(1), ThreadPoolExecutor(threads.count) as pool:
-            list(pool.map(add, chunks))
+    _run_in_threads(add, range(0, rows.size, height), rows.size * used.size)
     additions = min(width, used.size) + len(starts) + int(np.bincount(column).max())
     radius = gram.radius(additions)
     errors = SPARE * radius[rows] * float(radius[columns] @ size)

@@ -12,7 +12,7 @@ class GramTuning:
         512  # 512 KiB of float32: the fastest of six shapes, within 1 %, for d = 20 to 300
     )
     max_dense_samples: int = 4000  # storing K pays; beyond, solvers that select rows are faster
-    product_values: int = 2**19  # of K at a time: large enough for BLAS, small enough for a cache
+    product_values: int = 2**17  # of K at a time, 1 MiB: large enough for BLAS, and for a cache
     max_cholesky_rows: int = 5000  # a factor takes seconds; beyond, no method needs one
     max_ball_rows: int = 3000  # evaluating all of K in ball arithmetic takes about ten seconds
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from math import isfinite, isnan, nan
+from textwrap import fill
 from typing import Any, Literal
 
 import pandas as pd
@@ -202,13 +203,15 @@ class Table:
     def latex(self, name: str) -> str:
         """Return a LaTeX table with label `tab:name`; it needs only the package booktabs."""
         label = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")
+        at_blanks: Any = {"break_long_words": False, "break_on_hyphens": False}
+        caption = fill(rf"\caption{{{latex(self.title)}}}", 100, **at_blanks)
         groups = [(group, [*part]) for group, part in groupby(c.group for c in self.columns[1:])]
         ends = accumulate((len(part) for _, part in groups), initial=1)
         spans = [rf"\multicolumn{{{len(part)}}}{{c}}{{{latex(group)}}}" for group, part in groups]
         rules = " ".join(rf"\cmidrule(lr){{{low + 1}-{high}}}" for low, high in pairwise(ends))
         lines = [
             r"% needs \usepackage{booktabs}",
-            *(r"\begin{table}", r"\centering", rf"\caption{{{latex(self.title)}}}"),
+            *(r"\begin{table}", r"\centering", caption),
             rf"\label{{tab:{label}}}",
             rf"\begin{{tabular}}{{l{'r' * len(self.columns[1:])}}}",
             r"\toprule",

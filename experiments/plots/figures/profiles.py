@@ -57,7 +57,7 @@ class _OfTimes(Drawing):
                 TIME_DEFINITIONS[definition],
                 partial_coverage_text(reached),
             ]
-            yield f"{self.name}_caption", " ".join(filter(None, caption)) + "\n"
+            yield f"{self.name}_caption", "\n".join(filter(None, caption)) + "\n"
 
     @abstractmethod
     def figure_of(self, runs: Runs, reached: pd.DataFrame, penalty: float) -> Figure:

@@ -27,6 +27,7 @@ from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.problems.validation import check_choice
 from dualgap.solvers.base import NotInstalled
 from dualgap.solvers.cvxopt_qp import inequality_rows
+from dualgap.solvers.external.quadprog_steps import quadprog_answer, ridge
 from dualgap.solvers.needs import CONVEX, Need
 from dualgap.solvers.numerics.quadratic import (
     BACKENDS,
@@ -50,9 +51,9 @@ class QPSolversQP(BackendQP):
     backend : clarabel, daqp, ecos, gurobi, highs, mosek, osqp, piqp, proxqp, qpalm, quadprog or scs.
     tol : passed as every tolerance of the back end, which defines its meaning. HiGHS accepts none below
         1e-10, and adds 1e-7 to P's diagonal; Gurobi accepts none below 1e-9; quadprog has no
-        tolerance: it is exact except for a ridge of 1.5e-8 times P's mean diagonal, and for limits
-        looser by 1e-9 if it finds no point. ECOS needs the same ridge, and its tolerance is that of a
-        cone program with the objective as a variable.
+        tolerance: it is exact except for a ridge of 1.5e-8 times P's mean diagonal, see
+        `quadprog_steps`, and for limits looser by 1e-9 if it finds no point. ECOS needs the same ridge,
+        and its tolerance is that of a cone program with the objective as a variable.
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS, which
         has none and can cycle, and 1,000,000 for OSQP, whose 4,000 end before the tolerance. Clarabel,
         DAQP, Gurobi, HiGHS and MOSEK do not report their number of iterations; quadprog has no limit.
@@ -183,11 +184,11 @@ class QPSolversQP(BackendQP):
             options["check_duality_gap"] = True
         if self.backend == "mosek":
             options = {"mosek": mosek_parameters(options)}
+        if self.backend == "quadprog":
+            return quadprog_answer(qpsolvers, problem, self.time_limit)
         answer = qpsolvers.solve_problem(problem, self.backend, **options)
         if self.backend == "proxqp" and not answer.found:
             answer = proxqp_at_finer_infeasibility(problem, answer, options)
-        if self.backend == "quadprog" and not answer.found:
-            answer = qpsolvers.solve_problem(loosened(problem), "quadprog")
         return answer
 
 
@@ -244,25 +245,6 @@ def proxqp_at_finer_infeasibility(problem: Any, answer: Any, options: dict[str, 
     return replace(answer, found=True, x=results.x, y=results.y, z=z, extras={"info": results.info})
 
 
-def loosened(problem: Any) -> Any:
-    """Return the problem with h, lb and ub looser by up to 1e-9 of themselves, but at least of one.
-
-    quadprog finds no point where rounding violates a constraint that follows from active ones: at random
-    distances no constraint does (Charnes 1952).
-    """
-    rng = np.random.default_rng(0)
-
-    def loosen(limits: Any, sign: float) -> Any:
-        if limits is None:
-            return None
-        return limits + sign * 1e-9 * np.maximum(1.0, np.abs(limits)) * rng.uniform(
-            0.5, 1.0, limits.size
-        )
-
-    P, q, G, h, A, b, lb, ub = problem.unpack()
-    return type(problem)(P, q, G, loosen(h, 1.0), A, b, loosen(lb, -1.0), loosen(ub, 1.0))
-
-
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
     """Return P, q, G, h, A, b, lb, ub in the matrix format of the back end; None for missing bounds."""
     matrices: list[Any] = [qp.P, qp.G, qp.A]
@@ -272,9 +254,7 @@ def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
         matrices = [None if M is None else scipy.sparse.csc_matrix(M) for M in matrices]
     P, G, A = matrices
     if kind == "dense":
-        # quadprog and ECOS take the Cholesky factor of P, which for a dual is singular. A ridge δ moves
-        # the optimum by O(δ) and adds rounding of O(eps/δ): δ = √eps of the mean diagonal is best.
-        P = P + float(np.sqrt(np.finfo(float).eps)) * float(np.mean(np.diag(P))) * np.eye(qp.q.size)
+        P = P + ridge(P) * np.eye(qp.q.size)
     lb = qp.lb if np.isfinite(qp.lb).any() else None
     ub = qp.ub if np.isfinite(qp.ub).any() else None
     return P, qp.q, G, qp.h, A, qp.b_eq, lb, ub

@@ -23,10 +23,10 @@ from dualgap.problems import (
 from dualgap.solvers import CvxpyQP, QPSolversQP, Status, solve
 from dualgap.solvers.external import qpsolvers_qp
 from dualgap.solvers.external.qpsolvers_qp import (
-    loosened,
     mosek_parameters,
     proxqp_at_finer_infeasibility,
 )
+from dualgap.solvers.external.quadprog_steps import loosened
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("qpsolvers") is None, reason="qpsolvers is not installed"
@@ -278,6 +278,14 @@ def test_highs_is_called_without_its_ridge_and_at_its_own_tolerance_where_it_fai
         "stopped",
         "highs failed at tol = 1e-09 and reached 1e-07",
     )
+
+
+def test_quadprog_steps_until_its_ridge_no_longer_matters() -> None:
+    pytest.importorskip("quadprog", reason="quadprog is not installed")
+    # the curvature along (1, -1) is 1e-8, less than the ridge
+    P = 0.5 * np.array([[1.0, 1.0], [1.0, 1.0]]) + 0.5e-8 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    problem = ConvexQP(P, [-1e-8, 1e-8], lb=-10.0, ub=10.0)
+    assert solve(problem, QPSolversQP("quadprog")).certificate.relative_gap <= 1e-6
 
 
 def test_quadprog_finds_a_point_of_rows_that_follow_from_others_but_for_rounding() -> None:

@@ -198,7 +198,7 @@ _RECORD = _row(
         "problem_id": (str, ...),
         "problem": (Json[_ProblemEntry] | None, None),
     },
-    solver=(str, ...),
+    **dict.fromkeys(("solver", "label", "series"), (str, ...)),
     **dict.fromkeys(("status", "verdict"), (_ENDS, ...)),
     **dict.fromkeys(("time_solve", "relative_gap"), (float | None, ...)),
     target_gap=(float, ...),

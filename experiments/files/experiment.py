@@ -210,7 +210,7 @@ def _folder_of(path: Path) -> str:
     """Return the base of relative paths: the file's folder, or the original's for a copy in results."""
     manifest = path.with_name("manifest.json")
     with suppress(OSError, ValueError, AttributeError, TypeError):
-        original = json.loads(manifest.read_text()).get("folder", "") if path.name == COPY else ""
+        original = json.loads(manifest.read_bytes()).get("folder", "") if path.name == COPY else ""
         if original and (path.parent / original).is_dir():  # relative in a published folder
             return str((path.parent / original).resolve())
     return str(path.absolute().parent)

@@ -34,5 +34,5 @@ def write_template(file: Path, schema: bool = False) -> list[Path]:
     if not schema:
         return [file]
     schema_file = file.parent / SCHEMA_FILE
-    schema_file.write_text(schema_text())
+    schema_file.write_text(schema_text(), encoding="utf-8")
     return [file, schema_file]

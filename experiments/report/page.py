@@ -41,7 +41,7 @@ def render(
     charts, styles : the charts, and the line style of each solver in them.
     """
     library = "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
-    scripts = [library] * bool(charts) + [(_FOLDER / "page.js").read_text()]
+    scripts = [library] * bool(charts) + [(_FOLDER / "page.js").read_text(encoding="utf-8")]
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     environment = Environment(
@@ -58,7 +58,7 @@ def render(
     return template.render(
         page={**page, "charts": charts, "solvers": swatches(styles)},
         shift=f"{1e3 * SHIFT_S:g} ms",
-        style=Markup((_FOLDER / "page.css").read_text()),
+        style=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
         policy=f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
         "img-src data: blob:",

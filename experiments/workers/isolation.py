@@ -3,8 +3,8 @@
 On Linux the child is a fork. A fork takes about 3 ms, and has everything that this process has loaded:
 modules, compiled functions, samples. It is safe because thread pools started for certification end with
 the child: of the threads of this process only those of OpenBLAS persist, and OpenBLAS restarts them in
-the child. Elsewhere the child is a new interpreter, which takes a second or two to import and load the
-same; on macOS, because Accelerate's threads do not survive a fork.
+the child. Elsewhere the child is a new interpreter, which computes for two to three seconds to import
+and load the same; on macOS, because Accelerate's threads do not survive a fork.
 """
 
 import contextlib

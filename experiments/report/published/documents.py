@@ -92,7 +92,7 @@ def rewrite_documents(root: Path = ROOT) -> None:
             start, name, end = match.groups()
             return f"{start}\n{table_of(name, root / 'results')}\n\n{end}"
 
-        disk.replace(document, _TABLE.sub(table, document.read_text()).encode())
+        disk.replace(document, _TABLE.sub(table, document.read_text(encoding="utf-8")).encode())
 
 
 def table_of(name: str, results: Path) -> str:

@@ -123,10 +123,14 @@ def fill(
 
 @numba.njit(cache=True, nogil=True)
 def mirror(K: NDArray[Any]) -> None:
-    """Copy the lower triangle of a square matrix to the upper one, in parts that stay in the cache."""
+    """Copy the lower triangle of a square matrix to the upper one, from 16 rows at a time."""
     n, size = K.shape[0], 16
     for top in range(0, n, size):
-        for start in range(0, top + 1, size):
-            for i in range(top, min(top + size, n)):
-                for j in range(start, min(start + size, i)):
-                    K[j, i] = K[i, j]
+        end = min(top + size, n)
+        diagonal = top if end == top + size else 0
+        for j in range(diagonal):
+            for i in range(top, top + size):  # a constant number, which needs no loop
+                K[j, i] = K[i, j]
+        for j in range(diagonal, end):
+            for i in range(max(top, j + 1), end):
+                K[j, i] = K[i, j]

@@ -272,11 +272,10 @@ class Tiles:
     def symmetric_block(self, members: Indices, columns: Columns) -> Tile:
         """Return K[members, members], `columns` being the members'.
 
-        Of panels only those that the lower triangle needs are computed, unless there are so few features
-        that mirroring it takes longer: 0.1 ms for 512 members.
+        Of panels only those that the lower triangle needs are computed.
         """
         n, is_packed = members.size, isinstance(columns.parts, np.ndarray)
-        if not is_packed or self.kernel.power_form is None or self.work < 48:
+        if not is_packed or self.kernel.power_form is None:
             return self.block(members, columns)
         K = np.empty((n, n), columns.dtype)
 

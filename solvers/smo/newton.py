@@ -293,7 +293,8 @@ class _ApproximateSteps:
         cost, size = self._cost_of(now), max(gap(), 1e-16)  # below, nothing can be gained
         fall = max(0.0, np.log(self.gap / size)) if np.isfinite(self.gap) else 0.0
         speed = fall / max(1.0, self.rounds_cost - self.gap_cost)
-        self.gap, self.gap_cost, self.wait = size, self.rounds_cost, self.rounds_cost + 0.25 * cost
+        interval = max(0.25 * cost, TUNING.min_rounds * self.rounds_cost / self.rounds)
+        self.gap, self.gap_cost, self.wait = size, self.rounds_cost, self.rounds_cost + interval
         if self.before:
             self._judge_step(size)
         # after many rounds, even a step that fixes variables at the wrong bounds is worth its cost

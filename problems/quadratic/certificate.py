@@ -87,7 +87,13 @@ def without_point(program: ConvexProgram, reason: str) -> QPCertificate:
         return _infeasible(QPPoint())
     start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
     unbounded = program.is_unbounded and program.upper(start, np.zeros(program.b.size)) is not None
-    return _unbounded(QPPoint()) if unbounded else QPCertificate(reason=reason)
+    if unbounded:
+        return _unbounded(QPPoint())
+    try:
+        _ = program.curvature
+    except NotConvex as indefinite:  # of which a solver may have complained
+        reason = f"{reason}; {indefinite}"
+    return QPCertificate(reason=reason)
 
 
 def qp_bounds(program: ConvexProgram, x: Vector, multipliers: Multipliers | None) -> QPCertificate:

@@ -128,9 +128,11 @@ def test_dependent_equations_are_consistent_or_infeasible():
 
 
 def test_an_indefinite_matrix_is_refused_by_name():
-    c = certify(ConvexQP(P=[[1.0, 2.0], [2.0, 1.0]], lb=0, ub=1), np.zeros(2))
+    problem = ConvexQP(P=[[1.0, 2.0], [2.0, 1.0]], lb=0, ub=1)
+    c = certify(problem, np.zeros(2))
     assert np.isnan(c.gap)
     assert c.reason == "P is indefinite: it provably has a negative eigenvalue"
+    assert certify(problem, QPPoint()).reason == f"the solver gave no point; {c.reason}"
 
 
 def test_a_wrong_answer_has_a_wide_gap():

@@ -232,7 +232,7 @@ class Decomposition:
         if gap is None:
             return self.violation <= self.tol
         self.relative_gap = self.scores.relative_gap()
-        by_gap = self.relative_gap <= gap
+        by_gap = self.relative_gap <= gap and not self._lower_target(gap)
         is_small = self.violation <= self.tol
         if is_small and not by_gap and np.isfinite(self.relative_gap):
             active.is_settled = True
@@ -240,6 +240,19 @@ class Decomposition:
             self.settled = min(self.settled, self.violation)
             self.tol, is_small = 0.1 * self.violation, False
         return by_gap or is_small
+
+    def _lower_target(self, gap: float) -> bool:
+        """Lower the gap at which rounds stop by its rounding error, if that is small; whether it was.
+
+        A few more rounds cost less than a refresh.
+        """
+        bound = self.scores.relative_gap(self.scores.error_of_gap())
+        error = bound - self.relative_gap
+        final = self.active.at_limit or self.violation <= self.tol
+        if final or bound <= 1.1 * gap or error >= 0.5 * gap:
+            return False
+        self.active.target_gap = 1.05 * gap - error
+        return True
 
     def _doubtful(self, reached: bool) -> Indices:
         """Return the variables whose scores may be too inexact at the current accuracy."""
@@ -253,6 +266,7 @@ class Decomposition:
         self.futile += exact > 0.5 * self.refreshed
         self.refreshed = min(self.refreshed, exact)
         self.smallest, self.stalled = np.inf, 0
+        self.active.target_gap = self.gap
         self.active.search.exact.rounds_left = 0
 
     def _set_size(self) -> None:
@@ -303,7 +317,7 @@ class Decomposition:
 
         That is larger if only the gap has to be evaluated afterwards, and 0 if not even that.
         """
-        active, gap = self.active, self.gap
+        active, gap = self.active, self.active.target_gap
         all_active = active.members.size == self.scores.n
         fraction = 0.4 if all_active else 0.1
         if active.complete and gap is None:

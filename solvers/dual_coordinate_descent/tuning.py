@@ -9,10 +9,11 @@ class DescentTuning:
 
     sample_divisor: int = 16  # the sample has n/16 variables; 8 and 32 were no faster
     min_sample_variables: int = 2000  # smaller samples predict too little
-    first_epochs: int = 5  # before the first proximal step, on the sample or on all variables
-    large_system_equations: int = 1000  # then more epochs, measured every ten, come first:
-    epochs_per_measurement: int = 10
-    measurements: int = 50  # on farm-ads this halved the Newton steps after 100 epochs
+    sample_epochs: int = 5  # before the first proximal step on a sample
+    small_gap: float = 1.0  # relative; below, variables at a bound are set aside between epochs
+    large_system_equations: int = 1000  # then many more epochs come first, set aside in any case:
+    large_rounds: int = 49  # of ten epochs: farm-ads then takes half the Newton steps of 10 rounds
+    sure_share: float = 0.1  # of the mean score; above, a variable at a bound is set aside
     max_factor_per_entry: int = 10  # d³ per entry of X; above, epochs come first
     max_failed_checks: int = 5  # consecutive checks of all variables although none was shrunk
     entries_per_pause: int = 2**21  # entries of X read between two pauses: about 10 ms

@@ -53,7 +53,7 @@ def test_the_first_step_is_enlarged_if_most_variables_end_at_C(C: float) -> None
     for _ in state.epochs(5, rng):
         pass
     short = state.sigma
-    state.lengthen()
+    state.lengthen(state.narrow())
     assert short <= state.sigma <= 3.0 * short * state.across
     assert (state.sigma > short) == (C == 100.0)
 

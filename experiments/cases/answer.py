@@ -80,6 +80,7 @@ class SolverAnswer:
     trace : time and iterations of each evaluation.
     threads : the largest number that a numerical library of the process may use.
     frequency : clock frequency in MHz of the solver's core. throttled : throttling events meanwhile.
+    measuring : seconds that finding out these three took.
     importing : seconds of importing the solver.
     status, reason, gap : of a path that ended early; `gap` is that of its last answer.
     failure : the end of a run without an answer.
@@ -92,6 +93,7 @@ class SolverAnswer:
     threads: int | None = None
     frequency: float | None = None
     throttled: int | None = None
+    measuring: float = 0.0
     importing: float = 0.0
     status: Status = Status.FINISHED
     reason: str = ""

@@ -122,7 +122,8 @@ def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
         started = perf_counter()
         columns, rows = paths.certify_path(problem, cast("Dataset", data), case, answer, points)
         record |= columns
-        record |= _time_columns(record, call, threads, 2 * (perf_counter() - started))
+        certifying = 2 * (perf_counter() - started)
+        record |= _time_columns(record, call, threads, certifying + answer.measuring)
         return Outcome(record, path=rows)
     solution = _solution(problem, case, answer, points[0])
     evaluations = [
@@ -145,7 +146,7 @@ def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
         key = case.solver.searched
         note = f"The search chose {key} {case.solver.settings[key]:g}, above the target gap."
         record |= {"reason": "; ".join(filter(None, (str(record["reason"]), note)))}
-    record |= _time_columns(record, call, threads, evaluating)
+    record |= _time_columns(record, call, threads, evaluating + answer.measuring)
     if solution.version:
         solver_version = {case.solver.label or case.solver.name: solution.version}
         record |= {"versions": json.dumps(versions() | solver_version)}

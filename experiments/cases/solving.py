@@ -154,9 +154,10 @@ def _conditions(throttled: int | None) -> dict[str, Any]:
 
     `throttled` : the throttling events before it began.
     """
-    events = throttle_events()
-    return {
+    started_at, events = perf_counter(), throttle_events()
+    conditions = {
         "threads": max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
         "frequency": core_frequency(),
         "throttled": None if events is None or throttled is None else events - throttled,
     }
+    return conditions | {"measuring": perf_counter() - started_at}

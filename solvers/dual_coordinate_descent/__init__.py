@@ -14,6 +14,7 @@ help: a9a then has 20 % fewer rows, but took 20 % longer.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import ClassVar
 
 import numpy as np
@@ -130,20 +131,26 @@ class DualCoordinateDescent(Solver):
                 yield
 
     def _first_epochs(self, state: Descent, rng: np.random.Generator) -> Iterator[None]:
-        """Run epochs on all variables or, once the gap is small, on those that may still move."""
+        """Run epochs on all variables or, once the gap is small, on those that may still move.
+
+        They are many if Newton steps are dear: of 50,000 x 20,000 sparse samples, 820 epochs took 6 s
+        and one step 18 s.
+        """
         everything = state.active
         large = min(state.x.size, state.w.size) > TUNING.large_system_equations
         yield from state.epochs(1, rng)
         u = state.narrow()
         narrowing = large or state.gap <= TUNING.small_gap
         state.active = state.active if narrowing else everything
-        for number in (10,) * TUNING.large_rounds if large else (4, 10) if narrowing else (4,):
+        for number in repeat(10) if large else (4, 10) if narrowing else (4,):
             yield from state.epochs(number, rng)
             u = state.narrow() if narrowing else state.measure()
             if narrowing and self._reached(state):  # with an equality, only nearly
                 state.measure()
             if self._reached(state):
                 return
+            if large and state.count["epochs"] >= state.worthwhile_epochs:
+                break
         if state.gap > TUNING.small_gap:
             state.active = everything
         state.lengthen(u)

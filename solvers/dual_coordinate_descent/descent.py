@@ -106,6 +106,15 @@ class Descent:
             self.count["epochs"] += 1
             yield
 
+    @property
+    def worthwhile_epochs(self) -> int:
+        """The number of epochs that take as long as a few Newton steps, within limits."""
+        inside = np.count_nonzero((self.x > self.block.lb) & (self.x < self.block.ub))
+        factor = min(inside, self.w.size) ** 3 / TUNING.factor_per_entry
+        entries = max(1.0, self.block.rows.size * self.active.size / self.x.size)
+        number = TUNING.worthwhile_newton_steps * factor / entries
+        return int(np.clip(number, TUNING.min_first_epochs, TUNING.max_first_epochs))
+
     def proximal_step(self) -> Iterator[None]:
         """Take one proximal step on the active variables, pausing after each Newton step."""
         active, everything = self.active, self.active.size == self.x.size

@@ -138,11 +138,14 @@ class DualCoordinateDescent(Solver):
         """
         everything = state.active
         large = min(state.x.size, state.w.size) > TUNING.large_system_equations
-        yield from state.epochs(1, rng)
-        u = state.narrow()
-        narrowing = large or state.gap <= TUNING.small_gap
-        state.active = state.active if narrowing else everything
-        for number in repeat(10) if large else (4, 10) if narrowing else (4,):
+        narrowing, u = large or state.x.size >= TUNING.min_narrowed_variables, state.x
+        if narrowing:
+            yield from state.epochs(1, rng)
+            u = state.narrow()
+            narrowing = large or state.gap <= TUNING.small_gap
+            state.active = state.active if narrowing else everything
+        remaining = (4, 10) if narrowing else (5 - state.count["epochs"],)
+        for number in repeat(10) if large else remaining:
             yield from state.epochs(number, rng)
             u = state.narrow() if narrowing else state.measure()
             if narrowing and self._reached(state):  # with an equality, only nearly

@@ -13,7 +13,7 @@ _KINDS = (
 @click.command("list")
 @click.argument("kind", type=click.Choice(_KINDS), required=False)
 def command(kind: str | None) -> None:
-    """List names for experiment files, columns of results and kinds of figures."""
+    """List names for experiment files, columns and kinds of figures."""
     from dualgap.experiments.operations.listing import listing  # noqa: PLC0415
 
     for chosen in [kind] if kind else _KINDS:

@@ -141,11 +141,13 @@ def test_a_run_that_kills_its_jobs_fails_only_its_row(line, command, write, monk
                 raise InterruptedError
             yield run_case(case)
 
-    monkeypatch.setattr(LocalExecutor, "run", run)
     monkeypatch.setattr("dualgap.experiments.store.session.Session.close", lambda _: None)
-    for _ in range(4):
-        command("submit", write(GRID), "--out", "out", "--workers", "1", "--resume")
-        line.run()
+    # undone before the queue's own patch, which would otherwise come back and stay
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalExecutor, "run", run)
+        for _ in range(4):
+            command("submit", write(GRID), "--out", "out", "--workers", "1", "--resume")
+            line.run()
     table = load_results("out").set_index("run_id")
     assert sorted(map(started.count, table.index)) == [1, 1, 1, 3]
     crashed = table[table["status"] == "crashed"]

@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.solvers.base import NotInstalled, import_optional
 from dualgap.solvers.numerics.quadratic import (
@@ -100,7 +102,7 @@ class CvxpyQP(BackendQP):
                 status = problem.status
                 if self.backend == "PROXQP" and status in ("optimal", "infeasible"):
                     refine_proxqp(problem, options)
-                    status = problem.status if problem.status == "optimal" else status
+                    status = problem.status if is_nearly_feasible(problem) else status
             except cp.SolverError as error:
                 failure = failure or error
             else:
@@ -144,3 +146,12 @@ def refine_proxqp(problem: Any, options: dict[str, Any]) -> None:
     for name, value in (proxqp_gap(options) | proxqp_infeasibility(options)).items():
         setattr(solver.settings, name, value)
     problem.solve(solver="PROXQP", **options)
+
+
+def is_nearly_feasible(problem: Any) -> bool:
+    """Whether its variables have values that violate its constraints by 1e-6 of them at most."""
+    if any(variable.value is None for variable in problem.variables()):
+        return False
+    size = max(float(np.abs(variable.value).max()) for variable in problem.variables())
+    violations = [float(np.max(c.violation())) for c in problem.constraints]
+    return max(violations, default=0.0) <= 1e-6 * max(1.0, size)

@@ -15,6 +15,8 @@ from tests.experiments.functions import (
     running_workers,
 )
 
+from dualgap.experiments.executors import base, local
+
 GOOD = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[{name: smo, tol: 1e-6}]")
 
 
@@ -153,6 +155,13 @@ def finished(write, runs_of, tmp_path):
 def in_process(describer):
     with in_this_process(describer=describer):
         yield
+
+
+@pytest.fixture
+def short_grace(monkeypatch):
+    """Kill solvers that ignore their time limit after 3 s instead of 10."""
+    limit_of = base.limit_of
+    monkeypatch.setattr(local, "limit_of", lambda case, phase, _: limit_of(case, phase, 3.0))
 
 
 @pytest.fixture

@@ -77,6 +77,7 @@ def test_several_runs_are_refused_with_the_options_that_select_one(grid, command
 
 
 @pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("short_grace")
 def test_a_run_that_is_killed_has_no_profile(strange, write, command):
     solver = strange("while True: time.sleep(0.1)\nyield")
     result = command("run", write(posing(solvers=[solver], time_limit=0.1)), "--profile", code=2)

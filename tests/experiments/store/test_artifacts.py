@@ -69,6 +69,7 @@ def test_artifacts_survive_resume_merge_and_archive_and_go_with_a_rerun(kept, co
     assert "DUALGAP_ARTIFACTS" not in os.environ
 
 
+@pytest.mark.usefixtures("short_grace")
 def test_a_killed_run_and_a_program_keep_their_files(strange, write, command, tmp_path):
     script = tmp_path / "program.sh"
     script.write_text('#!/bin/sh\nls > "$DUALGAP_ARTIFACTS/files.txt"\nexit 3\n')

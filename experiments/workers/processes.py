@@ -26,30 +26,30 @@ def start_python(
     *arguments: str | int,
     variables: Mapping[str, str] | None = None,
     leads_group: bool = True,
+    stdin: int = subprocess.PIPE,
     stdout: int = subprocess.DEVNULL,
     stderr: int | None = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start an interpreter that calls a function of a module; its standard input is a pipe.
+    """Start an interpreter that calls a function of a module.
 
     Parameters
     ----------
     variables : environment variables that it has in addition to ours.
     leads_group : whether Ctrl-C does not reach it, and its group can be killed.
-    stdout, stderr : its standard output and error, as `subprocess.Popen` takes them.
+    stdin, stdout, stderr : its standard streams, as `subprocess.Popen` takes them.
     """
     code = (
         f"import sys; sys.path[:] = {sys.path!r}; "
         f"from {function.__module__} import {function.__name__} as call; call(*{arguments!r})"
     )
     executable, environment = sys.executable, {**os.environ, **(variables or {})}
-    if (
-        sys.platform == "win32"
-    ):  # python.exe of an environment only starts the one that it is based on
+    # on Windows, python.exe of an environment only starts the one that it is based on
+    if sys.platform == "win32":
         executable, environment["__PYVENV_LAUNCHER__"] = sys._base_executable, sys.executable
     return subprocess.Popen(
         [executable, "-c", code],
         env=environment,
-        stdin=subprocess.PIPE,
+        stdin=stdin,
         start_new_session=leads_group,
         creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) if leads_group else 0,
         stdout=stdout,

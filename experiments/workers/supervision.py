@@ -7,6 +7,7 @@ reused for further calls until it dies or is stopped; the next call then starts 
 
 import os
 import pickle
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -91,7 +92,8 @@ class _Inbox:
 
     def _receive(self, pipe: IO[bytes]) -> None:
         frames = Frames()
-        with pipe:
+        # a socket may be reset as its process dies
+        with pipe, suppress(ConnectionResetError):
             while received := os.read(pipe.fileno(), _RECEIVE_BYTES):
                 try:
                     for kind, content in frames.of(received):
@@ -113,6 +115,31 @@ class _Inbox:
             with suppress(ValueError):  # content that is not an exit code stays text
                 answer = WorkerExit(int(text)) if kind == ENDED else answer
             self.answer = answer
+
+
+def _start_server(
+    variables: dict[str, str], printed: int
+) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
+    """Start a process that serves calls; return it, what takes the calls and what gives the answers.
+
+    They are a socket: a process of the same user could open a pipe by its name in /proc, and so forge
+    the answer of another. Windows can pass only pipes, and has no such names.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        process = start_python(serve, variables=variables, stdout=subprocess.PIPE, stderr=printed)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        return process, process.stdin, process.stdout
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = start_python(
+            serve,
+            variables=variables,
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
+            stderr=printed,
+        )
+        return process, os.fdopen(os.dup(ours.fileno()), "wb"), os.fdopen(ours.detach(), "rb")
 
 
 class Worker:
@@ -142,25 +169,18 @@ class Worker:
             self._start()
         self._printed.clear()
         self._inbox.clear()
-        assert self._process is not None
-        assert self._process.stdin is not None
         with suppress(OSError):  # it has just died, which `has_ended` will notice
-            self._process.stdin.write(pickle.dumps((function, arguments, reporting)))
-            self._process.stdin.flush()
+            self._calls.write(pickle.dumps((function, arguments, reporting)))
+            self._calls.flush()
 
     def _start(self) -> None:
         """Start a process, the threads that read what it sends and prints, and its reaper."""
         # also contains the files that a killed process leaves behind
         self._files, self._printed = mkdtemp(prefix="dualgap_worker_"), Capture()
         threads = dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
-        self._process = start_python(
-            serve,
-            variables=threads | _OPENBLAS_SPIN | {"TMPDIR": self._files},
-            stdout=subprocess.PIPE,
-            stderr=self._printed.writer,
-        )
-        assert self._process.stdout is not None
-        self._worker, self._inbox = psutil.Process(self._process.pid), _Inbox(self._process.stdout)
+        variables = threads | _OPENBLAS_SPIN | {"TMPDIR": self._files}
+        self._process, self._calls, answers = _start_server(variables, self._printed.writer)
+        self._worker, self._inbox = psutil.Process(self._process.pid), _Inbox(answers)
         self._reaper = Reaper(self._process.pid, self._files)
         self._descendants = set[psutil.Process]()
 
@@ -266,9 +286,8 @@ class Worker:
         for process in self._descendants:
             kill_with_group(process)
         self._process.wait()
-        assert self._process.stdin is not None
         with suppress(OSError):  # the rest of a call that it did not read
-            self._process.stdin.close()
+            self._calls.close()
         self._inbox.has_ended(_POLL_INTERVAL_S)
         self._reaper.dismiss()
         self._printed.close()

@@ -236,6 +236,22 @@ def test_a_crash_while_sending_a_result_does_not_block_the_worker(slot, case_of,
     assert slot.run(case_of()).record["verdict"] == "solved"
 
 
+def test_no_answer_can_be_sent_through_the_files_of_the_worker(slot, case_of, strange):
+    body = """
+        from dualgap.experiments.workers.wire import RETURNED, frame
+        channels = f"/proc/{os.getppid()}/fd"
+        for name in os.listdir(channels):
+            try:
+                if "pipe" in os.readlink(f"{channels}/{name}") and int(name) > 2:
+                    file = os.open(f"{channels}/{name}", os.O_WRONLY | os.O_NONBLOCK)
+                    os.write(file, frame(RETURNED, b"forged"))
+            except OSError:
+                pass
+        yield FormPoint(x, claim="stopped")
+        """
+    assert slot.run(case_of(strange(body))).record["status"] == "finished"
+
+
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"
 
 

@@ -243,28 +243,25 @@ def _answer_columns(solution: Solution, importing: float) -> dict[str, Any]:
     """Return the columns of the solver and of the certificate."""
     c = solution.certificate
     of_qp = {"duality_gap": c.duality_gap} if isinstance(c, QPCertificate) else {}
-    return (
-        of_qp
-        | {name: float(getattr(c, name)) for name in _MEASURES.split()}
-        | {
-            "status": str(solution.status),
-            "claimed": str(solution.claimed),
-            "verdict": solution.verdict,
-            "reason": one_line(solution.reason),
-            "bound_source": c.bound_source,
-            "objective": float(solution.objective),
-            "time_setup": solution.time_setup + importing,
-            "time_solve": solution.time_solve,
-            "cpu_time": solution.cpu_time,
-            "iterations": None if solution.point.is_empty else solution.iterations,
-            "n_kernel_evals": solution.counters.get("kernel_evaluations"),
-            **{
-                column.name: solution.counters[column.name]
-                for column in COUNTED
-                if column.name in solution.counters
-            },
-        }
-    )
+    return {name: float(getattr(c, name)) for name in _MEASURES.split()} | {
+        "status": str(solution.status),
+        "claimed": str(solution.claimed),
+        "verdict": solution.verdict,
+        "reason": one_line(solution.reason),
+        "bound_source": c.bound_source,
+        "objective": float(solution.objective),
+        "time_setup": solution.time_setup + importing,
+        "time_solve": solution.time_solve,
+        "cpu_time": solution.cpu_time,
+        "iterations": None if solution.point.is_empty else solution.iterations,
+        "n_kernel_evals": solution.counters.get("kernel_evaluations"),
+        **of_qp,
+        **{
+            column.name: solution.counters[column.name]
+            for column in COUNTED
+            if column.name in solution.counters
+        },
+    }
 
 
 def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:

@@ -37,7 +37,9 @@ def save_pgf(figure: Figure, path: Path) -> None:
             raise ValueError(f"format: pgf: pdflatex failed: {fault[2:] or error}") from error
     # matplotlib leaves the command of its tick labels to the paper's preamble
     start = "\\begingroup%\n"
-    path.write_text(path.read_text().replace(start, f"{start}\\def\\mathdefault#1{{#1}}%\n", 1))
+    commands = path.read_text(encoding="utf-8")
+    commands = commands.replace(start, f"{start}\\def\\mathdefault#1{{#1}}%\n", 1)
+    path.write_text(commands, encoding="utf-8")
 
 
 class _Renderer(backend_pgf.RendererPgf):

@@ -136,16 +136,17 @@ class DualCoordinateDescent(Solver):
         They are many if Newton steps are dear: of 50,000 x 20,000 sparse samples, 820 epochs took 6 s
         and one step 18 s.
         """
-        everything = state.active
+        everything, u = state.active, state.x
         large = min(state.x.size, state.w.size) > TUNING.large_system_equations
-        narrowing, u = large or state.x.size >= TUNING.min_narrowed_variables, state.x
-        if narrowing:
+        narrowing, rounds = False, (5,)
+        if large or state.x.size >= TUNING.min_narrowed_variables:
             yield from state.epochs(1, rng)
-            u = state.narrow()
+            state.narrow()
             narrowing = large or state.gap <= TUNING.small_gap
-            state.active = state.active if narrowing else everything
-        remaining = (4, 10) if narrowing else (5 - state.count["epochs"],)
-        for number in repeat(10) if large else remaining:
+            rounds = repeat(10) if large else (4, 10) if narrowing else (4,)
+        if not narrowing:
+            state.active = everything
+        for number in rounds:
             yield from state.epochs(number, rng)
             u = state.narrow() if narrowing else state.measure()
             if narrowing and self._reached(state):  # with an equality, only nearly

@@ -242,11 +242,9 @@ class BackendQP(ConvexQPSolver):
         return dict.fromkeys(names, tol) | dict(backend.accurate)
 
     def _options(self, tol: float, max_iter: int | None) -> dict[str, Any]:
-        """Return the back end's options for a tolerance, an iteration limit and the time limit."""
+        """Return the back end's options for a tolerance and an iteration limit."""
         options = self._tolerances(tol) | dict(self._backend.options)
         limit = self._backend.max_iter if max_iter is None else max_iter
-        if self.time_limit is not None and self._backend.clock:
-            options[self._backend.clock] = self.time_limit
         return options if limit is None else {**options, self._backend.limit: int(limit)}
 
     def _attempts(self) -> Iterator[tuple[float, dict[str, Any]]]:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -66,21 +66,7 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     importing = clock() - start
 
     tools = ExitStack()
-
-    def begin() -> None:
-        """Signal that the solver is set up; only from now on it is profiled and may write artifacts."""
-        # on a machine that does not see the results folder, nothing is kept
-        if case.artifacts and Path(case.artifacts).parents[1].is_dir():
-            os.makedirs(case.artifacts, exist_ok=True)
-            os.environ[_ARTIFACTS] = case.artifacts
-        started()
-        if case.profiled:
-            library = import_optional("pyinstrument", "--profile", "pyinstrument")
-            profiler, page = library.Profiler(async_mode="disabled"), Path(case.artifacts, PROFILE)
-            tools.callback(lambda: page.write_text(profiler.output_html(), encoding="utf-8"))
-            tools.callback(profiler.stop)
-            profiler.start(target_description=f"{case.label} on {case.problem_id}")
-
+    begin = partial(_begin, started, case, tools)
     if case.problem.path:
         begin()
         with tools:
@@ -111,6 +97,21 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
     return pack_answer(
         answer, [solution.point, *(evaluation.point for evaluation in solution.trace)]
     )
+
+
+def _begin(started: Callable[[], object], case: Case, tools: ExitStack) -> None:
+    """Signal that the solver is set up; only from now on it is profiled and may write artifacts."""
+    # on a machine that does not see the results folder, nothing is kept
+    if case.artifacts and Path(case.artifacts).parents[1].is_dir():
+        os.makedirs(case.artifacts, exist_ok=True)
+        os.environ[_ARTIFACTS] = case.artifacts
+    started()
+    if case.profiled:
+        library = import_optional("pyinstrument", "--profile", "pyinstrument")
+        profiler, page = library.Profiler(async_mode="disabled"), Path(case.artifacts, PROFILE)
+        tools.callback(lambda: page.write_text(profiler.output_html(), encoding="utf-8"))
+        tools.callback(profiler.stop)
+        profiler.start(target_description=f"{case.label} on {case.problem_id}")
 
 
 def load_problem(case: Case) -> tuple[Any, Loaded]:

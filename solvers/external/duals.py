@@ -154,6 +154,7 @@ class EstimatorBaseline(DualBaseline):
     cache_size: float = 1000.0
 
     unlimited: ClassVar[int] = -1
+    warm_up_settings: ClassVar = {"tol": 0.1}  # with a fine one oneDAL may never end in float32
 
     def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
         """Import the library; return the problem and the samples to pass to the library."""

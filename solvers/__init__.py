@@ -9,8 +9,8 @@ from dualgap.solvers.paths.cross_validation import CrossValidation, cross_valida
 from dualgap.solvers.paths.path import NoPath, Path, solve_path
 from dualgap.solvers.paths.selection import Selection, select
 from dualgap.solvers.running.defaults import default_solver
-from dualgap.solvers.running.loop import solve
 from dualgap.solvers.running.solution import Evaluation, Solution
+from dualgap.solvers.running.solving import solve
 
 __all__ = [
     "CrossValidation",

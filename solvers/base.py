@@ -3,7 +3,7 @@
 A solver is one file with one frozen dataclass: its fields are its settings, `form` is the class of
 problem it solves, `iterates` is the algorithm. It yields a `FormPoint` whenever its iterate may be
 inspected; a compiled or external method yields once per block of work, or once at the end. The clock,
-limits, evaluations and certificate are handled by `dualgap.solvers.running.loop.solve`.
+limits, evaluations and certificate are handled by `dualgap.solvers.running.loop`.
 """
 
 import importlib

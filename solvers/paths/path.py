@@ -29,8 +29,8 @@ from dualgap.problems.validation import check_positive
 from dualgap.solvers.base import Solver, Status
 from dualgap.solvers.paths.interval import Ends, validate_interval
 from dualgap.solvers.running.defaults import default_solvers
-from dualgap.solvers.running.loop import solve
 from dualgap.solvers.running.solution import Solution
+from dualgap.solvers.running.solving import solve
 
 if TYPE_CHECKING:
     import pandas as pd

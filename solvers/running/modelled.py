@@ -9,7 +9,7 @@ from dualgap.problems import Certificate, ConvexQP, certify
 from dualgap.problems.quadratic.certificate import without_point
 from dualgap.solvers.base import import_optional
 from dualgap.solvers.cvxopt_qp import CvxoptQP
-from dualgap.solvers.running.loop import solve
+from dualgap.solvers.running.solving import solve
 
 
 def certify_cvxpy(problem: Any) -> Certificate:

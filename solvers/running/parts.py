@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,28 +19,16 @@ from dualgap.problems import Certificate, Point, certify
 from dualgap.problems.forms import Claim
 from dualgap.problems.problem import Part, join, join_certificates
 from dualgap.solvers.base import NoSolver, Solver, Status
+from dualgap.solvers.running.loop import EVALUATION_TIME_RATIO, Request
 from dualgap.solvers.running.solution import Evaluation, Solution
-
-EVALUATION_TIME_RATIO = 1.25  # of two evaluations in succession
 
 
 class Parts:
-    """The answers to the parts so far, and the evaluations of their sum.
+    """The answers to the parts so far, and the evaluations of their sum."""
 
-    Attributes
-    ----------
-    is_evaluated : whether the sum is evaluated while its parts are solved.
-    """
-
-    def __init__(
-        self,
-        problem: Any,
-        starts: Sequence[Point | None],
-        callback: Callable[[Evaluation], object] | None,
-        is_evaluated: bool,
-    ) -> None:
-        self.problem, self.starts, self.callback = problem, starts, callback
-        self.is_evaluated = is_evaluated
+    def __init__(self, request: Request, starts: Sequence[Point | None]) -> None:
+        self.request, self.starts = request, starts
+        self.problem: Any = request.problem
         self.answers: list[Solution] = []
         self.trace: list[Evaluation] = []
         self.next_evaluation = 0.0
@@ -60,37 +49,32 @@ class Parts:
         """Iterations of all parts so far."""
         return sum(answer.iterations for answer in self.answers)
 
-    def remaining(
-        self, time_limit: float | None, max_iter: int | None
-    ) -> tuple[float | None, int | None, Status | None]:
-        """Return the remaining seconds and iterations, and the exhausted limit, if any."""
-        time = None if time_limit is None else time_limit - self.time
-        iterations = None if max_iter is None else max_iter - self.iterations
+    def remaining(self) -> tuple[Request, Status | None]:
+        """Return the request with the remaining seconds and iterations, and the exhausted limit."""
+        time, iterations = self.request.time_limit, self.request.max_iter
+        time = None if time is None else time - self.time
+        iterations = None if iterations is None else iterations - self.iterations
+        remaining = replace(self.request, time_limit=time, max_iter=iterations)
         if time is not None and time <= 0:
-            return time, iterations, Status.TIME_LIMIT
+            return remaining, Status.TIME_LIMIT
         spent = iterations is not None and iterations <= 0 and bool(self.answers)
-        return time, iterations, Status.MAX_ITER if spent else None
+        return remaining, Status.MAX_ITER if spent else None
 
     def solve(
-        self,
-        run: Callable[..., Solution],
-        solver: Solver | None,
-        target_gap: float,
-        time_limit: float | None,
-        max_iter: int | None,
+        self, run: Callable[[Request, Point | None], Solution], solver: Solver | None
     ) -> Solution:
-        """Return the answer to the sum, whose parts `run(problem, start, callback, *limits)` solves.
+        """Return the answer to the sum, each of whose parts `run(request, start)` solves.
 
-        Its limits are the remaining seconds and iterations. `solver` is the first that it uses, None for
-        the default one.
+        `solver` is the first that it uses, None for the default one.
         """
-        callback = self.evaluate if self.is_evaluated else None
+        requested = self.request.callback is not None or self.request.stop_at_target
+        callback = self.evaluate if requested else None
         for part, start in zip(self.problem.parts, self.starts, strict=True):
-            time_left, iterations_left, exhausted = self.remaining(time_limit, max_iter)
+            remaining, exhausted = self.remaining()
             if exhausted is not None:
                 self.skip(part, start, solver, exhausted)
                 continue
-            answer = run(part.problem, start, callback, time_left, iterations_left)
+            answer = run(replace(remaining, problem=part.problem, callback=callback), start)
             if answer.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
                 return Solution(
                     self.problem,
@@ -98,11 +82,11 @@ class Parts:
                     Point(),
                     answer.status,
                     note=f"{part.name}: {answer.note}",
-                    target_gap=target_gap,
+                    target_gap=self.request.target_gap,
                 )
             solver = solver or answer.solver
             self.answers.append(answer)
-        return self.solution(solver, target_gap)
+        return self.solution(solver)
 
     def skip(self, part: Part, start: Point | None, solver: Solver | None, limit: Status) -> None:
         """Leave a part at its starting point, as a limit is exhausted."""
@@ -123,10 +107,10 @@ class Parts:
         total = join_certificates(self.problem, certificates)
         evaluation = Evaluation(time, iteration, self.problem, total.point, total)
         self.trace.append(evaluation)
-        if self.callback is not None:
-            self.callback(evaluation)
+        if self.request.callback is not None:
+            self.request.callback(evaluation)
 
-    def solution(self, solver: Solver | None, target_gap: float) -> Solution:
+    def solution(self, solver: Solver | None) -> Solution:
         """Return the answer to all parts, after evaluating it.
 
         Times, iterations and counters are sums, the status is the worst, the claim the weakest.
@@ -148,7 +132,7 @@ class Parts:
             status=max((answer.status for answer in self.answers), key=statuses.index),
             claimed=max((answer.claimed for answer in self.answers), key=claims.index),
             note="; ".join(dict.fromkeys(answer.note for answer in self.answers if answer.note)),
-            target_gap=target_gap,
+            target_gap=self.request.target_gap,
             derived_tol=next(
                 (answer.derived_tol for answer in self.answers if answer.derived_tol), None
             ),

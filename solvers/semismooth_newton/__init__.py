@@ -10,8 +10,8 @@ negligible. Equal samples, which make K singular, are merged, even those with op
 
 On w8a with C = 64 and gamma = 7.8, where 34,678 of 34,704 distinct samples are support vectors between
 their bounds, 65 products reach a relative gap of 1e-10: half a second after a pass of two to four. There
-SMO takes 3.4 to 6.4 times as long (`bench_kernel_hard`), on the first 10,000 samples 18 to 23 times, and
-on svmguide1 with gamma = 2 about 4 times (`bench_choice`).
+SMO takes 3.4 to 6.4 times as long, on the first 10,000 samples 18 to 23 times, and on svmguide1 with
+gamma = 2 about 4 times (`bench_choice`).
 """
 
 from collections.abc import Iterator

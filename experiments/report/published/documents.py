@@ -35,11 +35,10 @@ from dualgap.problems.texts import markdown
 ROOT = Path(__file__).resolve().parents[3]
 _DOCUMENTS = ("README.md", "results/README.md")
 _PERFORMANCE = {
-    "bench_kernel_svc": "kernel, 5,000 samples and more",
-    "bench_kernel_hard": "kernel, many support vectors or a large C",
-    "bench_kernel_small": "kernel, fewer samples",
-    "bench_svr": "kernel regression",
-    "bench_linear": "linear",
+    "bench_kernel_svc": "RBF kernel, 4,000 to 10,000 samples",
+    "bench_kernel_small": "RBF kernel, fewer samples",
+    "bench_svr": "RBF kernel, regression",
+    "bench_linear": "linear, no intercept",
 }
 _PLAIN_COLUMNS = ["baseline", "ours"]  # columns of a table of baselines that are not Markdown
 _PERFORMANCE_GAPS = (1e-3, 1e-6)  # certified relative gaps of the performance table

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems import Gram, Problem
+from dualgap.problems import Gram, Problem, certify
 from dualgap.problems.forms import FormPoint, Reduction
 from dualgap.solvers.base import Solver, Status
 from dualgap.solvers.numerics.usage import cpu_seconds, pausing
@@ -178,9 +178,10 @@ class Attempt:
         has_point = self.latest.x is not None or self.latest.beta is not None
         if not (has_point and self.latest.is_finite):
             return np.inf, np.inf
-        trace = self.effort.trace
-        evaluation = trace[-1] if trace and self.is_evaluated else self._new_evaluation()
-        gaps = evaluation.certificate.relative_gap, evaluation.certificate.gap
+        problem, point = self.request.problem, self.reduction.recover(self.latest)
+        # as precise as the certificate of the answer: rounding of a quick one may decide wrongly
+        certificate = certify(problem, point, target_gap=self.request.target_gap)
+        gaps = certificate.relative_gap, certificate.gap
         return gaps if np.isfinite(gaps).all() else (np.inf, np.inf)
 
     def _new_evaluation(self) -> Evaluation:

@@ -46,7 +46,7 @@ from dualgap.solvers import (
     solve,
 )
 from dualgap.solvers.estimators import SVC, certified
-from dualgap.solvers.running import defaults, loop
+from dualgap.solvers.running import defaults, solving
 
 N = 40
 X = np.random.default_rng(0).standard_normal((N, 3))
@@ -264,7 +264,7 @@ def test_a_default_solver_is_chosen_for_each_binary_problem(monkeypatch):
         sizes.append(units.original.n)
         return defaults.choose(units, *arguments)
 
-    monkeypatch.setattr(loop, "choose", choose)
+    monkeypatch.setattr(solving, "choose", choose)
     labels = np.repeat([0.0, 1.0, 2.0], [20, 10, 10])
     assert solve(OneVsOne(X, labels, 1.0, RBF(0.5))).verdict == "solved"
     assert sizes == [30, 30, 20]
@@ -282,7 +282,7 @@ def test_the_better_answer_is_returned_if_the_successor_is_worse(monkeypatch, en
             yield FormPoint(np.full(form.n, end), claim=claim)
 
     monkeypatch.setattr(defaults, "_candidates", lambda *_: iter([SMO(tol=1e-9, max_iter=60)]))
-    monkeypatch.setattr(loop, "successors_of", lambda *_: [Worse()])
+    monkeypatch.setattr(solving, "successors_of", lambda *_: [Worse()])
     answer = solve(RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5), True), target_gap=1e-12)
     assert answer.solver.name == "smo"
     assert answer.point.alpha.any()

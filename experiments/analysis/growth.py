@@ -32,7 +32,7 @@ def exponent(times: pd.Series) -> float:
     times : in seconds, with n as their index.
     """
     times = times[times > 0]
-    if len(times) < _MIN_SIZES:
+    if times.index.nunique() < _MIN_SIZES:
         return float("nan")
     n = np.log(times.index.to_numpy(dtype=np.float64))
     return float(np.polyfit(n, np.log(times.to_numpy(dtype=np.float64)), 1)[0])
@@ -47,9 +47,10 @@ def growth(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     table_rows: list[Row] = []
     for name, problems in growing_problems(table, "problem", names):
         for (target, solver), rows in problems.groupby(["target", "solver"], sort=False):
-            solved = rows.dropna(subset=["time"]).sort_values("n").set_index("n")
-            n = solved.index.max()  # NaN if nothing is solved
+            solved = rows.dropna(subset=["time"]).sort_values("n")
+            last = solved[["n", "time", "memory"]].tail(1).max()  # NaN if nothing is solved
             row = {"target": target, "problem": name, "solver": solver}
-            row |= {"exponent": exponent(solved["time"]), "sizes": len(solved), "largest": n}
-            table_rows.append(row | {key: solved[key].get(n, n) for key in ("time", "memory")})
+            row |= {"exponent": exponent(solved.set_index("n")["time"])}
+            row |= {"sizes": solved["n"].nunique(), "largest": last["n"]}
+            table_rows.append(row | {key: last[key] for key in ("time", "memory")})
     return pd.DataFrame(table_rows)

@@ -94,18 +94,25 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether there are checks and all passed."""
-        return bool(self.checks) and all(check.passed for check in self.checks)
+        """Whether any run was compared, and all checks passed."""
+        return bool(self._compared) and not self.failed
+
+    @property
+    def _compared(self) -> list[Check]:
+        return [check for check in self.checks if check.status != "unsupported"]
 
     @property
     def sentence(self) -> str:
         """The outcome and its worst case, in a sentence."""
-        if not self.checks:
-            return "FAILED: nothing was compared"
-        worst = max(self.checks, key=attrgetter("badness"))
+        if not self._compared:
+            reason = f", every run is unsupported: {self.checks[0].reason}" if self.checks else ""
+            return f"FAILED: nothing was compared{reason}"
+        worst = max(self._compared, key=attrgetter("badness"))
         worst_run = f"{worst.solver} on {worst.problem_id}"
         if self.passed:
             bounds = "; every bound is proven, and all agree" if self.proven else ""
+            if isnan(worst.difference):
+                return f"passed{bounds}; every problem is proven infeasible"
             return f"passed{bounds}; the worst difference is {worst.difference:.1e}: {worst_run}"
         names = ", ".join(dict.fromkeys(check.solver for check in self.failed))
         verdicts = Counter(check.verdict for check in self.failed).most_common()
@@ -244,5 +251,11 @@ def _difference(run: _Run, best: _Run) -> float:
     if not all(isfinite(run[name] - best[name]) for name in bounds):
         return nan
     sizes = [abs(best[name]) for name in bounds]
+    if not distance:
+        return 0.0
     gap_scale = best["gap"] / best["relative_gap"] if best["relative_gap"] > 0 else nan
-    return distance / (gap_scale if gap_scale > 2 * max(sizes) else sizes[1]) if distance else 0.0
+    scale = gap_scale if gap_scale > 2 * max(sizes) else sizes[1]
+    # an optimum of exactly 0 has no gap to tell the scale
+    if not scale and run["relative_gap"] > 0:
+        scale = run["gap"] / run["relative_gap"]
+    return distance / scale if scale else inf

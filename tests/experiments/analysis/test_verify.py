@@ -28,6 +28,7 @@ ROW = {
     "relative_gap": 1e-9,
     "target_gap": 1e-6,
 }
+BOUNDS = ("primal_objective", "dual_objective", "gap", "relative_gap")
 QP = [ROW | {"solver": "cvxopt_qp"}, ROW | {"solver": "cvxpy_qp", "relative_gap": 1e-8}]
 
 
@@ -132,3 +133,29 @@ def test_disjoint_proven_intervals_fail_even_if_close():
     result = proven(bound_source="alpha")
     assert [check.passed for check in result.checks] == [True, True, False]
     assert "its bounds are not proven" in result.sentence
+
+
+def test_a_difference_to_an_optimum_of_exactly_0_is_relative_to_the_scale_of_the_run():
+    exact = {"primal_objective": 0.0, "dual_objective": 0.0, "gap": 0.0, "relative_gap": 0.0}
+    close = {"primal_objective": 1e-7, "dual_objective": 0.0, "gap": 1e-7, "relative_gap": 1e-9}
+    shifted = exact | {"primal_objective": 1e-7, "dual_objective": 1e-7}
+    references = [row | exact for row in QP]
+    assert compared([*references, ROW | close]).checks[-1].difference == pytest.approx(1e-9)
+    assert not compared([*references, ROW | shifted]).passed
+
+
+def test_a_verification_without_any_supported_run_fails():
+    unsupported = {"status": "unsupported", "verdict": "uncertified", "reason": "no such file"}
+    rows = [row | unsupported | dict.fromkeys(BOUNDS, math.nan) for row in (*QP, ROW)]
+    result = compared(rows)
+    assert not result.passed
+    assert result.sentence == (
+        "FAILED: nothing was compared, every run is unsupported: no such file"
+    )
+
+
+def test_a_verification_of_infeasible_problems_has_no_worst_difference():
+    infeasible = {"verdict": "infeasible"} | dict.fromkeys(BOUNDS, math.inf)
+    result = compared([row | infeasible for row in (*QP, ROW)])
+    assert result.passed
+    assert result.sentence == "passed; every problem is proven infeasible"

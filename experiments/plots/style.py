@@ -309,7 +309,7 @@ def save(
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(new, str):
         path = folder / f"{name}.md"
-        path.write_text(new)
+        path.write_text(new, encoding="utf-8")
         return [path]
     if png_only:
         formats = list(dict.fromkeys("png" if f == "svg" else f for f in formats))
@@ -329,7 +329,8 @@ def save(
         else:
             new.savefig(path, dpi=200, metadata=without_date.get(path.suffix))
         if path.suffix == ".svg":
-            path.write_text(compact(path.read_text()))
+            svg = compact(path.read_text(encoding="utf-8"))
+            path.write_text(svg, encoding="utf-8")
     return paths
 
 

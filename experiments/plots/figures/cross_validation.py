@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -45,7 +46,8 @@ class CrossValidation(Drawing):
             models = [*map(Cell, scores["model"], scores["mean"], scores["best"])]
             rows = scores[[*CHOICE, "folds"]].assign(
                 model=pd.Series(models, scores.index, dtype=object),
-                score=scores["mean"].map("{:.4f}".format) + scores["error"].map(" ± {:.4f}".format),
+                score=scores["mean"].map("{:.4f}".format)
+                + scores["error"].map(lambda e: "" if np.isnan(e) else f" ± {e:.4f}"),
             )
             caption = "Mean over the folds of the score on the held-out fold, ± its standard error."
             yield self.name, f"# Cross-validation\n\n{Table.of(rows).markdown()}\n\n{caption}\n"

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
-from dualgap.experiments.plots.style import BLUE, GREY, TEXT_WIDTH, VERMILION, figure
+from dualgap.experiments.plots.style import BLUE, GREY, TEXT_WIDTH, VERMILION, figure, wrap
 
 
 class Differences(Drawing):
@@ -52,7 +52,8 @@ class Differences(Drawing):
             why = missed["status"].where(missed["status"] != "finished", missed["verdict"])
             missing = ", ".join(f"{count} {word}" for word, count in why.value_counts().items())
             names.append(
-                f"{solver}\n{len(group)} problems" + f",\nof these {missing}" * bool(missing)
+                f"{wrap(solver, 30)}\n{len(group)} problems"
+                + f",\nof these {missing}" * bool(missing)
             )
         ax.set_yticks(range(len(rows)), names)
         ax.set_ylim(len(rows) - 0.4, -0.6)

@@ -1,14 +1,18 @@
 """Line styles, pages and titles."""
 
+import io
+
 import pytest
 
 from dualgap.experiments.plots.style import (
     chunks,
+    figure,
     key,
     label_outside,
     legend,
     line_styles,
     panels,
+    save,
     style,
     wrap,
 )
@@ -52,3 +56,13 @@ def test_a_legend_stays_within_the_figure(letters):
         figure.draw_without_rendering()
     box = figure.legends[0].get_window_extent()
     assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+
+
+def test_files_are_in_utf_8_in_every_locale(tmp_path, monkeypatch):
+    monkeypatch.setattr(io, "text_encoding", lambda encoding, *_: encoding or "ascii")
+    new = figure(2, 2)
+    new.suptitle("α ≤ 1")
+    with style():
+        for drawn in (new, "α ≤ 1"):
+            (path,) = save(drawn, tmp_path, "drawn", formats=["svg"])
+            assert "α ≤ 1" in path.read_text(encoding="utf-8")

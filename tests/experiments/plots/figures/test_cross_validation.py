@@ -5,6 +5,9 @@ from tests.experiments.rows import problem_spec, results_from, results_of_folds,
 
 from dualgap.experiments.analysis.cross_validation import mean_scores
 from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.plots.figures.cross_validation import CrossValidation
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import style
 
 
 def test_repetitions_do_not_count_as_folds():
@@ -49,3 +52,13 @@ def test_other_labels_of_a_data_set_are_a_separate_model_selection():
     ]
     scores = mean_scores(results_from(*rows).runs)
     assert scores["best"].sum() == scores["dataset"].nunique() == 2
+
+
+def test_a_single_fold_has_no_standard_error():
+    results = results_of_folds()
+    scored = results["verdict"].where(results["run_id"].str.endswith("-0"), "inaccurate")
+    runs = Runs(Results(results.assign(verdict=scored)).runs, pd.DataFrame())
+    with style():
+        (_, _), (_, text) = CrossValidation().draw(runs)
+    assert "0.5000 " in text
+    assert "nan" not in text

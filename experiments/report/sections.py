@@ -85,7 +85,7 @@ def failures(results: pd.DataFrame) -> tuple[list[dict[str, Any]], int]:
     """
     failed = results[results["outcome"].isin(_FAILURES)]
     reasons = [reason(run) for run in failed.to_dict("records")]
-    wordings = [_NUMBER.sub("#", text) for text in reasons]
+    wordings = [_NUMBER.sub("\0", text) for text in reasons]
     groups = grouped(
         zip(reasons, failed["problem_id"], strict=True),
         failed["outcome"],
@@ -139,7 +139,10 @@ _PATHS = {
 _MEANS = {
     "solver": Column("solver"),
     "mean": Column("shifted mean", duration),
-    "ratio": Column("ratio to the fastest", lambda r: f"{r:.1f}×" if r < 9.95 else f"{r:.0f}×"),
+    "ratio": Column(
+        "ratio to the fastest",
+        lambda r: f"{r:.2g}×" if r < 0.095 else f"{r:.1f}×" if r < 9.95 else f"{r:.0f}×",
+    ),
     "sgm10": Column("SGM10", duration),
     "par2": Column("PAR-2", duration),
     "reached": Column("reached"),

@@ -8,6 +8,7 @@ benchmarks (one row per baseline), or index (one row per published experiment).
 import re
 from collections.abc import Hashable, Mapping
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -193,7 +194,7 @@ def performance_table(compared: pd.DataFrame) -> str:
             cells = [
                 _library_cell(str(library), each)
                 for library, each in fastest.groupby("library")
-                if each["ratio"].notna().any()
+                if (each["ratio"].notna() | each["in_vain"]).any()
             ]
             line[f"to a gap of {gap_text(gap)}"] = ", ".join(cell for _, cell in sorted(cells))
         lines.append(line)
@@ -219,12 +220,14 @@ def single_precision_text(compared: pd.DataFrame) -> str:
 
 
 def _library_cell(name: str, fastest: pd.DataFrame) -> tuple[float, str]:
-    """Return the mean of a library's ratios over problems, and its cell."""
-    mean = float(gmean(fastest["ratio"].dropna()))
+    """Return the mean of a library's ratios over problems, infinite if it solved none, and its cell."""
+    ratios = fastest["ratio"].dropna()
+    mean = float(gmean(ratios)) if len(ratios) else inf
+    factor = f" **{Comparison(mean).factor}**" if len(ratios) else ""
     failed = fastest["ratio"].isna() & fastest["in_vain"]
     requested = fastest["ratio"].notna() | failed
     failures = f" (failed {failed.sum()} of {requested.sum()})" if failed.any() else ""
-    return mean, f"{markdown(name)} **{Comparison(mean).factor}**{failures}"
+    return mean, f"{markdown(name)}{factor}{failures}"
 
 
 def _baselines(means: pd.DataFrame) -> pd.DataFrame:

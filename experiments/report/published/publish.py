@@ -112,7 +112,8 @@ def _write_pages(folder: Path) -> Path:
     if published.manifest["kind"] == "verification":
         texts |= verification_texts(compare(published.results), title)
     for name, text in texts.items():
-        (folder / name).write_text(_page(text, published) if name in TABLES else text)
+        page = _page(text, published) if name in TABLES else text
+        (folder / name).write_text(page, encoding="utf-8")
     return folder
 
 

@@ -3,11 +3,13 @@
 import re
 from pathlib import Path
 
-from tests.experiments.rows import run, stored
+from tests.experiments.rows import crashed, results_from, run, stored, timed
 
+from dualgap.experiments.analysis.profiles import shifted_means
 from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.analysis.times import times
 from dualgap.experiments.report import page
-from dualgap.experiments.report.sections import all_runs, outcomes
+from dualgap.experiments.report.sections import all_runs, failures, outcomes, shifted_means_table
 from dualgap.experiments.store.reading import load_results
 
 
@@ -25,3 +27,17 @@ def test_the_page_names_columns_that_exist(tmp_path):
     assert names <= set(runs.keys)
     assert runs.named_rows[0]["configuration"].text == "smo"
     assert not re.search(r"nth-child\(\d|\]\[\d", "".join(texts))
+
+
+def test_reasons_with_a_number_sign_are_not_merged_with_those_with_a_number(tmp_path):
+    rows = [crashed(reason=f"row {name}", repetition=i) for i, name in enumerate("#79")]
+    listed, _ = failures(runs_with_outcomes(stored(tmp_path / "x", rows)))
+    assert [failure["reason"] for failure in listed] == ["row 7 to 9", "row #"]
+
+
+def test_a_solver_far_below_the_first_one_has_a_ratio():
+    rows = [timed("smo", problem=name, time=time) for name, time in (("p", 9.0), ("q", 9.0))]
+    table = times(results_from(*rows, timed("libsvm", problem="p", time=0.1)), [1e-3])
+    first, second = shifted_means_table(shifted_means(table, 20.0)).named_rows
+    assert (first["solver"].text, first["ratio"].text) == ("smo", "1.0×")
+    assert second["ratio"].text == "0.011×"

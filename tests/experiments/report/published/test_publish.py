@@ -1,13 +1,17 @@
 """Published results: what a folder of them holds, and the tables of the documents."""
 
+import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from tests.experiments.functions import log_of, posing
-from tests.experiments.rows import run, stored
+from tests.experiments.rows import results_from, run, stored, timed
 
+from dualgap.experiments.analysis.means import compared
 from dualgap.experiments.report import report
+from dualgap.experiments.report.published.documents import performance_table
 from dualgap.experiments.report.published.publish import publish
 
 TINY = {"name": "tiny", "dataset": "{name: two_gaussians, n: 30}"}
@@ -127,3 +131,13 @@ def test_an_unfinished_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match="lacks 1 of its planned runs; resume it first"):
         list(publish(folder, tmp_path))
     assert not (tmp_path / "results").exists()
+
+
+def test_a_library_that_failed_on_every_problem_is_in_the_performance_table():
+    rows = [timed("smo", 1e-8, gap=1e-9), timed("libsvm", 1e-8, status="time_limit")]
+    table = compared(results_from(*rows))
+    names = re.findall(r"results/(\w+)/", (ROOT / "README.md").read_text())
+    table = pd.concat(table.assign(benchmark=name) for name in dict.fromkeys(names))
+    row = next(line for line in performance_table(table).splitlines() if "bench_svr" in line)
+    assert "| libsvm **1×** " in row
+    assert "| libsvm (failed 1 of 1) " in row

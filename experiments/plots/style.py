@@ -193,6 +193,8 @@ def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4)
     if not entries:
         return
     handles, labels = zip(*entries, strict=True)
+    # a label on its own fits even if all of its letters are wide
+    labels = [shortened(label, int((new.get_figwidth() - 0.5) / 0.07)) for label in labels]
     columns = min(columns, len(labels))
     while columns > 1:
         longest = [max(map(len, part)) for part in np.array_split(labels, columns)]

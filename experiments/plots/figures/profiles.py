@@ -88,7 +88,9 @@ class ShiftedMeans(_OfTimes):
         means = [shifted_means(rows, penalty) for _, rows in targets]
         order = [str(name) for name in means[0]["solver"]]  # the largest gap has all solvers
         for (ax, _), table in zip(targets, means, strict=True):
-            low, high = table["mean"].min() / 2, table["mean"].max() * 2
+            ax.set(xscale="log", xlim=(table["mean"].min() / 2, table["mean"].max() * 2))
+            decades(ax)
+            low, high = ax.get_xlim()
             for mean in table.to_dict("records"):
                 solver, x, y = str(mean["solver"]), mean["mean"], order.index(mean["solver"])
                 ax.plot([x], [y], label=solver, **runs.styles[solver].arguments())
@@ -102,10 +104,9 @@ class ShiftedMeans(_OfTimes):
                     va="center",
                     fontsize=6.5,
                 )
-            ax.set(xscale="log", xlim=(low, high), ylim=(len(order) - 0.5, -0.5))
+            ax.set_ylim(len(order) - 0.5, -0.5)
             ax.set_yticks(range(len(order)), [wrap(name, 24) for name in order])
             ax.grid(visible=False, axis="y")  # it would strike out the texts
-            decades(ax)
         label_outside(new.axes, "shifted geometric mean in seconds (problems solved)", "")
         return new
 

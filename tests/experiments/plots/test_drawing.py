@@ -2,13 +2,16 @@
 
 import pandas as pd
 import pytest
-from tests.experiments.rows import run, stored
+from tests.experiments.rows import results_from, run, stored
 
 from dualgap.experiments.analysis.profiles import compared_times, shifted_means
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.verify import Check
 from dualgap.experiments.plots import plot_all
 from dualgap.experiments.plots.drawing import FIGURES, drawings
+from dualgap.experiments.plots.figures.profiles import ShiftedMeans
+from dualgap.experiments.plots.runs import Runs
+from dualgap.experiments.plots.style import style
 from dualgap.experiments.records.columns import COUNTED, PATHS, RESULTS, TRACES
 from dualgap.experiments.store.reading import load_results
 
@@ -77,3 +80,15 @@ def test_the_figures_of_times_have_the_numbers_of_reports(tmp_path):
     (times, _) = compared_times(Results(load_results(folder)), pd.DataFrame({"run_id": []}))
     mean = shifted_means(times[times["target"] == times["target"].iloc[0]], 1.0)["mean"].max()
     assert f"{mean:.1f} s (2 of 2)" in written[2].read_text()
+
+
+def test_texts_of_shifted_means_are_inside_their_panels():
+    times = {"smo": 11.0, "libsvm": 11.01}
+    rows = [run(f"{i}", solver, time_solve=t) for solver, t in times.items() for i in range(100)]
+    results = results_from(*rows)
+    runs = Runs(results.runs, pd.DataFrame({"run_id": []}), results=results)
+    with style():
+        (_, drawn), _ = ShiftedMeans().draw(runs)
+        drawn.draw_without_rendering()
+    for ax in drawn.axes:
+        assert all(ax.bbox.x0 <= text.get_window_extent().x0 for text in ax.texts)

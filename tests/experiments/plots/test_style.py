@@ -48,7 +48,7 @@ def test_a_script_may_have_any_number_of_panels(count):
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
-@pytest.mark.parametrize("letters", [[6] * 2, [26] * 3, [26] * 7, [6, 13, 27, 27, 31]])
+@pytest.mark.parametrize("letters", [[6] * 2, [26] * 3, [26] * 7, [6, 13, 27, 27, 31], [150] * 2])
 def test_a_legend_stays_within_the_figure(letters):
     with style():
         figure, _ = panels(["one", "two"])

@@ -45,12 +45,12 @@ class EstimatorDual(NamedTuple):
     def alpha(self, beta: Vector) -> Vector:
         """Return the dual variables for LIBSVM's coefficients β (n,).
 
-        Those of ν-SVC are divided by ρ, which follows from their sum.
+        Those of ν-SVC are divided by ρ, whose size follows from their sum; it is negative if the
+        tolerance exceeds the margin.
         """
-        alpha = self.problem.risk.alpha(beta)
         if self.estimator not in ("NuSVC", "OneClassSVM"):
-            return alpha
-        return alpha * (np.abs(self.problem.risk.costs).sum() / np.abs(beta).sum())
+            return self.problem.risk.alpha(beta)
+        return np.abs(beta) * (np.abs(self.problem.risk.costs).sum() / np.abs(beta).sum())
 
 
 def dual_of(problem: Formulation) -> EstimatorDual:

@@ -7,6 +7,7 @@ from dualgap.problems import (
     RBF,
     SVDD,
     HingeERM,
+    NuSVC,
     Sigmoid,
     SoftMarginDual,
 )
@@ -45,6 +46,13 @@ def test_a_risk_with_hinge_loss_and_intercept_is_c_svc() -> None:
     risk = HingeERM(X, y, 0.01, intercept=True)
     margin = SoftMarginDual(X, y, risk.risk.C)
     assert np.array_equal(solve(risk, LibSVM()).alpha, solve(margin, LibSVM()).alpha)
+
+
+def test_the_variables_of_nu_svc_have_their_signs_although_rho_is_negative() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((60, 3)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    solution = solve(NuSVC(X, y, nu=0.3), LibSVM(tol=1e-6))
+    assert solution.point.alpha.min() >= 0
 
 
 def test_svdd_with_one_norm_for_all_samples_is_the_one_class_machine() -> None:

@@ -166,7 +166,9 @@ def cross_validate(
             ratio = float(weights[parameter].max() / values[parameter].max())
         ends: dict[str, Any] = {parameter: (ratio * low, ratio * high)}
         path = solve_path(fold, gap=gap, solver=solver, time_limit=time_left, gram=part, **ends)
-        fold_errors.append(_bands(path, ratio, full_gram, rows, norms[rows], problem.y[held_out]))
+        bands = _bands(path, ratio, full_gram, rows, norms[rows], problem.y[held_out])
+        bands.ends[[0, -1]] = low, high  # exactly, whatever the ratio
+        fold_errors.append(bands)
         part.forget()
         finished.append(Fold(train, held_out, ratio, path))
     count = sum(fold.held_out.size for fold in finished)
@@ -203,7 +205,7 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
     for split in folds:
         parts = [np.atleast_1d(part) for part in (split if isinstance(split, Iterable) else ())]
         rows = np.concatenate(parts) if parts else np.empty(0)
-        valid = rows.dtype.kind == "i" and all(part.size for part in parts) and len(parts) == 2
+        valid = rows.dtype.kind in "iu" and all(part.size for part in parts) and len(parts) == 2
         if not (valid and 0 <= rows.min() <= rows.max() < n and np.unique(rows).size == rows.size):
             raise ValueError(
                 f"folds: each must be a pair of arrays of distinct whole numbers from 0 to {n - 1}, "

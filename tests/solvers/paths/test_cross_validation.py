@@ -133,6 +133,16 @@ def test_folds_may_be_those_of_a_splitter() -> None:
     assert [fold.held_out.size for fold in result.folds] == [20, 20]
 
 
+def test_the_ends_are_exact_if_the_largest_weight_is_in_no_training_set() -> None:
+    C = np.append(np.ones(N - 1), 1.3)
+    low, ratio = 0.1, 1 / 1.3
+    assert ratio * low / ratio > low
+    half = N // 2
+    splits = [(np.arange(half, dtype=np.uint8), np.arange(half, N, dtype=np.uint8))]
+    result = cross_validate(SoftMarginDual(X, Y, C, RBF(0.3)), (low, 5.0), splits)
+    assert (result.at(low)["from"], result.at(5.0)["to"]) == (low, 5.0)
+
+
 @pytest.mark.parametrize(
     ("problem", "kwargs", "message"),
     [

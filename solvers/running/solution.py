@@ -218,10 +218,12 @@ class Solution:
             cause, remedy = " at the iteration limit", "raise max_iter"
         else:
             cause = f" although the tolerance, {tol:.2g}, was derived from it" if tol else ""
-            if self.claimed == "optimal":
-                remedy = f"set tol below {tol * target / gap:.1g}" if tol else "set a smaller tol"
-            elif tol:
-                remedy = "raise the solver's limit (max_iter or epochs)"
+            if self.claimed != "optimal":
+                remedy = "raise the solver's limit (max_iter or epochs)" if tol else remedy
+            elif not tol:
+                remedy = "set a smaller tol"
+            elif (next_tol := tol * target / gap) >= Solver.finest_tol:
+                remedy = f"set tol below {next_tol:.1g}"
         return f"The gap {gap:.2g} is above the target {target:g}{cause}; {remedy}, or raise target_gap."
 
     @cached_property

@@ -60,7 +60,7 @@ def test_a_row_above_its_target_names_the_setting_to_change(case_of):
     text = posing(dataset=data, kernel=kernel, C=1e4, solvers="[libsvm]", target_gap="1e-9")
     record = _row(case_of(text=text))
     assert record["verdict"] == "inaccurate"
-    assert "although the tolerance, 1e-09, was derived from it; set tol below" in record["reason"]
+    assert "although the tolerance, 1e-09, was derived from it; scale the" in record["reason"]
 
 
 def test_the_row_equals_the_certificate_exactly(case_of):

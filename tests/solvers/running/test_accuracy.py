@@ -104,14 +104,18 @@ def test_the_derived_tolerance_is_at_least_the_resolution_of_the_solver(solver: 
 def test_a_missed_target_is_explained_with_the_setting_to_change():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((80, 3)), np.where(rng.random(80) < 0.5, 1.0, -1.0)
-    solution = solve(SoftMarginDual(X, y, 1e4, RBF(0.05)), LibSVM(), target_gap=1e-9)
-    assert solution.verdict == "inaccurate"
+    problem = SoftMarginDual(X, y, 1e4, RBF(0.05))
+    coarse = solve(problem, LibSVM(), target_gap=1e-4)
+    assert coarse.verdict == "inaccurate"
     assert (
-        "is above the target 1e-09 although the tolerance, 1e-09, was derived from it"
-        in solution.reason
+        "is above the target 0.0001 although the tolerance, 1e-07, was derived from it; set tol below"
+        in coarse.reason
     )
-    assert "set tol below" in solution.reason
-    assert solution.reason.endswith("or raise target_gap.")
+    finest = solve(problem, LibSVM(), target_gap=1e-9)  # needs a tol of 2e-15
+    assert finest.reason.endswith(
+        "is above the target 1e-09 although the tolerance, 1e-09, was derived from it; scale the "
+        "features, choose another solver, or raise target_gap."
+    )
     explicit = solve(KERNEL, LibSVM(tol=1e-3), target_gap=1e-9)
     assert explicit.verdict == "inaccurate"
     assert explicit.reason.endswith(

@@ -140,7 +140,8 @@ class Certified(BaseEstimator):
         answers = vars(self).get("_answers", []) if self.warm_start else []
         if index >= len(answers):
             return Point()
-        last, ratio = answers[index][1], self.C / self._last_C
+        last = answers[index][1]
+        ratio = 1.0 if self._last_C == self.C else self.C / self._last_C  # both may be inf
         if last.alpha is None:  # a squared loss
             return last if last.w.size == problem.d else Point()
         fits = last.alpha.size == problem.n and np.isfinite(ratio)

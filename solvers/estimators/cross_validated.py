@@ -83,6 +83,8 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
         is_list = isinstance(self.gamma, list | tuple | np.ndarray)
         widths: list[Any] = list(self.gamma) if is_list else [self.gamma]
+        if not widths:
+            raise ValueError("gamma: must have at least one value, got an empty list")
         for gamma in widths:
             machine: Any = self._machine(gamma)
             machine._validate_params()

@@ -58,7 +58,9 @@ def test_more_than_two_classes_are_refused() -> None:
         CertifiedSVCCV().fit(X, np.arange(150) % 3)
 
 
-@pytest.mark.parametrize("settings", [{"kernel": np.matmul}, {"kernel": "foo"}, {"gamma": "foo"}])
+@pytest.mark.parametrize(
+    "settings", [{"kernel": np.matmul}, {"kernel": "foo"}, {"gamma": "foo"}, {"gamma": []}]
+)
 def test_unsupported_settings_are_refused_before_a_path_is_computed(
     settings: dict[str, object],
 ) -> None:

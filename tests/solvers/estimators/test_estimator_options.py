@@ -91,6 +91,9 @@ def test_a_warm_start_at_the_answer_takes_no_steps():
     steps = int(model.n_iter_[0])
     again = model.fit(*BINARY)
     assert again.n_iter_[0] < 0.2 * steps
+    for C in np.array([np.inf, np.inf]):  # inf/inf would warn
+        assert model.set_params(C=C).fit(*BINARY).fit_status_ == 0
+    model.set_params(C=1.0)
     flipped = BINARY[1].max() + BINARY[1].min() - BINARY[1]  # β has the wrong signs
     assert model.fit(BINARY[0], flipped).certificate_.relative_gap < 1e-6
 

@@ -7,6 +7,7 @@ A cell is a number or text; only a blank one (in ARFF also ?) is missing, as NA 
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,8 @@ def _read_parquet(path: Path) -> tuple[Any, RowName]:
 
 def check_names(names: Iterable[str], subject: str) -> None:
     """Raise ValueError, whose message begins with `subject`, if two columns have the same name."""
-    listed = [*names]
-    if twice := [name for name in listed if name and listed.count(name) > 1]:
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
         raise ValueError(f"{subject} names {twice[0]!r} twice; rename one of these columns")
 
 
@@ -115,7 +116,7 @@ def _records(text: str, sep: str) -> Iterator[tuple[int, str, int]]:
     Raises
     ------
     ValueError
-        If a quotation mark is not closed.
+        If a quotation mark is not closed, or a cell is too long.
     """
     lines = text.split("\n")
     if sep == " ":
@@ -131,6 +132,11 @@ def _records(text: str, sep: str) -> Iterator[tuple[int, str, int]]:
                 yield start + 1, "\n".join(record), len(row)
             start = reader.line_num
     except csv.Error as error:  # also a cell that is too long, as it continues after the mark
+        if '"' not in lines[start]:
+            raise ValueError(
+                f"line {start + 1}: has a cell of more than {csv.field_size_limit():,} characters; give "
+                f"sep if cells are not separated by {sep!r}"
+            ) from error
         raise ValueError(
             f"line {start + 1}: has an unclosed quotation mark: {short_repr(lines[start])}; remove it, "
             "or double it if it is part of the text"
@@ -149,7 +155,10 @@ def _check_separator(lines: list[str], sep: str) -> None:
         raise ValueError(f"its first line is for Excel; remove it, and give sep: {excel[1]!r}")
     columns = len(_cells(lines[0], sep))
     for other in ",;\t| ":
-        first, *second = (len(_cells(line, other)) for line in lines)
+        try:
+            first, *second = (len(_cells(line, other)) for line in lines)
+        except csv.Error:  # a cell that is too long: it is not the separator
+            continue
         if other != sep and [first] == second and first > 1 and (columns == 1 or other == ";"):
             comma = ", and decimal: ',' if numbers have a decimal comma" if other == ";" else ""
             raise ValueError(
@@ -178,7 +187,8 @@ def _read_arff(path: Path) -> tuple[Any, RowName]:
     from sklearn.externals import _arff  # noqa: PLC0415 - slow to import
 
     lines = read_text(path).split("\n")
-    end = next((i for i, line in enumerate(lines) if line.strip().lower() == "@data"), len(lines))
+    marks = (i for i, line in enumerate(lines) if line.strip().lower().startswith("@data"))
+    end = next(marks, len(lines))
     head = [re.sub(r"^\s*(@\w+)\s+", r"\1 ", line) for line in lines[:end]]
     as_text = [re.sub(r"(?i)\s(numeric|real|integer)\s*$", " STRING", line) for line in head]
     try:

@@ -60,6 +60,13 @@ def labelled(plus, minus):
     return f"a,b,y\n1,2,{plus}\n3,4,{minus}\n"
 
 
+def wide(sep):
+    """Return a table with a line longer than what the csv module accepts as one cell."""
+    names, zeros = [f"gene {i}" for i in range(20_000)], ["0"] * 20_000
+    rows = [["a", "b", "y", *names], ["1", "2", "1", *zeros], ["3", "4", "-1", *zeros]]
+    return "\n".join(map(sep.join, rows))
+
+
 PARQUET = columns("a", "b", "y")
 SPARSE = scipy.sparse.csr_array(X)
 CSR = {name: getattr(SPARSE, name) for name in ("data", "indices", "indptr", "shape")}
@@ -135,6 +142,8 @@ TABLES = [
     ("t.csv", {}, CSV + '"' + 30_000 * "1,2,1\n", "line 4: has an unclosed quotation mark"),
     ("t.csv", {}, 'a,b,y\n1,2,1\n3,4,"-1""\n', "line 3: has an unclosed quotation mark"),
     ("t.csv", {"drop": ("note",)}, 'a,note,b,y\n1,"x, y",2,1\n3,NA,4,-1\n', True),
+    ("t.csv", {"columns": ("a", "b")}, wide(","), True),
+    ("t.csv", {}, wide(";"), "line 1: has a cell of more than 131,072 characters; give sep if cells"),
     ("t.csv", {"columns": ("a", "b")}, "b,c,y,a\n2,red,1,1\n4,,-1,3\n", True),
     ("t.csv", {"drop": ("",)}, ",a,b,y\n0,1,2,1\n1,3,4,-1\n", True),
     ("t.csv", {"drop": ("id",)}, "Id,a,b,y\n7,1,2,1\n",
@@ -197,6 +206,7 @@ TABLES = [
     ("t.arff", {}, WORDS + "{1 2}\n{0 3,2 no}\n", ([[0, 2], [3, 0]], Y)),
     ("t.arff.gz", {}, gzip.compress((WORDS + "1,2,yes\n3,4,no\n").encode()), True),
     ("t.arff", {}, WORDS + "1,2,yes\n3,?,no\n", "X: b is NaN, infinite or missing at line 7"),
+    ("t.arff", {}, WORDS.replace("@data", "@data % rows") + "1,2,yes\n3,?,no\n", "missing at line 7"),
     ("t.arff", {}, WORDS + "1,2,yes\n3,4,?\n", "y is missing in 1 rows, the first at line 7"),
     ("t.arff", {}, WORDS + "1,2,yes\n3,4,maybe\n",
      "Data value maybe not found in nominal declaration, at line 7"),

@@ -26,6 +26,7 @@ from dualgap.problems.datasets.steps import (
     split_rows,
     standardized,
     to_signs,
+    words_or_numbers,
 )
 from dualgap.problems.quadratic.convex_qp import ConvexQP
 from dualgap.problems.registry import snake_case
@@ -247,10 +248,10 @@ class Source(Loadable):
     def load(self) -> Dataset:
         """Read the source and apply the common steps, in the order given above."""
         raw = self.read()
-        X, labels = pad_features(raw.X, self.n_features), np.asarray(raw.y)
+        X, labels = pad_features(raw.X, self.n_features), words_or_numbers(raw.y, raw.X.shape[0])
         is_regression = self.task_of(labels) == "regression"
         if is_regression:
-            y = check_targets(labels, raw.X.shape[0])
+            y = check_targets(labels, X.shape[0])
         elif self.multiclass:
             y = np.unique(labels, return_inverse=True)[1].astype(np.float64)
         else:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.dataset import Indices, Matrix, Vector, check_targets
 from dualgap.problems.labels import as_numbers, positive_word
 
 
@@ -40,6 +40,14 @@ def by_density(X: Matrix) -> Matrix:
     if stored.count_nonzero() > 0.5 * n * d:
         return stored.toarray()
     return stored
+
+
+def words_or_numbers(y: Any, n: int) -> NDArray[Any]:
+    """Return labels or targets as text, also if they are objects, or as n finite numbers."""
+    labels: NDArray[Any] = np.asarray(y)
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
+        return labels.astype(np.str_)
+    return labels if labels.dtype.kind == "U" else check_targets(labels, n)
 
 
 def to_signs(

@@ -64,6 +64,19 @@ def test_labels_become_signs(labels, positive, signs):
     assert to_signs(np.array(labels), positive).tolist() == signs
 
 
+def test_labels_of_a_column_of_objects_are_words(monkeypatch):
+    monkeypatch.setattr(Fixed, "y", np.array(["good", "bad"] * 5, dtype=object))
+    with pytest.raises(ValueError, match="the labels are text, such as 'bad', 'good'"):
+        Fixed().load()
+    assert Fixed(positive="good").load().names.classes == ("bad", "good")
+
+
+def test_a_missing_label_is_refused(monkeypatch):
+    monkeypatch.setattr(Fixed, "y", np.array([1.0, np.nan] * 5))
+    with pytest.raises(ValueError, match="y: has 5 NaN or infinite entries"):
+        Fixed(positive=1).load()
+
+
 def test_a_single_unknown_label_is_refused():
     with pytest.raises(ValueError, match=r"^positive: every label is 3"):
         to_signs(np.array([3, 3]))

@@ -22,6 +22,7 @@ from dualgap.problems.datasets.readers.sections import (
     text_sections,
 )
 from dualgap.problems.datasets.source import DataInBlocks, Loadable, count
+from dualgap.problems.validation import check_integer
 
 DEFAULT_BLOCK_ROWS = 500_000  # 0.4 GB of float64 with 100 features
 _EXTENSIONS = (".parquet", ".npy", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
@@ -50,8 +51,8 @@ def open_blocks(
     target : Parquet only, and required there: the column of labels or targets. All others are features.
     weight : for Parquet only: the column of weights, which multiply C, if there is one.
     rows : maximum number of rows per block; a Parquet row group is one block even if it has more.
-    positive : the label that becomes +1, all others becoming −1; needed for labels in words, unless
-        there are two and one of them is +, yes, true, positive or pos.
+    positive : the label that becomes +1, all others becoming −1; needed unless labels are −1 and +1, or
+        two words of which one is +, yes, true, positive or pos.
     zero_based : whether indices of LIBSVM text begin at 0 instead of 1.
 
     Raises
@@ -73,7 +74,7 @@ def file_source(
     zero_based: bool = False,
 ) -> FileSource:
     """Cut files into sections, see `open_blocks`; LIBSVM text is scanned to count its lines."""
-    files = _files(path)
+    files, rows = _files(path), check_integer(rows, "rows")
     kinds = [file.suffix.lower() for file in files]
     if odd := [file for file, kind in zip(files, kinds, strict=True) if kind != kinds[0]]:
         raise ValueError(f"path: files of one format are needed, got {files[0]} and {odd[0]}")

@@ -108,6 +108,7 @@ def test_a_bad_value_is_named_by_file_and_row(tmp_path):
         ({"path": "a.libsvm.gz"}, "cannot be read in blocks; decompress it first"),
         ({"path": "a.libsvm", "target": "y"}, "target: is only for Parquet"),
         ({"path": "empty.libsvm"}, "no samples at all"),
+        ({"path": "a.libsvm", "rows": 0}, "^rows: must be a whole number of 1 or more, got 0"),
         ({"path": "X_0.npy"}, "y_0.npy: no such file"),
         ({"path": "fake.parquet", "target": "y"}, "fake.parquet: is not a Parquet file"),
     ],

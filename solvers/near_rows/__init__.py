@@ -138,11 +138,13 @@ class NearRows(Solver):
     def iterates(self, risk: Risk) -> Iterator[FormPoint]:
         """Yield the best weights and dual variables so far after each round."""
         # the driver's products are small: two BLAS threads on busy cores took half of all CPU time
-        yield from Threads().with_one_blas_thread(self.points(risk))
+        threads = Threads()
+        yield from threads.with_one_blas_thread(self.points(risk, threads.count))
 
-    def points(self, risk: Risk, quiet: bool = False) -> Iterator[FormPoint]:
-        """Yield as `iterates` does, with a log line per round unless `quiet`."""
-        options = self.engine, risk, self.address, self.workers, self.memory_limit
+    def points(self, risk: Risk, threads: int = 1, quiet: bool = False) -> Iterator[FormPoint]:
+        """Yield as `iterates` does, on `threads` threads, with a log line per round unless `quiet`."""
+        workers = self.workers or threads
+        options = self.engine, risk, threads, self.address, workers, self.memory_limit
         with open_engine(*options) as engine:
             state = RoundState(risk, engine)
             for _ in self._rounds(state):

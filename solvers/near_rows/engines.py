@@ -16,7 +16,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from dualgap.problems.gram.threads import Threads
 from dualgap.problems.risk.risk import Risk, blocks_of
 from dualgap.solvers.base import import_optional
 from dualgap.solvers.numerics.usage import peak_memory
@@ -65,9 +64,9 @@ class Engine(ABC):
 class LocalEngine(Engine):
     """All blocks in this process, one after another, the parts of each on all threads."""
 
-    def __init__(self, risk: Risk) -> None:
+    def __init__(self, risk: Risk, threads: int) -> None:
         super().__init__(risk)
-        self._threads = Threads().count
+        self._threads = threads
 
     def _map_blocks(self, function: BlockFunction, arguments: tuple[Any, ...]) -> list[Any]:
         started_at = time.process_time()
@@ -147,18 +146,18 @@ class DaskEngine(Engine):
 
 @contextmanager
 def open_engine(
-    name: str, risk: Risk, address: str | None, workers: int | None, memory_limit: str | None
+    name: str, risk: Risk, threads: int, address: str | None, workers: int, memory_limit: str | None
 ) -> Generator[Engine, None, None]:
     """Yield an engine by its name; a cluster started for it is closed afterwards."""
     if name == "here":
-        yield LocalEngine(risk)
+        yield LocalEngine(risk, threads)
         return
     distributed = import_optional("distributed", "engine: dask", "dualgap[dask]")
     with tempfile.TemporaryDirectory(prefix="dualgap-", ignore_cleanup_errors=True) as folder:
         cluster = None
         if address is None:
             cluster = distributed.LocalCluster(
-                n_workers=workers or Threads().count,
+                n_workers=workers,
                 threads_per_worker=1,
                 memory_limit=memory_limit,
                 dashboard_address=None,

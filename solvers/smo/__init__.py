@@ -234,7 +234,7 @@ class Decomposition:
         self.relative_gap = self.scores.relative_gap()
         by_gap = self.relative_gap <= gap and not self._lower_target(gap)
         is_small = self.violation <= self.tol
-        if is_small and not by_gap and np.isfinite(self.relative_gap):
+        if is_small and self.violation > 0 and not by_gap and np.isfinite(self.relative_gap):
             active.is_settled = True
             active.stuck |= not self.scores.matrix.in_single and self.violation > 0.5 * self.settled
             self.settled = min(self.settled, self.violation)

@@ -2,7 +2,8 @@
 
 Raising variable i gains upᵢ = −(f + q)ᵢ − epsᵢ per unit and lowering it loses downᵢ = upᵢ if zᵢ > 0;
 both have +epsᵢ if zᵢ < 0, and at 0 they differ. z is optimal if no variable gains more than another of
-its equality loses, max up ≤ min down; the multiplier b is halfway between, or 0 without an equality.
+its equality loses, max up ≤ min down; the multiplier b is halfway between, or 0 without an equality. If
+no variable can rise, or none can fall, b is the one that is finite.
 """
 
 from __future__ import annotations
@@ -42,10 +43,12 @@ def slopes(
         return up, down, b, 2.0 * largest if largest > 0.0 else 0.0
     violation = 0.0
     for group in range(count):
-        difference = highest[group] - lowest[group]
-        violation = difference if difference > violation else violation
-        if abs(highest[group] + lowest[group]) < np.inf:
-            b[group] = 0.5 * (highest[group] + lowest[group])
+        top, bottom = highest[group], lowest[group]
+        violation = top - bottom if top - bottom > violation else violation
+        bottom = top if bottom == np.inf else bottom
+        top = bottom if top == -np.inf else top
+        if abs(top + bottom) < np.inf:
+            b[group] = 0.5 * (top + bottom)
     return up, down, b[:count], violation
 
 

@@ -57,7 +57,7 @@ def minimise_by_matrix(
         solved = violation <= tol or by_gap
         # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
         # always is
-        finished = by_gap or (solved and (gap_now > WRONG_GAP or violation > 0.5 * best))
+        finished = by_gap or (solved and (gap_now > WRONG_GAP or violation >= 0.5 * best))
         if finished or unbounded or steps >= max_iter or (new_steps == 0 and violation > fine):
             break
         best = min(best, violation)

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from tests.small_problems import two_classes
 
-from dualgap.problems import RBF, KernelQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
+from dualgap.problems import (
+    RBF,
+    KernelQP,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    SoftMarginDual,
+    SVRDual,
+    reduce,
+)
 from dualgap.solvers import SMO, solve
 from dualgap.solvers.smo import newton
 from dualgap.solvers.smo.tuning import TUNING
@@ -43,6 +52,16 @@ def test_smo_stops_soon_after_the_gap_is_reached(kind: str) -> None:
     assert soon.claimed == "optimal"
     assert soon.verdict == "solved"
     assert soon.iterations < 0.5 * late.iterations
+
+
+@pytest.mark.parametrize("n", [60, 600])
+@pytest.mark.parametrize("kind", ["one class", "two groups"])
+def test_variables_that_are_all_at_their_upper_bounds_are_optimal(kind: str, n: int) -> None:
+    X, y = two_classes(n, 5)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    problem = OneClassSVM(X, 1.0, RBF(0.2)) if kind == "one class" else NuSVC(X, y, 1.0, RBF(0.2))
+    solution = solve(problem, SMO())
+    assert (solution.claimed, solution.verdict) == ("optimal", "solved")
 
 
 def test_the_dual_never_falls_and_weak_duality_holds_at_every_evaluation() -> None:

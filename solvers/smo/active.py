@@ -109,6 +109,7 @@ class Active:
         self.search = NewtonSearch(free_known=start is not None and bool(start.any()))
         self.triangle_memory: Tile | None = None
         self.rows = RowCache(scores.matrix, np.empty(0, np.int64), 0)
+        self.z = np.empty(0)
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, with no rows except those that an earlier problem left."""

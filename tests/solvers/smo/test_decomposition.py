@@ -1,5 +1,6 @@
 """SMO's outermost level: precision, and more variables than can be active."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -198,3 +199,17 @@ def test_a_gap_that_rounding_does_not_permit_is_the_reason() -> None:
     assert solution.claimed == "stopped"
     assert solution.certificate.violating_pair <= 1e-9
     assert "rounding permits no further progress" in solution.note
+
+
+def test_a_pause_while_the_scores_of_a_start_are_refreshed_yields_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refresh(self: Scores, chosen: np.ndarray) -> Iterator[None]:
+        yield
+        yield from without_pause(self, chosen)
+
+    X, y = classes(1500)
+    problem = SoftMarginDual(X, y, 10.0, RBF(1.0))
+    start, without_pause = solve(problem, SMO(tol=1e-9)), Scores.refresh
+    monkeypatch.setattr(Scores, "refresh", refresh)
+    assert solve(problem, SMO(tol=1e-9), initial=start.point).verdict == "solved"

@@ -72,7 +72,7 @@ def test_smo_reaches_the_optimum_of_2000_variables(
         monkeypatch.setattr(smo, "TUNING", replace(TUNING, max_first_active=600))
         monkeypatch.setattr(newton, "TUNING", replace(TUNING, patience=1))
         # with small ones some rounds are slow
-        monkeypatch.setattr(active, "TUNING", replace(TUNING, working_set=64))
+        monkeypatch.setattr(active, "TUNING", replace(TUNING, working_set=128))
     form = nu_svc(2000, RBF(0.03))
     point = last(SMO(tol=1e-9, cache_size=2.0 if is_large else 1000.0), form)
     lower, upper = bounds(form, point)

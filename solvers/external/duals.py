@@ -123,6 +123,7 @@ class DualBaseline(Solver):
     form: ClassVar = Formulation
     needs: ClassVar = library_needs()
     warm_up_size: ClassVar = 32
+    warm_up_settings: ClassVar = {"tol": 0.1}  # with a fine one oneDAL may never end in float32
 
 
 def kernel_settings(kernel: Kernel) -> dict[str, Any]:
@@ -154,7 +155,6 @@ class EstimatorBaseline(DualBaseline):
     cache_size: float = 1000.0
 
     unlimited: ClassVar[int] = -1
-    warm_up_settings: ClassVar = {"tol": 0.1}  # with a fine one oneDAL may never end in float32
 
     def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
         """Import the library; return the problem and the samples to pass to the library."""

@@ -48,7 +48,6 @@ class LibSVMOpenMP(DualBaseline):
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
     finest_tol: ClassVar = SINGLE_PRECISION_TOL
-    warm_up_settings: ClassVar = {"tol": 0.1}
     copies_samples: ClassVar[bool] = True
     packages: ClassVar = (("libsvm.svm", "libsvm-official"),)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgap.problems import Gram, Problem, certify
+from dualgap.problems import Certificate, Gram, Problem, certify
 from dualgap.problems.forms import FormPoint, Reduction
 from dualgap.solvers.base import Solver, Status
 from dualgap.solvers.numerics.usage import cpu_seconds, pausing
@@ -41,13 +41,18 @@ class Request:
     started: Callable[[], object]
 
     @property
+    def needs_trace(self) -> bool:
+        """Whether evaluations are requested."""
+        return self.stop_at_target or self.callback is not None
+
+    @property
     def evaluates(self) -> bool:
         """Whether points are evaluated: on request, or to end early on an infeasible hard margin.
 
         QPs without samples are excepted, as their solvers yield one point, at the end.
         """
-        requested = self.stop_at_target or self.callback is not None
-        return requested or (self.problem.may_be_infeasible and self.problem.task is not None)
+        is_hard = self.problem.may_be_infeasible and self.problem.task is not None
+        return self.needs_trace or is_hard
 
 
 @dataclass
@@ -78,7 +83,7 @@ class Attempt:
     state : the argument of `Solver.iterates`.
     derived_tol : the solver's tolerance if it was derived from the target gap.
     latest : its latest point. is_evaluated : whether that is the last one of the trace.
-    status : why the solver stopped.
+    status : why the solver stopped. certificate : of its last point, if already computed.
     """
 
     request: Request
@@ -90,6 +95,7 @@ class Attempt:
     latest: FormPoint = _NO_POINT
     is_evaluated: bool = True
     status: Status = Status.FINISHED
+    certificate: Certificate | None = None
 
     def run(self) -> None:
         """Run the solver until it ends or is stopped; compilation meanwhile counts as set-up."""
@@ -174,14 +180,14 @@ class Attempt:
         return by_itself and self.latest.claim not in _FINAL_CLAIMS
 
     def gaps(self) -> tuple[float, float]:
-        """Return the certified relative and absolute gap of the latest point, else infinity."""
+        """Return the certified relative and absolute gap of the last point, else infinity."""
         has_point = self.latest.x is not None or self.latest.beta is not None
         if not (has_point and self.latest.is_finite):
             return np.inf, np.inf
         problem, point = self.request.problem, self.reduction.recover(self.latest)
         # as precise as the certificate of the answer: rounding of a quick one may decide wrongly
-        certificate = certify(problem, point, target_gap=self.request.target_gap)
-        gaps = certificate.relative_gap, certificate.gap
+        self.certificate = certify(problem, point, target_gap=self.request.target_gap)
+        gaps = self.certificate.relative_gap, self.certificate.gap
         return gaps if np.isfinite(gaps).all() else (np.inf, np.inf)
 
     def _new_evaluation(self) -> Evaluation:
@@ -227,6 +233,7 @@ class Attempt:
             cpu_time=effort.cpu_time,
             iterations=self.iterations,
             trace=tuple(effort.trace),
+            precomputed=self.certificate,
             counters={**counted, **point.counters},
         )
 

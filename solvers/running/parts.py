@@ -67,8 +67,7 @@ class Parts:
 
         `solver` is the first that it uses, None for the default one.
         """
-        requested = self.request.callback is not None or self.request.stop_at_target
-        callback = self.evaluate if requested else None
+        callback = self.evaluate if self.request.needs_trace else None
         for part, start in zip(self.problem.parts, self.starts, strict=True):
             remaining, exhausted = self.remaining()
             if exhausted is not None:

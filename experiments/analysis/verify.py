@@ -253,9 +253,11 @@ def _difference(run: _Run, best: _Run) -> float:
     sizes = [abs(best[name]) for name in bounds]
     if not distance:
         return 0.0
-    gap_scale = best["gap"] / best["relative_gap"] if best["relative_gap"] > 0 else nan
-    scale = gap_scale if gap_scale > 2 * max(sizes) else sizes[1]
-    # an optimum of exactly 0 has no gap to tell the scale
-    if not scale and run["relative_gap"] > 0:
-        scale = run["gap"] / run["relative_gap"]
+    scale = _gap_scale(best) if _gap_scale(best) > 2 * max(sizes) else sizes[1]
+    scale = scale or _gap_scale(run)  # an optimum of exactly 0 has no gap to tell it
     return distance / scale if scale else inf
+
+
+def _gap_scale(run: _Run) -> float:
+    """Return what the run's gap is relative to; 0 if the gap is 0, which does not tell."""
+    return run["gap"] / run["relative_gap"] if run["relative_gap"] > 0 else 0.0

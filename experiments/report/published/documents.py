@@ -39,6 +39,7 @@ _PERFORMANCE = {
     "bench_kernel_svc": "RBF kernel, 4,000 to 10,000 samples",
     "bench_kernel_small": "RBF kernel, fewer samples",
     "bench_svr": "RBF kernel, regression",
+    "bench_nu": "RBF kernel, machines with ν",
     "bench_linear": "linear, no intercept",
 }
 _PLAIN_COLUMNS = ["baseline", "ours"]  # columns of a table of baselines that are not Markdown

@@ -35,7 +35,7 @@ from dualgap.experiments.tables.chosen import paper_table
 
 RECORDED = Path(__file__).with_name("recorded")
 TABLES = ("benchmarks", "index", "study")
-PERFORMANCE = ("kernel_svc", "kernel_small", "svr", "linear")
+PERFORMANCE = ("kernel_svc", "kernel_small", "svr", "nu", "linear")
 MANIFEST = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
 # columns that name a run, its problem and its solver
 NAMING = """

@@ -62,7 +62,7 @@ def times(
     targets : relative gaps; by default `targets_above` the smallest `target_gap`, each for the problems
         with at most this `target_gap`: a path has its own gap.
     traces : evaluations (`load_traces`): a run reaches the target at the first one within it, or without
-        any at its end. A proof that a problem is infeasible counts as an answer.
+        any at its end.
     """
     rows: list[Row] = []
     runs = results.by_optimum
@@ -123,12 +123,11 @@ def _stopped_at(target: float, results: pd.DataFrame, traces: pd.DataFrame) -> p
     within = traces[traces["relative_gap"] <= target]
     first = results["run_id"].map(within.groupby("run_id")["time"].min())
     reached = first.notna()
-    proven = results["verdict"] == "infeasible"
     return results.assign(
         time_solve=first.where(reached, results["time_solve"]),
-        relative_gap=results["relative_gap"].mask(reached, target).mask(proven, 0.0),
-        bound_source=results["bound_source"].mask(reached | proven, "evaluations"),
-        verdict=results["verdict"].mask(reached | proven, "solved"),
+        relative_gap=results["relative_gap"].mask(reached, target),
+        bound_source=results["bound_source"].mask(reached, "evaluations"),
+        verdict=results["verdict"].mask(reached, "solved"),
     )
 
 
@@ -201,7 +200,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     pairs are omitted. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD), or
     makes a number of passes (Pegasos), is that to the best dual bound proved by any run of the same
     problem. Wrong or uncertified answers have none; one that float64 does not resolve to its target has
-    a gap.
+    a gap, and one that proves the problem infeasible has a gap of 0.
     """
     results = results[~results["aa_repeat"]]
     distance = relative_suboptimality(results).clip(lower=0.0)
@@ -215,6 +214,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     within = results["relative_gap"] <= results["target_gap"]
     verdict = results["verdict"]
     doubtful = (verdict == "wrong") | ((verdict == "uncertified") & within)
+    certified = results["relative_gap"].mask(doubtful)
     table = results.assign(
         setting=list(map(_accuracy_text, accuracies.to_numpy())),
         passes=passes,
@@ -224,7 +224,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
         kind=results["solver"].map(kind_of),
         status=results["status"].where(results["status"] != "finished"),
         distance=distance,
-        certified=results["relative_gap"].mask(doubtful).mask(primal, distance),
+        certified=certified.mask(primal, distance).mask(verdict == "infeasible", 0.0),
     )
     # runs with different iteration limits are of one solver, but not repetitions of each other
     limit_texts = [f", {ITERATION_LIMIT} {each.get(ITERATION_LIMIT)}" for each in settings]

@@ -13,8 +13,8 @@ CLAIMS = (
     "Verified: the certified relative gap of the answer, regardless of the claim, is at or below the "
     "target. Refuted: claimed to be infeasible, although some run has a feasible point; claimed to be "
     "unbounded, although some run has a lower bound; or claimed to be optimal, although some run has a "
-    f"feasible point better by more than {WRONG_GAP:g} of its value than the feasible point proven near "
-    "the answer."
+    "feasible point better than the feasible point proven near the answer, by a relative gap of more "
+    f"than {WRONG_GAP:g}."
 )
 
 
@@ -30,7 +30,9 @@ def claims(results: Results) -> Table:
     optimal, infeasible, unbounded = (
         runs["claimed"] == word for word in ("optimal", "infeasible", "unbounded")
     )
-    worse = (value - best) > WRONG_GAP * np.maximum(value.abs(), best.abs())
+    # where no gap was proven, there is no unit of it, and the values are compared
+    unit = (runs["gap"] / runs["relative_gap"]).fillna(np.maximum(value.abs(), best.abs()))
+    worse = (value - best) > WRONG_GAP * unit
     refuted = (optimal & (worse | (runs["verdict"] == "infeasible"))) | (
         (infeasible & np.isfinite(best)) | (unbounded & np.isfinite(bound))
     )

@@ -184,10 +184,11 @@ def test_a_crash_reaches_no_target_but_a_proof_of_infeasibility_does(tmp_path):
     rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
     folder = stored(tmp_path / "x", rows)
     evaluations = pd.DataFrame(columns=[column.name for column in FULL_TRACES])
-    table = times(Results(RunFolder(folder).results), traces=evaluations)
-    assert table.groupby("solver")["time"].max()["a"] == 0.5
-    assert table[table["solver"] == "b"]["time"].isna().all()
-    assert set(table[table["solver"] == "b"]["outcome"]) == {"crashed"}
+    for traces in (evaluations, None):
+        table = times(Results(RunFolder(folder).results), traces=traces)
+        assert table.groupby("solver")["time"].max()["a"] == 0.5
+        assert table[table["solver"] == "b"]["time"].isna().all()
+        assert set(table[table["solver"] == "b"]["outcome"]) == {"crashed"}
 
 
 def test_times_are_medians_and_gaps_the_worst_of_the_repetitions():

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import BLUE, ORANGE, key, label_outside, shortened, wrap
 from dualgap.problems import Geometry, Vector
+from dualgap.problems.answers.geometry import upper_limits
 from dualgap.problems.kernels import Block
 
 Answer = tuple[pd.Series, Geometry]
@@ -97,6 +98,12 @@ def decision(answer: Geometry, points: Block) -> Block:
     blocks = np.array_split(points, min(_GRID, len(points)))
     f = np.concatenate([answer.outputs(block) for block in blocks])
     return f / answer.problem.decision(answer.offsets).margin
+
+
+def answer_keys(answer: Geometry) -> list[tuple[Any, str]]:
+    """Return the legend's entries for an answer, with the names of its classes."""
+    hard = bool(np.isinf(upper_limits(answer.problem)).all())
+    return region_keys(hard, answer.problem.names.classes)
 
 
 def region_keys(hard: bool = False, names: Sequence[str] = ()) -> list[tuple[Any, str]]:

@@ -107,7 +107,7 @@ class ShiftedMeans(_OfTimes):
             ax.set_ylim(len(order) - 0.5, -0.5)
             ax.set_yticks(range(len(order)), [wrap(name, 24) for name in order])
             ax.grid(visible=False, axis="y")  # it would strike out the texts
-        label_outside(new.axes, "shifted geometric mean in seconds (problems solved)", "")
+        label_outside(new.axes, "shifted geometric mean (s)", "")
         return new
 
 

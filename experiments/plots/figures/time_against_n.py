@@ -64,6 +64,7 @@ def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
         xscale="log", yscale="log", xlabel="number of samples n", ylabel="median solving time (s)"
     )
     label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
+    new.set_figheight(max(new.get_figheight(), 0.19 * len(entries) + 0.2))
     new.legend(*zip(*entries, strict=True), loc="outside right upper")
     return new
 

@@ -82,9 +82,13 @@ def test_the_figures_of_times_have_the_numbers_of_reports(tmp_path):
     assert f"{mean:.1f} s (2 of 2)" in written[2].read_text()
 
 
-def test_texts_of_shifted_means_are_inside_their_panels():
+def test_texts_of_shifted_means_are_inside_their_panels_and_do_not_overlap():
     times = {"smo": 11.0, "libsvm": 11.01}
-    rows = [run(f"{i}", solver, time_solve=t) for solver, t in times.items() for i in range(100)]
+    rows = [
+        run(f"{i}", solver, time_solve=t, target_gap=1e-9, relative_gap=1e-10)
+        for solver, t in times.items()
+        for i in range(100)
+    ]
     results = results_from(*rows)
     runs = Runs(results.runs, pd.DataFrame({"run_id": []}), results=results)
     with style():
@@ -92,3 +96,6 @@ def test_texts_of_shifted_means_are_inside_their_panels():
         drawn.draw_without_rendering()
     for ax in drawn.axes:
         assert all(ax.bbox.x0 <= text.get_window_extent().x0 for text in ax.texts)
+    labels = [ax.xaxis.label.get_window_extent() for ax in drawn.axes]
+    assert len(labels) == 3
+    assert not any(a.overlaps(b) for i, a in enumerate(labels) for b in labels[:i])

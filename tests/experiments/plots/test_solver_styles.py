@@ -31,3 +31,9 @@ def test_common_solvers_have_the_same_style_in_every_figure():
     assert all(solver_styles([name])[name] == together[name] for name in COMPARED)
     assert len({together[name].colour for name in COMPARED}) == len(COMPARED)
     assert {together[f"smo{settings}"].colour for settings in ("", " (one)", " (two)")} == {BLUE}
+
+
+def test_up_to_eight_solvers_have_colours_of_their_own():
+    for names in (drawn(8), [*drawn(3), *COMPARED[:5]], ["OSQP", "Clarabel", "SCS", "CVXOPT"]):
+        styles = solver_styles([f"{name} ({i})" for name in names for i in range(2)])
+        assert len({line.colour for line in styles.values()}) == len(names)

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.plane import (
     Answer,
+    answer_keys,
     binary_answers,
     decision,
     draw_regions,
     grid,
     name_axes,
-    region_keys,
 )
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import MAX_PANELS, legend, panels, wrap
@@ -51,7 +51,7 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
     for ax, group in zip(axes, groups, strict=True):
         draw_regions(ax, group[0][1])
     name_axes(axes, answers[0][1])
-    legend(new, region_keys(names=answers[0][1].problem.names.classes), columns=3)
+    legend(new, answer_keys(answers[0][1]), columns=3)
     return new
 
 

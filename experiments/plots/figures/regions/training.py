@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.plane import (
     CLASSES,
+    answer_keys,
     binary_answers,
     draw_regions,
     name_axes,
-    region_keys,
 )
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
@@ -78,7 +78,7 @@ def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
     _by_step(count, evaluations, "n_support", f"support vectors (of {len(y)})")
     if count.lines:
         count.set_ylim(0, 1.1 * count.dataLim.y1 + 1)
-    legend(new, region_keys(names=answer.problem.names.classes), columns=3)
+    legend(new, answer_keys(answer), columns=3)
     return new
 
 

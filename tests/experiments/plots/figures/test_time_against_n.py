@@ -3,7 +3,7 @@
 from tests.experiments.plots.conftest import runs_of
 from tests.experiments.rows import problem_spec, run
 
-from dualgap.experiments.plots.figures.time_against_n import solved_sizes
+from dualgap.experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 
 
 def test_growth_needs_three_sizes_of_an_otherwise_equal_problem():
@@ -13,3 +13,15 @@ def test_growth_needs_three_sizes_of_an_otherwise_equal_problem():
     assert not list(solved_sizes(two_sizes, two_sizes.table))
     sizes = solved_sizes(all_sizes, all_sizes.table)
     assert [title for title, _ in sizes] == ["moons(noise=0) soft_margin_dual C=1"]
+
+
+def test_a_long_legend_is_inside_the_figure():
+    rows = [
+        run(problem_spec(n=n), f"solver_{i:02}", n=n) for n in (100, 200, 300) for i in range(40)
+    ]
+    runs = runs_of(rows)
+    ((title, table),) = solved_sizes(runs, runs.table)
+    figure = time_against_n(runs, title, table)
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1

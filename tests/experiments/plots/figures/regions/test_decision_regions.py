@@ -16,7 +16,7 @@ from dualgap.experiments.plots.figures.regions.training import training
 from dualgap.experiments.plots.plane import binary_answers, planar
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.store.reading import RunFolder
-from dualgap.problems import Geometry, Point, SoftMarginDual
+from dualgap.problems import Geometry, HardMarginDual, Point, SoftMarginDual
 from dualgap.solvers import SMO, solve
 
 
@@ -37,6 +37,14 @@ def test_planar_figures_mark_every_support_vector_with_the_best_answer_first(moo
     np.testing.assert_allclose(four.axes[3].lines[0].get_ydata(), [5, 5])
     alpha = np.concatenate([c.get_offsets()[:, 1] for c in four.axes[2].collections])
     np.testing.assert_allclose(np.sort(alpha), np.sort(answers["r1"].alpha))
+
+
+def test_the_legend_of_a_hard_margin_has_no_bounded_support_vectors(moons):
+    for problem, kinds in ((moons, 2), (HardMarginDual(moons.X, moons.y, moons.kernel), 1)):
+        row = runs_of([row_of(solve(moons, SMO()))]).table.iloc[0]
+        figure = decision_regions([(row, Geometry(problem, Point(np.zeros(moons.n), b=0.0)))])
+        texts = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert sum("support vector" in text for text in texts) == kinds
 
 
 def test_a_decision_function_of_one_sign_is_drawn(moons):

@@ -20,6 +20,7 @@ from typing import ClassVar, Literal
 from dualgap.problems.datasets.published import cache_folder, data_folder, download
 from dualgap.problems.datasets.source import Loadable, WholeProblem
 from dualgap.problems.quadratic.readers import read_qp
+from dualgap.problems.registry import unknown
 from dualgap.problems.validation import check_choice
 
 
@@ -64,7 +65,10 @@ class _Catalogued(Loadable):
         super().__post_init__()
         accepted = ("free_for_all", "maros_meszaros", "mpc", "netlib")
         check_choice(self.catalogue, "catalogue", accepted)
-        check_choice(self.problem, "problem", _catalogue(self.catalogue))
+        if self.problem not in (problems := _catalogue(self.catalogue)):
+            raise ValueError(
+                f"problem: {unknown(f'{self.catalogue} problem', self.problem, problems)}"
+            )
 
     def load(self) -> WholeProblem:
         """Read the file.
@@ -81,7 +85,12 @@ class _Catalogued(Loadable):
         path = next((root / file for root in folders if (root / file).is_file()), None)
         if path is None:
             read = partial(_read_verified, checksum=checksum)
-            return download(_copy_of(self.catalogue, file), folders[-1] / file, read)
+            try:
+                return download(_copy_of(self.catalogue, file), folders[-1] / file, read)
+            except OSError as error:
+                raise OSError(
+                    f"{error}; put the file {file} into the folder {folders[0]}"
+                ) from error
         return _read_verified(path, checksum)
 
 

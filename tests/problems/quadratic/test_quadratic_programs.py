@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import pickle
+import re
 import zipfile
 from pathlib import Path
 
@@ -161,8 +162,8 @@ def test_a_published_problem_is_verified_by_its_checksum(tmp_path, monkeypatch):
         ValueError, match=r"HS21.QPS: expected a file with the checksum c7130\w+, found"
     ):
         datasets.load("maros_meszaros", problem="HS21")
-    with pytest.raises(ValueError, match="problem: must be one of"):
-        datasets.make("maros_meszaros", problem="HS22")
+    with pytest.raises(ValueError, match=r"problem: .* did you mean 'HS21'"):
+        datasets.make("maros_meszaros", problem="hs21")
     monkeypatch.setattr(quadratic_programs, "_catalogue", catalogue)
     assert datasets.load("maros_meszaros", problem="HS21").X.n == 2
 
@@ -189,6 +190,18 @@ def test_an_unknown_catalogue_is_refused_with_those_accepted():
     accepted = "free_for_all, maros_meszaros, mpc, netlib"
     with pytest.raises(ValueError, match=f"catalogue: must be one of {accepted}, got 'qplib'"):
         datasets.make("published_qp", catalogue="qplib", problem="QPLIB_0018")
+
+
+def test_a_file_that_cannot_be_downloaded_is_named_with_its_folder(tmp_path, monkeypatch):
+    def refuse(url, *_):
+        raise OSError(f"could not download {url}")
+
+    monkeypatch.setenv("DUALGAP_DATA", str(tmp_path))
+    monkeypatch.setenv("DUALGAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(quadratic_programs, "download", refuse)
+    folder = re.escape(str(tmp_path / "netlib"))
+    with pytest.raises(OSError, match=rf"afiro.mps.gz; put the file afiro.mps.gz into .*{folder}$"):
+        datasets.load("published_qp", catalogue="netlib", problem="afiro")
 
 
 @pytest.mark.parametrize("numpy", ["numpy.core", "numpy._core"])

@@ -38,20 +38,33 @@ class CvxoptQP(ConvexQPSolver):
     ----------
     tol : residuals and relative duality gap at which it stops.
     max_iter : interior-point iterations after which it stops without a claim.
+    max_dense_size : variables and constraints up to which LDLᵀ factors, which are dense, are tried; one
+        of this size takes less than a second.
     """
 
     tol: float | None = None
     max_iter: int = 100
 
+    max_dense_size: ClassVar[int] = 2000
     source: ClassVar[str] = "Vandenberghe 2010"
     packages: ClassVar = (("cvxopt.solvers", "cvxopt"),)
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
-        """Yield once, at the end."""
-        from cvxopt import solvers  # noqa: PLC0415 - slow to import
-
+        """Yield the answer with CVXOPT's default factors, and if it misses the tolerance with LDLᵀ."""
         qp = scaled(form)
         G, h = inequality_rows(qp)
+        # the default, chol2, violates A x = b_eq where P is singular and nothing else constrains x
+        point = self._point(qp, G, h, None if h.size else "ldl")
+        yield point
+        size = qp.q.size + h.size + (0 if qp.b_eq is None else qp.b_eq.size)
+        if point.claim != "optimal" and h.size and size <= self.max_dense_size:
+            point = self._point(qp, G, h, "ldl")
+            if point.claim == "optimal":
+                yield point
+
+    def _point(self, qp: ScaledQP, G: Any, h: Vector, kkt_solver: str | None) -> FormPoint:
+        from cvxopt import solvers  # noqa: PLC0415 - slow to import
+
         arguments = (to_cvxopt(M) for M in (qp.P, qp.q, G, h, qp.A, qp.b_eq))
         options = {
             "show_progress": False,
@@ -61,17 +74,14 @@ class CvxoptQP(ConvexQPSolver):
             "feastol": self.tolerance,
             "refinement": 1,  # without it the last digits are lost where P is singular
         }
-        # CVXOPT's default, chol2, violates A x = b_eq where P is singular and nothing else constrains x
-        kkt_solver = None if h.size else "ldl"
         try:
             answer = solvers.qp(*arguments, kktsolver=kkt_solver, options=options)
         except (ArithmeticError, ValueError):  # singular matrix or overflow
-            yield FormPoint(None, claim="stopped")
-            return
+            return FormPoint(None, claim="stopped")
         x, z, y = (np.asarray(answer[name]).ravel() for name in "xzy")
         # along a ray x grows until P x is only rounding, and every residual is small relative to it
         optimal = answer["status"] == "optimal" and qp.rounding(x) <= MAX_CLAIMED_RESIDUAL
-        yield FormPoint(
+        return FormPoint(
             qp.of_x * x,
             inequality=None if qp.G is None else qp.of_z * z[: qp.G.shape[0]],
             equality=None if qp.A is None else qp.of_z * y,

@@ -10,7 +10,6 @@ rewriting and solving are all timed, as a user of CVXPY waits for them.
 import importlib
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +18,6 @@ import numpy as np
 from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.solvers.base import NotInstalled, import_optional
 from dualgap.solvers.numerics.quadratic import (
-    MAX_CLAIMED_RESIDUAL,
     BackendQP,
     answer_of,
     point_of_failure,
@@ -38,8 +36,9 @@ class CvxpyQP(BackendQP):
     ----------
     backend : CLARABEL, CVXOPT, HIGHS, OSQP, PIQP, PROXQP or SCS; `backends()` lists those installed.
     tol : passed as every tolerance of the back end, which defines its meaning. CVXOPT receives P as a
-        second-order cone, and fails on many duals below 1e-9: then it is called again with ten times
-        the tolerance, up to 1e-4, and claims nothing.
+        second-order cone, and fails on many duals below 1e-9: then it is called again with LDLᵀ factors
+        and with larger tolerances, up to 1e-4, at which it claims nothing. HiGHS is called by its
+        interior-point method first where highspy-extras adds that.
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS and
         1,000,000 for OSQP.
     """
@@ -76,7 +75,7 @@ class CvxpyQP(BackendQP):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # inaccuracy shows in the status and the certificate
             try:
-                tol, status = self._solve(cp, problem)
+                tol, status = self._solve(problem)
             except Exception as error:  # each back end raises its own exceptions
                 yield point_of_failure(form, self.backend, error)
                 return
@@ -91,53 +90,34 @@ class CvxpyQP(BackendQP):
         point = answer_of(form, qp, x.value, z, y, iterations, claim)
         yield self._at_tolerance(point, tol)
 
-    def _solve(self, cp: Any, problem: Any) -> tuple[float, str]:
-        """Solve the problem by the first call that gives a point; return its tolerance and status."""
-        if self.backend == "CVXOPT":
-            return self._solve_by_cvxopt(cp, problem), problem.status
-        failure = None
+    def _solve(self, problem: Any) -> tuple[float, str]:
+        """Solve the problem by the first call that finds an optimum, or that there is none.
+
+        Return its tolerance and status, or those of the last call that gave a point.
+        """
+        failure, answer = None, None
         for tol, options in self._attempts():
+            named = {"highs_options": options} if self.backend == "HIGHS" else options
             try:
-                problem.solve(solver=self.backend, **options)
+                problem.solve(solver=self.backend, **named)
                 status = problem.status
                 if self.backend == "PROXQP" and status in ("optimal", "infeasible"):
                     refine_proxqp(problem, options)
                     status = problem.status if is_nearly_feasible(problem) else status
-            except cp.SolverError as error:
+            except MemoryError:
+                raise
+            except Exception as error:  # each back end raises its own exceptions
                 failure = failure or error
-            else:
-                return tol, status
-        assert failure is not None
-        raise failure
-
-    def _solve_by_cvxopt(self, cp: Any, problem: Any) -> float:
-        """Solve the problem by CVXOPT; return the tolerance, see `_solve_with`.
-
-        CVXPY's Cholesky factors for it may lose rows and make a problem seem infeasible: LDLᵀ, which is
-        slower, does not.
-        """
-        with suppress(cp.SolverError):
-            tol = self._solve_with(cp, problem)
-            if problem.status != "infeasible":
-                return tol
-        return self._solve_with(cp, problem, kktsolver="ldl")
-
-    def _solve_with(self, cp: Any, problem: Any, **options: Any) -> float:
-        """Solve the problem; return the tolerance, the first of `tol`, 10 tol, ... that gives a point.
-
-        CVXOPT fails at tolerances below its rounding, and CVXPY then drops the point reached.
-        """
-        tol = self.tolerance
-        while True:
-            try:
-                settings = self._options(tol, self.max_iter) | options
-                problem.solve(solver=self.backend, **settings)
-            except cp.SolverError:
-                if 10 * tol > MAX_CLAIMED_RESIDUAL:
-                    raise
-                tol *= 10
-            else:
-                return tol
+                continue
+            answer = tol, status
+            # CVXPY's Cholesky factors for CVXOPT may lose rows and make a problem seem infeasible
+            is_doubtful = self.backend == "CVXOPT" and "kktsolver" not in options
+            if status in ("optimal", "unbounded") or (status == "infeasible" and not is_doubtful):
+                break
+        if answer is None:
+            assert failure is not None
+            raise failure
+        return answer
 
 
 def refine_proxqp(problem: Any, options: dict[str, Any]) -> None:

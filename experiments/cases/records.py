@@ -17,7 +17,7 @@ from dualgap.problems.dataset import Names
 
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel daqp ecos gurobipy highspy
-mosek osqp piqp proxsuite qpalm qpsolvers quadprog scs scikit-learn-intelex snapml
+highspy-extras mosek osqp piqp proxsuite qpalm qpsolvers quadprog scs scikit-learn-intelex snapml
 libsvm-official liblinear-multicore
 """
 PACKAGES = _PACKAGES.split()

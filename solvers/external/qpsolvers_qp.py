@@ -15,9 +15,8 @@ maintained.
 
 import importlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -50,10 +49,11 @@ class QPSolversQP(BackendQP):
     ----------
     backend : clarabel, daqp, ecos, gurobi, highs, mosek, osqp, piqp, proxqp, qpalm, quadprog or scs.
     tol : passed as every tolerance of the back end, which defines its meaning. HiGHS accepts none below
-        1e-10, and adds 1e-7 to P's diagonal; Gurobi accepts none below 1e-9; quadprog has no
-        tolerance: it is exact except for a ridge of 1.5e-8 times P's mean diagonal, see
-        `quadprog_steps`, and for limits looser by 1e-9 if it finds no point. ECOS needs the same ridge,
-        and its tolerance is that of a cone program with the objective as a variable.
+        1e-10, and its active set adds 1e-7 to P's diagonal, which its interior-point method, HiPO, does
+        not: where the package highspy-extras adds that, it is called first. Gurobi accepts none below
+        1e-9; quadprog has no tolerance: it is exact except for a ridge of 1.5e-8 times P's mean
+        diagonal, see `quadprog_steps`, and for limits looser by 1e-9 if it finds no point. ECOS needs
+        the same ridge, and its tolerance is that of a cone program with the objective as a variable.
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS, which
         has none and can cycle, and 1,000,000 for OSQP, whose 4,000 end before the tolerance. Clarabel,
         DAQP, Gurobi, HiGHS and MOSEK do not report their number of iterations; quadprog has no limit.
@@ -109,8 +109,8 @@ class QPSolversQP(BackendQP):
         values = dict.fromkeys(backend.absolute, accuracy) | dict.fromkeys(backend.relative, 0.0)
         return values if accuracy else {}
 
-    def _attempts(self) -> Iterator[tuple[float, dict[str, Any]]]:
-        return islice(super()._attempts(), 1 if self.settings else None)
+    def _calls(self) -> list[tuple[Mapping[str, Any], float]]:
+        return [({}, self.tolerance)] if self.settings else super()._calls()
 
     def prepare(self, form: QP) -> QP:
         """Import qpsolvers and its back ends; raise NotInstalled if one or its licence is missing."""
@@ -163,14 +163,22 @@ class QPSolversQP(BackendQP):
         yield self._at_tolerance(point, tol)
 
     def _solve(self, qpsolvers: Any, problem: Any) -> tuple[float, Any]:
-        """Return tolerance and answer of the first call that finds an optimum, or of the first."""
-        first = None
+        """Return tolerance and answer of the first call that finds an optimum, or that answers."""
+        failure, first = None, None
         for tol, options in self._attempts():
-            answer = self._call(qpsolvers, problem, options)
+            try:
+                answer = self._call(qpsolvers, problem, options)
+            except MemoryError:
+                raise
+            except Exception as error:  # each back end raises its own exceptions
+                failure = failure or error
+                continue
             if answer.found:
                 return tol, answer
             first = first or (tol, answer)
-        assert first is not None
+        if first is None:
+            assert failure is not None
+            raise failure
         return first
 
     def _call(self, qpsolvers: Any, problem: Any, options: dict[str, Any]) -> Any:
@@ -186,6 +194,9 @@ class QPSolversQP(BackendQP):
             options = {"mosek": mosek_parameters(options)}
         if self.backend == "quadprog":
             return quadprog_answer(qpsolvers, problem, self.time_limit)
+        if "solver" in options:  # solve_problem has an argument of that name
+            solve = qpsolvers.solvers.solve_function[self.backend]
+            return solve(problem, initvals=None, verbose=False, **options)
         answer = qpsolvers.solve_problem(problem, self.backend, **options)
         if self.backend == "proxqp" and not answer.found:
             answer = proxqp_at_finer_infeasibility(problem, answer, options)

@@ -10,6 +10,7 @@ times ρ/σ are those of the original problem.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -119,6 +120,9 @@ class Backend:
     iterations : name under which qpsolvers returns their number, "" if it does not.
     options : options with the same value in every call.
     accurate : options that make it more accurate, which qpbenchmark's settings leave alone.
+    calls : options and tolerances of the calls that are made in turn until one finds an optimum; 0 is
+        the tolerance asked for, to which finer ones do not add a call. With qpbenchmark's settings
+        there is one call, without options.
     """
 
     package: str
@@ -133,13 +137,26 @@ class Backend:
     gaps: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     accurate: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    calls: tuple[tuple[Mapping[str, Any], float], ...] = (({}, 0.0),)
 
 
 BACKENDS = {
     "clarabel": Backend(
         "clarabel", ("tol_feas", "tol_gap_abs"), ("tol_gap_rel",), "max_iter", "time_limit"
     ),
-    "cvxopt": Backend("cvxopt", ("feastol",), (), "max_iters", gaps=("abstol", "reltol")),
+    "cvxopt": Backend(
+        "cvxopt",
+        ("feastol",),
+        (),
+        "max_iters",
+        gaps=("abstol", "reltol"),
+        # it fails at tolerances below its rounding, with CVXPY's Cholesky factors earlier than with LDLᵀ
+        calls=tuple(
+            (changes, tol)
+            for tol in (0.0, 1e-8, 1e-7, 1e-6, 1e-5, MAX_CLAIMED_RESIDUAL)
+            for changes in ({}, {"kktsolver": "ldl2"})
+        ),
+    ),
     "daqp": Backend("daqp", ("primal_tol", "dual_tol"), (), "iter_limit", "time_limit"),
     "ecos": Backend(
         "ecos",
@@ -168,6 +185,18 @@ BACKENDS = {
         "time_limit",
         100_000,
         finest_tol=1e-10,
+        gaps=("ipm_optimality_tolerance",),
+        # the interior-point method, see `has_hipo`; the active set, which gives up some problems with
+        # its ridge or without it; and both at HiGHS's default tolerance
+        calls=tuple(
+            (changes, tol)
+            for tol in (0.0, 1e-7)
+            for changes in (
+                {"solver": "hipo", "parallel": "off"},
+                {},
+                {"qp_regularization_value": 0.0},
+            )
+        ),
     ),
     "mosek": Backend(
         "mosek",
@@ -247,33 +276,40 @@ class BackendQP(ConvexQPSolver):
         limit = self._backend.max_iter if max_iter is None else max_iter
         return options if limit is None else {**options, self._backend.limit: int(limit)}
 
-    def _attempts(self) -> Iterator[tuple[float, dict[str, Any]]]:
-        """Yield the tolerance and the options of a call, and while time is left those of further ones.
+    def _calls(self) -> list[tuple[Mapping[str, Any], float]]:
+        """Return options and tolerances of the calls, without HiPO if it is not installed."""
+        tol, calls = max(self.tolerance, self._backend.finest_tol), self._backend.calls
+        return [
+            (changes, max(tol, coarser))
+            for changes, coarser in calls
+            if (coarser == 0.0 or coarser > tol) and ("solver" not in changes or has_hipo())
+        ]
 
-        HiGHS's active set gives up some problems with its ridge of 1e-7 or without it, and others at
-        tolerances below its default of 1e-7.
-        """
-        tol, start = max(self.tolerance, self._backend.finest_tol), perf_counter()
-        attempts: list[tuple[float, dict[str, Any]]] = [(tol, {})]
-        if self.backend.lower() == "highs":
-            no_ridge = {"qp_regularization_value": 0.0}
-            attempts += [(tol, no_ridge), (max(tol, 1e-7), {}), (max(tol, 1e-7), no_ridge)]
-        spent_s, limit_s = 0.0, self.time_limit
-        for attempt_tol, changes in attempts:
-            options = self._options(attempt_tol, self.max_iter) | changes
+    def _attempts(self) -> Iterator[tuple[float, dict[str, Any]]]:
+        """Yield tolerance and options of a call, and while time is left those of further ones."""
+        start, spent_s, limit_s = perf_counter(), 0.0, self.time_limit
+        for changes, tol in self._calls():
+            options = self._options(tol, self.max_iter) | dict(changes)
+            if "solver" in changes and self.max_iter is not None:
+                options["ipm_iteration_limit"] = int(self.max_iter)
             if limit_s is not None and self._backend.clock:
                 options[self._backend.clock] = limit_s - spent_s
-            yield attempt_tol, options
+            yield tol, options
             spent_s = perf_counter() - start
             if limit_s is not None and spent_s >= limit_s:
                 return
 
     def _at_tolerance(self, point: FormPoint, tol: float) -> FormPoint:
-        """Return the point without a claim of optimality if `tol` is above the tolerance asked for."""
-        if tol <= max(self.tolerance, self._backend.finest_tol) or point.claim != "optimal":
+        """Return the point without a claim if `tol` is above the tolerance asked for."""
+        if tol <= max(self.tolerance, self._backend.finest_tol) or point.claim == "stopped":
             return point
         note = f"{self.backend} failed at tol = {self.tolerance:g} and reached {tol:g}"
         return replace(point, claim="stopped", note=note)
+
+
+def has_hipo() -> bool:
+    """Whether HiGHS has HiPO, its interior-point method, which the package highspy-extras adds."""
+    return importlib.util.find_spec("highspy_extras") is not None
 
 
 def proxqp_gap(options: dict[str, Any]) -> dict[str, Any]:

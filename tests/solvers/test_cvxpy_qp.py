@@ -3,11 +3,14 @@
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.sparse.linalg import ArpackError
 from tests.small_problems import two_classes
 
-from dualgap.problems import SoftMarginDual, SoftMarginPrimal
+from dualgap.problems import ConvexQP, SoftMarginDual, SoftMarginPrimal
 from dualgap.solvers import CvxpyQP, Status, solve
+from dualgap.solvers.numerics import quadratic
 
 VIEWS = [SoftMarginDual, SoftMarginPrimal]
 
@@ -21,20 +24,60 @@ def test_every_back_end_solves_a_soft_margin(backend: str, view: type) -> None:
     assert solution.claimed == "optimal"
 
 
+# ARPACK's error comes from CVXPY's search for dependent rows, ValueError from a status unknown to it
+@pytest.mark.parametrize("error", ["SolverError", "ValueError", "ArpackError"])
 def test_cvxopt_is_called_with_other_factors_where_the_first_fail(
-    monkeypatch: pytest.MonkeyPatch,
+    error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cp = pytest.importorskip("cvxpy", reason="CVXPY is not installed")
+    errors = {"SolverError": cp.SolverError, "ValueError": ValueError, "ArpackError": ArpackError}
     solve_problem = cp.Problem.solve
 
     def fail_without_ldl(problem: Any, **options: Any) -> Any:
         if "kktsolver" not in options:
-            raise cp.SolverError("Cholesky factors are singular")
+            raise errors[error](-1)
         return solve_problem(problem, **options)
 
     monkeypatch.setattr(cp.Problem, "solve", fail_without_ldl)
     X, y = two_classes()
-    assert solve(SoftMarginPrimal(X, y, 1.0), CvxpyQP("CVXOPT", tol=1e-8)).verdict == "solved"
+    solution = solve(SoftMarginPrimal(X, y, 1.0), CvxpyQP("CVXOPT", tol=1e-8))
+    assert (solution.verdict, solution.claimed) == ("solved", "optimal")
+
+
+def test_highs_is_called_again_where_it_stops_without_an_optimum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cp = pytest.importorskip("cvxpy", reason="CVXPY is not installed")
+    pytest.importorskip("highspy", reason="HiGHS is not installed")
+    solve_problem, ridges = cp.Problem.solve, list[float]()
+
+    def stop_at_once(problem: Any, solver: str, highs_options: dict[str, Any]) -> Any:
+        ridges.append(highs_options.get("qp_regularization_value", 1e-7))
+        limit = {"qp_iteration_limit": 0} if len(ridges) == 1 else {}
+        return solve_problem(problem, solver=solver, highs_options=highs_options | limit)
+
+    monkeypatch.setattr(quadratic, "has_hipo", lambda: False)
+    monkeypatch.setattr(cp.Problem, "solve", stop_at_once)
+    problem = ConvexQP(np.eye(2), A=[[1.0, 1.0]], b_eq=[1.0], lb=0)
+    solution = solve(problem, CvxpyQP("HIGHS"))
+    assert ridges == [1e-7, 0.0]
+    assert (solution.verdict, solution.claimed) == ("solved", "optimal")
+
+
+def test_at_a_larger_tolerance_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cp = pytest.importorskip("cvxpy", reason="CVXPY is not installed")
+    solve_problem = cp.Problem.solve
+
+    def fail_at_small_tolerances(problem: Any, **options: Any) -> Any:
+        if options["feastol"] < 1e-6:
+            raise cp.SolverError
+        return solve_problem(problem, **options)
+
+    monkeypatch.setattr(cp.Problem, "solve", fail_at_small_tolerances)
+    infeasible = ConvexQP(np.eye(2), A=[[1.0, 1.0]], b_eq=[3.0], lb=0, ub=1)
+    solution = solve(infeasible, CvxpyQP("CVXOPT", tol=1e-8))
+    assert solution.claimed == "stopped"
+    assert solution.note == "CVXOPT failed at tol = 1e-08 and reached 1e-06"
 
 
 def test_a_missing_back_end_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

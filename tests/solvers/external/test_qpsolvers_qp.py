@@ -27,6 +27,7 @@ from dualgap.solvers.external.qpsolvers_qp import (
     proxqp_at_finer_infeasibility,
 )
 from dualgap.solvers.external.quadprog_steps import loosened
+from dualgap.solvers.numerics import quadratic
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("qpsolvers") is None, reason="qpsolvers is not installed"
@@ -190,7 +191,7 @@ def test_conditions_of_optimality_are_those_of_qpsolvers(bounds: dict[str, objec
     F, G, A = (rng.standard_normal(shape) for shape in ((3, 3), (2, 3), (1, 3)))
     q, h, b, x, z, y = (rng.standard_normal(size) for size in (3, 2, 1, 3, 2, 1))
     problem = ConvexQP(F.T @ F, q, G, h, A, b, **bounds)
-    c = certify(problem, QPPoint(x, z, y))
+    c: Any = certify(problem, QPPoint(x, z, y))
     dense = {name: getattr(problem, name).toarray() for name in "PGA"}
     limits = (problem.lb, problem.ub) if bounds else (None, None)
     posed = qpsolvers.Problem(dense["P"], q, dense["G"], h, dense["A"], b, *limits)
@@ -200,7 +201,8 @@ def test_conditions_of_optimality_are_those_of_qpsolvers(bounds: dict[str, objec
     assert c.primal_residual == pytest.approx(answer.primal_residual())
     assert c.dual_residual == pytest.approx(answer.dual_residual())
     assert c.duality_gap == pytest.approx(answer.duality_gap())
-    assert np.isnan(certify(problem, x).duality_gap)
+    c = certify(problem, x)
+    assert np.isnan(c.duality_gap)
 
 
 @NEEDED
@@ -257,27 +259,50 @@ def test_proxqp_ends_at_a_relative_gap_where_the_optimum_is_far_below_one() -> N
         assert solution.status is Status.NOT_INSTALLED or solution.certificate.relative_gap <= 1e-8
 
 
-def test_highs_is_called_without_its_ridge_and_at_its_own_tolerance_where_it_fails(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("has_hipo", [False, True])
+def test_highs_is_called_by_other_methods_and_at_its_own_tolerance_where_it_fails(
+    has_hipo: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[float, float]]()
+    qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[float, str, float]]()
 
-    def solve_problem(problem: object, _: str, **options: Any) -> object:
-        ridge = options.get("qp_regularization_value", 1e-7)
-        calls.append((options["dual_feasibility_tolerance"], ridge))
-        answer = qpsolvers.Solution(problem, found=len(calls) == 4)
+    def solve_problem(problem: object, *_: str, **options: Any) -> object:
+        ridge, method = options.get("qp_regularization_value", 1e-7), options.get("solver", "")
+        calls.append((options["dual_feasibility_tolerance"], method, ridge))
+        answer = qpsolvers.Solution(problem, found=calls[-1][::2] == (1e-7, 0.0))
         answer.x = np.ones(1)
         return answer
 
+    monkeypatch.setattr(quadratic, "has_hipo", lambda: has_hipo)
     monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    monkeypatch.setitem(qpsolvers.solvers.solve_function, "highs", solve_problem)
     monkeypatch.setattr(qpsolvers, "available_solvers", ["highs"])
     solution = solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("highs", tol=1e-9))
-    assert calls == [(1e-9, 1e-7), (1e-9, 0.0), (1e-7, 1e-7), (1e-7, 0.0)]
+    methods = [("hipo", 1e-7)] * has_hipo + [("", 1e-7), ("", 0.0)]
+    assert calls == [(tol, *method) for tol in (1e-9, 1e-7) for method in methods]
     assert solution.verdict == "solved"
     assert (solution.claimed, solution.note) == (
         "stopped",
         "highs failed at tol = 1e-09 and reached 1e-07",
     )
+
+
+def test_another_call_follows_one_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    qpsolvers, n_calls = pytest.importorskip("qpsolvers"), 0
+
+    def solve_problem(problem: object, _: str, **options: Any) -> object:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 1:
+            raise RuntimeError("singular")
+        answer = qpsolvers.Solution(problem, found=True)
+        answer.x = np.ones(1)
+        return answer
+
+    monkeypatch.setattr(quadratic, "has_hipo", lambda: False)
+    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    monkeypatch.setattr(qpsolvers, "available_solvers", ["highs"])
+    solution = solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("highs"))
+    assert (solution.verdict, solution.claimed) == ("solved", "optimal")
 
 
 def test_quadprog_steps_until_its_ridge_no_longer_matters() -> None:

@@ -67,6 +67,7 @@ class Matrix:
     def leave_rows(self, rows: RowCache) -> None:
         """Leave rows of all variables to the next problem."""
         if self.tiles.gram.solver_cache is not None:
+            del rows.matrix  # it refers to the Gram matrix, whose memory would be freed late
             self.tiles.gram.solver_cache[self._key] = rows
 
     def columns(self, cols: Indices, dtype: Any = None) -> PreparedColumns:

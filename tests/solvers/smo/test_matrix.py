@@ -1,5 +1,7 @@
 """Kept rows: the products and blocks that are read from them are those of K."""
 
+import gc
+import weakref
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -99,6 +101,18 @@ def test_rows_are_reused_if_the_start_is_nearly_optimal() -> None:
         computed = gram.evaluations
         answer = solve(replace(problem, C=C), SMO(gap=1e-2), gram=gram, initial=answer)
         assert gram.evaluations < 1.2 * computed
+
+
+def test_kept_rows_do_not_delay_the_release_of_the_gram_matrix() -> None:
+    gram = Gram(MANY[:600], RBF(0.3), keep=True)
+    solve(SoftMarginDual(MANY[:600], LABELS[:600], 1.0, RBF(0.3)), SMO(gap=0.1), gram=gram)
+    alive = weakref.ref(gram)
+    gc.disable()  # it would release the reference cycle that this test excludes
+    try:
+        del gram
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_rows_of_a_working_set_are_reused_without_the_equality() -> None:

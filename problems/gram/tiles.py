@@ -45,6 +45,9 @@ from dualgap.problems.kernels.samples import (
 
 Values = NDArray[Any]
 
+# by type: sums of values of K must not overflow
+_LARGEST_VALUE = {np.dtype(t): float(np.finfo(t).max) ** 0.8 for t in (np.float32, np.float64)}
+
 
 class Section(NamedTuple):
     """Samples as columns (d, c), with half norms −½‖x‖² unless `entries` contains them.
@@ -164,12 +167,13 @@ class Tiles:
         self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples]
         self._samples = gram.get_or_compute("samples", dict)
         self._sparse = is_sparse(X)
-        self._norms2, self._cancellation = np.zeros(0), 0.0
+        self._norms2, self._largest_norm2, self._cancellation = np.zeros(0), 0.0, 0.0
         self._factor = abs(float(getattr(kernel, "gamma", 1.0)))
         self._is_tiled = isinstance(kernel, DotKernel) and np.isfinite(kernel.cancellation(0.0))
         if self._is_tiled:
             self._norms2 = squared_norms(X)
-            self._cancellation = kernel.cancellation(float(self._norms2.max(initial=0.0)))
+            self._largest_norm2 = float(self._norms2.max(initial=0.0))
+            self._cancellation = kernel.cancellation(self._largest_norm2)
         self._of_distance = self._is_tiled and kernel.of_distance
         self.work = 16 + X.size // X.shape[0] if self._is_tiled else 64
         self.is_cheap = self._is_tiled and self.work <= 144
@@ -185,11 +189,15 @@ class Tiles:
         """k(xᵢ, xᵢ), shape (n,), computed once."""
         return self.gram.diagonal()
 
+    @cached_property
+    def _largest_diagonal(self) -> float:
+        return float(np.abs(self.diagonal).max())
+
     def precise(self, dtype: Any) -> bool:
         """Whether `dtype` represents the kernel's values to nearly all of its digits."""
-        limit = float(np.finfo(dtype).max) ** 0.8  # sums of values of K must not overflow
-        in_range = all(1.0 / limit < v < limit for v in (self._factor, np.abs(self.diagonal).max()))
-        in_range &= self._norms2.max(initial=0.0) < limit
+        limit = _LARGEST_VALUE[np.dtype(dtype)]
+        in_range = all(1.0 / limit < v < limit for v in (self._factor, self._largest_diagonal))
+        in_range &= self._largest_norm2 < limit
         return in_range and self._cancellation <= 1e3  # of which float32 keeps three digits
 
     def rounding(self, dtype: Any) -> float:
@@ -201,18 +209,15 @@ class Tiles:
         if self._cancellation <= 1.0:
             return 0.0
         probe = self._probe
-        exact, values = (
-            self.block(probe, self.columns(probe, t, pack_columns=False))
-            for t in (np.float64, dtype)
-        )
-        lost = np.sqrt(((values - exact) ** 2).mean(axis=1).max())
-        return float(lost / np.abs(self.diagonal).max())
+        values = self.block(probe, self.columns(probe, dtype, pack_columns=False))
+        lost = np.sqrt(((values - self.gram.block(probe, probe)) ** 2).mean(axis=1).max())
+        return float(lost) / self._largest_diagonal
 
     @property
     def largest(self) -> float:
         """The largest |K| on the diagonal and between a few samples."""
         between = self.gram.bound.block(self._probe, self._probe)
-        return float(max(np.abs(self.diagonal).max(), np.abs(between).max()))
+        return max(self._largest_diagonal, float(np.abs(between).max()))
 
     @cached_property
     def _probe(self) -> Indices:

@@ -8,6 +8,7 @@ computed once. When pair steps converge slowly, a Newton step moves all free var
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +18,10 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.tiles import Tile
 from dualgap.solvers.smo.conditions import (
     free_variables,
+    gap_and_dual,
     largest,
     on_one_side,
-    relative_gap,
+    relative,
     slopes,
 )
 from dualgap.solvers.smo.matrix import RowCache
@@ -91,7 +93,6 @@ class Active:
     stuck, unbounded : no further progress is possible.
     target_gap : the relative gap at which to stop; None to stop by the violation alone.
     is_settled : whether the violation has met its tolerance, but the gap not its target.
-    rng : draws violators, with a fixed seed.
     size, capacity : number of variables that may be active, and of values of K that may be cached.
     """
 
@@ -103,13 +104,17 @@ class Active:
         self.scores, self.inner = scores, inner
         self.max_steps, self.target_gap = max_steps, target_gap
         self.steps = self.newton_steps = 0
-        self.rng = np.random.default_rng(0)
         self.stuck = self.unbounded = self.is_settled = False
         start = scores.variables.original.start
         self.search = NewtonSearch(free_known=start is not None and bool(start.any()))
         self.triangle_memory: Tile | None = None
         self.rows = RowCache(scores.matrix, np.empty(0, np.int64), 0)
         self.z = np.empty(0)
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Draws violators, with a fixed seed; a problem that fits in one working set needs none."""
+        return np.random.default_rng(0)
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, with no rows except those that an earlier problem left."""
@@ -151,7 +156,7 @@ class Active:
     def relative_gap(self, threshold: float = np.inf) -> float:
         """Return the relative gap of the active variables; only roughly if it exceeds `threshold`."""
         sums, constant = self.scores.form.sums, self.scores.constant
-        return relative_gap(self.terms, sums, self.z, self.f, constant, 0.0, threshold)
+        return relative(*gap_and_dual(self.f, self.z, self.terms, sums, constant, threshold))
 
     def take(self, members: Indices) -> None:
         """Make `members` active; keep the rows if most of them were active before."""

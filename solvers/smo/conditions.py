@@ -123,29 +123,43 @@ def _gap_at(f: Vector, z: Vector, terms: GroupedTerms, b: Vector, slope: Vector)
     return gap
 
 
-def relative_gap(
-    terms: GroupedTerms, sums: Vector, z: Vector, f: Vector, constant: float, rounding: float,
-    threshold: float,
-) -> float:  # fmt: skip
-    """Return (gap + rounding) / |dual objective|; inf if a bound is infinite or the objective is 0.
+@numba.njit(cache=True, nogil=True)
+def gap_and_dual(
+    f: Vector, z: Vector, terms: GroupedTerms, sums: Vector, constant: float, threshold: float
+) -> tuple[float, float]:
+    """Return the gap and |dual objective|; the gap is inf if a bound is infinite or the objective is 0.
 
     The gap is the smallest at multipliers between those of the maximal violating pair, found by
     bisection. It is convex: bisection stops once tangents exclude a relative gap of at most
     `threshold`, or 1 % below. `terms` may be those of some variables, all others fixed; `sums` and
     `constant`, which the objective lacks, are the form's.
     """
+    q, eps, _, _, groups = terms
     _, _, b, violation = slopes(f, z, terms, sums.size)
-    # if Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets
-    costs = terms.q if constant or sums.any() else terms.q + b[terms.groups]
-    dual = abs(float(((0.5 * f + costs) * z + terms.eps * np.abs(z)).sum()) + constant)
+    is_centred = constant == 0.0
+    for total in sums:
+        is_centred &= total == 0.0
+    objective = constant
+    for t in range(z.size):
+        # if Σz = 0, adding the multiplier to the costs cancels a large common offset of the targets
+        cost = q[t] + b[groups[t]] if is_centred else q[t]
+        objective += (0.5 * f[t] + cost) * z[t] + eps[t] * abs(z[t])
+    dual, smallest, slope = abs(objective), np.inf, np.empty(b.size)
     half_width = 0.5 * violation if sums.size else 0.0
-    low, high, slope, smallest = b - half_width, b + half_width, np.empty(b.size), np.inf
-    for _ in range(10 if half_width > 0.0 else 1):  # to a thousandth of the interval
-        middle = 0.5 * (low + high)
-        gap = _gap_at(f, z, terms, middle, slope)
-        smallest = min(smallest, gap)
-        tangent = gap - 0.5 * float(np.abs(slope) @ (high - low))
-        if tangent > threshold * dual or tangent > 0.99 * smallest:
+    for _ in range(10 if dual > 0.0 else 0):  # to a thousandth of the interval
+        gap = _gap_at(f, z, terms, b, slope)
+        smallest = gap if gap < smallest else smallest
+        tangent = gap
+        for group in range(slope.size):
+            tangent -= half_width * abs(slope[group])
+        if half_width == 0.0 or tangent > threshold * dual or tangent > 0.99 * smallest:
             break
-        low, high = np.where(slope > 0.0, low, middle), np.where(slope > 0.0, middle, high)
-    return (smallest + rounding) / dual if dual > 0.0 else np.inf
+        half_width *= 0.5
+        for group in range(slope.size):
+            b[group] += -half_width if slope[group] > 0.0 else half_width
+    return smallest, dual
+
+
+def relative(gap: float, dual: float) -> float:
+    """Return the gap relative to |dual objective|; inf if that is 0."""
+    return gap / dual if dual > 0.0 else np.inf

@@ -21,7 +21,13 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
-from dualgap.solvers.smo.conditions import free_variables, on_one_side, relative_gap, slopes
+from dualgap.solvers.smo.conditions import (
+    free_variables,
+    gap_and_dual,
+    on_one_side,
+    relative,
+    slopes,
+)
 from dualgap.solvers.smo.pairs import pair_steps
 from dualgap.solvers.smo.tuning import TUNING
 
@@ -50,9 +56,8 @@ def minimise_by_matrix(
         if n <= TUNING.max_small:  # for more variables it takes as long as the steps
             f = K @ z  # recomputed, without the rounding errors of each step
         violation = slopes(f, z, terms, problem.count)[3]
-        gap_now = np.inf
-        if gap is not None:
-            gap_now = relative_gap(terms, form.sums, z, f, 0.0, 0.0, np.inf)
+        absolute_gap, dual = gap_and_dual(f, z, terms, form.sums, 0.0, np.inf)
+        gap_now = np.inf if gap is None else relative(absolute_gap, dual)
         by_gap = gap is not None and gap_now <= gap
         solved = violation <= tol or by_gap
         # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
@@ -67,7 +72,7 @@ def minimise_by_matrix(
     # if targets differ only in their last digits, rounding hides f, and with it the gap
     largest, width = (np.abs(f) + np.abs(form.q)).max(), (form.hi - form.lo).sum()
     rounding = np.finfo(float).eps * float(largest * width)
-    certain = relative_gap(terms, form.sums, z, f, 0.0, rounding, np.inf)
+    certain = relative(absolute_gap + rounding, dual)
     x = np.clip(z, form.lo, form.hi)
     solved &= not unbounded
     claim = "optimal" if solved and may_claim(form, x, certain, gap) else "stopped"

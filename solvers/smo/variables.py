@@ -40,7 +40,7 @@ from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.problems.kernels import Precomputed
 from dualgap.problems.kernels.samples import distinct
-from dualgap.solvers.smo.conditions import relative_gap, slopes
+from dualgap.solvers.smo.conditions import gap_and_dual, relative, slopes
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.tuning import TUNING
 
@@ -274,12 +274,16 @@ class Scores:
         """Return the maximal violation over all variables."""
         terms = self.terms
         self.up, self.down, _, violation = slopes(self.f, self.z, terms, self.equalities)
+        self._gap = None
         return violation
 
     def relative_gap(self, rounding: float = 0.0) -> float:
-        """Return (gap + rounding) / |dual objective|; inf if a bound is infinite."""
-        sums, constant = self.form.sums, self.constant
-        return relative_gap(self.terms, sums, self.z, self.f, constant, rounding, np.inf)
+        """Return (gap + rounding) / |dual objective| at the last `violation`; inf if a bound is."""
+        if self._gap is None:
+            sums = self.form.sums
+            self._gap = gap_and_dual(self.f, self.z, self.terms, sums, self.constant, np.inf)
+        gap, dual = self._gap
+        return relative(gap + rounding, dual)
 
     def nearness(self) -> Vector:
         """Return the violation of each variable's condition; negative if it is satisfied.

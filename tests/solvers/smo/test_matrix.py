@@ -138,5 +138,7 @@ def test_problems_solved_alternately_on_one_gram_matrix_keep_separate_rows(n: in
         last |= {k: point for k, point in enumerate(points) if point is not None}
     for k, gap in enumerate((1e-6, 1e-6, 1e-2)):
         assert last[k].claim == "optimal"
-        alpha = problems[k].risk.alpha(last[k].x)
+        x = last[k].x
+        assert x is not None
+        alpha = problems[k].risk.alpha(x)
         assert certify(problems[k], Point(alpha)).relative_gap <= gap

@@ -16,7 +16,7 @@ slow each other down by a factor of two to three.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -44,9 +44,6 @@ from dualgap.problems.kernels.samples import (
 )
 
 Values = NDArray[Any]
-
-# by type: sums of values of K must not overflow
-_LARGEST_VALUE = {np.dtype(t): float(np.finfo(t).max) ** 0.8 for t in (np.float32, np.float64)}
 
 
 class Section(NamedTuple):
@@ -123,6 +120,12 @@ class WideSamples(SparseSamples):
 Tile = NDArray[Any]
 
 
+@cache
+def _largest_value(dtype: Any) -> float:
+    """Return a limit for values of K, below which their sums do not overflow."""
+    return float(np.finfo(dtype).max) ** 0.8
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Columns of K prepared for products: their samples in parts of `width` columns each.
@@ -195,7 +198,7 @@ class Tiles:
 
     def precise(self, dtype: Any) -> bool:
         """Whether `dtype` represents the kernel's values to nearly all of its digits."""
-        limit = _LARGEST_VALUE[np.dtype(dtype)]
+        limit = _largest_value(dtype)
         in_range = all(1.0 / limit < v < limit for v in (self._factor, self._largest_diagonal))
         in_range &= self._largest_norm2 < limit
         return in_range and self._cancellation <= 1e3  # of which float32 keeps three digits

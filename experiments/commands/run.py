@@ -50,12 +50,14 @@ def command(
                 f"Cannot run {experiment} with these options. Use --check with an archive (.zip), "
                 "together with only --out, --workers, --executor, --scheduler, --quiet and --json."
             )
-        from dualgap.experiments.operations.unpacking import rerun_archive  # noqa: PLC0415
+        from dualgap.experiments.operations.archive import rerun_archive  # noqa: PLC0415
 
         return rerun_archive(Path(experiment), options)
-    from dualgap.experiments.operations.run import profile_run, run_all  # noqa: PLC0415
-
     if profile:
+        from dualgap.experiments.operations.profile import profile_run  # noqa: PLC0415
+
         say(profile_run(experiment, options, changes))
         return None
+    from dualgap.experiments.operations.run import run_all  # noqa: PLC0415
+
     return run_all(experiment, options, changes, dry_run)

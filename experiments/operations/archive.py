@@ -1,4 +1,4 @@
-"""Archive a results folder as one zip file for a paper; `unpacking` reads it.
+"""Archive a results folder as one zip file for a paper; rerun an archive, which may come from anyone.
 
 An archive holds the files of the folder, the tables as CSV, figures, the versions of all installed
 packages, the experiment's input files inside its folder (in `inputs`), a checksum of each file, and
@@ -7,7 +7,7 @@ packages, the experiment's input files inside its folder (in `inputs`), a checks
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import distributions
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -18,9 +18,11 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.operations.options import CommandOptions
+from dualgap.experiments.operations.run import Recorded, run_missing
 from dualgap.experiments.operations.terminal import say
-from dualgap.experiments.operations.unpacking import CHECKSUMS
 from dualgap.experiments.plots import plot_all
+from dualgap.experiments.records import Refusal
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.manifest import (
@@ -29,12 +31,15 @@ from dualgap.experiments.store.manifest import (
     StoreError,
     code_version,
 )
-from dualgap.experiments.store.plan import planned_cases
+from dualgap.experiments.store.plan import planned_cases, recorded_experiment
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.schema import safe_path
 from dualgap.experiments.tables.summary import summarise, to_markdown
+from dualgap.problems.validation import CORRUPT_FILE_ERRORS
 
 LOCK = "environment.txt"
+CHECKSUMS = "checksums.sha256"
+_MAX_CONTENT_BYTES = 2**34  # of an archive; a larger one may be a zip bomb
 _CITATION = Path(__file__).resolve().parents[2] / "CITATION.cff"
 _INPUTS = "inputs"  # base of the experiment's relative paths in an archive
 
@@ -131,3 +136,42 @@ def _inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
     for name in sorted(data.keys() - inputs.keys()):
         say(f"{name} no longer exists and is left out.", err=True)
     return files
+
+
+def rerun_archive(file: Path, options: CommandOptions) -> Iterator[Recorded]:
+    """Repeat the runs of an archive in a separate folder; yield them with those of the archive."""
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "archive"
+        unpack(file, folder)
+        archived = RunFolder(folder)
+        _ = archived.results  # refuse a damaged archive before running anything
+        experiment = recorded_experiment(folder).model_copy(update={"source": folder})
+        target = Path(options.out or Path(scratch) / "again")
+        rerun, stop_reason = run_missing(experiment, target, options)
+        yield Recorded(rerun, stop_reason, options, [str(file)], archived)
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """Unpack an archive; Refusal if it is damaged or not an archive."""
+    try:
+        with ZipFile(file) as archive:
+            if sum(each.file_size for each in archive.infolist()) > _MAX_CONTENT_BYTES:
+                raise Refusal(
+                    f"{file} holds more than {_MAX_CONTENT_BYTES // 2**30} GiB. Unpack it yourself."
+                )
+            for member in archive.infolist():
+                safe_path(member.filename)
+                path = Path(archive.extract(member, folder))
+                if member.external_attr >> 16 & S_IXUSR:
+                    path.chmod(0o755)
+        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+        checksums = {str(safe_path(line[66:])): line[:64] for line in lines}  # two spaces between
+    except (*CORRUPT_FILE_ERRORS, ValueError) as error:  # NotImplementedError is a RuntimeError
+        raise Refusal(f"{file} is not an archive of `dualgap archive`: {error}") from None
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(({*checksums} | files) - {CHECKSUMS}):
+        path = folder / name
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != checksums.get(
+            name
+        ):
+            raise Refusal(f"{name} in {file} differs from {CHECKSUMS}. Use an undamaged copy.")

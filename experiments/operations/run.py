@@ -1,6 +1,5 @@
 """Run experiments, each into one folder, as `dualgap run` does."""
 
-import shutil
 from collections.abc import Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import replace
@@ -11,8 +10,6 @@ from typing import Any, NamedTuple
 from dualgap.experiments.cases.plan import Case, RunKey, keep_existing_names, plan, solvers_of
 from dualgap.experiments.cases.records import failed
 from dualgap.experiments.cases.schedule import Schedule, Shard
-from dualgap.experiments.cases.search import case_at_step
-from dualgap.experiments.cases.solving import PROFILE
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from dualgap.experiments.files.experiment import (
     Experiment,
@@ -23,16 +20,14 @@ from dualgap.experiments.files.overrides import name_matches, solver_names
 from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import CommandOptions, RunOptions
 from dualgap.experiments.operations.progress import progress
-from dualgap.experiments.operations.terminal import INTERRUPTED, refusing, say
+from dualgap.experiments.operations.terminal import INTERRUPTED, say
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.records.names import choices_text
-from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import input_files
-from dualgap.experiments.store.manifest import ARTIFACTS, LOG, is_results_folder, read_manifest
+from dualgap.experiments.store.manifest import LOG, is_results_folder, read_manifest
 from dualgap.experiments.store.plan import ResumePolicy, planned_cases, recorded_experiment
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
-from dualgap.solvers.base import NotInstalled, import_optional
 
 _MAX_KILLED_STARTS = 3  # of one run, by commands of a shard
 
@@ -96,43 +91,6 @@ def run_all(
             continue
         recorded, stop_reason = run_missing(one, target, options)
         yield Recorded(recorded, stop_reason, options, [*arguments, *options.resume_arguments()])
-
-
-def profile_run(
-    experiment: str, options: RunOptions, changes: Sequence[tuple[str, str]] = ()
-) -> Path:
-    """Profile the solver of the one run that is selected; return the page of its calls.
-
-    Nothing is recorded, as a profiler takes time. The page and the solver's artifacts are written into
-    the folder `profile` of the run's artifacts. Refusal if there is none: several runs are selected,
-    pyinstrument is missing, or the run is killed.
-    """
-    with refusing(NotInstalled):
-        import_optional("pyinstrument", "--profile", "pyinstrument")
-    loaded, options = load_experiment(experiment, changes), replace(options, resume=True)
-    target = results_folder(experiment, loaded.name, options)
-    cases, _ = plan_runs(loaded, target, options)
-    first = {(case.label, case.problem_id): case for case in reversed(cases) if not case.aa_repeat}
-    if len(first) > 1:
-        labels, problems = map(set, zip(*first, strict=True))
-        raise Refusal(
-            f"--profile takes one solver and one problem, but {len(labels)} and {len(problems)} are "
-            "selected. Select them with --solver and --problem, by their names in tables."
-        )
-    (case,) = first.values()
-    folder = target.absolute() / ARTIFACTS / case.run_id / "profile"
-    shutil.rmtree(folder, ignore_errors=True)
-    disk.make_folder(folder)
-    if case.key.step is not None:
-        case = case_at_step(case, case.key.step)
-    case = replace(case, artifacts=str(folder), profiled=True)
-    with closing(EXECUTORS["local"]().run([case])) as outcomes:
-        row = next(outcomes).record
-    if not (folder / PROFILE).is_file():
-        raise Refusal(
-            f"No profile was written. The run ended with {row['status']}: {row['reason']}"
-        )
-    return folder / PROFILE
 
 
 def load_experiments(experiment: str, changes: Sequence[tuple[str, str]] = ()) -> list[Experiment]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.functions import posing
 
-from dualgap.experiments.operations.run import profile_run  # noqa: F401 - loaded before it is patched
+from dualgap.experiments.operations.profile import profile_run  # noqa: F401 - loaded before it is patched
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.solvers import base
 

@@ -28,10 +28,9 @@ from dualgap.experiments.cases.plan import Case, RunKey
 from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.cases.schedule import Round, Schedule, Shard, resources_of, tasks_of
 from dualgap.experiments.executors.base import Executor, ExecutorError
+from dualgap.experiments.store.logs import RecordedRuns, valid_lines
 from dualgap.experiments.store.manifest import LOG, SESSIONS
 from dualgap.experiments.store.plan import planned_cases
-from dualgap.experiments.store.reading import RunFolder
-from dualgap.experiments.store.session import valid_lines
 from dualgap.experiments.workers.processes import last_words
 
 MAX_JOBS = 16  # of one array
@@ -94,7 +93,7 @@ class SlurmExecutor(Executor):
             If the queue refuses an array, with its message; then none is submitted.
         """
         _cancel(self._job_name)
-        cases, records = planned_cases(self._results), RunFolder(self._results).records()
+        cases, records = planned_cases(self._results), RecordedRuns(self._results).records()
         tasks, count, jobs = tasks_of(cases), self.workers or MAX_JOBS, 0
         (self._results / _JOBS).mkdir(exist_ok=True)
         kinds = resources_of(tasks)
@@ -185,7 +184,7 @@ class _Watch:
     def __init__(self, path: Path) -> None:
         self._path, self._read = path, dict[Path, int]()  # bytes of each log
         self._appended()  # before the folder is read, so that no line is missed
-        recorded = RunFolder(path)
+        recorded = RecordedRuns(path)
         self._records = recorded.records()
         keys = map(RunKey.parse, recorded.manifest["run_ids"])
         self._rounds = [Round(key, self._records) for key in keys]

@@ -143,12 +143,11 @@ def rerun_archive(file: Path, options: CommandOptions) -> Iterator[Recorded]:
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "archive"
         unpack(file, folder)
-        archived = RunFolder(folder)
-        _ = archived.results  # refuse a damaged archive before running anything
+        _ = RunFolder(folder).results  # refuse a damaged archive before running anything
         experiment = recorded_experiment(folder).model_copy(update={"source": folder})
         target = Path(options.out or Path(scratch) / "again")
-        rerun, stop_reason = run_missing(experiment, target, options)
-        yield Recorded(rerun, stop_reason, options, [str(file)], archived)
+        stop_reason = run_missing(experiment, target, options)
+        yield Recorded(target, stop_reason, options, [str(file)], folder)
 
 
 def unpack(file: Path, folder: Path) -> None:

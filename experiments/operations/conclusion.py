@@ -33,9 +33,12 @@ def conclude_all(experiments: Iterable[Recorded | Planned]) -> int:
         if isinstance(experiment, Planned):
             console().print(preview(experiment))
             continue
-        runs, stop_reason, options, arguments, archived = experiment
+        folder, stop_reason, options, arguments, archived = experiment
+        runs = RunFolder(folder)
         if archived is not None:
-            failed = _show_differences(arguments[0], archived, runs, options, stop_reason)
+            failed = _show_differences(
+                arguments[0], RunFolder(archived), runs, options, stop_reason
+            )
             remark = f"{stop_reason}: not every run was checked"
         else:
             failed = conclude(runs, options, stop_reason)

@@ -24,9 +24,9 @@ from dualgap.experiments.operations.terminal import INTERRUPTED, say
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.records.names import choices_text
 from dualgap.experiments.store.inputs import input_files
+from dualgap.experiments.store.logs import RecordedRuns
 from dualgap.experiments.store.manifest import LOG, is_results_folder, read_manifest
 from dualgap.experiments.store.plan import ResumePolicy, planned_cases, recorded_experiment
-from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
 
 _MAX_KILLED_STARTS = 3  # of one run, by commands of a shard
@@ -37,16 +37,16 @@ class Recorded(NamedTuple):
 
     Attributes
     ----------
-    runs : the results folder. stop_reason : why some of its runs are missing, empty if none is.
+    folder : of the results. stop_reason : why some of its runs are missing, empty if none is.
     options : of the command. arguments : of a `dualgap run` for the missing runs.
-    archived : the earlier runs of an archive, if these repeat them.
+    archived : the folder of an archive whose runs these repeat.
     """
 
-    runs: RunFolder
+    folder: Path
     stop_reason: str
     options: CommandOptions
     arguments: Sequence[str]
-    archived: RunFolder | None = None
+    archived: Path | None = None
 
 
 class Planned(NamedTuple):
@@ -89,8 +89,8 @@ def run_all(
         if dry_run:
             yield Planned(one, *plan_runs(one, target, options), target, options)
             continue
-        recorded, stop_reason = run_missing(one, target, options)
-        yield Recorded(recorded, stop_reason, options, [*arguments, *options.resume_arguments()])
+        stop_reason = run_missing(one, target, options)
+        yield Recorded(target, stop_reason, options, [*arguments, *options.resume_arguments()])
 
 
 def load_experiments(experiment: str, changes: Sequence[tuple[str, str]] = ()) -> list[Experiment]:
@@ -131,25 +131,21 @@ def default_output_folder(name: str) -> Path:
     return Path(load_defaults().out) / name
 
 
-def run_missing(experiment: Experiment, folder: Path, options: RunOptions) -> tuple[RunFolder, str]:
-    """Run the missing runs of a folder; return the folder, and why some are still missing, else ""."""
+def run_missing(experiment: Experiment, folder: Path, options: RunOptions) -> str:
+    """Run the missing runs of a folder; return why some are still missing, else an empty string."""
     cases, executor, session = open_run(experiment, folder, options)
-    recorded = RunFolder(folder)
+    recorded = RecordedRuns(folder)
     try:
         if options.shard:
             cases = Shard.parse(options.shard).cases_of(cases)
             _record_fatal_runs(cases, session, recorded)
-            recorded = RunFolder(folder)
+            recorded = RecordedRuns(folder)
         stop_reason = _run(cases, executor, session, recorded, options)
     finally:
         session.close()
-    if session.recorded or not recorded.is_current:
-        recorded = RunFolder(folder)
-    if lost := recorded.lost(session.path):
-        stop_reason = (
-            stop_reason or f"another process removed {lost} runs from {session.path / LOG}"
-        )
-    return recorded, stop_reason
+    if lost := session.lost():
+        return stop_reason or f"another process removed {lost} runs from {session.path / LOG}"
+    return stop_reason
 
 
 def plan_runs(
@@ -161,7 +157,7 @@ def plan_runs(
     if options.resumes and is_results_folder(folder):
         cases = keep_existing_names(cases, read_manifest(folder))
         ends = {*options.rerun_names("status")}
-        records = RunFolder(folder).records() if ends else {}
+        records = RecordedRuns(folder).records() if ends else {}
         rows = [row for row in records.values() if ends & {row["status"], row["verdict"]}]
         restarted |= {RunKey.parse(row["run_id"]) for row in rows}
     chosen_solvers = options.rerun_names("solver")
@@ -228,7 +224,7 @@ def open_run(
     return cases, executor, session
 
 
-def _record_fatal_runs(cases: Sequence[Case], session: Session, recorded: RunFolder) -> None:
+def _record_fatal_runs(cases: Sequence[Case], session: Session, recorded: RecordedRuns) -> None:
     """Record as crashed the runs during which commands of a shard were killed too often."""
     for case in Schedule(cases, recorded.records()):
         if (count := recorded.killed_starts[case.run_id]) >= _MAX_KILLED_STARTS:
@@ -240,7 +236,7 @@ def _run(
     cases: Sequence[Case],
     executor: Executor,
     session: Session,
-    recorded: RunFolder,
+    recorded: RecordedRuns,
     options: RunOptions,
 ) -> str:
     """Run the cases that are not recorded; return why it stopped early, or an empty string."""

@@ -16,6 +16,7 @@ from dualgap.experiments.operations.conclusion import write_all
 from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.run import load_experiment, run_missing
 from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
+from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.tables.summary import summarise
 from dualgap.experiments.tables.verification import to_json, to_terminal, verification_texts
 
@@ -38,7 +39,9 @@ def verify_experiment(
     changes = [("--set", "target=proven")] if rigorous else []
     loaded = with_solvers(load_experiment(experiment, changes), more)
     with TemporaryDirectory() as scratch:
-        recorded, stop_reason = run_missing(loaded, Path(options.out or scratch), options)
+        folder = Path(options.out or scratch)
+        stop_reason = run_missing(loaded, folder, options)
+        recorded = RunFolder(folder)
         results = recorded.results
         proven = loaded.target == "proven"
         verification = compare(results, tolerance, proven, recorded.diagnoses)

@@ -38,6 +38,7 @@ SESSIONS = "sessions"
 ARTIFACTS = "artifacts"
 SESSION_FILE = "session.json"
 LOG = "runs.jsonl"  # of a session; earlier releases had one in the folder itself
+STARTS = "starts"  # of a session
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
 _SESSION_KEYS = ("restarted", "previous", "replaces_plan", "provenance", "lines", "sha256")

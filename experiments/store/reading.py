@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -28,40 +27,33 @@ from dualgap.experiments.records.columns import COLUMNS, FILES, TRACE_COLUMNS
 from dualgap.experiments.records.outcomes import outcome_of, stop_reason
 from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
 from dualgap.experiments.store import disk
+from dualgap.experiments.store.logs import RecordedRuns
 from dualgap.experiments.store.manifest import (
     ARTIFACTS,
     LOG,
     SESSIONS,
     StoreError,
-    combined,
     common_columns,
-    read_manifest,
-    read_sessions,
     write_manifest,
 )
 from dualgap.experiments.store.merging import MergeSource, merge_sessions
 from dualgap.experiments.store.schema import safe_name
-from dualgap.experiments.store.session import STARTS, load_answer, recorded_lines
-from dualgap.problems import Dataset, Geometry, Point, SampleProblem, Vector
+from dualgap.problems import Dataset, Geometry, Point, SampleProblem
 from dualgap.problems.dataset import Names
 from dualgap.problems.html_table import format_number, html_table
 
 
-class RunFolder:
-    """The contents of a results folder; the logs of its sessions are parsed once, on first use.
+class RunFolder(RecordedRuns):
+    """The contents of a results folder, as tables; each is made once, on first use.
 
     Raises
     ------
     StoreError
         From each attribute, if the folder holds no results, or results of another version.
-
-    Attributes
-    ----------
-    path : the folder.
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self._log_sizes = self._current_log_sizes()
 
     @classmethod
@@ -99,67 +91,6 @@ class RunFolder:
     def is_current(self) -> bool:
         """Whether the logs have the same sizes as when this object was created."""
         return self._current_log_sizes() == self._log_sizes
-
-    @cached_property
-    def sessions(self) -> list[tuple[Path, dict[str, Any]]]:
-        """The sessions with their manifests, in their order; none if the folder is published."""
-        return read_sessions(self.path)
-
-    @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """The manifest, see `store.manifest`."""
-        if self.sessions:
-            return combined([manifest for _, manifest in self.sessions])
-        return read_manifest(self.path)
-
-    @property
-    def lines(self) -> dict[str, dict[str, Any]]:
-        """The last valid line of each run; incomplete and damaged lines are skipped."""
-        return self._valid_lines[0]
-
-    def lost(self, session: Path) -> int:
-        """Return how many lines that a session recorded are missing from its log."""
-        return self._valid_lines[2].get(session, 0)
-
-    @cached_property
-    def _valid_lines(self) -> tuple[dict[str, dict[str, Any]], dict[str, Path], dict[Path, int]]:
-        """The lines and their sessions, by run id, and the number of lost lines of each session."""
-        lines, folders, lost = dict[str, dict[str, Any]](), dict[str, Path](), dict[Path, int]()
-        restarts = self._restarts
-        for path, manifest in self.sessions:
-            recorded = list(recorded_lines(path, manifest, self.manifest))
-            lost[path] = max(0, (manifest.get("lines") or 0) - len(recorded))
-            for content in recorded:
-                run_id = content["record"]["run_id"]
-                key = RunKey.parse(run_id) if path.name in restarts else None
-                if key is None or not key.is_in(restarts[path.name]):
-                    lines[run_id], folders[run_id] = content, path
-        return lines, folders, lost
-
-    @cached_property
-    def _restarts(self) -> dict[str, set[RunKey]]:
-        """The runs and rounds whose records in a session do not count, by the name of the session."""
-        restarts = dict[str, set[RunKey]]()
-        for _, manifest in self.sessions:
-            keys = set(map(RunKey.parse, manifest["restarted"]))
-            for name in manifest["previous"] if keys else ():
-                restarts.setdefault(name, set()).update(keys)
-        return restarts
-
-    def records(self) -> dict[str, dict[str, Any]]:
-        """Return the records by run id."""
-        return {run_id: line["record"] for run_id, line in self.lines.items()}
-
-    @cached_property
-    def killed_starts(self) -> Counter[str]:
-        """How often each run was started by a session that was killed before it recorded the run."""
-        killed, sessions = Counter[str](), self._valid_lines[1]
-        for path, manifest in self.sessions:
-            if manifest.get("lines") is None and (path / STARTS).is_file():
-                recorded = Counter(run_id for run_id, folder in sessions.items() if folder == path)
-                started = Counter((path / STARTS).read_text(errors="replace").split())
-                killed += started - recorded
-        return killed
 
     @property
     def missing(self) -> int:
@@ -296,17 +227,6 @@ class RunFolder:
             return with_column_types(table, name)
         except (OSError, ValueError) as error:
             raise StoreError(f"{file}: cannot be read: {error}") from None
-
-    def _array_path(self, kind: str, run_id: str, suffix: str) -> Path | None:
-        """Return the file of an array that the session of a run stored; None if there is none."""
-        session = self._valid_lines[1].get(run_id)
-        path = session / kind / f"{run_id}.{suffix}" if session else None
-        return path if path and path.is_file() else None
-
-    def answer(self, run_id: str) -> Vector | None:
-        """Return the dual variables that a run stored as a starting point for others, or None."""
-        path = self._array_path("answers", run_id, "npy")
-        return None if path is None else load_answer(path)
 
     def model(self, run_id: str) -> Geometry | None:
         """Return an answer in the plane, with its problem; None if none was stored.

@@ -26,13 +26,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import logging
 import os
 import platform
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -41,16 +40,17 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from dualgap.experiments.cases.plan import Case, RunKey, digest
+from dualgap.experiments.cases.plan import Case, RunKey
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.records.labels import solver_key
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
+from dualgap.experiments.store.logs import load_answer, read_log, valid_lines
 from dualgap.experiments.store.manifest import (
     ARTIFACTS,
     LOG,
     SESSION_FILE,
     SESSIONS,
+    STARTS,
     StoreError,
     combined,
     common_columns,
@@ -62,14 +62,8 @@ from dualgap.experiments.store.manifest import (
     write_manifest,
 )
 from dualgap.experiments.store.plan import ResumePolicy, check_resume
-from dualgap.experiments.store.schema import check_line
 from dualgap.experiments.workers.machine import frequency
 from dualgap.problems import Vector
-from dualgap.problems.validation import CORRUPT_FILE_ERRORS
-
-_log = logging.getLogger("dualgap")
-_LINE_ERRORS = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
-STARTS = "starts"
 
 
 class Session:
@@ -209,6 +203,13 @@ class Session:
             starts.write(f"{case.run_id}\n")
         return case
 
+    def lost(self) -> int:
+        """Return how many of the lines that it has recorded are missing from its log."""
+        log = read_log(self.path)
+        if hashlib.sha256(log).digest() == self._digest.digest():
+            return 0
+        return max(0, len(self.recorded) - sum(1 for _ in valid_lines(log)))
+
     def close(self) -> None:
         """End the session; one that recorded nothing and planned nothing new leaves no trace."""
         os.close(self.file)
@@ -242,53 +243,3 @@ def _check_unused(folder: Path, resume: bool) -> None:
     raise StoreError(
         f"{folder}: is published and has no sessions to continue; choose another --out"
     )
-
-
-def recorded_lines(
-    path: Path, manifest: Mapping[str, Any], folder: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """Yield the valid lines of a session, with all columns of their records.
-
-    Parameters
-    ----------
-    manifest : of the session. folder : manifest of the folder, from which problems and solvers have
-        their names.
-    """
-    try:
-        content = (path / LOG).read_bytes()
-    except FileNotFoundError:
-        content = b""
-    if manifest.get("sha256") and hashlib.sha256(content).hexdigest() != manifest["sha256"]:
-        _log.warning(f"{path / LOG}: is not as its session left it; each valid line in it counts")
-    common = {name: common_columns(manifest, name) for name in manifest["problems"]}
-    names = {digest(spec): name for name, spec in folder["problems"].items()}
-    renamed = {name: names.get(digest(spec), name) for name, spec in manifest["problems"].items()}
-    labels = {
-        solver_key(solver): {"label": label, "series": solver["series"]}
-        for label, solver in folder["solvers"].items()
-    }
-    relabelled = {
-        label: labels.get(solver_key(solver), {}) for label, solver in manifest["solvers"].items()
-    }
-    for fields in valid_lines(content):
-        record = fields["record"]
-        problem = record["problem_id"]
-        record = common.get(problem, {}) | record | relabelled.get(record.get("label"), {})
-        yield fields | {"record": record | {"problem_id": renamed.get(problem, problem)}}
-
-
-def valid_lines(content: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the valid lines of a log, as they were written."""
-    for line in content.splitlines():
-        with suppress(*_LINE_ERRORS):
-            fields = json.loads(line)
-            check_line(fields)
-            yield fields
-
-
-def load_answer(path: Path) -> Vector | None:
-    """Return the dual variables in a file; None if it is missing or damaged: runs then start from 0."""
-    try:
-        return np.load(path)
-    except (*CORRUPT_FILE_ERRORS, MemoryError, ValueError):
-        return None

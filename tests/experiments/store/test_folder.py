@@ -212,7 +212,7 @@ def test_lines_changed_by_another_process_are_reported(folder, caplog, ids):
     log = log_of(folder)
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[1:]))
     recorded_now = RunFolder(folder)
-    assert (recorded_now.lost(log.parent), set(recorded_now.lines)) == (1, set(ids[1:]))
+    assert set(recorded_now.lines) == set(ids[1:])
     (message,) = caplog.messages
     assert "runs.jsonl: is not as its session left it" in message
 

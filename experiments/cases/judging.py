@@ -15,10 +15,15 @@ from typing import Any, cast
 import numpy as np
 
 from dualgap.experiments.cases import paths
-from dualgap.experiments.cases.answer import Failure, SolverAnswer, unpack_answer
 from dualgap.experiments.cases.description import describe_optimum
+from dualgap.experiments.cases.messages import (
+    Failure,
+    SolverAnswer,
+    pack_outcome,
+    unpack_answer,
+)
 from dualgap.experiments.cases.plan import Case
-from dualgap.experiments.cases.records import Outcome, blank_record, failed, pack_outcome, versions
+from dualgap.experiments.cases.records import Outcome, blank_record, failed, versions
 from dualgap.experiments.cases.solving import load_problem
 from dualgap.experiments.files.specs import Loaded
 from dualgap.experiments.records.columns import COUNTED

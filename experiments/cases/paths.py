@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from dualgap.experiments.cases.answer import SolverAnswer, SolverReport
+from dualgap.experiments.cases.messages import SolverAnswer, SolverReport
 from dualgap.experiments.cases.plan import Case, digest
 from dualgap.experiments.records.names import path_text
 from dualgap.problems import Dataset, Formulation, Point

@@ -5,14 +5,11 @@ import platform
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import Any
 
 from dualgap.experiments.cases.plan import Case
-from dualgap.experiments.records.columns import COLUMNS, FILES
+from dualgap.experiments.records.columns import COLUMNS
 from dualgap.experiments.records.names import dataset_text, kernel_text, path_text, value_text
-from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
 from dualgap.problems.dataset import Names
 
 _PACKAGES = """
@@ -100,57 +97,6 @@ def failed(
     """Return the outcome of a run without an answer."""
     columns = {"status": status, "reason": reason, "signal": signal}
     return Outcome(blank_record(case) | columns, output=output)
-
-
-Cell = bool | int | float | str | None
-Row = dict[str, Cell]
-_Header = tuple[Row, list[Row], str, Row, list[Row], Names]  # an outcome without its arrays
-_LAYOUT = Layout[_Header](_Header)
-_ANSWER = "answer"
-_COLUMN_NAMES = {column.name for column in FILES["runs.csv"]}
-# columns of `blank_record` that the worker decides; all others are as planned, whatever it sends
-_WORKER_COLUMNS = {"claimed", "verdict", "bound_source", "host", "versions"}
-
-
-def pack_outcome(outcome: Outcome) -> bytes:
-    """Return an outcome as a message, see `workers.wire`."""
-    texts = ("problem", "names")  # of a model that was read, as Dask sends it on
-    arrays = {name: array for name, array in outcome.model.items() if name not in texts}
-    arrays |= {} if outcome.answer is None else {_ANSWER: outcome.answer}
-    more = outcome.output, outcome.diagnosis, outcome.path, outcome.names
-    return pack((outcome.record, outcome.trace, *more), arrays)
-
-
-def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
-    """Return the outcome of a case from its message.
-
-    Raises
-    ------
-    Malformed
-        If the message is not an outcome of this case.
-    """
-    (record, trace, output, diagnosis, path, names), arrays = _LAYOUT.read(message, _shapes)
-    if wrong := (set(COLUMNS) - record.keys()) | (record.keys() - _COLUMN_NAMES):
-        raise Malformed(f"columns: {', '.join(sorted(wrong))[:200]}")
-    blank = blank_record(case)
-    planned = {k: blank[k] for k in COLUMNS if blank[k] is not None and k not in _WORKER_COLUMNS}
-    trace, path = ([row | {"run_id": case.run_id} for row in rows] for rows in (trace, path))
-    model: dict[str, Any] = {name: a for name, a in arrays.items() if name != _ANSWER}
-    if model:
-        model["problem"] = np.str_(json.dumps([vars(case.problem), case.folder]))
-        model["names"] = np.str_(json.dumps(names))
-    answer = arrays.get(_ANSWER)
-    return Outcome(record | planned, trace, model, output, diagnosis, path, answer, names)
-
-
-def _shapes(header: _Header) -> Shapes:
-    """Return the shapes of the arrays that an outcome may have: of a model, and dual variables."""
-    n = header[0].get("n")
-    if not isinstance(n, int):
-        return {}
-    alpha, weights = ((n,), (n, None)), ((2,), (2, None))
-    plane: Shapes = {"X": ((n, 2),), "y": ((n,),), "alpha": alpha, "w": weights}
-    return {**plane, "b": ((), (None,)), "offsets": ((None,),), _ANSWER: alpha}
 
 
 @cache

@@ -1,6 +1,6 @@
 """Solve one case in a separate process: the only module that runs a solver.
 
-The answer is returned as a message of plain arrays and numbers, see `answer`.
+The answer is returned as a message of plain arrays and numbers, see `messages`.
 """
 
 import json
@@ -19,7 +19,7 @@ from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_info
 
 from dualgap.experiments.cases import paths
-from dualgap.experiments.cases.answer import Failure, SolverAnswer, SolverReport, pack_answer
+from dualgap.experiments.cases.messages import Failure, SolverAnswer, SolverReport, pack_answer
 from dualgap.experiments.cases.plan import Case, user_code
 from dualgap.experiments.files.specs import Loaded, build_problem, build_solver, build_source
 from dualgap.experiments.workers.machine import core_frequency, throttle_events

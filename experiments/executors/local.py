@@ -24,8 +24,9 @@ from threading import Event
 from typing import ClassVar
 
 from dualgap.experiments.cases.case import run
+from dualgap.experiments.cases.messages import read_outcome
 from dualgap.experiments.cases.plan import Case
-from dualgap.experiments.cases.records import Outcome, failed, read_outcome
+from dualgap.experiments.cases.records import Outcome, failed
 from dualgap.experiments.executors.base import GRACE_PERIOD_S, Executor, ExecutorError, limit_of
 from dualgap.experiments.workers.isolation import start_method
 from dualgap.experiments.workers.machine import bytes_text, cores

@@ -1,14 +1,14 @@
 """Checked descriptions of single problems and solvers, from expanded entries of an experiment file.
 
 Each class of the toolkit is instantiated here once, so that its checks are made before anything runs.
-Importing a user's file may do anything, and is therefore done in a separate process; a file that cannot
-be imported fails later, in its own runs.
 """
 
+from __future__ import annotations
+
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dualgap.experiments.files.document import Fault, relocated
 from dualgap.experiments.files.models import FOLLOWED, PathSettings, resources
@@ -23,8 +23,6 @@ from dualgap.experiments.files.specs import (
     user_class_file,
     values_of,
 )
-from dualgap.experiments.workers.supervision import Worker
-from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 from dualgap.problems import FORMULATIONS, Problem, datasets
 from dualgap.problems.datasets import ENTRIES, SOURCES
 from dualgap.problems.kernels import KERNELS
@@ -33,11 +31,10 @@ from dualgap.problems.registry import Registry, class_names, find_path, is_user_
 from dualgap.solvers import SOLVERS
 from dualgap.solvers.paths.interval import Ends, validate_interval
 
-S = TypeVar("S", ProblemSpec, SolverSpec)
-_Described = ProblemSpec | SolverSpec | tuple[str, list[str | int]]  # or a fault
-_DESCRIPTION = Layout[_Described](_Described)
+if TYPE_CHECKING:
+    from dualgap.experiments.files.user_classes import Importer
 
-_IMPORT_TIMEOUT_S = 30.0  # importing and compiling a large package may take several seconds
+S = TypeVar("S", ProblemSpec, SolverSpec)
 
 
 class Describer:
@@ -47,12 +44,13 @@ class Describer:
     """
 
     def __init__(self, folder: str) -> None:
-        self.folder, self.worker = folder, Worker(threads=1)
-        self.unimportable, self.imported = set[str](), set[str]()
+        self.folder = folder
+        self._importer: Importer | None = None
 
     def close(self) -> None:
-        """End the process."""
-        self.worker.stop()
+        """End the process, if there is one."""
+        if self._importer is not None:
+            self._importer.close()
 
     def problem(self, entry: Any) -> ProblemSpec:
         """Return the description of one problem; raise Fault at the value that is not accepted."""
@@ -64,7 +62,7 @@ class Describer:
 
     def _describe(self, describe: Callable[[Any, str, bool], S], entry: Any) -> S:
         """Return a description; unchecked, as written in the entry, if a file cannot be imported."""
-        outside = dict[str, str]()
+        files = dict[str, str]()
         for loc, name in iter_texts(entry):
             if not is_user_class(name):
                 continue
@@ -75,46 +73,15 @@ class Describer:
                 class_names(file)
             except ValueError as error:
                 raise Fault(f"{name:.200}: {error}", *loc) from None
-            outside[name] = str(file)
-        if not outside:
+            files[name] = str(file)
+        if not files:
             return describe(entry, self.folder, True)
-        if not self.unimportable.isdisjoint(outside):
-            return describe(entry, self.folder, False)
-        if (files := {*outside.values()}) != self.imported:
-            self.worker.stop()  # so that no file influences the description of another
-        self.imported = files
-        self.worker.call(_description, describe, entry, self.folder)
-        try:
-            description, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_TIMEOUT_S))
-            if isinstance(description, ProblemSpec):
-                _check_names([description.dataset, *description.parameters.values()])
-        except (TimeoutError, WorkerExit, WorkerError, Malformed):
-            self.unimportable |= outside.keys()  # the runs will record the reason
-            return describe(entry, self.folder, False)
-        if isinstance(description, tuple):
-            text, loc = description
-            raise Fault(text, *loc)
-        return cast("S", description)
+        if self._importer is None:
+            from dualgap.experiments.files.user_classes import Importer  # noqa: PLC0415 - starts a process
 
-
-def _description(describe: Callable[[Any, str, bool], object], entry: Any, folder: str) -> bytes:
-    """Return a message with a description, or with the text of its fault and what leads to it."""
-    try:
-        return pack(describe(entry, folder, True))
-    except Fault as fault:
-        return pack((fault.text, fault.loc))
-
-
-def _check_names(values: Iterable[Any]) -> None:
-    """Raise Malformed if a data set, kernel or loss, also a nested one, has no name."""
-    for value in values:
-        if isinstance(value, dict):
-            spec = cast("dict[str, Any]", value)
-            if not isinstance(spec.get("name"), str):
-                raise Malformed("name: must be text")
-            _check_names(spec.values())
-        elif isinstance(value, list):
-            _check_names(cast("list[Any]", value))
+            self._importer = Importer(self.folder)
+        description = self._importer.describe(describe, entry, files)
+        return describe(entry, self.folder, False) if description is None else description
 
 
 def _problem(entry: Any, folder: str, importable: bool) -> ProblemSpec:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from dualgap.experiments.cases.case import run
-from dualgap.experiments.cases.records import read_outcome
+from dualgap.experiments.cases.messages import read_outcome
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files import build
 from dualgap.experiments.store.manifest import LOG, SESSION_FILE

@@ -14,8 +14,9 @@ from distributed import CancelledError, Client, Future, KilledWorker, LocalClust
 from distributed.comm.core import connect
 from distributed.utils import silence_logging_cmgr
 
+from dualgap.experiments.cases.messages import read_outcome
 from dualgap.experiments.cases.plan import Case
-from dualgap.experiments.cases.records import Outcome, failed, read_outcome, versions
+from dualgap.experiments.cases.records import Outcome, failed, versions
 from dualgap.experiments.executors.base import ExecutorError
 from dualgap.experiments.executors.dask.worker import Isolation, run_beside
 from dualgap.experiments.workers.wire import Malformed

@@ -15,8 +15,9 @@ from distributed import Worker, WorkerPlugin, get_worker, sync
 from distributed.comm.addressing import get_address_host
 from tornado.ioloop import PeriodicCallback
 
+from dualgap.experiments.cases.messages import pack_outcome
 from dualgap.experiments.cases.plan import Case
-from dualgap.experiments.cases.records import Outcome, pack_outcome
+from dualgap.experiments.cases.records import Outcome
 from dualgap.experiments.executors.local import WorkerSlot
 from dualgap.experiments.workers.machine import cores
 

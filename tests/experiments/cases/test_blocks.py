@@ -9,7 +9,12 @@ import pandas as pd
 import pytest
 from tests.experiments.functions import posing, run_case
 
-from dualgap.experiments.cases.answer import SolverAnswer, SolverReport, pack_answer, unpack_answer
+from dualgap.experiments.cases.messages import (
+    SolverAnswer,
+    SolverReport,
+    pack_answer,
+    unpack_answer,
+)
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.records.columns import COLUMNS, COUNTED
 from dualgap.experiments.workers.isolation import call_in_child

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dualgap.experiments.cases.answer import Failure
+from dualgap.experiments.cases.messages import Failure
 
 SOURCE = """
 import json

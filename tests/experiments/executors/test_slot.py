@@ -165,7 +165,7 @@ def test_a_solver_that_closes_its_streams_does_not_harm_the_next(slot, case_of, 
 
 
 FORGES = """
-from dualgap.experiments.cases.answer import SolverAnswer
+from dualgap.experiments.cases.messages import SolverAnswer
 from dualgap.experiments.workers.wire import pack
 time.sleep({seconds})
 x = np.zeros(form.n)

@@ -1,21 +1,29 @@
-"""A solver's answer on its way from the solving process to the certifying one; see `workers.wire`.
+"""What the processes of a run send one another, see `workers.wire`: an answer, and then its outcome.
 
-Nothing in it is trusted: the certifying process has its own problem, target and case,
-and the problem determines which arrays there may be.
+The solving process sends its answer to the certifying one, and that sends the outcome to the command.
+Nothing in either is trusted: the receiver has its own problem, target and case, which determine the
+arrays and the columns that there may be.
 """
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from math import nan, prod
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
+
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.cases.records import Outcome, blank_record
+from dualgap.experiments.records.columns import COLUMNS, FILES
 from dualgap.experiments.workers.start import error_text
 from dualgap.experiments.workers.wire import Layout, Malformed, Shapes, pack
 from dualgap.problems import ConvexQP, Point, QPPoint, SampleProblem
 from dualgap.problems.blocks import DualRule
+from dualgap.problems.dataset import Names
 from dualgap.problems.forms import Claim
 from dualgap.problems.texts import one_line
 from dualgap.problems.validation import NoSuchProblem
@@ -106,7 +114,7 @@ class SolverAnswer:
         return len(self.reports) + len(self.trace)
 
 
-_LAYOUT = Layout[SolverAnswer](SolverAnswer)
+_ANSWER_LAYOUT = Layout[SolverAnswer](SolverAnswer)
 
 
 def pack_answer(answer: SolverAnswer, points: Iterable[Any] = ()) -> bytes:
@@ -141,7 +149,7 @@ def unpack_answer(
 
     numbers = sum(prod(accepted[0]) for part, accepted in part_shapes.items() if part != "rule")
     max_bytes = _MAX_HEADER_BYTES + 8 * _MAX_POINTS * numbers
-    answer, arrays = _LAYOUT.read(message, shapes, max_bytes)
+    answer, arrays = _ANSWER_LAYOUT.read(message, shapes, max_bytes)
     expected = len(answer.values) if on_path else 1
     if answer.failure is None and len(answer.reports) != expected:
         raise Malformed(f"reports: has {len(answer.reports)} answers, expected {expected}")
@@ -176,3 +184,56 @@ def _shapes_of_point(problem: SampleProblem | ConvexQP) -> dict[str, Any]:
         "b": ((outputs,), ()),
         "rule": ((None,),) if problem.in_blocks else (),
     }
+
+
+Cell = bool | int | float | str | None
+Row = dict[str, Cell]
+_Header = tuple[Row, list[Row], str, Row, list[Row], Names]  # an outcome without its arrays
+_OUTCOME_LAYOUT = Layout[_Header](_Header)
+_DUAL_VARIABLES = "answer"
+_COLUMN_NAMES = {column.name for column in FILES["runs.csv"]}
+# columns of `blank_record` that the worker decides; all others are as planned, whatever it sends
+_WORKER_COLUMNS = {"claimed", "verdict", "bound_source", "host", "versions"}
+
+
+def pack_outcome(outcome: Outcome) -> bytes:
+    """Return an outcome as a message, see `workers.wire`."""
+    texts = ("problem", "names")  # of a model that was read, as Dask sends it on
+    arrays = {name: array for name, array in outcome.model.items() if name not in texts}
+    arrays |= {} if outcome.answer is None else {_DUAL_VARIABLES: outcome.answer}
+    more = outcome.output, outcome.diagnosis, outcome.path, outcome.names
+    return pack((outcome.record, outcome.trace, *more), arrays)
+
+
+def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
+    """Return the outcome of a case from its message.
+
+    Raises
+    ------
+    Malformed
+        If the message is not an outcome of this case.
+    """
+    (record, trace, output, diagnosis, path, names), arrays = _OUTCOME_LAYOUT.read(
+        message, _shapes_of_outcome
+    )
+    if wrong := (set(COLUMNS) - record.keys()) | (record.keys() - _COLUMN_NAMES):
+        raise Malformed(f"columns: {', '.join(sorted(wrong))[:200]}")
+    blank = blank_record(case)
+    planned = {k: blank[k] for k in COLUMNS if blank[k] is not None and k not in _WORKER_COLUMNS}
+    trace, path = ([row | {"run_id": case.run_id} for row in rows] for rows in (trace, path))
+    model: dict[str, Any] = {name: a for name, a in arrays.items() if name != _DUAL_VARIABLES}
+    if model:
+        model["problem"] = np.str_(json.dumps([vars(case.problem), case.folder]))
+        model["names"] = np.str_(json.dumps(names))
+    answer = arrays.get(_DUAL_VARIABLES)
+    return Outcome(record | planned, trace, model, output, diagnosis, path, answer, names)
+
+
+def _shapes_of_outcome(header: _Header) -> Shapes:
+    """Return the shapes of the arrays that an outcome may have: of a model, and dual variables."""
+    n = header[0].get("n")
+    if not isinstance(n, int):
+        return {}
+    alpha, weights = ((n,), (n, None)), ((2,), (2, None))
+    plane: Shapes = {"X": ((n, 2),), "y": ((n,),), "alpha": alpha, "w": weights}
+    return {**plane, "b": ((), (None,)), "offsets": ((None,),), _DUAL_VARIABLES: alpha}

@@ -26,7 +26,8 @@ from typing import Any, ClassVar
 
 from dualgap.experiments.cases.plan import Case, RunKey
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.cases.schedule import Round, Schedule, Shard, resources_of, tasks_of
+from dualgap.experiments.cases.schedule import Round, Schedule
+from dualgap.experiments.cases.shard import Shard, resources_of, tasks_of
 from dualgap.experiments.executors.base import Executor, ExecutorError
 from dualgap.experiments.store.logs import RecordedRuns, valid_lines
 from dualgap.experiments.store.manifest import LOG, SESSIONS

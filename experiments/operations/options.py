@@ -83,7 +83,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         """Refuse what `shard` and `rerun` cannot be."""
         if self.shard is not None:
-            from dualgap.experiments.cases.schedule import Shard  # noqa: PLC0415
+            from dualgap.experiments.cases.shard import Shard  # noqa: PLC0415
 
             try:
                 Shard.parse(self.shard)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dualgap.experiments.cases.plan import Case, RunKey, keep_existing_names, plan, solvers_of
 from dualgap.experiments.cases.records import failed
-from dualgap.experiments.cases.schedule import Schedule, Shard
+from dualgap.experiments.cases.schedule import Schedule
 from dualgap.experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from dualgap.experiments.files.experiment import (
     Experiment,
@@ -137,6 +137,8 @@ def run_missing(experiment: Experiment, folder: Path, options: RunOptions) -> st
     recorded = RecordedRuns(folder)
     try:
         if options.shard:
+            from dualgap.experiments.cases.shard import Shard  # noqa: PLC0415
+
             cases = Shard.parse(options.shard).cases_of(cases)
             _record_fatal_runs(cases, session, recorded)
             recorded = RecordedRuns(folder)

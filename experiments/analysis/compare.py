@@ -28,7 +28,7 @@ from dualgap.experiments.analysis.noise import (
     noise_of_problems,
 )
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.records.labels import SolverEntry, labels_of
+from dualgap.experiments.records.names import SolverEntry, labels_of
 from dualgap.experiments.records.outcomes import (
     COMPLETED,
     FAILING,

@@ -6,8 +6,7 @@ from functools import cache, cached_property
 import pandas as pd
 
 from dualgap.experiments.analysis.noise import aa_pairs, noise_of_problems
-from dualgap.experiments.records.labels import with_remarks
-from dualgap.experiments.records.names import AA_REPEAT
+from dualgap.experiments.records.names import AA_REPEAT, with_remarks
 
 
 class Results:

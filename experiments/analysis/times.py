@@ -1,7 +1,7 @@
 """The time that a solver took for a problem, under one of three definitions.
 
 A configuration is a solver with all its settings except the seed; a series is a solver with its settings
-except those that trade time for accuracy (`records.labels.ACCURACY`). The time of a configuration is the
+except those that trade time for accuracy (`records.names.ACCURACY`). The time of a configuration is the
 median over its repetitions, and its gap their largest.
 """
 
@@ -14,14 +14,18 @@ import pandas as pd
 
 from dualgap.experiments.analysis.labels import is_single_threaded, kind_of
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.records.labels import ACCURACY, ITERATION_LIMIT
-from dualgap.experiments.records.names import gap_text, missed_gap_text
+from dualgap.experiments.records.names import (
+    ACCURACY,
+    ITERATION_LIMIT,
+    gap_text,
+    missed_gap_text,
+    targets_above,
+)
 from dualgap.experiments.records.outcomes import (
     DENSE_REFERENCE,
     FINAL,
     NOT_RUN,
     outcome_of,
-    targets_above,
     worst,
 )
 

@@ -24,8 +24,7 @@ from dualgap.experiments.files.specs import (
     named_solvers,
     user_class_names,
 )
-from dualgap.experiments.records.labels import joined_solvers, solver_key
-from dualgap.experiments.records.names import Spec, problem_names
+from dualgap.experiments.records.names import Spec, joined_solvers, problem_names, solver_key
 from dualgap.problems import FORMULATIONS
 from dualgap.problems.datasets import SOURCES
 from dualgap.solvers import SOLVERS
@@ -98,7 +97,7 @@ class Case:
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
     artifacts : folder for files that the solver keeps, "" for none; not part of the identity.
     profiled : whether a profile of the solver is written there; not part of the identity.
-    label, series : names of the solver in tables, see `records.labels`; not part of the identity.
+    label, series : names of the solver in tables, see `records.names`; not part of the identity.
     after : id of the run whose answer is the starting point, "" for the first of a series; None without
         warm starts. before : the problem of that run. initial : its dual variables, None if unknown.
     """

@@ -25,7 +25,7 @@ from typing import Any
 
 from dualgap.experiments.cases.plan import Case, RunKey
 from dualgap.experiments.files.specs import SEARCHED
-from dualgap.experiments.records.outcomes import targets_above
+from dualgap.experiments.records.names import targets_above
 
 _STEPS_PER_DECADE = 2
 _LOOSEST_GAP = 0.1  # relative gap that step 0 is assumed to ask for, of a `tol` or a `gap`

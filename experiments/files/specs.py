@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from dualgap.experiments.files.document import Loc
-from dualgap.experiments.records.labels import SolverEntry, labels_and_series
+from dualgap.experiments.records.names import SolverEntry, labels_and_series
 from dualgap.problems import FORMULATIONS, Dataset, Kernel, Problem, datasets
 from dualgap.problems.datasets import DataInBlocks, WholeProblem
 from dualgap.problems.kernels import KERNELS
@@ -68,7 +68,7 @@ class SolverSpec:
 
 
 def named_solvers(specs: Sequence[SolverSpec]) -> list[tuple[str, str]]:
-    """Return the label and the series of each solver, see `records.labels`."""
+    """Return the label and the series of each solver, see `records.names`."""
     entries = [SolverEntry(spec.name, spec.fixed_settings, spec.label) for spec in specs]
     seeds = Counter(map(repr, entries))  # entries that differ only in their seed
     return labels_and_series([entry._replace(seeds=seeds[repr(entry)]) for entry in entries])

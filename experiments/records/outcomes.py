@@ -153,8 +153,3 @@ def _limit_reached(params: Any, iterations: float) -> bool:
 def worst(outcomes: Iterable[str]) -> str:
     """Return the worst outcome."""
     return min(outcomes, key=_RANKS.__getitem__)
-
-
-def targets_above(smallest: float) -> list[float]:
-    """Return the relative gaps at which solvers are compared, down to `smallest`."""
-    return [target for target in (1e-3, 1e-6, 1e-9) if target > smallest] + [smallest]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dualgap.experiments.cases.plan import RunKey, digest
-from dualgap.experiments.records.labels import solver_key
+from dualgap.experiments.records.names import solver_key
 from dualgap.experiments.store.manifest import (
     LOG,
     STARTS,

@@ -24,8 +24,7 @@ from dualgap.experiments.cases.records import versions
 from dualgap.experiments.files.experiment import COPY
 from dualgap.experiments.files.models import as_seconds
 from dualgap.experiments.records import Refusal
-from dualgap.experiments.records.labels import joined_solvers
-from dualgap.experiments.records.names import problem_names
+from dualgap.experiments.records.names import joined_solvers, problem_names
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.inputs import InputFile
 from dualgap.experiments.store.schema import Manifest, OtherManifest, SessionManifest, fault_text

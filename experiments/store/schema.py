@@ -5,7 +5,7 @@ A name from such a file becomes part of a path only through `safe_path`.
 
 import re
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -18,8 +18,9 @@ from pydantic import (
 from pydantic.types import Json
 
 from dualgap.experiments.records.columns import FILES, ColumnSpec
-from dualgap.experiments.records.outcomes import COMPLETED, OUTCOMES
 from dualgap.problems.validation import short_repr
+from dualgap.solvers import Status
+from dualgap.solvers.running.solution import Verdict
 
 # names that all file systems accept, except for hidden files and names that look like options
 _PART = re.compile(r'[^\s.~/\\:*?"<>|\x00-\x1f\x7f-][^/\\:*?"<>|\x00-\x1f\x7f]{0,199}')
@@ -189,7 +190,6 @@ def _row(name: str, columns: tuple[ColumnSpec, ...], **fields: Any) -> type[Base
     return create_model(name, **(types | fields))
 
 
-_ENDS: Any = Literal[(*OUTCOMES, *COMPLETED)]
 _RECORD = _row(
     "Record",
     FILES["runs.csv"],
@@ -199,7 +199,8 @@ _RECORD = _row(
         "problem": (Json[_ProblemEntry] | None, None),
     },
     **dict.fromkeys(("solver", "label", "series"), (str, ...)),
-    **dict.fromkeys(("status", "verdict"), (_ENDS, ...)),
+    status=(Status, ...),
+    verdict=(Verdict, ...),
     **dict.fromkeys(("time_solve", "relative_gap"), (float | None, ...)),
     target_gap=(float, ...),
     params=(Json[dict[str, Any]], ...),

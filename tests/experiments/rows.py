@@ -7,9 +7,8 @@ import pandas as pd
 
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.records import Outcome
-from dualgap.experiments.records.columns import FILES, FULL_TRACES, RESULTS
-from dualgap.experiments.records.labels import SolverEntry, labels_and_series
-from dualgap.experiments.records.names import problem_names
+from dualgap.experiments.records.columns import FILES, RESULTS
+from dualgap.experiments.records.names import SolverEntry, labels_and_series, problem_names
 from dualgap.experiments.store.manifest import SCHEMA
 from dualgap.experiments.store.session import Session
 
@@ -132,7 +131,7 @@ def trace_of_gaps(record, gaps, times=None):
     times = times or np.linspace(0.1, 1.0, len(gaps)) * record["time_solve"]
     fields = {"iteration": 1, "primal_objective": 10.0, "kkt_violation": 0.1}
     return [
-        dict.fromkeys(each.name for each in FULL_TRACES if each.name != "relative_gap")
+        dict.fromkeys(each.name for each in FILES["traces.csv"] if each.name != "relative_gap")
         | {"time": float(t), "gap": 10 * g, "dual_objective": 10 * (1 - g)}
         | fields
         for t, g in zip(times, gaps, strict=True)

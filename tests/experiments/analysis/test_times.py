@@ -17,7 +17,7 @@ from dualgap.experiments.analysis.times import (
     relative_suboptimality,
     times,
 )
-from dualgap.experiments.records.columns import FULL_TRACES
+from dualgap.experiments.records.columns import FILES
 from dualgap.experiments.store.reading import RunFolder
 
 NAN = float("nan")
@@ -183,7 +183,7 @@ def test_a_crash_reaches_no_target_but_a_proof_of_infeasibility_does(tmp_path):
     nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
     rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
     folder = stored(tmp_path / "x", rows)
-    evaluations = pd.DataFrame(columns=[column.name for column in FULL_TRACES])
+    evaluations = pd.DataFrame(columns=[column.name for column in FILES["traces.csv"]])
     for traces in (evaluations, None):
         table = times(Results(RunFolder(folder).results), traces=traces)
         assert table.groupby("solver")["time"].max()["a"] == 0.5

@@ -17,13 +17,17 @@ failure, which counts in the share.
 A performance profile compares each solver with the best one. It does not show whether the second is
 better than the third: without the best one, their order may change (Gould & Scott, A note on
 performance profiles for benchmarking software, 2016).
+
+Two scores of the times are common, with penalties for failures: Mittelmann's benchmarks use SGM10, SAT
+competitions PAR-2.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
 from dualgap.experiments.analysis.results import Results, joined_by_optimum
-from dualgap.experiments.analysis.scores import par, shifted_geometric_mean
 from dualgap.experiments.analysis.times import configurations, select_time_definition, times
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE, FINAL, NOT_RUN
 from dualgap.problems import Vector
@@ -34,6 +38,14 @@ PAIRWISE = (
 )
 MIN_PLOTTED_GAP = 1e-16  # relative; float64 resolves no less, so smaller gaps are drawn here
 SHIFT_S = 0.01  # of the shifted geometric mean: much shorter times count as equal
+SGM10 = (
+    "SGM10 is the shifted geometric mean of the times, exp(mean of log(t + 10 s)) − 10 s, in which a "
+    "problem that was not solved counts as {limit}."
+)
+PAR2 = (
+    "PAR-2 is the arithmetic mean of the times, in which a problem that was not solved counts as twice "
+    "{limit}."
+)
 Curves = dict[str, tuple[Vector, Vector]]
 
 
@@ -101,8 +113,8 @@ def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
 
     Columns: solver, solved, impossible, asked (numbers of problems; asked: those it was run on),
     problems (of all solvers together), mean (s; shifted geometric, over the problems that it was run
-    on, `penalty` seconds for each one on which it did not reach the target), sgm10 and par2 (s; see
-    `scores`, with the penalty as the limit), ratio (of the mean to that of the first row, over their
+    on, `penalty` seconds for each one on which it did not reach the target), sgm10 and par2 (s; with
+    the penalty as the limit), ratio (of the mean to that of the first row, over their
     common problems; NaN if there are none). Solvers that were run on most problems come first, then
     those with the smallest mean; solvers that solved nothing come last.
     """
@@ -129,6 +141,31 @@ def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
         for name, both in shared.items()
     ]
     return summary.drop(columns="failed").reset_index()
+
+
+def shifted_geometric_mean(times: Iterable[float], limit: float, shift: float = 10.0) -> float:
+    """Return exp(mean of log(t + shift)) − shift, in seconds.
+
+    Parameters
+    ----------
+    times : in seconds; NaN or infinite if a problem was not solved, which counts as `limit` seconds.
+    """
+    return float(np.expm1(np.log1p(_charged(times, limit) / shift).mean()) * shift)
+
+
+def par(times: Iterable[float], limit: float) -> float:
+    """Return the penalised average runtime (PAR-2) in seconds.
+
+    Parameters
+    ----------
+    times : in seconds; NaN or infinite if a problem was not solved, which counts as `2 * limit`.
+    """
+    return float(_charged(times, 2.0 * limit).mean())
+
+
+def _charged(times: Iterable[float], charge: float) -> Vector:
+    values = np.asarray(list(times), np.float64)
+    return np.where(np.isfinite(values), values, charge)
 
 
 def partial_coverage_text(table: pd.DataFrame) -> str:

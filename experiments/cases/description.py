@@ -29,7 +29,7 @@ _RANK_RTOL = 1e-12  # of the largest eigenvalue: smaller ones count as zero
 
 
 def describe_optimum(solution: Solution) -> dict[str, float]:
-    """Return the columns `DESCRIBED` of a solved run; {} if it is not solved."""
+    """Return the columns of a solved run that is described; {} if it is not solved."""
     problem, alpha = solution.problem, solution.alpha
     if (
         solution.verdict != "solved"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from dualgap.experiments.operations.options import option
 from dualgap.experiments.operations.terminal import console
 
 if TYPE_CHECKING:
@@ -21,14 +20,11 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
-@option("quiet")
-def command(quiet: bool) -> None:
+def command() -> None:
     """Check this installation and solve a small problem with it."""
     rows = examine()
-    healthy = all(row.fine for row in rows)
-    if not quiet or not healthy:
-        console().print(to_terminal(rows))
-    sys.exit(0 if healthy else 1)
+    console().print(to_terminal(rows))
+    sys.exit(0 if all(row.fine for row in rows) else 1)
 
 
 class HealthCheck(NamedTuple):

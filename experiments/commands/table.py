@@ -28,7 +28,6 @@ from dualgap.experiments.operations.terminal import refusing, write
     default="time",
     help="Of time, ratio, gap, objective, suboptimality, kkt, support, memory, ... [time]",
 )
-@click.option("--digits", type=click.IntRange(1, 17), help="Significant digits.")
 @click.option(
     "--by",
     type=click.Choice(["problem", "solver"]),
@@ -48,7 +47,6 @@ def command(
     rows: tuple[str, ...],
     columns: tuple[str, ...],
     values: str,
-    digits: int | None,
     by: Literal["problem", "solver"],
     target: float | None,
     out: Path | None,
@@ -61,5 +59,5 @@ def command(
     from dualgap.experiments.tables.chosen import paper_table  # noqa: PLC0415
 
     with refusing(ValueError):
-        result = paper_table(folder, rows, columns, values.split(","), digits, by, target)
+        result = paper_table(folder, rows, columns, values.split(","), by, target)
     write(result.to(kind, folder.name), out)

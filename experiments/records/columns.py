@@ -41,9 +41,7 @@ def _declared() -> dict[str, tuple[ColumnSpec, ...]]:
 _TABLES = _declared()
 # one row per run; user scripts read the columns up to `versions`, which stay as they are
 RESULTS = _TABLES["runs"]
-# only for solved runs with `describe: true`, for convex QPs, and for solvers on blocks of samples and
-# programs; tables without such runs lack these columns
-DESCRIBED, QP_COLUMNS = _TABLES["described runs"], _TABLES["runs on convex QPs"]
+# for solvers on blocks of samples, and for programs
 COUNTED = _TABLES["counting runs"]
 # one row per evaluation of a running solver
 TRACES = _TABLES["traces"]
@@ -52,7 +50,14 @@ PATHS = _TABLES["paths"]
 COLUMNS = [c.name for c in RESULTS]
 TRACE_COLUMNS = [c.name for c in TRACES]
 FILES = {
-    "runs.csv": (*RESULTS, *DESCRIBED, *QP_COLUMNS, *COUNTED),
+    # tables without runs that are described at their optimum (`describe: true`), on convex QPs, or with
+    # counters lack these columns
+    "runs.csv": (
+        *RESULTS,
+        *_TABLES["described runs"],
+        *_TABLES["runs on convex QPs"],
+        *COUNTED,
+    ),
     "traces.csv": (*TRACES, *_TABLES["complete traces"]),
     "paths.csv": PATHS,
 }

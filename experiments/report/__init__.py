@@ -22,6 +22,8 @@ from matplotlib.figure import Figure
 from dualgap.experiments.analysis.labels import kind_of
 from dualgap.experiments.analysis.noise import MIN_REPETITIONS, winners
 from dualgap.experiments.analysis.profiles import (
+    PAR2,
+    SGM10,
     compared_times,
     partial_coverage_text,
     penalty_of,
@@ -30,7 +32,6 @@ from dualgap.experiments.analysis.profiles import (
     shifted_means,
 )
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.analysis.scores import PAR2, SGM10
 from dualgap.experiments.analysis.times import TIME_DEFINITIONS
 from dualgap.experiments.plots.figures.certified_path import CertifiedPath
 from dualgap.experiments.plots.runs import Runs

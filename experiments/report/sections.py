@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dualgap.experiments.analysis.labels import kind_of
-from dualgap.experiments.analysis.profiles import SHIFT_S, shifted_means
-from dualgap.experiments.analysis.scores import PAR2, SGM10
+from dualgap.experiments.analysis.profiles import PAR2, SGM10, SHIFT_S, shifted_means
 from dualgap.experiments.analysis.times import grouped, missed_text
 from dualgap.experiments.records.names import gap_text, missed_gap_text
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE, OUTCOMES, outcome_of

@@ -87,7 +87,6 @@ def paper_table(
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     values: Sequence[str] = ("time",),
-    digits: int | None = None,
     by: Side = "problem",
     target: float | None = None,
 ) -> Table:
@@ -99,7 +98,6 @@ def paper_table(
         most first. A pattern is a name, part of a name, or has the wildcards * and ?; or several of
         these, separated by commas.
     values : names in `VALUES`, optionally with a number of digits: "objective:10".
-    digits : significant digits of all other values.
     by : the meaning of a row; columns are the other one.
     target : show for each solver its cheapest run, at any tolerance, that is certified to this relative
         gap (see `analysis.times`); only time, ratio, gap and memory are available then.
@@ -111,7 +109,7 @@ def paper_table(
     ValueError
         If it has no runs, a pattern matches nothing, or a value is unknown; the message has the choices.
     """
-    selected = dict(_value(name, digits, target) for name in values)
+    selected = dict(_value(name, target) for name in values)
     named = Results(load_results(folder))
     results = named.runs if target is None else named.by_optimum
     results = results[results["solver"].map(kind_of) != DENSE_REFERENCE]
@@ -160,7 +158,7 @@ def paper_table(
     return Table([Column(by), *heads], lines, title)
 
 
-def _value(text: str, digits: int | None, target: float | None) -> tuple[str, int]:
+def _value(text: str, target: float | None) -> tuple[str, int]:
     """Return a value's name and its digits; raise ValueError if there is no such value."""
     name, _, suffix = text.partition(":")
     accepted = VALUES if target is None else _AT_TARGET
@@ -169,8 +167,7 @@ def _value(text: str, digits: int | None, target: float | None) -> tuple[str, in
         raise ValueError(f"values{condition} must be among {', '.join(accepted)}, got {name!r}")
     if suffix and not re.fullmatch("[0-9]{1,2}", suffix):
         raise ValueError(f"values: the digits in {text!r} must be an integer from 0 to 99")
-    default = VALUES[name].digits
-    return name, int(suffix) if suffix else default if digits is None or default == 0 else digits
+    return name, int(suffix) if suffix else VALUES[name].digits
 
 
 def _chosen(

@@ -1,6 +1,6 @@
 import pytest
 
-from dualgap.experiments.analysis.scores import PAR2, SGM10, par, shifted_geometric_mean
+from dualgap.experiments.analysis.profiles import PAR2, SGM10, par, shifted_geometric_mean
 
 NAN, INF = float("nan"), float("inf")
 

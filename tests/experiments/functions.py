@@ -14,7 +14,7 @@ import pytest
 from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.messages import read_outcome
 from dualgap.experiments.executors.local import LocalExecutor
-from dualgap.experiments.files import build
+from dualgap.experiments.files import user_classes
 from dualgap.experiments.store.manifest import LOG, SESSION_FILE
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.machine import cores
@@ -70,7 +70,7 @@ def in_this_process(run=run_case, describer=None):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalExecutor, "run", lambda self, cases: (run(case) for case in cases))
         if describer is not None:
-            patch.setattr(build, "Worker", lambda threads: describer)
+            patch.setattr(user_classes, "Worker", lambda threads: describer)
         yield
 
 

@@ -58,7 +58,7 @@ def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
         out = tmp_path / kind
         command("table", repeated, "--format", kind, "--out", out)
         assert out.read_text().startswith(first_words)
-    command("table", repeated, "--values", ",".join(VALUES), "--digits", 2)
+    command("table", repeated, "--values", ",".join(f"{name}:2" for name in VALUES))
 
 
 @pytest.mark.parametrize(

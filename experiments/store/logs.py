@@ -89,6 +89,15 @@ class RecordedRuns:
                 restarts.setdefault(name, set()).update(keys)
         return restarts
 
+    @cached_property
+    def planned(self) -> list[dict[str, Any]]:
+        """The lines of the plan's runs, in its order."""
+        rounds = [RunKey.parse(run_id).round for run_id in self.manifest["run_ids"]]
+        order = {key: i for i, key in enumerate(rounds)}
+        positions = {run_id: order.get(RunKey.parse(run_id).round) for run_id in self.lines}
+        planned = sorted((i, run_id) for run_id, i in positions.items() if i is not None)
+        return [self.lines[run_id] for _, run_id in planned]
+
     def records(self) -> dict[str, dict[str, Any]]:
         """Return the records by run id."""
         return {run_id: line["record"] for run_id, line in self.lines.items()}

@@ -10,9 +10,10 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualgap.experiments.store import disk
+from dualgap.experiments.store.logs import RecordedRuns
 from dualgap.experiments.store.manifest import (
     ARTIFACTS,
     SESSIONS,
@@ -21,17 +22,8 @@ from dualgap.experiments.store.manifest import (
 )
 
 
-class MergeSource(NamedTuple):
-    """The parts of a `RunFolder` that are merged."""
-
-    path: Path
-    manifest: dict[str, Any]
-    sessions: list[tuple[Path, dict[str, Any]]]
-    planned: list[dict[str, Any]]
-
-
 def merge_sessions(
-    folders: Sequence[MergeSource], out: Path, force: bool, write_tables: Callable[[Path], object]
+    folders: Sequence[RecordedRuns], out: Path, force: bool, write_tables: Callable[[Path], object]
 ) -> None:
     """Merge folders into a new one, to which `write_tables` adds its tables; see `RunFolder.merge`."""
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
@@ -57,7 +49,7 @@ def merge_sessions(
         raise
 
 
-def _check_provenance(first: MergeSource, folder: MergeSource, force: bool) -> None:
+def _check_provenance(first: RecordedRuns, folder: RecordedRuns, force: bool) -> None:
     """Raise StoreError if a folder has no sessions, or was run with other code than the first."""
     manifest = folder.manifest
     if not folder.sessions:
@@ -69,9 +61,9 @@ def _check_provenance(first: MergeSource, folder: MergeSource, force: bool) -> N
         )
 
 
-def _check_runs(folders: Sequence[MergeSource]) -> None:
+def _check_runs(folders: Sequence[RecordedRuns]) -> None:
     """Raise StoreError if two folders have different records of a run."""
-    runs = dict[str, tuple[MergeSource, dict[str, Any]]]()
+    runs = dict[str, tuple[RecordedRuns, dict[str, Any]]]()
     for folder in folders:
         for line in folder.planned:
             record = line["record"]

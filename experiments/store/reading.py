@@ -36,7 +36,7 @@ from dualgap.experiments.store.manifest import (
     common_columns,
     write_manifest,
 )
-from dualgap.experiments.store.merging import MergeSource, merge_sessions
+from dualgap.experiments.store.merging import merge_sessions
 from dualgap.experiments.store.schema import safe_name
 from dualgap.problems import Dataset, Geometry, Point, SampleProblem
 from dualgap.problems.dataset import Names
@@ -75,8 +75,7 @@ class RunFolder(RecordedRuns):
         OSError
             If it cannot be written.
         """
-        read = map(cls, dict.fromkeys(map(Path, folders)))
-        sources = [MergeSource(f.path, f.manifest, f.sessions, f.planned) for f in read]
+        sources = list(map(RecordedRuns, dict.fromkeys(map(Path, folders))))
         merge_sessions(sources, Path(out), force, lambda path: cls(path).write_tables())
         return cls(out)
 
@@ -103,15 +102,6 @@ class RunFolder(RecordedRuns):
         records = self.records()
         rounds = [Round(RunKey.parse(run_id), records) for run_id in self.manifest["run_ids"]]
         return sum(each.next_run() is not None for each in rounds)
-
-    @cached_property
-    def planned(self) -> list[dict[str, Any]]:
-        """The lines of the plan's runs, in its order."""
-        rounds = [RunKey.parse(run_id).round for run_id in self.manifest["run_ids"]]
-        order = {key: i for i, key in enumerate(rounds)}
-        positions = {run_id: order.get(RunKey.parse(run_id).round) for run_id in self.lines}
-        planned = sorted((i, run_id) for run_id, i in positions.items() if i is not None)
-        return [self.lines[run_id] for _, run_id in planned]
 
     @cached_property
     def results(self) -> pd.DataFrame:

@@ -97,10 +97,7 @@ def certify_file(case: Case, folder: Path, key: str, problem_hash: str) -> Outco
         record |= _quality_columns(solution, data)
         sizes = {"n": problem.n, "d": problem.d, "iterations": None, "problem_hash": problem.hash}
         record |= sizes | {"family_hash": problem.family_hash}
-        diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
-        model = _model_arrays(solution)
-        names = problem.names if model else Names()
-        return Outcome(record, model=model, diagnosis=diagnosis, names=names)
+        return Outcome(record, **_model_and_diagnosis(solution))
     except Exception as error:  # the other answers are still certified
         return failed(case, *Failure.of(error))
 
@@ -126,42 +123,62 @@ def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
     if case.problem.path:
         started = perf_counter()
         columns, rows = paths.certify_path(problem, cast("Dataset", data), case, answer, points)
+        excused = answer.measuring + 2 * (perf_counter() - started)
         record |= columns
-        certifying = 2 * (perf_counter() - started)
-        record |= _time_columns(record, call, threads, certifying + answer.measuring)
-        return Outcome(record, path=rows)
+        return Outcome(record | _time_columns(record, call, threads, excused), path=rows)
     solution = _solution(problem, case, answer, points[0])
     evaluations = [
         Evaluation(time, count, problem, point)
         for (time, count), point in zip(answer.trace, points[1:], strict=True)
     ]
-    evaluating = 0.0
-    if evaluations and (problem.may_be_infeasible or len(problem.parts) > 1):
-        # `dualgap.solvers.running.loop` evaluates the first and the last while solving; those between
-        # take at most half of its time
-        started = perf_counter()
-        _ = evaluations[-1].certificate
-        evaluating = 2 * (perf_counter() - started)
+    excused = answer.measuring + _evaluation_time(problem, evaluations)
     record |= _answer_columns(solution, answer.importing)
-    record |= {
-        "claimed": str(answer.reports[0].claimed),
-        "tol": solution.derived_tol or record["tol"],
-    }
-    if _is_loose(case) and solution.verdict == "inaccurate":
-        key = case.solver.searched
-        note = f"The search chose {key} {case.solver.settings[key]:g}, above the target gap."
-        record |= {"reason": "; ".join(filter(None, (str(record["reason"]), note)))}
-    record |= _time_columns(record, call, threads, evaluating + answer.measuring)
+    record |= {"claimed": str(answer.reports[0].claimed), "reason": _reason(case, solution)}
+    record |= {"tol": solution.derived_tol or record["tol"]}
+    record |= _time_columns(record, call, threads, excused)
     if solution.version:
         solver_version = {case.solver.label or case.solver.name: solution.version}
         record |= {"versions": json.dumps(versions() | solver_version)}
     record |= _quality_columns(solution, data)
     record |= describe_optimum(solution) if case.described else {}
-    diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
-    alpha = None if case.after is None else solution.alpha
-    trace, model = _trace_rows(case, evaluations), _model_arrays(solution)
-    names = solution.problem.names if model else Names()
-    return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha, names=names)
+    return Outcome(
+        record,
+        _trace_rows(case, evaluations),
+        answer=None if case.after is None else solution.alpha,
+        **_model_and_diagnosis(solution),
+    )
+
+
+def _model_and_diagnosis(solution: Solution) -> dict[str, Any]:
+    """Return the fields `model`, `names` and `diagnosis` of an outcome."""
+    model, diagnosis = _model_arrays(solution), solution.diagnosis
+    return {
+        "model": model,
+        "names": solution.problem.names if model else Names(),
+        "diagnosis": {} if diagnosis is None else diagnosis._asdict(),
+    }
+
+
+def _evaluation_time(problem: Problem, evaluations: list[Evaluation]) -> float:
+    """Return the seconds that the first and the last evaluation may have taken while solving.
+
+    `dualgap.solvers.running.loop` makes them; those between take at most half of its time.
+    """
+    if not (evaluations and (problem.may_be_infeasible or len(problem.parts) > 1)):
+        return 0.0
+    started = perf_counter()
+    _ = evaluations[-1].certificate
+    return 2 * (perf_counter() - started)
+
+
+def _reason(case: Case, solution: Solution) -> str:
+    """Return the reason of a solution; if a search chose a loose tolerance, that it did."""
+    reason = one_line(solution.reason)
+    if not (_is_loose(case) and solution.verdict == "inaccurate"):
+        return reason
+    key = case.solver.searched
+    note = f"The search chose {key} {case.solver.settings[key]:g}, above the target gap."
+    return "; ".join(filter(None, (reason, note)))
 
 
 def _solution(problem: Problem, case: Case, answer: SolverAnswer, point: Any) -> Solution:

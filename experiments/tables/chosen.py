@@ -116,26 +116,16 @@ def paper_table(
     if results.empty:
         raise ValueError(f"Results folder {folder} has no runs of solvers to make a table of.")
     noise = noise_of_problems(aa_pairs(results))
-    if target is None:
-        entries = whole_runs(results[~results["aa_repeat"]])
-    else:  # the columns of whole runs, from each solver's cheapest run within the target
-        entries = times(named, [target])
-        entries = entries.rename(columns={"time": "time_solve", "memory": "peak_rss"}).assign(
-            outcome=entries["outcome"].replace("reached", "solved"),
-            relative_gap=entries["gap"],
-            worst_gap=entries["gap"],
-            runs=0,
-            solved=0,
-        )
+    entries = (
+        whole_runs(results[~results["aa_repeat"]])
+        if target is None
+        else _cheapest_runs(named, target)
+    )
     patterns = (rows, columns) if by == "problem" else (columns, rows)
     words = words_of(results)
     names_by_id = dict(zip(words, distinct_names([*words.values()]), strict=True))
     problems = _chosen("problem", patterns[0], entries["problem"].unique(), names_by_id)
-    # those that solved most problems first, ties by mean time
-    solved = entries["time_solve"].where(entries["outcome"].isin(FINAL))
-    best = solved.groupby(entries["solver"], sort=False).agg(["count", "mean"])
-    best = best.sort_values(["count", "mean"], ascending=[False, True])
-    solvers = _chosen("solver", patterns[1], best.index)
+    solvers = _chosen("solver", patterns[1], _best_first(entries))
     entries = entries[entries["problem"].isin(problems) & entries["solver"].isin(solvers)]
     entries, unknown = _with_winners(entries, noise)
     records = entries.to_dict("records")
@@ -156,6 +146,25 @@ def paper_table(
     ]
     title = _caption(folder, results, entries, selected, unknown, target)
     return Table([Column(by), *heads], lines, title)
+
+
+def _cheapest_runs(results: Results, target: float) -> pd.DataFrame:
+    """Return the columns of `whole_runs` from each solver's cheapest run within a target."""
+    reached = times(results, [target])
+    return reached.rename(columns={"time": "time_solve", "memory": "peak_rss"}).assign(
+        outcome=reached["outcome"].replace("reached", "solved"),
+        relative_gap=reached["gap"],
+        worst_gap=reached["gap"],
+        runs=0,
+        solved=0,
+    )
+
+
+def _best_first(entries: pd.DataFrame) -> pd.Index:
+    """Return the solvers, those that solved most problems first, ties by mean time."""
+    solved = entries["time_solve"].where(entries["outcome"].isin(FINAL))
+    scores = solved.groupby(entries["solver"], sort=False).agg(["count", "mean"])
+    return scores.sort_values(["count", "mean"], ascending=[False, True]).index
 
 
 def _value(text: str, target: float | None) -> tuple[str, int]:

@@ -187,28 +187,13 @@ def certify_all(
     subfolders = sorted(path for path in answers.iterdir() if path.is_dir())
     programs = [path for path in subfolders if not path.name.startswith(".")] or [answers]
     try:
-        index = _Index.model_validate_json((folder / INDEX).read_bytes())
-        sums = {f: s for entry in index.problems.values() for f, s in entry.files.items()}
-        changed = [f for f, s in sums.items() if _checksum(folder / f) != s]
-        cases = [
-            (_case(index, entry, program.name, target_gap, rigorous), key, entry.hash, program)
-            for key, entry in index.problems.items()
-            for program in programs
+        index, cases = _answered(folder, programs, target_gap, rigorous)
+        changed = [
+            file
+            for entry in index.problems.values()
+            for file, checksum in entry.files.items()
+            if _checksum(folder / file) != checksum
         ]
-        names = {entry.name: vars(entry.specification) for entry in index.problems.values()}
-        if len(names) < len(index.problems):
-            raise ValueError("two problems have the same name")
-        _, faults = validate(ExperimentFile, load(index.experiment.encode())[0])
-        if faults:
-            raise faults[0]
-        for case, *_ in cases:
-            if not isinstance(blank_record(case)["dataset"], str):
-                raise ValueError(f"{case.problem_id}: the name of its data set must be text")
-        answer_keys = {
-            path.name.partition(".")[0] for program in programs for path in program.iterdir()
-        }
-        if unknown_keys := {k for k in answer_keys - index.problems.keys() if _KEY.fullmatch(k)}:
-            raise ValueError(f"there is an answer to {min(unknown_keys)}, but no such problem")
     except (OSError, ValueError, TypeError, LookupError, AttributeError, Fault) as error:
         fault = fault_text(error) if isinstance(error, ValidationError) else error
         raise Refusal(
@@ -217,9 +202,13 @@ def certify_all(
     if changed:
         raise Refusal(f"{folder / changed[0]} has changed since it was exported. Export again.")
     target = Path(options.out or default_output_folder(answers.absolute().name))
-    ids = [case.run_id for case, *_ in cases]
-    solvers = solvers_of(case for case, *_ in cases)
-    session = Session.begin(target, index.experiment, ids, problems=names, solvers=solvers)
+    session = Session.begin(
+        target,
+        index.experiment,
+        [case.run_id for case, *_ in cases],
+        problems={case.problem_id: vars(case.problem) for case, *_ in cases},
+        solvers=solvers_of(case for case, *_ in cases),
+    )
     try:
         for case, key, problem_hash, program in cases:
             session.append(certify_file(case, program, key, problem_hash))
@@ -233,6 +222,30 @@ def certify_all(
             "are not accepted. Export again."
         )
     return int(failed)
+
+
+def _answered(
+    folder: Path, programs: Sequence[Path], target_gap: float | None, rigorous: bool
+) -> tuple[_Index, list[tuple[Case, str, str, Path]]]:
+    """Return the index of a folder, and the case, key, problem's hash and program of each answer."""
+    index = _Index.model_validate_json((folder / INDEX).read_bytes())
+    cases = [
+        (_case(index, entry, program.name, target_gap, rigorous), key, entry.hash, program)
+        for key, entry in index.problems.items()
+        for program in programs
+    ]
+    if len({entry.name for entry in index.problems.values()}) < len(index.problems):
+        raise ValueError("two problems have the same name")
+    _, faults = validate(ExperimentFile, load(index.experiment.encode())[0])
+    if faults:
+        raise faults[0]
+    for case, *_ in cases:
+        if not isinstance(blank_record(case)["dataset"], str):
+            raise ValueError(f"{case.problem_id}: the name of its data set must be text")
+    keys = {path.name.partition(".")[0] for program in programs for path in program.iterdir()}
+    if unknown_keys := {key for key in keys - index.problems.keys() if _KEY.fullmatch(key)}:
+        raise ValueError(f"there is an answer to {min(unknown_keys)}, but no such problem")
+    return index, cases
 
 
 def _case(

@@ -72,8 +72,8 @@ def run(experiment: ExperimentSource, options: RunOptions) -> RunFolder:
     else:
         loaded = load_experiment(str(experiment))
         folder = results_folder(str(experiment), loaded.name, options)
-    stop_reason = run_missing(loaded, folder, load_defaults().completed(options))
-    recorded = RunFolder(folder)
+    runs, stop_reason = run_missing(loaded, folder, load_defaults().completed(options))
+    recorded = RunFolder.of(runs)
     summary = to_markdown(summarise(Results(recorded.results)), loaded.name)
     recorded.write_tables({"summary.md": summary})
     if stop_reason == INTERRUPTED:

@@ -143,11 +143,12 @@ def rerun_archive(file: Path, options: CommandOptions) -> Iterator[Recorded]:
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "archive"
         unpack(file, folder)
-        _ = RunFolder(folder).results  # refuse a damaged archive before running anything
+        archived = RunFolder(folder)
+        _ = archived.results  # refuse a damaged archive before running anything
         experiment = recorded_experiment(folder).model_copy(update={"source": folder})
         target = Path(options.out or Path(scratch) / "again")
-        stop_reason = run_missing(experiment, target, options)
-        yield Recorded(target, stop_reason, options, [str(file)], folder)
+        rerun, stop_reason = run_missing(experiment, target, options)
+        yield Recorded(rerun, stop_reason, options, [str(file)], archived)
 
 
 def unpack(file: Path, folder: Path) -> None:

@@ -33,11 +33,11 @@ def conclude_all(experiments: Iterable[Recorded | Planned]) -> int:
         if isinstance(experiment, Planned):
             console().print(preview(experiment))
             continue
-        folder, stop_reason, options, arguments, archived = experiment
-        runs = RunFolder(folder)
+        recorded, stop_reason, options, arguments, archived = experiment
+        runs = RunFolder.of(recorded)
         if archived is not None:
             failed = _show_differences(
-                arguments[0], RunFolder(archived), runs, options, stop_reason
+                arguments[0], RunFolder.of(archived), runs, options, stop_reason
             )
             remark = f"{stop_reason}: not every run was checked"
         else:

@@ -37,16 +37,16 @@ class Recorded(NamedTuple):
 
     Attributes
     ----------
-    folder : of the results. stop_reason : why some of its runs are missing, empty if none is.
+    runs : of the results folder. stop_reason : why some of its runs are missing, empty if none is.
     options : of the command. arguments : of a `dualgap run` for the missing runs.
-    archived : the folder of an archive whose runs these repeat.
+    archived : the earlier runs of an archive, if these repeat them.
     """
 
-    folder: Path
+    runs: RecordedRuns
     stop_reason: str
     options: CommandOptions
     arguments: Sequence[str]
-    archived: Path | None = None
+    archived: RecordedRuns | None = None
 
 
 class Planned(NamedTuple):
@@ -89,8 +89,8 @@ def run_all(
         if dry_run:
             yield Planned(one, *plan_runs(one, target, options), target, options)
             continue
-        stop_reason = run_missing(one, target, options)
-        yield Recorded(target, stop_reason, options, [*arguments, *options.resume_arguments()])
+        recorded, stop_reason = run_missing(one, target, options)
+        yield Recorded(recorded, stop_reason, options, [*arguments, *options.resume_arguments()])
 
 
 def load_experiments(experiment: str, changes: Sequence[tuple[str, str]] = ()) -> list[Experiment]:
@@ -131,8 +131,10 @@ def default_output_folder(name: str) -> Path:
     return Path(load_defaults().out) / name
 
 
-def run_missing(experiment: Experiment, folder: Path, options: RunOptions) -> str:
-    """Run the missing runs of a folder; return why some are still missing, else an empty string."""
+def run_missing(
+    experiment: Experiment, folder: Path, options: RunOptions
+) -> tuple[RecordedRuns, str]:
+    """Run the missing runs of a folder; return its runs, and why some are still missing, else ""."""
     cases, executor, session = open_run(experiment, folder, options)
     recorded = RecordedRuns(folder)
     try:
@@ -145,9 +147,13 @@ def run_missing(experiment: Experiment, folder: Path, options: RunOptions) -> st
         stop_reason = _run(cases, executor, session, recorded, options)
     finally:
         session.close()
+    if session.recorded or not recorded.is_current:
+        recorded = RecordedRuns(folder)
     if lost := session.lost():
-        return stop_reason or f"another process removed {lost} runs from {session.path / LOG}"
-    return stop_reason
+        stop_reason = (
+            stop_reason or f"another process removed {lost} runs from {session.path / LOG}"
+        )
+    return recorded, stop_reason
 
 
 def plan_runs(

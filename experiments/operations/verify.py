@@ -39,9 +39,8 @@ def verify_experiment(
     changes = [("--set", "target=proven")] if rigorous else []
     loaded = with_solvers(load_experiment(experiment, changes), more)
     with TemporaryDirectory() as scratch:
-        folder = Path(options.out or scratch)
-        stop_reason = run_missing(loaded, folder, options)
-        recorded = RunFolder(folder)
+        runs, stop_reason = run_missing(loaded, Path(options.out or scratch), options)
+        recorded = RunFolder.of(runs)
         results = recorded.results
         proven = loaded.target == "proven"
         verification = compare(results, tolerance, proven, recorded.diagnoses)

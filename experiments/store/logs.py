@@ -19,6 +19,7 @@ from dualgap.experiments.cases.plan import RunKey, digest
 from dualgap.experiments.records.names import solver_key
 from dualgap.experiments.store.manifest import (
     LOG,
+    SESSIONS,
     STARTS,
     combined,
     common_columns,
@@ -48,6 +49,16 @@ class RecordedRuns:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self._log_sizes = self._current_log_sizes()
+
+    def _current_log_sizes(self) -> dict[Path, int]:
+        sizes = {log: log.stat().st_size for log in self.path.glob(f"{SESSIONS}/*/{LOG}")}
+        return {log: size for log, size in sizes.items() if size}
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the logs have the same sizes as when this object was created."""
+        return self._current_log_sizes() == self._log_sizes
 
     @cached_property
     def sessions(self) -> list[tuple[Path, dict[str, Any]]]:

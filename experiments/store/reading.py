@@ -30,8 +30,6 @@ from dualgap.experiments.store import disk
 from dualgap.experiments.store.logs import RecordedRuns
 from dualgap.experiments.store.manifest import (
     ARTIFACTS,
-    LOG,
-    SESSIONS,
     StoreError,
     common_columns,
     write_manifest,
@@ -52,9 +50,12 @@ class RunFolder(RecordedRuns):
         From each attribute, if the folder holds no results, or results of another version.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        super().__init__(path)
-        self._log_sizes = self._current_log_sizes()
+    @classmethod
+    def of(cls, recorded: RecordedRuns) -> RunFolder:
+        """Return the folder of recorded runs, without reading its logs again."""
+        folder = cls(recorded.path)
+        vars(folder).update(vars(recorded))
+        return folder
 
     @classmethod
     def merge(
@@ -81,15 +82,6 @@ class RunFolder(RecordedRuns):
 
     def __fspath__(self) -> str:
         return str(self.path)
-
-    def _current_log_sizes(self) -> dict[Path, int]:
-        sizes = {log: log.stat().st_size for log in self.path.glob(f"{SESSIONS}/*/{LOG}")}
-        return {log: size for log, size in sizes.items() if size}
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the logs have the same sizes as when this object was created."""
-        return self._current_log_sizes() == self._log_sizes
 
     @property
     def missing(self) -> int:

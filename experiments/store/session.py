@@ -205,7 +205,7 @@ class Session:
 
     def lost(self) -> int:
         """Return how many of the lines that it has recorded are missing from its log."""
-        log = read_log(self.path)
+        log = read_log(self.path) if self.recorded else b""
         if hashlib.sha256(log).digest() == self._digest.digest():
             return 0
         return max(0, len(self.recorded) - sum(1 for _ in valid_lines(log)))

@@ -104,7 +104,7 @@ def test_a_fault_of_a_dict_is_reported_by_its_path(command, change, message):
 def test_incomplete_runs_and_interrupts_raise(command, monkeypatch):
     really = from_python.run_missing
     for why, error in (("stopped: no disk", RuntimeError), ("interrupted", KeyboardInterrupt)):
-        monkeypatch.setattr(from_python, "run_missing", lambda *a, why=why: really(*a) or why)
+        monkeypatch.setattr(from_python, "run_missing", lambda *a, why=why: (really(*a)[0], why))
         with pytest.raises(error):
             experiments.run(GRID, "x", resume=True)
 

@@ -187,7 +187,7 @@ def certify_all(
     subfolders = sorted(path for path in answers.iterdir() if path.is_dir())
     programs = [path for path in subfolders if not path.name.startswith(".")] or [answers]
     try:
-        index, cases = _answered(folder, programs, target_gap, rigorous)
+        index, cases = _read_answers(folder, programs, target_gap, rigorous)
         changed = [
             file
             for entry in index.problems.values()
@@ -224,7 +224,7 @@ def certify_all(
     return int(failed)
 
 
-def _answered(
+def _read_answers(
     folder: Path, programs: Sequence[Path], target_gap: float | None, rigorous: bool
 ) -> tuple[_Index, list[tuple[Case, str, str, Path]]]:
     """Return the index of a folder, and the case, key, problem's hash and program of each answer."""

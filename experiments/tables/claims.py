@@ -30,7 +30,8 @@ def claims(results: Results) -> Table:
         runs["claimed"] == word for word in ("optimal", "infeasible", "unbounded")
     )
     # where no gap was proven, there is no unit of it, and the values are compared
-    unit = (runs["gap"] / runs["relative_gap"]).fillna(np.maximum(value.abs(), best.abs()))
+    unit = runs["gap"] / runs["relative_gap"]
+    unit = unit.where(unit.notna(), np.maximum(value.abs(), best.abs()))
     worse = (value - best) > WRONG_GAP * unit
     refuted = (optimal & (worse | (runs["verdict"] == "infeasible"))) | (
         (infeasible & np.isfinite(best)) | (unbounded & np.isfinite(bound))

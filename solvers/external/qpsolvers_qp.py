@@ -9,8 +9,8 @@ al. 2022, Hermans et al. 2022), ECOS (interior point for cones, Domahidi et al. 
 quadprog (active sets, Arnström et al. 2022, Huangfu & Hall 2018, Goldfarb & Idnani 1983); and Gurobi and
 MOSEK, which need a licence.
 
-Not here, as PyPI has no wheel of them: HPIPM and qpOASES; nor OSQP in jaxopt, as jaxopt is no longer
-maintained.
+Not here: HPIPM and qpOASES, as no wheel on PyPI has the module that qpsolvers needs; and OSQP in jaxopt,
+which is no longer maintained.
 """
 
 import importlib

@@ -44,7 +44,7 @@ from dualgap.solvers.semismooth_newton.tuning import TUNING
 from dualgap.solvers.smo.variables import JoinedForm, divide, joined
 
 _STORAGE = Need(
-    "a larger cache_size, as too many entries of K count; or use smo",
+    "a cache_size that holds all entries of K that count; smo needs less",
     lambda form, solver: diagnose(form, solver.tolerance).fits(solver.cache_size),
 )
 

@@ -127,7 +127,7 @@ def _what_it_solves(cls: type[Solver], image: Path) -> Iterator[str]:
     """Yield a section: problems solved, a curve, and problems that it does not take."""
     yield from ("", "What it solves", "--------------", "")
     if cls.needs:
-        yield from (f"It requires {'; '.join(need.name for need in cls.needs)}.", "")
+        yield from ("It requires:", "", *(f"- {escape(need.name)}" for need in cls.needs), "")
     solutions, refused = _solutions(cls), dict[str, list[str]]()
     rows: list[Sequence[str]] = []
     for title, solution in solutions.items():
@@ -141,13 +141,17 @@ def _what_it_solves(cls: type[Solver], image: Path) -> Iterator[str]:
             rows.append((title, str(solution.verdict), f"{solution.iterations:,}", f"{gap:.1e}"))
     yield from ("With its default settings, for a relative gap of 1e-6:", "")
     yield from _list_table(("problem", "outcome", "iterations", "certified gap"), rows)
-    title = max(rows, key=lambda row: solutions[row[0]].iterations)[0]
+    # several classes count the iterations of all subproblems, one after another
+    title = max(
+        (row[0] for row in rows),
+        key=lambda name: (not solutions[name].parts, solutions[name].iterations),
+    )
     if _draw(cls, title, solutions[title].iterations, image):
         yield from (f".. figure:: images/{image.name}", "")
         yield from ("   Each point is an answer with this limit of iterations, certified.", "")
     if refused:
         yield from ("It does not take:", "")
-        yield from (f"- {', '.join(titles)}: {escape(note)}" for note, titles in refused.items())
+        yield from (f"- {'; '.join(titles)}: {escape(note)}" for note, titles in refused.items())
 
 
 def _page(name: str, cls: type[Solver], image: Path) -> Iterator[str]:

@@ -97,15 +97,6 @@ def scattered(rng, factor=1.0, count=5, scatter=0.05):
     return (factor * rng.lognormal(0.0, scatter, count)).tolist()
 
 
-def noisy_results(problem="p"):
-    """Return runs of two solvers that are equally fast, a slow one, and an A/A pair."""
-    rng = np.random.default_rng(3)
-    rows = repeated("smo", scattered(rng), problem)
-    rows += repeated("smo", scattered(rng), problem, aa_repeat=True)
-    rows += repeated("libsvm", scattered(rng, 1.01), problem)
-    return pd.DataFrame(labelled(rows + repeated("one_dal", scattered(rng, 3.0), problem)))
-
-
 def results_of_folds(folds=3):
     """Return runs of two values of C on three folds, and of a third that one fold did not solve."""
     scores = {0.1: [0.5, 0.6, 0.7], 1.0: [0.7, 0.8, 0.9], 10.0: [1.0, 1.0, 1.0]}

@@ -4,30 +4,11 @@ import math
 
 import pandas as pd
 import pytest
-from tests.experiments.rows import labelled
+from tests.experiments.rows import labelled, run
 
 from dualgap.experiments.analysis.verify import compare
 
-ROW = {
-    "run_id": "r",
-    "problem_id": "p",
-    "n": 100.0,
-    "solver": "smo",
-    "params": "{}",
-    "label": "",
-    "search_setting": "",
-    "aa_repeat": False,
-    "repetition": 0,
-    "status": "finished",
-    "verdict": "solved",
-    "reason": "",
-    "objective": -1.0,
-    "primal_objective": 1.0 + 1e-9,
-    "dual_objective": 1.0,
-    "gap": 1e-9,
-    "relative_gap": 1e-9,
-    "target_gap": 1e-6,
-}
+ROW = run(primal_objective=1.0 + 1e-9, dual_objective=1.0, gap=1e-9, relative_gap=1e-9)
 BOUNDS = ("primal_objective", "dual_objective", "gap", "relative_gap")
 QP = [ROW | {"solver": "cvxopt_qp"}, ROW | {"solver": "cvxpy_qp", "relative_gap": 1e-8}]
 
@@ -84,7 +65,7 @@ def test_a_run_that_is_solved_to_the_target_passes():
 
 def test_an_optimum_of_zero_is_compared_in_the_unit_of_its_gap():
     columns = {"primal_objective": 1e-12, "dual_objective": -1e-12, "gap": 2e-12}
-    runs = [run | columns | {"relative_gap": 2e-12} for run in (*QP, ROW)]  # relative to 1
+    runs = [row | columns | {"relative_gap": 2e-12} for row in (*QP, ROW)]  # relative to 1
     far = runs[2] | {"primal_objective": 1e-3, "gap": 1e-3, "relative_gap": 1e-3}
     assert compared(runs).passed
     assert "differs by 1.0e-03" in compared([*runs[:2], far]).sentence
@@ -108,7 +89,7 @@ def test_one_reference_is_not_enough():
 
 
 def test_a_verification_that_compares_nothing_fails():
-    assert not compare(pd.DataFrame(columns=[*ROW, "series"])).passed
+    assert not compare(pd.DataFrame(columns=[*ROW])).passed
 
 
 # -- bounds that are proven ------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 import json
 
-from tests.experiments.plots.conftest import drawn, runs_of
-from tests.experiments.rows import noisy_results, run
+from tests.experiments.plots.conftest import runs_of
+from tests.experiments.rows import run
 
 
 def test_the_repetition_of_median_time_is_drawn():
@@ -13,18 +13,6 @@ def test_the_repetition_of_median_time_is_drawn():
     assert [row["time_solve"] for row in runs_of(rows).typical("p")] == [2.0]
 
 
-def test_a_sweep_of_the_tolerance_is_one_series_and_other_settings_are_not():
-    settings = [{"tol": t, "shrink": s, "same": 1} for t in (1e-3, 1e-6) for s in (True, False)]
-    runs = runs_of([run(params=json.dumps(s)) for s in settings])
-    assert set(runs.table["series"]) == {"smo (shrink=False)", "smo (shrink=True)"}
-    assert runs.table["configuration"].nunique() == 4
-
-
 def test_solvers_from_files_have_short_names_unless_ambiguous():
     runs = runs_of([run(solver=name) for name in ("a/x.py:My", "b/x.py:My", "a/y.py:My")])
     assert list(runs.table["series"]) == ["a/x.py:My", "b/x.py:My", "y.py:My"]
-
-
-def test_aa_repeats_are_not_drawn():
-    results = noisy_results().assign(run_id=[f"r{i}" for i in range(20)])
-    assert set(drawn(results).table["series"]) == {"smo", "libsvm", "one_dal"}

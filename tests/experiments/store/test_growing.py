@@ -108,15 +108,19 @@ def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(
     assert "--rerun: 'sma' selects nothing; available, closest first: 'smo'" in unknown.output
 
 
-def test_a_solver_from_a_file_that_has_changed_is_run_again(command, write, strange):
-    name = strange()
+def test_only_runs_of_a_solver_whose_file_has_changed_are_repeated(command, write, strange):
+    name = strange("yield FormPoint(x)")
     file = write(posing(C=[1, 2], solvers=["smo", name]))
     command("run", file, "--out", "x")
-    strange("yield FormPoint(x + 0)")
-    refused = command("run", file, "--out", "x", "--resume", code=2)
-    assert "other code (strange.py)" in refused.output
-    assert "4/4" not in command("run", file, "--out", "x", "--rerun", f"solver:{name}").output
-    assert len(ids("x")) == 4
+    for term, options in (("0", ("--rerun", f"solver:{name}")), ("0.0", ("--resume", "--force"))):
+        before = load_results("x").set_index("run_id")
+        strange(f"yield FormPoint(x + {term})")
+        refused = command("run", file, "--out", "x", "--resume", code=2)
+        assert "other code (strange.py)" in refused.output
+        assert "the 2 of 4 runs" in refused.output
+        command("run", file, "--out", "x", *options)
+        after = load_results("x").set_index("run_id")["time_solve"].reindex(before.index)
+        assert ((after == before["time_solve"]) == (before["solver"] == "smo")).all()
 
 
 PROGRAM = "{name: program, label: mine, command: 'cp {folder}/mine.npz {answer}', answer: npz}"

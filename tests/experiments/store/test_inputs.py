@@ -120,23 +120,6 @@ def test_recompressed_data_have_not_changed(tmp_path, planned):
     assert file.checksums(checksums[0]) == checksums[0]
 
 
-@pytest.mark.exhaustive
-@pytest.mark.usefixtures("in_process")
-def test_only_runs_of_a_changed_plug_in_solver_are_repeated(command, write, strange, tmp_path):
-    name = strange("yield FormPoint(x)")
-    file = write(posing(solvers=["smo", f'"{name}"']))
-    command("run", file, "--out", "out")
-    before = load_results(tmp_path / "out").set_index("solver")
-    strange("yield FormPoint(x + 0.0)")
-    refused = command("run", file, "--out", "out", "--resume", code=2)
-    assert "other code (strange.py)" in refused.output
-    assert "the 1 of 2 runs" in refused.output
-    command("run", file, "--out", "out", "--force")
-    after = load_results(tmp_path / "out").set_index("solver")
-    same = before["time_solve"] == after["time_solve"]
-    assert same.to_dict() == {"smo": True, name: False}
-
-
 def test_every_file_that_a_case_names_counts(write, case_of, tmp_path):
     """Those of options of data sets and settings too, at any depth, but no other text."""
     (tmp_path / "test.txt").write_text("1 1:2\n")

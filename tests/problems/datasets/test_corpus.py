@@ -274,7 +274,10 @@ SAMPLES = [
     ("t.npz", {}, npz(X=X * 1j, y=Y), "{}: X: expected real numbers, got complex128"),
     ("t.npz", {}, npz(X=X.astype("M8[s]"), y=Y), "{}: X: expected real numbers, got datetime64[s]"),
     ("t.npz", {}, npz(data=X, labels=Y), "{}: needs the arrays X and y, has data, labels"),
-    ("t.npz", {}, npy(X), "is not a complete .npz archive"),
+    ("t.npz", {}, npy(X), "{}: is not a complete .npz archive"),
+    ("t.npz", {}, npz(X=X, y=Y)[:-200], "{}: is not a complete .npz archive"),
+    ("t.npz", {}, SVM, "{}: is not a complete .npz archive"),
+    ("t.npz", {}, "", "{}: is not a complete .npz archive"),
     ("t.mat", {}, mat(X=X, y=Y), True),
     ("t.MAT", {}, mat(X=X, y=Y[:, None], names=OBJECTS), True),
     ("t.mat", {}, mat(X=SPARSE.tocsc(), y=Y.astype(np.int8)), True),
@@ -396,6 +399,7 @@ def test_a_file_is_read_correctly_or_refused(tmp_path, read, name, options, cont
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     try:
         data = read(path, **options)
+        assert data.name in ("t", "t.data")
         result = dense(data.X), data.y
     except (ValueError, OSError) as error:
         result = error

@@ -44,10 +44,7 @@ def test_n_features_is_the_published_number(write):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a;b;y\n1;2;1\n", "line 1: is CSV, not LIBSVM text"),
-        ("1,2.5,1\n", "line 1: is CSV, not LIBSVM text"),
         ("1 1:2\nspam 1:2\n", "line 2: could not convert string to float: b'spam'"),
-        ("1 1:2\n1,2 1:2\n", "line 2: could not convert string to float: b'1,2'"),
         ("1 1:2\n1:2\n", "line 2: could not convert string to float: b'1:2'"),
         ("nan 1:2\n1 1:2\n", "line 1: NaN or infinite entries; drop or impute"),
         ("1 1:2\n\n1 x:2\n", "line 3: invalid literal for int() with base 10: b'x'"),
@@ -72,12 +69,7 @@ def test_n_features_is_the_published_number(write):
         ("1 1:2\n1 2:-inf\n", "line 2: NaN or infinite entries; drop or impute"),
         ("1 1:2\n1 2:1e999\n", "line 2: NaN or infinite entries; drop or impute"),
         (b"1 1:2\n1 2:\xff\n", "line 2: could not convert string to float: b'\\xff'"),
-        (
-            "1 1:2\n".encode("utf-16"),
-            "line 1: is UTF-16 text; save it as UTF-8",
-        ),
         ("<html>404</html>\n", "line 1: could not convert string to float: b'<html>404</html>'"),
-        ("", "is empty, it has no samples"),
         ("# nothing\n\n", "is empty, it has no samples"),
         ("1\n-1\n", "has no features; pass n_features"),
     ],
@@ -147,7 +139,6 @@ def test_the_documented_limit_stops_a_decompression_bomb(write):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"X": SAMPLES}, "needs the arrays X and y, has X"),
         ({"X": SAMPLES, "y": [1, -1]}, "y: has 2 entries for 3 samples"),
         (
             {"X": SAMPLES * np.nan, "y": [1, 1, -1]},
@@ -158,7 +149,6 @@ def test_the_documented_limit_stops_a_decompression_bomb(write):
             "y: has 1 NaN or infinite entries, the first at (1,)",
         ),
         ({"X": SAMPLES[0], "y": [1, 1, -1]}, "X: expected a matrix of shape (n, d)"),
-        ({"X": SAMPLES, "y": np.array([1, None, 2])}, "is not a complete .npz archive"),
     ],
 )
 def test_bad_npz_is_refused_by_name(tmp_path, arrays, message):
@@ -168,16 +158,6 @@ def test_bad_npz_is_refused_by_name(tmp_path, arrays, message):
         load(path)
     assert str(error.value).startswith(str(path))
     assert message in str(error.value)
-
-
-@pytest.mark.parametrize("content", [b"", b"1 1:2\n", "half"])
-def test_an_incomplete_npz_is_refused(tmp_path, content):
-    path = tmp_path / "data.npz"
-    np.savez_compressed(path, X=SAMPLES, y=[1, 1, -1])
-    full = path.read_bytes()
-    path.write_bytes(full[: len(full) // 2] if content == "half" else content)
-    with pytest.raises(ValueError, match=r"is not a complete \.npz archive"):
-        load(path)
 
 
 @pytest.mark.parametrize("kind", ["libsvm", "npz", "mat"])

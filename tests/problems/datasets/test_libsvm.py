@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import pandas as pd
 import pytest
 from tests.problems.datasets.files import SAMPLES, TEXT, WRITERS, load
 
@@ -95,20 +94,6 @@ def test_check_finds_a_file_that_may_not_be_read(write):
     path.chmod(0)
     with pytest.raises(PermissionError):
         datasets.make("libsvm_file", path=path).check()
-
-
-def test_a_table_has_a_column_of_labels_and_features(tmp_path):
-    frame = pd.DataFrame(
-        {"a": [1, 2, 3, 4], "kind": ["no", "yes", "no", "yes"], "b": [0.5, 0, 1, 2]}
-    )
-    frame.to_csv(tmp_path / "t.csv.gz", index=False)
-    frame.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
-    frame.to_parquet(tmp_path / "t.parquet")
-    for name in ("t.csv.gz", "t.tsv", "t.parquet"):
-        data = datasets.load("table_file", path=tmp_path / name, target="kind", positive="yes")
-        assert data.name == "t"
-        assert (np.asarray(data.X) == frame[["a", "b"]].to_numpy()).all()
-        assert data.y.tolist() == [-1, 1, -1, 1]
 
 
 def test_a_table_of_targets_is_a_regression(tmp_path):

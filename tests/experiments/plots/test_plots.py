@@ -62,7 +62,7 @@ def settings_now():
 
 
 @pytest.mark.exhaustive
-def test_figures_are_reproducible_from_the_folder_alone(folder):
+def test_figures_are_reproducible_from_the_folder_alone(folder, tmp_path):
     before, seed = settings_now(), np.random.get_state()[1].copy()  # noqa: NPY002
     written = plot_all(folder)
     again = {path: path.read_bytes() for path in written}
@@ -80,6 +80,8 @@ def test_figures_are_reproducible_from_the_folder_alone(folder):
     assert Image.open(region).getcolors(64)
     assert b"<text" in again[folder / "figures" / "overview.svg"]  # text stays text
     assert b"<dc:date>" not in again[folder / "figures" / "overview.svg"]
+    pdfs = plot_all(folder, out=tmp_path / "pdf", formats=["pdf"])
+    assert {path.stem for path in pdfs} == {path.stem for path in written}
 
 
 def test_a_folder_in_which_everything_crashed_is_drawn(tmp_path):
@@ -88,15 +90,15 @@ def test_a_folder_in_which_everything_crashed_is_drawn(tmp_path):
     assert names[::2] == ["gap_against_time.svg", "overview.svg"]
 
 
-def test_every_figure_is_written_in_each_format(folder, tmp_path):
+def test_a_figure_is_written_in_each_format_and_the_same_twice(folder, tmp_path):
     formats = ["pdf", "svg", "png"]
-    by_default = {path.stem for path in plot_all(folder) if path.suffix != ".md"}
-    written = plot_all(folder, out=tmp_path / "all", formats=formats)
-    assert {path.stem for path in written if path.suffix == ".pdf"} == by_default
-    pdfs = {path.name: path.read_bytes() for path in written if path.suffix == ".pdf"}
-    assert all(content.startswith(b"%PDF") for content in pdfs.values())
-    again = plot_all(folder, out=tmp_path / "again", formats=["pdf"])
-    assert {path.name: path.read_bytes() for path in again if path.suffix == ".pdf"} == pdfs
+    first, second = (
+        {path.name: path.read_bytes() for path in plot_all(folder, ["overview"], out, formats)}
+        for out in (tmp_path / "one", tmp_path / "two")
+    )
+    assert list(first) == [f"overview.{name}" for name in formats]
+    assert first["overview.pdf"].startswith(b"%PDF")
+    assert first == second
     with pytest.raises(ValueError, match="format: must be one of svg, png, pdf, pgf, got 'gif'"):
         plot_all(folder, formats=["gif"])
 

@@ -80,11 +80,12 @@ def test_at_rounding_level_it_stops_without_a_claim() -> None:
 def test_1500_samples_are_solved_with_a_cache_of_1_megabyte(C: float, intercept: bool) -> None:
     X, y = two_classes(1500, 3)
     problem = SoftMarginDual(X, y, C, RBF(0.5), intercept)
-    solver = ProjectedGradient(tol=1e-3, cache_size=1.0)
-    solution = solve(problem, solver)
+    solution = solve(problem, ProjectedGradient(tol=5e-4, cache_size=1.0))
     assert solution.claimed == "optimal"
-    assert solution.certificate.violating_pair <= 1e-3 * (1 + 1e-6)
-    assert solve(problem, solver, initial=solution).iterations == 0
+    assert solution.certificate.violating_pair <= 5e-4 * (1 + 1e-6)
+    # to a looser tolerance, as scores that are computed again differ by rounding
+    looser = ProjectedGradient(tol=1e-3, cache_size=1.0)
+    assert solve(problem, looser, initial=solution).iterations == 0
 
 
 def test_regression_with_600_samples_is_solved() -> None:

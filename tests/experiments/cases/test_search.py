@@ -307,6 +307,7 @@ def test_an_accuracy_that_the_search_chose_too_loose_is_not_called_wrong(planned
     assert chosen == (tol == "auto")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_false_claim_is_wrong_though_a_search_chose_the_accuracy(planned, strange):
     name = strange("yield FormPoint(x, claim='optimal')")
     (case,) = planned(posing(C=1, solvers=[f'{{name: "{name}", tol: auto}}']))

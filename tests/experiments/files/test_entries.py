@@ -87,6 +87,7 @@ def experiment(folder: Path, text: str, ours: str = OURS):
     return read_experiment(folder / "experiment.yaml")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_plug_ins_of_every_kind_are_run_certified_and_stored(tmp_path: Path) -> None:
     cases = plan(experiment(tmp_path, FILE.format(kernel=f"[{', '.join(KERNELS)}]")))
     assert impossible(cases) == {}  # nothing is known of what is outside
@@ -110,6 +111,7 @@ def test_plug_ins_of_every_kind_are_run_certified_and_stored(tmp_path: Path) -> 
     assert kernels == {"linear", "shifted", "sum"}
 
 
+@pytest.mark.usefixtures("in_process")
 def test_reading_a_folder_never_executes_its_plug_in_kernels(tmp_path: Path) -> None:
     """Even if its models say that their experiment file is in the folder."""
     cases = plan(experiment(tmp_path, FILE.format(kernel=KERNELS[-1])))
@@ -138,6 +140,7 @@ WRONG = [  # an entry of `problems`, and what is said of it
 ]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_fault_of_a_plug_in_entry_is_reported_at_its_line(tmp_path: Path) -> None:
     entries = "".join(f"  - {yaml(entry)}\n" for entry, _ in WRONG)
     with pytest.raises(ConfigError) as refusal:
@@ -184,6 +187,7 @@ def test_bytes_sent_by_a_plug_in_at_import_are_not_executed_in_the_command(
     assert not mark.exists()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_plug_in_that_cannot_be_imported_fails_only_its_runs(tmp_path: Path) -> None:
     broken = "raise RuntimeError('broken')"
     cases = plan(experiment(tmp_path, FILE.format(kernel="linear"), broken))

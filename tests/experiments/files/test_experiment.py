@@ -68,6 +68,7 @@ UNUSABLE = [  # an entry of `solvers`, and what is said of it
 ]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_faults_of_plug_in_solvers_are_reported_before_the_first_run(write, strange, tmp_path):
     strange()
     for name, content in SOLVER_FILES.items():

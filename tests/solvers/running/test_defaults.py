@@ -358,8 +358,11 @@ def test_newton_cg_takes_over_if_lbfgs_stops_above_the_gap():
     assert abs(answer.objective / 0.25e-10 - 1) < 1e-6
 
 
+FIRST = (None, PlattSMO(), ProjectedGradient())  # None ends with dual coordinate descent
+
+
 @pytest.mark.parametrize("distance", quick_cases([1e-6, 1e-8], [1e-8]))
-@pytest.mark.parametrize("solver", [None, PlattSMO(), ProjectedGradient(), DualCoordinateDescent()])
+@pytest.mark.parametrize("solver", quick_cases([*FIRST, DualCoordinateDescent()], FIRST))
 def test_a_hard_margin_of_any_width_stops_at_its_gap(solver, distance):
     """Scores of weights of 1/distance are not known to the tolerance of a violation."""
     problem = HardMarginDual([[0.0], [1.0], [1.0 + distance], [3.0]], [1.0, 1, -1, -1])

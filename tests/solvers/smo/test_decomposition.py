@@ -38,7 +38,7 @@ def test_refinement_reaches_a_tight_gap_with_rows_in_single_precision(
     monkeypatch: pytest.MonkeyPatch, futile: int, bits: int
 ) -> None:
     monkeypatch.setattr(smo, "TUNING", replace(TUNING, max_futile=futile))
-    X, y = classes(1500)
+    X, y = classes(1200)
     solution = solve(SoftMarginDual(X, y, 10.0, RBF(1.0)), SMO(tol=1e-9))
     assert solution.claimed == "optimal"
     assert solution.counters["bits"] == bits

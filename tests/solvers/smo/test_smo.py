@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.halves import quick_cases
 from tests.small_problems import two_classes
 
 from dualgap.problems import (
@@ -81,8 +82,11 @@ def test_the_dual_never_falls_and_weak_duality_holds_at_every_evaluation() -> No
     assert all(evaluation.certificate.gap >= 0 for evaluation in solution.trace)
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("view", ["classification", "regression"])
+VIEWS = [("classification", True), ("regression", False)]
+VIEWS += [("classification", False), ("regression", True)]
+
+
+@pytest.mark.parametrize(("view", "intercept"), quick_cases(VIEWS, VIEWS[:2]))
 def test_newton_steps_on_the_packed_triangle_do_not_change_the_optimum(
     monkeypatch: pytest.MonkeyPatch, view: str, intercept: bool
 ) -> None:

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from dualgap.problems import Formulation, Matrix, Vector
 from dualgap.problems.forms import BoxQP
+from dualgap.problems.gram.semidefinite import largest_eigenvalue
 from dualgap.problems.kernels import Block
 from dualgap.problems.risk.risk import box_point
 from dualgap.solvers import Solution
@@ -55,11 +55,13 @@ def describe_optimum(solution: Solution) -> dict[str, float]:
     return columns
 
 
+@np.errstate(invalid="ignore")  # the effective rank of K = 0 is NaN
 def spectrum(blocks: Sequence[Block], n: int) -> dict[str, float]:
     """Estimate properties of the Gram matrix of n samples from diagonal blocks, with standard errors."""
     estimates = list[tuple[float, ...]]()
     for K in blocks:
-        diagonal, off_diagonal = np.diag(K), K[~np.eye(len(K), dtype=bool)]
+        diagonal = np.diag(K)
+        off_diagonal = K[~np.eye(len(K), dtype=bool)] if len(K) > 1 else np.zeros(1)
         squares = n * np.mean(diagonal**2) + n * (n - 1) * np.mean(off_diagonal**2)
         values = np.linalg.eigvalsh(K)[::-1]
         values = values[values > _RANK_RTOL * values[0]]
@@ -99,10 +101,7 @@ def at_optimum(box: BoxQP, x: Vector) -> dict[str, float]:
         positive = values[0] > _RANK_RTOL * values[-1]
         columns["condition_number_free"] = float(values[-1] / values[0]) if positive else np.inf
     if box.gram.is_linear or box.gram.n <= _MAX_MATVEC_SAMPLES:
-        product = LinearOperator((box.n, box.n), matvec=box.Q.matvec, dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(box.n)
-        L = eigsh(product, k=1, v0=start, tol=1e-3, return_eigenvectors=False)[0]
-        columns["largest_eigenvalue"] = float(L)
+        columns["largest_eigenvalue"] = largest_eigenvalue(box.Q.matvec, box.n, 1e-3)
     return columns
 
 

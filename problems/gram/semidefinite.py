@@ -105,22 +105,37 @@ def _midpoints(gram: Gram) -> tuple[Block, float]:
 
 def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
     """Return the smallest eigenvalue and the largest modulus; -inf and inf without convergence."""
-    from scipy.sparse import linalg  # noqa: PLC0415 - rarely needed
+    from scipy.sparse.linalg import ArpackNoConvergence  # noqa: PLC0415 - rarely needed
 
-    uncounted = Gram(gram.X, gram.kernel, gram.memory)
-
-    def largest_eigenvalue(multiply: Callable[[Vector], Vector], tol: float) -> float:
-        operator = linalg.LinearOperator((gram.n, gram.n), matvec=multiply, dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(gram.n)
-        options = {"v0": start, "tol": tol, "maxiter": 100, "return_eigenvectors": False}
-        return abs(float(linalg.eigsh(operator, k=1, **options)[0]))
-
+    n, uncounted = gram.n, Gram(gram.X, gram.kernel, gram.memory)
     try:
-        radius = largest_eigenvalue(uncounted.matvec, 1e-3)
+        radius = abs(largest_eigenvalue(uncounted.matvec, n, 1e-3, 100))
         # the tolerance is relative: eigenvalues near 0 never converge, shifted ones do
-        return radius - largest_eigenvalue(lambda v: radius * v - uncounted.matvec(v), 1e-6), radius
-    except linalg.ArpackNoConvergence:
+        shifted = largest_eigenvalue(lambda v: radius * v - uncounted.matvec(v), n, 1e-6, 100)
+        return radius - abs(shifted), radius
+    except ArpackNoConvergence:
         return -np.inf, np.inf
+
+
+def largest_eigenvalue(
+    multiply: Callable[[Vector], Vector], n: int, tol: float, max_restarts: int | None = None
+) -> float:
+    """Return the eigenvalue of largest modulus of a symmetric (n, n) matrix, given its products.
+
+    Raises
+    ------
+    ArpackNoConvergence
+        If it has not converged to the relative `tol` after `max_restarts`, by default 10 n.
+    """
+    from scipy.sparse.linalg import LinearOperator, eigsh  # noqa: PLC0415 - slow to import
+
+    start = np.random.default_rng(0).standard_normal(n)
+    product = multiply(start)
+    if n == 1 or not product.any():  # ARPACK refuses one variable, and a matrix of zeros
+        return float(product[0] / start[0])
+    operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
+    options = {"v0": start, "tol": tol, "maxiter": max_restarts, "return_eigenvectors": False}
+    return float(eigsh(operator, k=1, **options)[0])
 
 
 def _tolerance(K: Block) -> float:

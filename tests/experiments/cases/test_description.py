@@ -57,6 +57,14 @@ def test_equal_rows_are_counted_once_dense_or_sparse():
     assert distinct(X) == distinct(sp.csr_array(X)) == 3
 
 
+@pytest.mark.parametrize(("X", "rank"), [(np.ones((1, 1)), 1.0), (np.zeros((6, 2)), np.nan)])
+def test_one_sample_and_samples_of_zero_are_described(X, rank):
+    y = np.where(np.arange(len(X)) % 2, -1.0, 1.0)
+    columns = describe_optimum(solve(SoftMarginDual(X, y, C=1.0), SMO()))
+    assert columns["largest_eigenvalue"] == float(X[0] @ X[0])
+    assert columns["effective_rank"] == pytest.approx(rank, nan_ok=True)
+
+
 def test_interior_point_residues_of_zero_count_as_lower_bounds():
     data = TwoGaussians(n=60, d=3, distance=2.0, seed=1).load()
     problem = SoftMarginDual(data.X, data.y, C=1.0, kernel=RBF(0.5))

@@ -98,3 +98,11 @@ def test_a_larger_gram_matrix_is_tested_in_time(monkeypatch, limit):
     linear = samples @ samples.T
     assert is_positive_semidefinite(Gram(linear, Precomputed()))
     assert not is_positive_semidefinite(Gram(linear - 0.1 * np.eye(300), Precomputed()))
+
+
+@pytest.mark.parametrize("scale", [1.0, 3e-5, 0.0, -1.0])
+def test_a_multiple_of_the_identity_is_tested_by_lanczos(monkeypatch, scale):
+    monkeypatch.setattr(semidefinite, "TUNING", GramTuning(max_cholesky_rows=0))
+    gram = Gram(scale * np.eye(50), Precomputed())
+    assert is_positive_semidefinite(gram) == (scale >= 0)
+    assert semidefinite.psd_shift(gram) <= 1e-12

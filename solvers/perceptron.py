@@ -55,8 +55,9 @@ class Perceptron(Solver):
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""
         gram, y = problem.samples.gram(), problem.y
-        # for x̃, whose last feature is 1
-        Q = np.outer(y, y) * (gram.dense() + float(problem.intercept))
+        Q = gram.dense() + float(problem.intercept)  # for x̃, whose last feature is 1
+        Q *= y[:, None]
+        Q *= y
         alpha = np.zeros(y.size)
         block = max(1, ENTRIES_PER_YIELD // y.size**2)
         passes, mistaken = 0, True

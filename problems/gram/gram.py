@@ -213,7 +213,10 @@ class SignedGram:
             raise too_large(f"a dense matrix of {self.n} variables", self.n, self.gram.memory)
         # evaluates each value once, although samples repeat
         K = self.gram.block(slice(None), slice(None))
-        return self.sign[:, None] * K[np.ix_(self.index, self.index)] * self.sign
+        Q = np.asarray(K[np.ix_(self.index, self.index)], dtype=np.float64)
+        Q *= self.sign[:, None]
+        Q *= self.sign
+        return Q
 
 
 def too_large(subject: str, n: int, memory: int) -> MemoryError:

@@ -265,7 +265,8 @@ def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
         matrices = [None if M is None else scipy.sparse.csc_matrix(M) for M in matrices]
     P, G, A = matrices
     if kind == "dense":
-        P = P + ridge(P) * np.eye(qp.q.size)
+        P = P.copy()  # kept for a second attempt
+        P[np.diag_indices(qp.q.size)] += ridge(P)
     lb = qp.lb if np.isfinite(qp.lb).any() else None
     ub = qp.ub if np.isfinite(qp.ub).any() else None
     return P, qp.q, G, qp.h, A, qp.b_eq, lb, ub

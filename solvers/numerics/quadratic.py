@@ -56,8 +56,11 @@ class ScaledQP:
     @cached_property
     def P(self) -> Any:
         """The matrix: dense for a dual, sparse for a primal."""
-        P = self.operator.dense() if isinstance(self.operator, SignedGram) else self.operator
-        return P if self.of_P == 1 else self.of_P * P
+        if not isinstance(self.operator, SignedGram):
+            return self.operator if self.of_P == 1 else self.of_P * self.operator
+        P = self.operator.dense()
+        P *= self.of_P
+        return P
 
     def rounding(self, x: Vector) -> float:
         """Return the rounding error of P x relative to q: the smallest attainable dual residual.

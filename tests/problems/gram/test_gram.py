@@ -69,6 +69,17 @@ def test_a_product_never_holds_the_matrix():
     assert product[0] == pytest.approx(RBF(0.5)(samples[:1], samples).sum())
 
 
+def test_the_matrix_of_a_dual_is_the_only_copy_of_a_stored_one():
+    gram = Gram(rng.standard_normal((500, 2)), RBF(0.5))
+    stored = gram.dense().copy()
+    tracemalloc.start()
+    Q = SignedGram(gram, -np.ones(500)).dense()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.1 * Q.nbytes
+    np.testing.assert_array_equal(gram.dense(), stored)
+
+
 @pytest.mark.parametrize("kernel", [RBF(0.5), Linear()], ids=["rbf", "linear"])
 @pytest.mark.parametrize("repeats", [False, True], ids=["once each", "twice each"])
 def test_signed_gram_is_the_matrix_of_the_dual(kernel, repeats):

@@ -34,6 +34,7 @@ from math import pi, sqrt
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import KernelQP
@@ -260,7 +261,7 @@ class Scores:
     def noise(self) -> float:
         """The largest error of a score that rounding may have put on the wrong side of the margin."""
         errors = self.errors
-        return float(errors[self.nearness() >= -TUNING.error_sigmas * errors].max(initial=0.0))
+        return float(errors[self._near_margin(errors, self.nearness())].max(initial=0.0))
 
     def note_change(self, members: Indices, change: Vector) -> None:
         """Record the rounding error of a change of z that was added to f through float32 rows.
@@ -309,6 +310,10 @@ class Scores:
             self.f[updated] += self.matrix.products(updated, members[batch], change[batch])
             yield
 
+    def _near_margin(self, errors: Vector, nearness: Vector) -> NDArray[np.bool_]:
+        """Return whose scores rounding may have put on the wrong side of the margin."""
+        return (errors > 0) & (nearness >= -TUNING.error_sigmas * errors)
+
     def doubtful(self, violation: float) -> Indices:
         """Return the variables for which rounding may hide whether they violate by `violation`."""
         errors = self.errors
@@ -317,9 +322,9 @@ class Scores:
 
     def doubtful_for_gap(self, gap: float) -> Indices:
         """Return the variables whose rounding errors may hide that the relative gap exceeds `gap`."""
-        candidates = self.nearness() >= -TUNING.error_sigmas * self.errors
-        certain = self.relative_gap(self.error_of_gap()) <= 1.1 * gap
-        return np.flatnonzero(candidates & (self.errors > 0) & (not certain))
+        if self.relative_gap(self.error_of_gap()) <= 1.1 * gap:
+            return np.empty(0, np.intp)
+        return np.flatnonzero(self._near_margin(self.errors, self.nearness()))
 
     def error_of_gap(self) -> float:
         """Return what rounding errors of scores, if independent, rarely add to the gap.
@@ -330,7 +335,7 @@ class Scores:
         of its standard deviations.
         """
         errors, nearness = self.errors, self.nearness()
-        candidates = (errors > 0) & (nearness >= -TUNING.error_sigmas * errors)
+        candidates = self._near_margin(errors, nearness)
         s, weighted = errors[candidates], (errors * (self.terms.hi - self.terms.lo))[candidates]
         mean = sqrt(2 / pi) * float(weighted @ np.exp(-0.5 * (nearness[candidates] / s) ** 2))
         return mean + TUNING.error_sigmas * sqrt(float(weighted @ weighted))

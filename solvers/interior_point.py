@@ -165,13 +165,28 @@ class BoxProgram:
         x = corner + np.where(two_sided, min(1.0, length), length) * way
         s = np.where(self.has_room, [x - form.lb, form.ub - x], 1.0)
         g = self.product(x) + form.p
-        scale = self.cost * min(self.cost / self.largest, float((form.ub - form.lb).max()))
-        # absolute gap per unit of `tol`, relative to p²/Q or xᵀQx; matters for optima of 0
-        self.unit = 1e-6 * (scale if form.p.any() else abs(float(x @ g)))
+        self.unit = self._gap_unit(x, g)
         nu = -(self.A @ g) / np.maximum((self.A**2).sum(axis=1), np.finfo(float).tiny)
         r = g + nu @ self.A
         z = (self.sign * r + np.hypot(r, 2 * np.abs(r).mean() or self.cost)) / 2
         return Iterate(x, nu, s, np.where(self.has_room, z, 0.0))
+
+    def _gap_unit(self, x: Vector, g: Vector) -> float:
+        """Return the absolute gap per unit of `tol`, for an optimum of 0; `x` is the start.
+
+        It is relative to p²/Q or xᵀQx. If 0 is feasible, it is 0 unless 0 is optimal up to rounding, as
+        other optima may be far below it. A certificate counts 2⁻³⁰ of the costs as 0.
+        """
+        form, width = self.form, self.form.ub - self.form.lb
+        if not form.p.any():
+            return 1e-6 * abs(float(x @ g))
+        unit = 1e-6 * self.cost * min(self.cost / self.largest, float(width.max()))
+        if form.delta.any() or (form.lb > 0).any() or (form.ub < 0).any():
+            return unit
+        if form.violating_pair(form.p, np.zeros(form.n)) > 2.0**-31 * self.cost:
+            return 0.0
+        costs = np.multiply(np.abs(form.p), width, out=np.zeros(form.n), where=form.p != 0)
+        return min(unit, 2.0**-31 * float(costs.sum()))
 
     def residuals(self, point: Iterate) -> tuple[tuple[Vector, Vector], float, float]:
         """Return the dual and equality residuals, μ, and the error that `tol` limits."""

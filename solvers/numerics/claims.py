@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from dualgap.problems.box import gap_terms
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import ERM, BoxQP, KernelQP
 from dualgap.problems.problem.certificate import WRONG_GAP, Bounds
@@ -14,23 +15,27 @@ from dualgap.problems.problem.certificate import WRONG_GAP, Bounds
 NO_MARGIN = "in float64 the dual objective is unbounded, as if no hyperplane separated the samples"
 
 
-def has_small_gap(form: BoxQP, x: Vector, g: Vector, negligible: float = 0.0) -> bool:
+def has_small_gap(form: BoxQP, x: Vector, g: Vector, rounding: float = 0.0) -> bool:
     """Whether the duality gap of x (n,) permits a claim; small violations do not if C is huge.
 
-    `g` is the gradient Qx + p, and a gap of `negligible` counts as 0. A box with infinite bounds has no
-    gap: True.
+    `g` is the gradient Qx + p. Terms that an error of a variable or of its gradient may have caused, by
+    `rounding` relative to its box or costs, count as 0. A box with infinite bounds has no gap: True.
     """
     if not np.isfinite(form.ub).all():
         return True
-    gap, value = float(form.gap_terms(g, x).sum()), 0.5 * float(x @ (g + form.p))
-    return gap <= max(negligible, WRONG_GAP * max(abs(value), abs(value - gap)))
+    r, below, above = form.lagrangian_gradient(g), x - form.lb, form.ub - x
+    terms, value = gap_terms(r, below, above), 0.5 * float(x @ (g + form.p))
+    lower = value - float(terms.sum())
+    terms[np.abs(r) <= rounding * (np.abs(g) + np.abs(form.p))] = 0.0
+    terms[np.where(r > 0, below, above) <= rounding * (form.ub - form.lb)] = 0.0
+    return float(terms.sum()) <= WRONG_GAP * max(abs(value), abs(lower))
 
 
 def may_claim(form: BoxQP | KernelQP, x: Vector, gap: float, target: float | None = None) -> bool:
     """Whether the relative gap of x (n,) permits a claim: is at most `target`, 1e-2 by default.
 
-    It is infinite if a bound is, which permits the claim, or if the dual objective is 0. Then the gap
-    must not exceed the rounding of its terms.
+    It is infinite if a bound is, which permits the claim, or if the dual objective is not below 0, as at
+    an optimum of 0: then `has_small_gap` decides, but for rounding.
     """
     if np.isfinite(gap):
         return gap <= (WRONG_GAP if target is None else target)
@@ -38,10 +43,7 @@ def may_claim(form: BoxQP | KernelQP, x: Vector, gap: float, target: float | Non
         return True
     if isinstance(form, KernelQP):
         form, x = form.box, form.split_point(x)
-    g = form.Q.matvec(x) + form.p
-    terms = float(np.abs(form.p) @ (form.ub - form.lb)) + float(form.Q.diagonal() @ x**2)
-    # up to rounding, relative to the terms of the gap
-    return has_small_gap(form, x, g, 1e-12 * terms)
+    return has_small_gap(form, x, form.Q.matvec(x) + form.p, 1e-12)
 
 
 def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:

@@ -185,3 +185,13 @@ def honest(solution):
         assert solution.reason or solution.status is Status.DIVERGED, solution
     elif solution.verdict != "infeasible":
         assert solution.certificate.gap >= 0
+
+
+@pytest.mark.parametrize("below", [1e-6, 1e-8])
+def test_no_optimum_is_claimed_for_a_tube_just_below_half_the_range(below):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1500, 3)), rng.standard_normal(1500)
+    problem = SVRDual(X, y, 1.0, 0.5 * np.ptp(y) * (1 - below))
+    alone = solve(problem, DualCoordinateDescent(), target_gap=1e-2)
+    assert alone.verdict == "solved" or alone.claimed != "optimal"
+    assert solve(problem, target_gap=1e-2).verdict == "solved"

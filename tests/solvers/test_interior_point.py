@@ -13,6 +13,7 @@ from dualgap.problems import (
     HardMarginPrimal,
     Linear,
     SoftMarginDual,
+    SVRDual,
     reduce,
 )
 from dualgap.problems.gram.gram import Gram, SignedGram
@@ -47,6 +48,16 @@ def test_a_newton_step_solves_the_system_written_out(name: str) -> None:
     np.testing.assert_allclose(step.s, program.sign * step.x)
     products = (point.s * point.z + point.s * step.z + step.s * point.z)[program.has_room]
     np.testing.assert_allclose(products, target[program.has_room], atol=1e-6)
+
+
+@pytest.mark.parametrize("target_gap", [1e-2, 1e-6])
+@pytest.mark.parametrize("below", [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4])
+def test_an_optimum_far_below_the_costs_is_solved(below: float, target_gap: float) -> None:
+    epsilon = 0.5 * np.ptp(X[:, 0]) * (1 - below)
+    for kernel in (Linear(), RBF(1.0)):
+        problem = SVRDual(X[:, 1:], X[:, 0], 1.0, epsilon, kernel)
+        solution = solve(problem, InteriorPoint(), target_gap=target_gap)
+        assert solution.verdict == "solved"
 
 
 @pytest.mark.parametrize("extreme", [1.0, 1e6, 1e12])

@@ -218,13 +218,27 @@ class Solution:
             cause, remedy = " at the iteration limit", "raise max_iter"
         else:
             cause = f" although the tolerance, {tol:.2g}, was derived from it" if tol else ""
-            if self.claimed != "optimal":
-                remedy = "raise the solver's limit (max_iter or epochs)" if tol else remedy
-            elif not tol:
-                remedy = "set a smaller tol"
-            elif (next_tol := tol * target / gap) >= Solver.finest_tol:
-                remedy = f"set tol below {next_tol:.1g}"
+            if self.claimed == "optimal":
+                remedy = self._finer_tol(target / gap) or remedy
+            elif tol:
+                remedy = "raise the solver's limit (max_iter or epochs)"
         return f"The gap {gap:.2g} is above the target {target:g}{cause}; {remedy}, or raise target_gap."
+
+    def _finer_tol(self, factor: float) -> str:
+        """Return advice on `tol` if the solver resolves a smaller one than its own, else "".
+
+        For a `tol` that was derived it names the one, smaller by `factor`, that may reach the target.
+        """
+        tol = self.derived_tol or getattr(self.solver, "tol", None)
+        # some solvers have none, as their gap stops them
+        finest = max(self.solver.tol_for(0.0), Solver.finest_tol)
+        if tol is None or tol <= finest:
+            return ""
+        if self.derived_tol is None:
+            return "set a smaller tol"
+        if (next_tol := factor * tol) > finest:
+            return f"set tol below {next_tol:.1g}"
+        return f"set tol to {finest:g}, the finest that {self.solver.name} resolves"
 
     @cached_property
     def geometry(self) -> Geometry:

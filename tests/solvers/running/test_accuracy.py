@@ -111,11 +111,15 @@ def test_a_missed_target_is_explained_with_the_setting_to_change():
         "is above the target 0.0001 although the tolerance, 1e-07, was derived from it; set tol below"
         in coarse.reason
     )
+    fine = solve(problem, LibSVM(), target_gap=1e-5)  # needs a tol of 2e-10
+    assert "; set tol to 1e-09, the finest that libsvm resolves, or raise" in fine.reason
     finest = solve(problem, LibSVM(), target_gap=1e-9)  # needs a tol of 2e-15
     assert finest.reason.endswith(
         "is above the target 1e-09 although the tolerance, 1e-09, was derived from it; scale the "
         "features, choose another solver, or raise target_gap."
     )
+    as_fine = solve(problem, LibSVM(tol=1e-9), target_gap=1e-9)
+    assert "above the target 1e-09; scale the features, choose another solver" in as_fine.reason
     explicit = solve(KERNEL, LibSVM(tol=1e-3), target_gap=1e-9)
     assert explicit.verdict == "inaccurate"
     assert explicit.reason.endswith(

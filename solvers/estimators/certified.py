@@ -3,7 +3,7 @@
 import logging
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, partial
 from math import inf
 from numbers import Integral, Real
@@ -204,10 +204,22 @@ class Certified(BaseEstimator):
         if self.solver is None:
             solver, *successors = self._default_solvers(problem)
         else:
-            solver, successors = find_solver(self.solver)(), []
+            solver, successors = self._named_solver(self.solver), []
             names.add("tol")
         names &= {field.name for field in fields(solver)} & settings.keys()
         return [replace(solver, **{name: settings[name] for name in names}), *successors]
+
+    def _named_solver(self, name: str) -> Solver:
+        """Return a solver with its default settings; ValueError if a setting has no default."""
+        cls = find_solver(name)
+        required = [f.name for f in fields(cls) if f.default is f.default_factory is MISSING]
+        if required:
+            settings = ", ".join(f"{setting}=..." for setting in required)
+            raise ValueError(
+                f"solver: the solver {name!r} has no default for {', '.join(required)}; pass the solver "
+                f"itself, solver={cls.__name__}({settings})"
+            )
+        return cls()
 
     def _solve_by_solver(self, index: int, problem: Formulation) -> Fit:
         """Solve a problem through `solve`.

@@ -186,6 +186,8 @@ def test_an_unsuitable_solver_is_an_error_with_its_reason():
         SVC(solver="dual_coordinate_descent").fit(X, y)
     with pytest.raises(ValueError, match="unknown solver 'smoo'"):
         SVC(solver="smoo").fit(X, y)
+    with pytest.raises(ValueError, match=r"solver: .* pass .* solver=Program\(command=\.\.\.\)"):
+        SVC(solver="program").fit(X, y)
     with pytest.raises(ValueError, match="solver: must be"):
         LinearSVC(solver=find_solver("smo")).fit(X, y)
 

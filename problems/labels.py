@@ -2,23 +2,47 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualgap.problems.dataset import Vector
+from dualgap.problems.dataset import check_targets
 
 POSITIVE_WORDS = ("+", "yes", "true", "positive", "pos")  # in lower case
 _NUMBER = re.compile(r"[-+−]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+−]?[0-9]+)?")
 
 
-def as_numbers(words: Any) -> Vector | None:
-    """Return words as numbers, or None if any is not a number; U+2212 is accepted as minus sign."""
+def as_numbers(words: Any) -> NDArray[Any] | None:
+    """Return words as numbers, or None if any is not a number; U+2212 is accepted as minus sign.
+
+    They are float64, except for integers some of which float64 rounds, which remain integers.
+    """
     texts: list[str] = np.asarray(words).tolist()
     if not all(map(_NUMBER.fullmatch, texts)):
         return None
-    return np.array([float(text.replace("−", "-")) for text in texts])
+    texts = [text.replace("−", "-") for text in texts]
+    numbers = np.array([float(text) for text in texts])
+    if are_rounded(numbers):
+        with suppress(ValueError, OverflowError):  # not all are integers, or one has 20 digits
+            return np.array([int(text) for text in texts], np.int64)
+    return numbers
+
+
+def are_rounded(numbers: NDArray[np.float64]) -> bool:
+    """Whether float64 numbers may be rounded integers: from 2⁵³ on different ones become equal."""
+    return bool((np.abs(numbers) >= 2.0**53).any())
+
+
+def exact_numbers(y: Any, n: int, name: str = "y") -> NDArray[Any]:
+    """Return n finite labels or targets as float64, or as the integers they are if that rounds some.
+
+    Different classes would become one.
+    """
+    numbers = check_targets(y, n, name)
+    integers = np.asarray(y)
+    return integers if integers.dtype.kind in "iu" and are_rounded(numbers) else numbers
 
 
 def is_word_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -183,7 +183,7 @@ def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
             return y, frozenset()
         truth = isinstance(positive, (bool, np.bool_))
         number = as_numbers([str(float(positive) if truth else positive)])
-        chosen = np.nan if number is None else number[0]
+        chosen = np.nan if number is None else number.item()  # exact, as y may be integers
         return np.where(np.isnan(y), np.nan, np.where(y == chosen, 1.0, -1.0)), frozenset()
     if y.dtype.kind not in "OUST" or not y.size:
         return y, frozenset()  # `_vector` refuses it
@@ -195,7 +195,10 @@ def _signs(y: Any, positive: float | str | None) -> tuple[Any, frozenset[str]]:
     is_label = ~is_word_missing(distinct)
     labels, values = distinct[is_label], np.full(distinct.shape, np.nan)
     if (numbers := as_numbers(labels)) is not None:
-        values[is_label] = numbers
+        if is_label.all():
+            values = numbers
+        else:
+            values[is_label] = numbers
         return _signs(values[places].reshape(y.shape), positive)
     positives = POSITIVE_WORDS if positive is None else (str(positive),)
     chosen = [(label.lower() if positive is None else label) in positives for label in labels]

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dualgap.problems.dataset import Indices, Matrix, Vector, check_targets
-from dualgap.problems.labels import as_numbers, positive_word
+from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.labels import as_numbers, exact_numbers, positive_word
 
 
 def pad_features(X: Matrix, n_features: int | None) -> Matrix:
@@ -47,7 +47,7 @@ def words_or_numbers(y: Any, n: int) -> NDArray[Any]:
     labels: NDArray[Any] = np.asarray(y)
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
         return labels.astype(np.str_)
-    return labels if labels.dtype.kind == "U" else check_targets(labels, n)
+    return labels if labels.dtype.kind == "U" else exact_numbers(labels, n)
 
 
 def to_signs(
@@ -82,7 +82,7 @@ def to_signs(
             chosen = class_names.index(str(positive))
         else:
             with suppress(ValueError):
-                chosen = float(positive)
+                chosen = int(positive) if labels.dtype.kind in "iu" else float(positive)
         if chosen not in labels.tolist():
             raise ValueError(f"positive: {positive!r} is not a label; the labels are {listed}")
     elif not is_text and np.isin(labels, (-1, 1)).all():
@@ -125,7 +125,7 @@ def show_labels(labels: NDArray[Any], class_names: tuple[str, ...] = ()) -> str:
     if labels.dtype.kind == "U":
         words = [repr(str(label)) for label in labels[:12]]
     else:
-        words = [f"{label:g}" for label in labels[:12].astype(float)]
+        words = [f"{v:g}" if abs(v) < 2**53 else str(v) for v in labels[:12].tolist()]
         if class_names:
             words = [f"{w} = {class_names[int(w)]}" for w in words]
     return ", ".join(words) + (", ..." if labels.size > 12 else "")

@@ -25,9 +25,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dualgap.problems.dataset import Matrix, Vector, check_samples, check_targets
+from dualgap.problems.dataset import Matrix, Vector, check_samples
 from dualgap.problems.datasets.steps import by_density, pad_features
-from dualgap.problems.labels import is_word_missing
+from dualgap.problems.labels import exact_numbers, is_word_missing
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, decode_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -295,7 +295,7 @@ def _samples_and_labels(arrays: dict[str, Any], path: Path) -> tuple[Matrix, NDA
     n = X.shape[0]
     if y.dtype.kind == "U" and y.shape == (n,):
         return X, check_words(y, f"{path}: y", "entry {}".format)
-    return X, check_targets(y, n, f"{path}: y")
+    return X, exact_numbers(y, n, f"{path}: y")
 
 
 def check_words(y: Any, name: str, row_name: Callable[[int], str]) -> NDArray[np.str_]:

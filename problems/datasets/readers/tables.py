@@ -23,7 +23,7 @@ from dualgap.problems.datasets.readers.formats import (
 )
 from dualgap.problems.datasets.source import Raw
 from dualgap.problems.datasets.steps import by_density
-from dualgap.problems.labels import as_numbers
+from dualgap.problems.labels import as_numbers, exact_numbers
 from dualgap.problems.registry import unknown
 from dualgap.problems.validation import CORRUPT_FILE_ERRORS, short_repr
 
@@ -201,9 +201,11 @@ def _read_arff(path: Path) -> tuple[Any, RowName]:
         numbers = as_numbers(frame[name][present].astype(str))
         if isinstance(kind, list) and (len(kind) != 2 or as_numbers(kind) is None):
             frame[name] = frame[name].astype("category")
+        elif numbers is not None and present.all():
+            frame[name] = numbers
         elif numbers is not None:
             frame[name] = np.full(present.size, np.nan)
-            frame.loc[present, name] = numbers
+            frame.loc[present, name] = numbers.astype(np.float64)
     lines_of_rows = [
         i for i, s in enumerate(lines, 1) if i > end + 1 and s.strip() and s.strip()[0] != "%"
     ]
@@ -252,7 +254,8 @@ def to_raw(features: Any, y: Any, location: str, row_name: RowName = "row {}".fo
         )
     names = names_of_columns(features).features
     if is_number(y.dtype) and y.notna().all():
-        return Raw(by_density(X), y.to_numpy(np.float64), (), names)
+        kind = y.dtype.kind if y.dtype.kind in "iu" else "f"
+        return Raw(by_density(X), exact_numbers(y.to_numpy(f"{kind}8"), y.size), (), names)
     words = check_words(y.astype(object).where(y.notna(), ""), f"{location}: {y.name}", row_name)
     if (broken := np.char.find(words, "\n") >= 0).any():
         raise ValueError(

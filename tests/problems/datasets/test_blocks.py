@@ -153,3 +153,12 @@ def test_the_index_of_a_frame_is_not_a_feature(samples, tmp_path):
     frame[frame.a <= 0].rename_axis("row").to_parquet(tmp_path / "1.parquet")
     blocks = open_blocks(tmp_path, target="label")
     assert (blocks.n, blocks.d) == (N, 3)
+
+
+@pytest.mark.parametrize("as_text", [False, True], ids=["integers", "text"])
+def test_integers_that_float64_rounds_are_different_labels(tmp_path, as_text):
+    labels = 2**53 + np.arange(4) % 2
+    frame = pd.DataFrame({"x": np.arange(4.0), "y": labels.astype(str) if as_text else labels})
+    frame.to_parquet(tmp_path / "a.parquet")
+    blocks = open_blocks(tmp_path / "a.parquet", target="y", positive=2**53 + 1)
+    assert blocks.read(0).y.tolist() == [-1.0, 1.0, -1.0, 1.0]

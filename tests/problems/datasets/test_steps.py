@@ -1,10 +1,12 @@
 """The steps that all data sets share: labels, limit, split, folds, scaling, padding."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from dualgap.problems import datasets
+from dualgap.problems.datasets.libsvm import TableFile
 from dualgap.problems.datasets.steps import fold_rows, name_classes, standardized, to_signs
 
 OPTIONS = {"n": 60, "imbalance": 5, "seed": 3}
@@ -58,6 +60,9 @@ def test_classes_are_named_by_their_labels(labels, y, names, expected):
         (["a", "b", "c"], "b", [-1, 1, -1]),
         ([5, 5], 5, [1, 1]),
         ([False, True], None, [-1, 1]),
+        ([2**53, 2**53 + 1], None, [-1, 1]),
+        ([2**53, 2**53 + 1, 2**53 + 2], 2**53 + 1, [-1, 1, -1]),
+        (["9007199254740992", "9007199254740993"], "9007199254740993", [-1, 1]),
     ],
 )
 def test_labels_become_signs(labels, positive, signs):
@@ -234,6 +239,17 @@ def test_a_bad_fold_is_refused(options, message):
 def test_more_folds_than_samples_of_a_class_are_refused():
     with pytest.raises(ValueError, match="folds: 5 parts need as many rows of each class, got 1"):
         fold_rows(np.arange(9), np.array([1.0] + [0.0] * 8), 5, 0, None)
+
+
+def test_integers_that_float64_rounds_are_different_classes(tmp_path):
+    y = 2**53 + np.array([0, 1, 2, 0])
+    np.savez(tmp_path / "a.npz", X=np.eye(4), y=y)
+    pd.DataFrame(np.eye(4)).add_prefix("x").assign(y=y).to_csv(tmp_path / "a.csv", index=False)
+    archive = datasets.LibsvmFile(path=tmp_path / "a.npz", multiclass=True).load()
+    table = TableFile(path=tmp_path / "a.csv", target="y", multiclass=True).load()
+    assert archive.y.tolist() == table.y.tolist() == [0.0, 1.0, 2.0, 0.0]
+    with pytest.raises(ValueError, match="9007199254740992, 9007199254740993, 9007199254740994"):
+        datasets.LibsvmFile(path=tmp_path / "a.npz").load()
 
 
 def test_all_classes_are_numbered_in_their_order():

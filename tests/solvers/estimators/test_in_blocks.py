@@ -144,3 +144,10 @@ def test_a_nan_in_a_dask_array_is_named_by_partition_and_row():
     bad[130, 2] = np.nan
     with pytest.raises(ValueError, match=r"X: partition 1, row 10: has a NaN"):
         LinearSVC().fit(*arrays(bad, LABELS))
+
+
+def test_dask_labels_that_float64_rounds_are_two_classes():
+    labels = 2**53 + (TARGETS > 0)
+    model = LinearSVC(loss="hinge").fit(*arrays(X, labels))
+    assert model.classes_.tolist() == [2**53, 2**53 + 1]
+    assert (model.predict(X) == labels).mean() > 0.8

@@ -114,7 +114,9 @@ def equal_rows(X: Any, left: Indices, right: Indices) -> NDArray[np.bool_]:
 def distinct(X: Matrix) -> tuple[Indices, Indices]:
     """Group equal rows: return one row index per group (k,), and the group of each row (n,)."""
     weights = np.random.default_rng(0).standard_normal(X.shape[1])
-    hashes = X @ weights  # equal rows have equal hashes, and are adjacent after sorting
+    # equal rows have equal hashes, and are adjacent after sorting; BLAS would add up the last rows
+    # in another order
+    hashes = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights
     order = np.argsort(hashes, kind="stable")
     before, after = order[:-1], order[1:]
     equal_hashes = np.flatnonzero(hashes[before] == hashes[after])

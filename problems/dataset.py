@@ -217,7 +217,7 @@ def content_hash(*parts: Any) -> str:
         for item in items:
             if isinstance(item, np.ndarray):
                 kind = "<i8" if item.dtype.kind in "iu" else "<f8"
-                values = np.ascontiguousarray(item, dtype=kind).tobytes()
+                values = (item.astype(kind, copy=False) + 0).tobytes()  # −0.0 is 0.0
                 digest.update(repr(item.shape).encode() + values + b";")
             else:
                 digest.update(repr(item).encode() + b";")

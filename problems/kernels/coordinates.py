@@ -75,7 +75,7 @@ class QuadraticForm(Kernel):
         A = as_dense(check_samples(self.matrix, "matrix"))
         if A.shape[0] != A.shape[1] or (A != A.T).any():
             raise ValueError(f"matrix: must be square and symmetric, got {short_repr(self.matrix)}")
-        object.__setattr__(self, "matrix", tuple(map(tuple, as_dense(A).tolist())))
+        object.__setattr__(self, "matrix", tuple(map(tuple, (A + 0.0).tolist())))  # −0.0 is 0.0
         smallest, rounding = self._smallest
         if smallest < -rounding:
             raise ValueError(

@@ -17,6 +17,7 @@ from dualgap.problems import (
     Linear,
     Polynomial,
     Precomputed,
+    QuadraticForm,
     Risk,
     Sigmoid,
     SoftMarginDual,
@@ -213,6 +214,16 @@ def test_every_field_is_part_of_the_name(problem, change):
 def test_equal_problems_have_one_hash_for_any_number_types():
     one = SoftMarginDual(X, Y, 1.0, RBF(0.5), True)
     other = SoftMarginDual(X.tolist(), Y.astype(int), np.float64(1), RBF(np.float64(0.5)), np.True_)
+    assert (one.hash, one.family_hash) == (other.hash, other.family_hash)
+
+
+def test_the_sign_of_a_zero_is_not_part_of_the_name():
+    zero, shape = np.abs(0.0 * X), QuadraticForm(np.eye(X.shape[1]))
+    negative = QuadraticForm(np.where(np.eye(X.shape[1]) == 0, -0.0, 1.0))
+    one, other = (
+        SVRDual(zero, 0.0 * Y**2, 1.0, 0.1, shape),
+        SVRDual(-zero, -0.0 * Y**2, 1.0, 0.1, negative),
+    )
     assert (one.hash, one.family_hash) == (other.hash, other.family_hash)
 
 

@@ -49,7 +49,8 @@ def may_claim(form: BoxQP | KernelQP, x: Vector, gap: float, target: float | Non
 def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:
     """Return the relative duality gap of coefficients β (n,) of a risk, with w = Σ βᵢφ(xᵢ).
 
-    With an intercept `b`, it is a duality gap only if they sum to 0.
+    Its modulus: rounding may make a gap of 0 negative. With an intercept `b`, it is a duality gap only
+    if the coefficients sum to 0.
     """
     slopes = -beta / form.C
     if not form.loss.in_domain(form.y, slopes).all():
@@ -58,4 +59,4 @@ def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:
     half_norm2 = 0.5 * float((beta * scores).sum())  # `@` would wake BLAS's threads
     primal = half_norm2 + float((form.C * form.loss.value(form.y, scores + b)).sum())
     dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, slopes)).sum())
-    return Bounds(dual, primal).relative(primal - dual)
+    return Bounds(dual, primal).relative(abs(primal - dual))

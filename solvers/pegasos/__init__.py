@@ -122,8 +122,7 @@ class Pegasos(Solver):
                 # a check per epoch took a third of the time
                 next_check = int(1.5 * epoch)
                 clipped = np.clip(np.asarray(point.beta), *box)
-                # abs: rounding, or an indefinite kernel, may put the primal value below the dual
-                last = abs(relative_gap(form, clipped)) <= self.tolerance
+                last = relative_gap(form, clipped) <= self.tolerance
             yield replace(point, claim="stopped" if last else "none")
             if last:
                 return

@@ -35,7 +35,7 @@ def may_claim(form: BoxQP | KernelQP, x: Vector, gap: float, target: float | Non
     """Whether the relative gap of x (n,) permits a claim: is at most `target`, 1e-2 by default.
 
     It is infinite if a bound is, which permits the claim, or if the dual objective is not below 0, as at
-    an optimum of 0: then `has_small_gap` decides, but for rounding.
+    an optimum of 0: then `has_small_gap` decides, without what rounding may have caused.
     """
     if np.isfinite(gap):
         return gap <= (WRONG_GAP if target is None else target)

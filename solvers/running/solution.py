@@ -219,26 +219,10 @@ class Solution:
         else:
             cause = f" although the tolerance, {tol:.2g}, was derived from it" if tol else ""
             if self.claimed == "optimal":
-                remedy = self._finer_tol(target / gap) or remedy
+                remedy = _advice_on_tol(self, target / gap) or remedy
             elif tol:
                 remedy = "raise the solver's limit (max_iter or epochs)"
         return f"The gap {gap:.2g} is above the target {target:g}{cause}; {remedy}, or raise target_gap."
-
-    def _finer_tol(self, factor: float) -> str:
-        """Return advice on `tol` if the solver resolves a smaller one than its own, else "".
-
-        For a `tol` that was derived it names the one, smaller by `factor`, that may reach the target.
-        """
-        tol = self.derived_tol or getattr(self.solver, "tol", None)
-        # some solvers have none, as their gap stops them
-        finest = max(self.solver.tol_for(0.0), Solver.finest_tol)
-        if tol is None or tol <= finest:
-            return ""
-        if self.derived_tol is None:
-            return "set a smaller tol"
-        if (next_tol := factor * tol) > finest:
-            return f"set tol below {next_tol:.1g}"
-        return f"set tol to {finest:g}, the finest that {self.solver.name} resolves"
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -289,6 +273,24 @@ class Solution:
             f"objective {self.objective:.10g}, relative gap {c.relative_gap:.2g}, "
             f"{self.status} after {self.iterations} iterations, {self.time_solve:.3g} s)"
         )
+
+
+def _advice_on_tol(solution: Solution, factor: float) -> str:
+    """Return which `tol` to set if the solver resolves a smaller one than its own, else "".
+
+    For a `tol` that was derived it names the one, smaller by `factor`, that may reach the target.
+    """
+    solver = solution.solver
+    tol = solution.derived_tol or getattr(solver, "tol", None)
+    # some solvers have none, as their gap stops them
+    finest = max(solver.tol_for(0.0), Solver.finest_tol)
+    if tol is None or tol <= finest:
+        return ""
+    if solution.derived_tol is None:
+        return "set a smaller tol"
+    if (next_tol := factor * tol) > finest:
+        return f"set tol below {next_tol:.1g}"
+    return f"set tol to {finest:g}, the finest that {solver.name} resolves"
 
 
 def _verdict(c: Certificate, claimed: Claim, target_gap: float) -> Verdict:

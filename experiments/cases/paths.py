@@ -51,18 +51,14 @@ def certify_path(
         name: digest(value, path_text(spec))[:16]
         for name, value in (("problem_hash", problem.hash), ("family_hash", problem.family_hash))
     }
-    parameter: Parameter = spec["parameter"]
-    named = cast("Solver", SimpleNamespace(name=case.solver.name))
-    answers = list[tuple[float, Solution]]()
-    for value, report, point in zip(answer.values, answer.reports, points, strict=True):
-        at_value = with_value(problem, parameter, value)
-        solution = Solution(at_value, named, point, **vars(report), target_gap=case.target_gap)
-        answers.append((value, solution))
     path, reason = None, answer.reason
     try:
-        if answers:
+        if answer.values:
             path = assemble_path(
-                problem, (parameter, spec["low"], spec["high"]), spec["gap"], answers
+                problem,
+                (spec["parameter"], spec["low"], spec["high"]),
+                spec["gap"],
+                _answers(problem, case, answer, points),
             )
     except NoPath as refuted:
         reason = str(refuted)
@@ -74,17 +70,41 @@ def certify_path(
             "verdict": "inaccurate" if is_inaccurate else "uncertified",
             "relative_gap": answer.gap if is_inaccurate else None,
         }, []
+    rows = _rows(path, data, case)
+    return hashes | _columns(path, rows, answer.importing), rows
+
+
+def _answers(
+    problem: Formulation, case: Case, answer: SolverAnswer, points: Sequence[Point]
+) -> list[tuple[float, Solution]]:
+    """Return the value of the parameter and the solution of each answer."""
+    parameter: Parameter = case.problem.path["parameter"]
+    named = cast("Solver", SimpleNamespace(name=case.solver.name))
+    answers = list[tuple[float, Solution]]()
+    for value, report, point in zip(answer.values, answer.reports, points, strict=True):
+        at_value = with_value(problem, parameter, value)
+        solution = Solution(at_value, named, point, **vars(report), target_gap=case.target_gap)
+        answers.append((value, solution))
+    return answers
+
+
+def _rows(path: Path, data: Dataset, case: Case) -> list[Fields]:
+    """Return one row per answer on a path, with its test error."""
+    parameter = case.problem.path["parameter"]
     key = {"run_id": case.run_id, "parameter": parameter}
     table = path.table().rename(columns={parameter: "value"}).to_dict("records")
-    errors = _test_errors(path, data)
-    rows = [
+    return [
         key | {str(name): value for name, value in row.items()} | error
-        for row, error in zip(table, errors, strict=True)
+        for row, error in zip(table, _test_errors(path, data), strict=True)
     ]
+
+
+def _columns(path: Path, rows: Sequence[Fields], importing: float) -> Fields:
+    """Return the columns of the row of a path whose answers cover its interval."""
     solutions = [segment.solution for segment in path.segments]
     claims = {solution.claimed for solution in solutions}
     evaluated = [count for s in solutions if (count := s.counters.get("kernel_evaluations"))]
-    return hashes | {
+    return {
         "status": str(Status.FINISHED),
         "claimed": claims.pop() if len(claims) == 1 else "stopped",
         "verdict": "solved",
@@ -92,12 +112,12 @@ def certify_path(
         "relative_gap": max(row["worst_gap"] for row in rows),
         "bound_source": f"alpha and w of {len(rows)} answers",
         "n_answers": len(rows),
-        "time_setup": answer.importing + sum(s.time_setup for s in solutions),
+        "time_setup": importing + sum(s.time_setup for s in solutions),
         "time_solve": path.time_solve,
         "cpu_time": sum(s.cpu_time for s in solutions),
         "iterations": sum(s.iterations for s in solutions),
         "n_kernel_evals": max(evaluated, default=None),  # each count includes the previous ones
-    }, rows
+    }
 
 
 def _test_errors(path: Path, data: Dataset) -> list[Fields]:

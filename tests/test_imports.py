@@ -29,12 +29,16 @@ ORDER = {
 # no rooms: they may import from all, and are imported by none
 BESIDE = {"dualgap.experiments": {"choice", "floor", "from_python"}}
 MOST = 12  # modules on one level
+MOST_FOR_RUNNING = 30  # modules of the experiments that running imports; lower it
 CROWDED = {"dualgap.solvers", "dualgap.experiments.commands"}  # one file a kind
 
 
-def imports_of(name):
-    """Yield the modules that a module imports, those inside functions and for types alone too."""
-    for node in nodes_of(name):
+def imports_of(name, nodes=None):
+    """Yield the modules that a module imports, those inside functions and for types alone too.
+
+    With `nodes`, only those that are imported by these.
+    """
+    for node in nodes_of(name) if nodes is None else nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -69,6 +73,24 @@ def test_imports_point_one_way(package):
         if rooms[other] in exempt or (part in rank and rank[rooms[other]] > rank[part])
     ]
     assert wrong == []
+
+
+def test_running_imports_neither_what_solves_nor_what_presents():
+    """An executor brings the processes that solve; commands bring tables, once runs are recorded."""
+    needed = {"dualgap.experiments.operations.run"}
+    waiting = [*needed]
+    while waiting:
+        name = waiting.pop()
+        more = {*imports_of(name, nodes_of(name)[0].body)} & FILES.keys() - needed
+        needed |= more
+        waiting += more
+    ours = {name for name in needed if name.startswith("dualgap.experiments.")}
+    rooms = {"records", "files", "cases", "store", "executors", "operations", "workers"}
+    assert {name.split(".")[2] for name in ours} == rooms
+    elsewhere = ("cases.solving", "cases.judging", "cases.messages", "store.reading")
+    elsewhere += ("records.tables", "workers.supervision", "workers.processes", "workers.wire")
+    assert not {f"dualgap.experiments.{name}" for name in elsewhere} & ours
+    assert len(ours) <= MOST_FOR_RUNNING
 
 
 def test_nothing_imports_the_tests():

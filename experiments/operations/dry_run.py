@@ -28,8 +28,8 @@ from dualgap.experiments.files.specs import (
 )
 from dualgap.experiments.operations.run import Planned
 from dualgap.experiments.records.names import settings_text
+from dualgap.experiments.store.logs import RecordedRuns
 from dualgap.experiments.store.manifest import StoreError
-from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.tables.formats import duration
 from dualgap.problems import FORMULATIONS, ConvexQP, Dataset, Unsupported, reduce
 from dualgap.problems.datasets import GeneratedBlocks, WholeProblem
@@ -43,7 +43,7 @@ def preview(planned: Planned) -> Group:
     experiment, cases, restarted, folder, options = planned
     recorded, workers = dict[str, Record](), options.workers or 1
     with suppress(StoreError):
-        recorded = RunFolder(folder).records()
+        recorded = RecordedRuns(folder).records()
     valid = {k: row for k, row in recorded.items() if not RunKey.parse(k).is_in(restarted)}
     refusals = impossible(cases)
     if not options.resumes:

@@ -42,13 +42,7 @@ from dualgap.problems.html_table import format_number, html_table
 
 
 class RunFolder(RecordedRuns):
-    """The contents of a results folder, as tables; each is made once, on first use.
-
-    Raises
-    ------
-    StoreError
-        From each attribute, if the folder holds no results, or results of another version.
-    """
+    """The contents of a results folder, as tables; each is made once, on first use."""
 
     @classmethod
     def of(cls, recorded: RecordedRuns) -> RunFolder:

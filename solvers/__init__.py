@@ -9,7 +9,8 @@ from dualgap.solvers.paths.cross_validation import CrossValidation, cross_valida
 from dualgap.solvers.paths.path import NoPath, Path, solve_path
 from dualgap.solvers.paths.selection import Selection, select
 from dualgap.solvers.running.defaults import default_solver
-from dualgap.solvers.running.solution import Evaluation, Solution
+from dualgap.solvers.running.output import Evaluation, Target
+from dualgap.solvers.running.solution import Solution
 from dualgap.solvers.running.solving import solve
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Status",
+    "Target",
     "all_solvers",
     "cross_validate",
     "default_solver",

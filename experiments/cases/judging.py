@@ -36,7 +36,8 @@ from dualgap.problems.forms import Claim
 from dualgap.problems.problem.task import LABELS
 from dualgap.problems.quadratic.certificate import QPCertificate
 from dualgap.problems.texts import one_line
-from dualgap.solvers import Evaluation, Solution, Solver, Status
+from dualgap.solvers import Evaluation, Solution, Solver, Status, Target
+from dualgap.solvers.running.output import SolverOutput
 
 _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
@@ -75,8 +76,8 @@ def load_solution(
         If it cannot be read, or is not an answer to this problem.
     """
     point, unknown = read_answer(file, problem), cast("Solver", None)
-    limits: Any = {"target_gap": target_gap, "rigorous": rigorous}
-    return Solution(problem, unknown, point, Status.FINISHED, "optimal", **limits)
+    target = Target(target_gap, rigorous)
+    return Solution(problem, unknown, point, Status.FINISHED, "optimal", target=target)
 
 
 def certify_file(case: Case, folder: Path, key: str, problem_hash: str) -> Outcome:
@@ -193,11 +194,10 @@ def _solution(problem: Problem, case: Case, answer: SolverAnswer, point: Any) ->
         unknown,
         point,
         **vars(replace(report, claimed=claims[0])),
-        target_gap=case.target_gap,
-        rigorous=case.proven,
         parts=tuple(
-            Solution(problem, unknown, Point(), Status.FINISHED, claim) for claim in claims[1:]
+            SolverOutput(problem, unknown, Point(), Status.FINISHED, claim) for claim in claims[1:]
         ),
+        target=Target(case.target_gap, case.proven),
     )
 
 

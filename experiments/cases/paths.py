@@ -14,7 +14,7 @@ from dualgap.experiments.records.names import path_text
 from dualgap.problems import Dataset, Formulation, Point
 from dualgap.problems.answers.parametric_bounds import Parameter, with_value
 from dualgap.problems.texts import one_line
-from dualgap.solvers import NoPath, Path, Solution, Solver, Status, select, solve_path
+from dualgap.solvers import NoPath, Path, Solution, Solver, Status, Target, select, solve_path
 from dualgap.solvers.paths.path import assemble_path
 
 Fields = dict[str, Any]
@@ -80,10 +80,10 @@ def _answers(
     """Return the value of the parameter and the solution of each answer."""
     parameter: Parameter = case.problem.path["parameter"]
     named = cast("Solver", SimpleNamespace(name=case.solver.name))
-    answers = list[tuple[float, Solution]]()
+    answers, target = list[tuple[float, Solution]](), Target(case.target_gap)
     for value, report, point in zip(answer.values, answer.reports, points, strict=True):
         at_value = with_value(problem, parameter, value)
-        solution = Solution(at_value, named, point, **vars(report), target_gap=case.target_gap)
+        solution = Solution(at_value, named, point, **vars(report), target=target)
         answers.append((value, solution))
     return answers
 

@@ -77,7 +77,7 @@ def report_lines(solution: Solution) -> list[str]:
         "verdict": solution.verdict,
         "optimum ≤": f"{c.primal_objective:.15g}",
         "optimum ≥": f"{c.dual_objective:.15g}",
-        "relative gap": f"{c.relative_gap:.3g}, {rounding}target {solution.target_gap:g}",
+        "relative gap": f"{c.relative_gap:.3g}, {rounding}target {solution.target.gap:g}",
         "KKT violation": "" if isnan(c.kkt_violation) else f"{c.kkt_violation:.3g}",
         "constraint violation": f"{c.primal_residual:.3g}",
         "intercept": intercept,
@@ -97,7 +97,7 @@ def to_json(solution: Solution) -> dict[str, Any]:
     return {
         "verdict": solution.verdict,
         "reason": solution.reason,
-        "target_gap": solution.target_gap,
+        "target_gap": solution.target.gap,
         **{name: getattr(c, name) for name in names},
         "diagnosis": solution.diagnosis.text if solution.diagnosis else "",
     }

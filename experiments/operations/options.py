@@ -129,7 +129,7 @@ class CommandOptions(RunOptions):
 def _ends() -> list[str]:
     """Return all statuses and verdicts."""
     from dualgap.solvers.base import Status  # noqa: PLC0415
-    from dualgap.solvers.running.solution import Verdict  # noqa: PLC0415
+    from dualgap.solvers.running.verdicts import Verdict  # noqa: PLC0415
 
     return list(dict.fromkeys([*map(str, Status), *get_args(Verdict)]))
 

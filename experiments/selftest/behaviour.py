@@ -25,7 +25,7 @@ from dualgap.problems.forms import Form
 from dualgap.problems.risk.risk import Risk
 from dualgap.solvers import Status
 from dualgap.solvers.numerics.usage import resource_module
-from dualgap.solvers.running.arguments import validated
+from dualgap.solvers.running.loop import validated
 
 _PROTECTED = ("time", "dualgap", "numpy", "scipy")
 MAX_POINTS = 10_000  # of one run: some solvers yield after every step

@@ -264,7 +264,7 @@ class Certified(BaseEstimator):
             zero = size <= BOUND_RTOL * np.minimum(upper_limits(problem), size.max(initial=0.0))
             point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
             gap = solution.certificate.relative_gap
-            if zero.any() and certify(problem, point).relative_gap > max(solution.target_gap, gap):
+            if zero.any() and certify(problem, point).relative_gap > max(solution.target.gap, gap):
                 point = Point(solution.alpha, solution.w, solution.b)
             margin = 0.0 if is_flat else problem.decision(solution.certificate.offsets).margin
         converged = solution.claimed == "optimal" or solution.verdict == "solved"

@@ -29,7 +29,8 @@ from dualgap.problems.validation import check_positive
 from dualgap.solvers.base import Solver, Status
 from dualgap.solvers.paths.interval import Ends, validate_interval
 from dualgap.solvers.running.defaults import default_solvers
-from dualgap.solvers.running.solution import Solution
+from dualgap.solvers.running.output import Target
+from dualgap.solvers.running.solution import Solution, with_certificate
 from dualgap.solvers.running.solving import solve
 
 if TYPE_CHECKING:
@@ -124,13 +125,13 @@ class Path:
         """
         chosen = self.segment(value)
         certificate = chosen.along.at(value)
-        return replace(
+        answer = replace(
             chosen.solution,
             problem=with_value(self.problem, self.parameter, value),
             point=certificate.point,
-            target_gap=self.gap,
-            precomputed=certificate,
+            target=Target(self.gap),
         )
+        return with_certificate(answer, certificate)
 
     @property
     def time_solve(self) -> float:

@@ -7,19 +7,21 @@ Evaluations are due at geometrically growing times, and take at most half the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import thread_time
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 
-from dualgap.problems import Certificate, Gram, Problem, certify
-from dualgap.problems.forms import FormPoint, Reduction
+from dualgap.problems import Certificate, Gram, Problem, Vector, certify
+from dualgap.problems.blocks import DualRule
+from dualgap.problems.forms import Claim, FormPoint, Reduction
+from dualgap.problems.validation import short_repr
 from dualgap.solvers.base import Solver, Status
 from dualgap.solvers.numerics.usage import cpu_seconds, pausing
-from dualgap.solvers.running.arguments import validated
-from dualgap.solvers.running.solution import Evaluation, Solution
+from dualgap.solvers.running.output import Evaluation, Target
+from dualgap.solvers.running.solution import Solution
 
 EVALUATION_TIME_RATIO = 1.25  # of two evaluations in succession
 _NOT_A_GENERATOR = "iterates: returned a {}; write `yield` instead of `return`, once for each point"
@@ -32,7 +34,7 @@ class Request:
     """A problem and how to solve it: the arguments of `solve`, which has their meaning."""
 
     problem: Problem
-    target_gap: float
+    target: Target
     stop_at_target: bool
     callback: Callable[[Evaluation], object] | None
     time_limit: float | None
@@ -83,7 +85,7 @@ class Attempt:
     state : the argument of `Solver.iterates`.
     derived_tol : the solver's tolerance if it was derived from the target gap.
     latest : its latest point. is_evaluated : whether that is the last one of the trace.
-    status : why the solver stopped. certificate : of its last point, if already computed.
+    status : why the solver stopped.
     """
 
     request: Request
@@ -95,7 +97,6 @@ class Attempt:
     latest: FormPoint = _NO_POINT
     is_evaluated: bool = True
     status: Status = Status.FINISHED
-    certificate: Certificate | None = None
 
     def run(self) -> None:
         """Run the solver until it ends or is stopped; compilation meanwhile counts as set-up."""
@@ -133,7 +134,7 @@ class Attempt:
             if not exhausted:
                 self.latest, self.is_evaluated = validated(point), False
             effort.time_solve, effort.cpu_time = wall() - started_at, cpu() - cpu_started_at
-            status = self._stop_reason(exhausted)
+            status = _stop_reason(self, exhausted)
             due = evaluates and effort.time_solve >= effort.next_evaluation
             if status is None and due and self.latest.has_values:
                 paused_at, cpu_paused_at = wall(), thread_cpu()
@@ -147,64 +148,22 @@ class Attempt:
         effort.time_solve, effort.cpu_time = wall() - started_at, cpu() - cpu_started_at
         return status
 
-    def _stop_reason(self, exhausted: bool) -> Status | None:
-        """Return why to stop: the solver ended, its point is not finite, or a limit; else None."""
-        point, time_limit, max_iter = self.latest, self.request.time_limit, self.request.max_iter
-        is_final = point.claim in _FINAL_CLAIMS
-        if not exhausted:
-            if not point.is_finite:
-                return Status.DIVERGED
-            if is_final:
-                return None  # about to end by itself
-        if time_limit is not None and self.effort.time_solve > time_limit:
-            return Status.TIME_LIMIT
-        if max_iter is not None and self.iterations >= max_iter and not is_final:
-            return Status.MAX_ITER
-        return Status.FINISHED if exhausted else None
-
     @property
     def iterations(self) -> int:
         """Iterations of this solver and of those before it."""
         return self.effort.iterations + self.latest.iterations
 
-    @property
-    def gram(self) -> Gram | None:
-        """The Gram matrix of the reduction, if it has one."""
-        gram = getattr(self.reduction.form, "gram", None)
-        return gram if isinstance(gram, Gram) else None
-
-    @property
-    def falls_short(self) -> bool:
-        """Whether the solver ended by itself without a final claim."""
-        by_itself = self.status in (Status.FINISHED, Status.DIVERGED)
-        return by_itself and self.latest.claim not in _FINAL_CLAIMS
-
-    def gaps(self) -> tuple[float, float]:
-        """Return the certified relative and absolute gap of the last point, else infinity."""
-        has_point = self.latest.x is not None or self.latest.beta is not None
-        if not (has_point and self.latest.is_finite):
-            return np.inf, np.inf
-        problem, point = self.request.problem, self.reduction.recover(self.latest)
-        # as precise as the certificate of the answer: rounding of a quick one may decide wrongly
-        self.certificate = certify(problem, point, target_gap=self.request.target_gap)
-        gaps = self.certificate.relative_gap, self.certificate.gap
-        return gaps if np.isfinite(gaps).all() else (np.inf, np.inf)
-
-    def _new_evaluation(self) -> Evaluation:
-        """Return the evaluation of the latest point."""
-        point = self.reduction.recover(_copied(self.latest))
-        return Evaluation(self.effort.time_solve, self.iterations, self.request.problem, point)
-
     def _evaluate(self) -> Status | None:
         """Evaluate the latest point; return the reason to stop there, else None."""
-        request, evaluation = self.request, self._new_evaluation()
+        request, point = self.request, self.reduction.recover(_copied(self.latest))
+        evaluation = Evaluation(self.effort.time_solve, self.iterations, request.problem, point)
         self.effort.trace.append(evaluation)
         self.is_evaluated = True
         if request.callback is not None:
             request.callback(evaluation)
         if request.problem.may_be_infeasible and evaluation.certificate.infeasible:
             return Status.INFEASIBLE
-        within = evaluation.certificate.relative_gap <= request.target_gap
+        within = evaluation.certificate.relative_gap <= request.target.gap
         return Status.FINISHED if request.stop_at_target and within else None
 
     def evaluate_last(self) -> None:
@@ -216,7 +175,7 @@ class Attempt:
 
     def solution(self) -> Solution:
         """Return the solution at the latest point."""
-        point, effort, gram = self.latest, self.effort, self.gram
+        point, effort, gram = self.latest, self.effort, gram_of(self.reduction.form)
         counted = {} if gram is None else {"kernel_evaluations": gram.evaluations}
         return Solution(
             problem=self.request.problem,
@@ -225,17 +184,38 @@ class Attempt:
             status=self.status,
             claimed=point.claim,
             note=point.note,
-            version=point.version,
-            target_gap=self.request.target_gap,
-            derived_tol=self.derived_tol,
             time_solve=effort.time_solve,
             time_setup=effort.time_setup,
             cpu_time=effort.cpu_time,
             iterations=self.iterations,
             trace=tuple(effort.trace),
-            precomputed=self.certificate,
             counters={**counted, **point.counters},
+            version=point.version,
+            derived_tol=self.derived_tol,
+            target=self.request.target,
         )
+
+
+def _stop_reason(attempt: Attempt, exhausted: bool) -> Status | None:
+    """Return why to stop: the solver ended, its point is not finite, or a limit; else None."""
+    point, request = attempt.latest, attempt.request
+    is_final = point.claim in _FINAL_CLAIMS
+    if not exhausted:
+        if not point.is_finite:
+            return Status.DIVERGED
+        if is_final:
+            return None  # about to end by itself
+    if request.time_limit is not None and attempt.effort.time_solve > request.time_limit:
+        return Status.TIME_LIMIT
+    if request.max_iter is not None and attempt.iterations >= request.max_iter and not is_final:
+        return Status.MAX_ITER
+    return Status.FINISHED if exhausted else None
+
+
+def gram_of(form: Any) -> Gram | None:
+    """Return the Gram matrix of a form, if it has one."""
+    gram = getattr(form, "gram", None)
+    return gram if isinstance(gram, Gram) else None
 
 
 def _copied(point: FormPoint) -> FormPoint:
@@ -243,3 +223,78 @@ def _copied(point: FormPoint) -> FormPoint:
     names = "x", "beta", "inequality", "w", "equality"
     arrays = {name: getattr(point, name) for name in names}
     return replace(point, **{name: a.copy() for name, a in arrays.items() if a is not None})
+
+
+def falls_short(attempt: Attempt) -> bool:
+    """Whether the solver ended by itself without a final claim."""
+    by_itself = attempt.status in (Status.FINISHED, Status.DIVERGED)
+    return by_itself and attempt.latest.claim not in _FINAL_CLAIMS
+
+
+def certified_gaps(attempt: Attempt) -> tuple[Certificate | None, float, float]:
+    """Return the certificate of the last point, its relative and its absolute gap, or infinity."""
+    latest, request = attempt.latest, attempt.request
+    if (latest.x is None and latest.beta is None) or not latest.is_finite:
+        return None, np.inf, np.inf
+    point = attempt.reduction.recover(latest)
+    # as precise as the certificate of the answer: rounding of a quick one may decide wrongly
+    certificate = certify(request.problem, point, target_gap=request.target.gap)
+    gaps = certificate.relative_gap, certificate.gap
+    return certificate, *(gaps if np.isfinite(gaps).all() else (np.inf, np.inf))
+
+
+def validated(point: Any) -> FormPoint:
+    """Return the point in plain arrays, numbers and text; TypeError or ValueError if it is invalid.
+
+    Lazy values are computed here, on the solver's time.
+    """
+    if type(point) is not FormPoint:  # the fields of a subclass may be properties
+        raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
+    if not isinstance(point.claim, str) or (claim := str.__str__(point.claim)) not in get_args(
+        Claim
+    ):
+        raise ValueError(
+            f"claim: must be one of {', '.join(get_args(Claim))}, got {short_repr(point.claim)}"
+        )
+    is_count = isinstance(point.iterations, (int, np.integer))
+    if not is_count or not 0 <= (iterations := int(point.iterations)) < 2**63:
+        raise ValueError(
+            f"iterations: must be a whole number from 0 to 2**63 − 1, got {short_repr(point.iterations)}"
+        )
+    if not isinstance(point.rule, DualRule | None):
+        raise TypeError(f"rule: must be a DualRule, got {short_repr(point.rule)}")
+    has_texts = isinstance(point.note, str) and isinstance(point.version, str)
+    if not isinstance(point.counters, Mapping) or not has_texts:
+        raise TypeError(
+            "the counters of a FormPoint must be a mapping, its note and version strings"
+        )
+    x, beta, b, inequality, w, equality = (
+        _floats(getattr(point, name), name)
+        for name in ("x", "beta", "b", "inequality", "w", "equality")
+    )
+    return FormPoint(
+        x,
+        beta,
+        None if b is None else float(b),
+        inequality,
+        iterations,
+        cast("Claim", claim),
+        {str.__str__(name): float(value) for name, value in dict(point.counters).items()},
+        str.__str__(point.note),
+        w,
+        str.__str__(point.version),
+        equality,
+        point.rule,
+    )
+
+
+def _floats(values: Any, name: str) -> Vector | None:
+    if values is None or (type(values) is np.ndarray and values.dtype == float):
+        return values
+    if np.ma.isMaskedArray(values):
+        raise TypeError(f"{name}: must be an array of floats, got a masked array")
+    array = np.asarray(values)
+    if array.dtype.kind not in "bifu":
+        got = short_repr(values) if array.ndim == 0 else array.dtype  # 0-d: not an array
+        raise TypeError(f"{name}: must be an array of floats, got {got}")
+    return array.astype(np.float64)

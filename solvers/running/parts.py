@@ -20,7 +20,8 @@ from dualgap.problems.forms import Claim
 from dualgap.problems.problem import Part, join, join_certificates
 from dualgap.solvers.base import NoSolver, Solver, Status
 from dualgap.solvers.running.loop import EVALUATION_TIME_RATIO, Request
-from dualgap.solvers.running.solution import Evaluation, Solution
+from dualgap.solvers.running.output import Evaluation
+from dualgap.solvers.running.solution import Solution
 
 
 class Parts:
@@ -81,7 +82,7 @@ class Parts:
                     Point(),
                     answer.status,
                     note=f"{part.name}: {answer.note}",
-                    target_gap=self.request.target_gap,
+                    target=self.request.target,
                 )
             solver = solver or answer.solver
             self.answers.append(answer)
@@ -131,10 +132,6 @@ class Parts:
             status=max((answer.status for answer in self.answers), key=statuses.index),
             claimed=max((answer.claimed for answer in self.answers), key=claims.index),
             note="; ".join(dict.fromkeys(answer.note for answer in self.answers if answer.note)),
-            target_gap=self.request.target_gap,
-            derived_tol=next(
-                (answer.derived_tol for answer in self.answers if answer.derived_tol), None
-            ),
             time_solve=self.time,
             time_setup=float(np.nansum([answer.time_setup for answer in self.answers])),
             cpu_time=float(np.nansum([answer.cpu_time for answer in self.answers])),
@@ -142,6 +139,8 @@ class Parts:
             trace=tuple(self.trace),
             counters=counters,
             parts=tuple(self.answers),
+            derived_tol=next((each.derived_tol for each in self.answers if each.derived_tol), None),
+            target=self.request.target,
         )
 
 

@@ -24,6 +24,7 @@ from dualgap.solvers import (
     DualCoordinateDescent,
     Solution,
     Status,
+    Target,
     solve,
 )
 from dualgap.solvers.base import Solver
@@ -118,8 +119,7 @@ def _judge(
         answer.point,
         Status.FINISHED,
         answer.claim,
-        target_gap=target,
-        rigorous=rigorous,
+        target=Target(target, rigorous),
     )
     try:
         with warnings.catch_warnings():
@@ -263,7 +263,7 @@ def _of_verdict(
     solution: Solution, verdict: str, reference: Reference
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the gap and the verdict: too good for an answer, or too bad."""
-    c, target = solution.certificate, rational(solution.target_gap)
+    c, target = solution.certificate, rational(solution.target.gap)
     if reference.is_infeasible:
         if verdict == "solved" or (verdict == "wrong" and solution.claimed == "infeasible"):
             yield verdict, "no point is feasible"
@@ -283,7 +283,7 @@ def _of_verdict(
     if unit == ZERO:
         return
     if verdict == "solved" and error / unit > target * _SPARE:
-        yield "solved", f"true error {real(error / unit):.1e}, target {solution.target_gap:.0e}"
+        yield "solved", f"true error {real(error / unit):.1e}, target {solution.target.gap:.0e}"
     if verdict == "wrong" and solver_primal is not None and dual is not None:
         gap = (solver_primal - dual) / unit
         if gap <= target:

@@ -39,8 +39,7 @@ def test_each_back_end_is_certified_from_its_multipliers(solver):
     if answer.status is Status.NOT_INSTALLED:
         pytest.skip(answer.reason)
     assert answer.verdict == "solved"
-    assert answer.x is not None
-    assert np.allclose(answer.x, [0.25, 0.75], atol=1e-4)
+    assert np.allclose(answer.certificate.point.x, [0.25, 0.75], atol=1e-4)
     assert answer.point.z.shape == answer.point.y.shape == (1,)
 
 
@@ -190,7 +189,7 @@ def test_an_infinite_side_is_a_row_without_a_constraint():
     problem = ConvexQP(np.eye(2), [-1.0, -1.0], [[1.0, 1.0], [1.0, 0.0]], [np.inf, 0.5])
     answer = solve(problem)
     assert answer.verdict == "solved"
-    assert np.allclose(answer.x, [0.5, 1.0], atol=1e-6)
+    assert np.allclose(answer.certificate.point.x, [0.5, 1.0], atol=1e-6)
     assert answer.certificate.point.z.shape == (2,)
     assert certify(problem, [0.5, 1.0]).relative_gap < 1e-6
     with pytest.raises(ValueError, match="h: entry 0 is -inf"):

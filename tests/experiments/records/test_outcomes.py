@@ -14,7 +14,7 @@ from dualgap.experiments.records.outcomes import (
 )
 from dualgap.problems.forms import Claim
 from dualgap.solvers import Status
-from dualgap.solvers.running.solution import Verdict
+from dualgap.solvers.running.verdicts import Verdict
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ from dualgap.problems.gram.semidefinite import smallest_eigenvalue_bound
 from dualgap.problems.losses import Squared
 from dualgap.problems.problem.certificate import Bounds
 from dualgap.problems.risk.recovery import project_dual
-from dualgap.solvers import SMO, solve
+from dualgap.solvers import SMO, Target, solve
 
 
 @pytest.mark.parametrize("name", quick_cases(PROBLEMS, KINDS))
@@ -303,7 +303,7 @@ def test_an_eigenvalue_that_decides_the_gap_calls_no_answer_wrong():
     solution = solve(problem, SMO(), max_iter=1000)
     c = certify(problem, Point(np.ones(4 * N)), rigorous=True)
     assert c.resolution > 1
-    assert replace(solution, rigorous=True).verdict != "wrong"
+    assert replace(solution, target=Target(rigorous=True)).verdict != "wrong"
 
 
 THREE = np.array([[0.25, 1.0], [-0.5, -1.0], [1.0, 3.0]]), np.array([1.0, -1.0, 1.0])

@@ -28,7 +28,7 @@ from dualgap.problems.arithmetic.intervals import EXPONENTIAL, UNIT, products, t
 from dualgap.problems.gram.gram import gram_products
 from dualgap.problems.kernels import inner_products
 from dualgap.problems.problem.certificate import WRONG_GAP
-from dualgap.solvers import SMO, Solution, Status, solve
+from dualgap.solvers import SMO, Solution, Status, Target, solve
 
 
 def drawn(seed=0):
@@ -45,7 +45,7 @@ def enclosed(problem, certificate):
 
 
 def certify_claim(problem, point, claimed="optimal", target_gap=1e-6):
-    return Solution(problem, SMO(), point, Status.FINISHED, claimed, target_gap=target_gap)
+    return Solution(problem, SMO(), point, Status.FINISHED, claimed, target=Target(target_gap))
 
 
 @pytest.mark.parametrize("exact", [False, True])

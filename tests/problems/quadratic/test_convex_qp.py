@@ -188,7 +188,7 @@ def test_rounding_that_makes_P_indefinite_is_absorbed_by_bounds_of_variables():
     P, A = F.T @ F, np.ones((1, 61))
     assert np.linalg.eigvalsh(P)[0] < 0
     bounded = ConvexQP(P, -np.ones(61), A=A, b_eq=[1.0], lb=0, ub=1)
-    x = solve(bounded).x
+    x = solve(bounded).certificate.point.x
     assert certify(bounded, x).relative_gap < 1e-6
     free = certify(ConvexQP(P, -np.ones(61), A=A, b_eq=[1.0], lb=0), x)
     assert np.isnan(free.gap)
@@ -217,7 +217,7 @@ def test_a_point_is_made_feasible_at_the_smallest_cost():
     G, t = np.diff(np.eye(n), 3, axis=0), np.linspace(0, 1, n)
     noise = 0.1 * np.random.default_rng(0).standard_normal(n)
     problem = ConvexQP(np.eye(n), -10 * np.sqrt(t) - noise, G, np.zeros(n - 3))
-    x, program = solve(problem).x, problem.program
+    x, program = solve(problem).certificate.point.x, problem.program
     balls = [*program.constraints.enclosures(x, lambda: program.interior)]
     bounds = [program._upper_in(ball, np.zeros(0))[0] for ball in balls]
     assert len(bounds) == 3
@@ -368,7 +368,7 @@ def test_x_alone_is_enough_for_a_singular_matrix_and_an_inexact_answer(unit):
     rng = np.random.default_rng(0)
     F, q = rng.standard_normal((20, 60)), -rng.random(60)
     problem = ConvexQP(unit * F.T @ F, unit * q, A=np.ones((1, 60)), b_eq=[1.0], lb=0.0, ub=1.0)
-    x = solve(problem, CvxoptQP(tol=1e-10)).x
+    x = solve(problem, CvxoptQP(tol=1e-10)).certificate.point.x
     moved = x + np.where(x > 1e-6, 1e-7 * rng.standard_normal(60), 0.0)
     assert certify(problem, moved).relative_gap < 1e-6
 
@@ -469,7 +469,7 @@ def test_exact_signs_are_those_of_rationals():
 )
 def test_an_optimum_of_zero_is_certified_on_the_scale_of_the_data(arguments):
     problem = ConvexQP(**arguments)
-    x = solve(problem, CvxoptQP(tol=1e-9)).x
+    x = solve(problem, CvxoptQP(tol=1e-9)).certificate.point.x
     assert certify(problem, x).relative_gap < 1e-6
     if arguments["q"][0]:
         assert certify(problem, [0.01, 0.01]).relative_gap > 1e-3
@@ -481,7 +481,7 @@ def test_rows_that_are_bounds_are_certified_as_bounds_and_have_their_multipliers
     eye, q = np.eye(40), -rng.random(40)
     G, h = np.vstack([-eye, eye, -eye[:1]]), np.concatenate([np.zeros(40), np.ones(40), [0.0]])
     problem = ConvexQP(L.T @ L, q, G, h, np.ones((1, 40)), [5.0])
-    x = solve(problem).x
+    x = solve(problem).certificate.point.x
     c = certify(problem, x)
     assert c.relative_gap < 1e-6
     z, y = c.point.z, c.point.y

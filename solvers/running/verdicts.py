@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -112,14 +112,15 @@ def _advice_on_tol(output: SolverOutput, factor: float) -> str:
 
     For a `tol` that was derived it names the one, smaller by `factor`, that may reach the target.
     """
-    solver = output.solver
+    solver: Any = output.solver
+    is_known = isinstance(solver, Solver)  # it is not where a process certifies that ran no solver
     tol = output.derived_tol or getattr(solver, "tol", None)
     # some solvers have none, as their gap stops them
-    finest = max(solver.tol_for(0.0), Solver.finest_tol)
-    if tol is None or tol <= finest:
+    finest = max(solver.tol_for(0.0) if is_known else 0.0, Solver.finest_tol)
+    if is_known and (tol is None or tol <= finest):
         return ""
     if output.derived_tol is None:
         return "set a smaller tol"
-    if (next_tol := factor * tol) > finest:
+    if (next_tol := factor * output.derived_tol) > finest:
         return f"set tol below {next_tol:.1g}"
-    return f"set tol to {finest:g}, the finest that {solver.name} resolves"
+    return f"set tol to {finest:g}, the finest that {solver.name} resolves" if is_known else ""

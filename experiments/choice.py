@@ -16,7 +16,7 @@ from dualgap.problems import Formulation
 from dualgap.problems.forms import FormPoint
 from dualgap.problems.risk.reductions import rescale
 from dualgap.solvers.base import Solver
-from dualgap.solvers.numerics.warm_up import warm_up
+from dualgap.solvers.numerics.timing import warm_up
 from dualgap.solvers.running.defaults import choose
 
 

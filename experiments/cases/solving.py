@@ -28,7 +28,7 @@ from dualgap.problems import Point, reduce
 from dualgap.problems.compilation import compiling
 from dualgap.solvers import Solution, Status, solve
 from dualgap.solvers.base import import_optional
-from dualgap.solvers.numerics.warm_up import warm_up
+from dualgap.solvers.numerics.timing import warm_up
 
 PROFILE = "profile.html"
 _ARTIFACTS = "DUALGAP_ARTIFACTS"  # environment variable of a solver, and of the programs it starts

@@ -24,7 +24,7 @@ from dualgap.problems.chains import Chains
 from dualgap.problems.forms import Form
 from dualgap.problems.risk.risk import Risk
 from dualgap.solvers import Status
-from dualgap.solvers.numerics.usage import resource_module
+from dualgap.solvers.numerics.timing import resource_module
 from dualgap.solvers.running.loop import validated
 
 _PROTECTED = ("time", "dualgap", "numpy", "scipy")

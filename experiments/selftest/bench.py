@@ -23,7 +23,7 @@ from dualgap.problems.box import middle
 from dualgap.problems.problem.certificate import WRONG_GAP, Bounds
 from dualgap.problems.risk.offsets import best_intercept
 from dualgap.solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
-from dualgap.solvers.numerics.usage import cpu_seconds
+from dualgap.solvers.numerics.timing import cpu_seconds
 
 
 class NotJudged(Exception):

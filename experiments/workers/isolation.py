@@ -183,7 +183,7 @@ def _call(
             signals.close()
 
     try:
-        from dualgap.solvers.numerics.usage import cpu_seconds, peak_memory  # noqa: PLC0415
+        from dualgap.solvers.numerics.timing import cpu_seconds, peak_memory  # noqa: PLC0415
 
         files = [a.file.fileno() for a in arguments if isinstance(a, ChildResult)]
         inherited = sorted({2, result, signals.fileno(), *files, 2**16})

@@ -18,7 +18,7 @@ from typing import Any
 
 from dualgap.problems.risk.risk import Risk, blocks_of
 from dualgap.solvers.base import import_optional
-from dualgap.solvers.numerics.usage import peak_memory
+from dualgap.solvers.numerics.timing import peak_memory
 
 _log = logging.getLogger("dualgap")
 BlockFunction = Callable[..., Any]

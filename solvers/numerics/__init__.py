@@ -1,1 +1,1 @@
-"""Code shared by solvers: sample rows, memory, scaled QPs, linear systems, warm-up and claims."""
+"""Code shared by solvers: sample rows, memory, scaled QPs, linear systems, and what counts as time."""

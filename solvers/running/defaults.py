@@ -22,7 +22,7 @@ from dualgap.problems.forms import Reduction
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.risk.reductions import RescaledProblem, rescale
 from dualgap.solvers.base import SOLVERS, Solver
-from dualgap.solvers.numerics.usage import pausing
+from dualgap.solvers.numerics.timing import pausing
 
 # Solvers that continue, in this order, if the one that `solve` picked misses the target; those that are
 # not installed or do not support the problem are skipped.

@@ -19,7 +19,7 @@ from dualgap.problems.blocks import DualRule
 from dualgap.problems.forms import Claim, FormPoint, Reduction
 from dualgap.problems.validation import short_repr
 from dualgap.solvers.base import Solver, Status
-from dualgap.solvers.numerics.usage import cpu_seconds, pausing
+from dualgap.solvers.numerics.timing import cpu_seconds, pausing
 from dualgap.solvers.running.output import Evaluation, Target
 from dualgap.solvers.running.solution import Solution
 

@@ -22,7 +22,7 @@ from dualgap.problems.problem import is_whole, split
 from dualgap.problems.risk.reductions import RescaledProblem, rescale
 from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import TARGET_GAP, NoSolver, NotInstalled, Solver, Status
-from dualgap.solvers.numerics.warm_up import warm_up
+from dualgap.solvers.numerics.timing import warm_up
 from dualgap.solvers.running.defaults import choose, successors_of
 from dualgap.solvers.running.loop import (
     Attempt,

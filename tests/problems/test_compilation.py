@@ -12,7 +12,7 @@ from numba.core.event import Listener, install_listener
 
 from dualgap.problems import compilation
 from dualgap.problems.compilation import compiling
-from dualgap.solvers.numerics.usage import pausing
+from dualgap.solvers.numerics.timing import pausing
 
 FUNCTION = "import numba\n\n@numba.njit(cache=True)\ndef doubled(x):\n    return x + x\n"
 MOVED = b"cproblems.where_it_was\nRows\n."  # the pickle of a class in a module that is not there

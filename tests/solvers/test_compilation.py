@@ -28,7 +28,7 @@ from dualgap.problems import (
     SVRDual,
 )
 from dualgap.solvers import Solver, Status, all_solvers, near_rows, solve
-from dualgap.solvers.numerics import warm_up
+from dualgap.solvers.numerics import timing
 
 OURS = [
     name
@@ -71,7 +71,7 @@ FUNCTIONS = functions_of_ours()
 
 def let_go() -> None:
     """Let go of all compiled functions and of what is known to be compiled, as in a new process."""
-    warm_up._warm.clear()
+    timing._warm.clear()
     near_rows._compile.cache_clear()
     for function in FUNCTIONS:
         function._make_finalizer()()

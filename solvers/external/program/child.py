@@ -23,7 +23,7 @@ from time import perf_counter
 
 import psutil
 
-from dualgap.solvers.numerics.usage import resource_module
+from dualgap.solvers.numerics.timing import resource_module
 
 _start_lock = Lock()
 

@@ -8,7 +8,7 @@ import numpy as np
 import psutil
 import pytest
 
-import dualgap.solvers.numerics.usage  # noqa: F401 - each fork would import it
+import dualgap.solvers.numerics.timing  # noqa: F401 - each fork would import it
 from dualgap.experiments.workers.isolation import call_in_child
 from dualgap.experiments.workers.supervision import Worker
 

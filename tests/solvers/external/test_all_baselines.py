@@ -25,7 +25,7 @@ from dualgap.solvers import (
     Status,
     solve,
 )
-from dualgap.solvers.numerics import warm_up
+from dualgap.solvers.numerics import timing
 
 PLAIN = {name: LINEAR[name] for name in ("one C", "sparse", "risk")}
 FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
@@ -122,7 +122,7 @@ def test_the_warm_up_of_a_baseline_does_not_depend_on_its_tolerance(
 ) -> None:
     """With a fine one oneDAL may never end in float32, and nothing has a time limit yet."""
     tolerances = []
-    monkeypatch.setattr(warm_up, "_warm", set())
+    monkeypatch.setattr(timing, "_warm", set())
     monkeypatch.setattr(cls, "prepare", lambda solver, _form: tolerances.append(solver.tol))
-    warm_up.warm_up(cls(tol=1e-13), KERNEL["linear"])
+    timing.warm_up(cls(tol=1e-13), KERNEL["linear"])
     assert tolerances == [0.1]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from dualgap.problems.blocks import BlockSource
 from dualgap.problems.datasets.readers.formats import (
@@ -87,15 +88,9 @@ class ArrayFileSource(FileSource):
 
     def _read(self, section: FileSection) -> tuple[Any, Any, Any]:
         files = [Path(section.file), sibling(section.file, "y"), sibling(section.file, "weight")]
-        try:
-            arrays = [
-                np.load(file, "r") if i < 2 or file.exists() else None
-                for i, file in enumerate(files)
-            ]
-        except (EOFError, ValueError) as error:
-            raise ValueError(
-                f"X: {section.file}, or its y or weight, is not a complete array: {error}"
-            ) from error
+        arrays = [
+            _open_array(file) if i < 2 or file.exists() else None for i, file in enumerate(files)
+        ]
         lengths = {len(array) for array in arrays if array is not None}
         if len(lengths) > 1:
             raise ValueError(f"X: {section.file} and its y or weight differ in length: {lengths}")
@@ -121,13 +116,21 @@ def text_sections(file: Path, rows: int) -> Iterator[FileSection]:
 def array_sections(file: Path, rows: int) -> Iterator[FileSection]:
     """Yield sections of at most `rows` rows of an array."""
     check_readable(sibling(file, "y"))
-    try:
-        n = len(np.load(file, "r"))
-    except (*CORRUPT_FILE_ERRORS, TypeError, ValueError) as error:
-        raise ValueError(f"{file}: is not an array of samples: {error}") from error
+    n = len(_open_array(file))
     for first in range(0, max(n, 1), rows):
         end = min(first + rows, n)
         yield FileSection(str(file), first, end, (first, end))
+
+
+def _open_array(file: Path) -> NDArray[Any]:
+    """Return the array in a file, of at least one dimension; ValueError for any other content."""
+    try:
+        array = np.lib.format.open_memmap(file, mode="r")  # np.load takes a zip for a mapping
+        if array.ndim == 0:
+            raise ValueError("it is a single number")
+    except (*CORRUPT_FILE_ERRORS, ValueError) as error:
+        raise ValueError(f"{file}: is not a complete array: {error}") from error
+    return array
 
 
 def sibling(file: str | Path, name: str) -> Path:

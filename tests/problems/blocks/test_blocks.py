@@ -163,5 +163,5 @@ def test_a_file_without_a_byte_is_named(tmp_path):
     (tmp_path / "y_1.npy").write_bytes(b"")
     with pytest.raises(ChangedBlock, match=r"X_1\.npy.*is not a complete array"):
         blocks.read(2)
-    with pytest.raises(ValueError, match=r"X_1\.npy, or its y or weight, is not a complete array"):
+    with pytest.raises(ValueError, match=r"y_1\.npy: is not a complete array"):
         open_blocks(tmp_path)

@@ -348,14 +348,18 @@ BLOCKS = [
      "expected real numbers, got timedelta64[s]"),
     ("", {}, HALVES | {"X_1.npy": npy(X[1:].astype(str))}, "expected real numbers, got <U32"),
     ("", {}, HALVES | {"X_1.npy": npy(X[1:].astype("S"))}, "expected real numbers, got |S32"),
-    ("", {}, HALVES | {"X_1.npy": npy(X[1:].astype(object))}, "X_1.npy: is not an array of samples: "),
+    ("", {}, HALVES | {"X_1.npy": npy(X[1:].astype(object))}, "X_1.npy: is not a complete array: "),
     ("", {}, HALVES | {"y_1.npy": npy(Y[1:] + 5j)}, "y: {}/X_1.npy, rows 0 to 0: expected real numbers"),
     ("", {}, HALVES | {"y_1.npy": npy(Y[1:].astype("M8[D]"))},
      "expected real numbers, got datetime64[D]"),
     ("", {}, {"X.npy": npy(X), "y.npy": npy(np.eye(2))}, "its rows are one-hot codes of classes"),
     ("", {}, HALVES | {"weight_0.npy": npy(["2"]), "weight_1.npy": npy(["2"])},
      "weight: {}/X_0.npy, rows 0"),
-    ("", {}, HALVES | {"y_1.npy": pickle.dumps(Y)}, "X_1.npy, or its y or weight, is not a complete"),
+    ("", {}, HALVES | {"y_1.npy": pickle.dumps(Y)}, "y_1.npy: is not a complete array: "),
+    ("", {}, HALVES | {"X_1.npy": npz(X=X)}, "X_1.npy: is not a complete array: "),
+    ("", {}, HALVES | {"y_1.npy": npz(y=Y)}, "y_1.npy: is not a complete array: "),
+    ("", {}, HALVES | {"y_1.npy": npy(1.0)}, "y_1.npy: is not a complete array: it is a single number"),
+    ("", {}, HALVES | {"weight_1.npy": npz(y=Y)}, "weight_1.npy: is not a complete array: "),
 ]
 # fmt: on
 

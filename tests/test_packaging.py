@@ -29,7 +29,7 @@ def test_the_version_is_the_same_everywhere():
 
 
 def test_the_conda_package_has_the_requirements_of_the_wheel():
-    requirements = set(read_yaml(RECIPE)["requirements"]["run"]) - {"__unix"}
+    requirements = set(read_yaml(RECIPE)["requirements"]["run"])
     wheel = [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
     conda = {"matplotlib": "matplotlib-base"}
     parts = [re.fullmatch(r"([\w.-]+)(>=.*)", requirement).groups() for requirement in wheel]

@@ -8,8 +8,8 @@ match by name, or else by hash; if the names agree but the hashes differ, the da
 Settings match if they agree in all keys that both folders have, so that a solver with a new setting can
 be compared with its earlier version, unless this would merge variants.
 
-Regardless of machines, two folders contradict each other on a problem if a certified lower bound of one
-is above a certified upper bound of the other.
+Regardless of machines and solvers, all certified bounds on one optimum must agree: a lower bound of any
+run in either folder that is above an upper bound of any other by more than rounding contradicts it.
 """
 
 import json
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dualgap.experiments.analysis.noise import (
     MIN_REPETITIONS,
@@ -27,7 +28,7 @@ from dualgap.experiments.analysis.noise import (
     compare,
     noise_of_problems,
 )
-from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.analysis.results import ROUNDING_RTOL, Results, optimum_of
 from dualgap.experiments.records.names import SolverEntry, labels_of
 from dualgap.experiments.records.outcomes import (
     COMPLETED,
@@ -39,7 +40,7 @@ from dualgap.experiments.records.outcomes import (
 )
 
 CHANGES = {  # worst first
-    "contradictory": "the certified bounds of the two folders exclude each other",
+    "contradictory": "its certified bounds exclude those of a run on the same optimum, in either folder",
     "wrong": "the answer is wrong now and was not before",
     "unsolved": "was solved and no longer is",
     "broken": "crashes, diverges or runs out of memory now and did not before",
@@ -102,6 +103,9 @@ def compare_results(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
     moved = {code: name for name, code in ours.items() if code and name not in theirs}
     names = {name: name if name in ours else moved.get(code, name) for name, code in theirs.items()}
     second = second.assign(problem_id=[names[str(name)] for name in second["problem_id"]])
+    contradicted = _contradicted(pd.concat([first, second]))
+    first = first.assign(contradicted=contradicted[: len(first)])
+    second = second.assign(contradicted=contradicted[len(first) :])
     noise_factors = noise_of_problems(pd.concat([aa_pairs(first), aa_pairs(second)]))
     changes = [
         _change(*pair, problem in other_data, noise_factors.get(problem, 1.0))
@@ -123,9 +127,10 @@ def _change(
         worst(map(outcome_of, runs["status"], runs["verdict"])) if len(runs) else ""
         for runs in (before, after)
     )
+    contradicted = bool(before["contradicted"].any() or after["contradicted"].any())
     if not (was and now) or other_data:
         word = "other data" if was and now else "missing" if was else "new"
-        return Change(word, problem, solver, was, now)
+        return Change("contradictory" if contradicted else word, problem, solver, was, now)
     gaps = float(before["relative_gap"].max()), float(after["relative_gap"].max())
     times = float(before["time_solve"].median()), float(after["time_solve"].median())
     samples: tuple[Times, Times] = ((), ())  # of the second folder and of the first
@@ -135,22 +140,31 @@ def _change(
     compared = compare([samples], noise) if samples[0] else _NOT_COMPARED
     lost = bool(np.isfinite(gaps[0]) and np.isnan(gaps[1])) and now != "infeasible"
     less_accurate = lost or gaps[1] > max(_GAP_INCREASE * gaps[0], float(after["target_gap"].min()))
-    excluded = any(
-        one["dual_objective"].max() > other["primal_objective"].min()
-        for one, other in ((before, after), (after, before))
-    )
-    word = _classify(was, now, excluded, less_accurate, compared)
+    word = _classify(was, now, contradicted, less_accurate, compared)
     if "wrong" in (was, now) or word in REGRESSIONS:  # a wrong answer or none is not a faster one
         samples, compared = ((), ()), _NOT_COMPARED
     return Change(word, problem, solver, was, now, gaps, times, compared, samples)
 
 
-def _classify(was: str, now: str, excluded: bool, less_accurate: bool, compared: Comparison) -> str:
+def _contradicted(runs: pd.DataFrame) -> NDArray[np.bool_]:
+    """Whether a bound of each run excludes a bound of any run on the same optimum."""
+    optima = runs.groupby(optimum_of(runs))
+    lower = optima["dual_objective"].transform("max").to_numpy(np.float64)
+    upper = optima["primal_objective"].transform("min").to_numpy(np.float64)
+    sizes = np.abs([lower, upper])  # an infeasible problem has infinite bounds
+    rounding = ROUNDING_RTOL * np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0)
+    above = runs["dual_objective"].to_numpy(np.float64) > upper + rounding
+    return above | (runs["primal_objective"].to_numpy(np.float64) < lower - rounding)
+
+
+def _classify(
+    was: str, now: str, contradicted: bool, less_accurate: bool, compared: Comparison
+) -> str:
     """Return the first key of `CHANGES` that applies."""
     final = now in FINAL
     certain = not (np.isnan(compared.low) or compared.within_noise)
     holds = {
-        "contradictory": excluded,
+        "contradictory": contradicted,
         "wrong": now == "wrong" != was,
         "unsolved": was in FINAL and not final,
         "broken": now in FAILING and was not in FAILING,

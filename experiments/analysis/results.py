@@ -8,6 +8,8 @@ import pandas as pd
 from dualgap.experiments.analysis.noise import aa_pairs, noise_of_problems
 from dualgap.experiments.records.names import AA_REPEAT, with_remarks
 
+ROUNDING_RTOL = 1e-12  # bounds that are not proven may be off by rounding
+
 
 class Results:
     """The runs of a folder with the names of their solvers.
@@ -67,9 +69,14 @@ def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:
 
     A solver may use the primal or the dual, whichever is cheaper for it.
     """
+    names = results.groupby(optimum_of(results))["problem_id"].transform("first")
+    return results.assign(problem_id=names)
+
+
+def optimum_of(results: pd.DataFrame) -> pd.Series:
+    """Return the identity of the optimum that each run bounds: its family hash, else its problem."""
     hashes = results["family_hash"].astype(object)
-    shared = hashes.where(hashes.notna(), results["problem_id"])
-    return results.assign(problem_id=results.groupby(shared)["problem_id"].transform("first"))
+    return hashes.where(hashes.notna(), results["problem_id"])
 
 
 def _remarked(names: pd.Series, *remarks: pd.Series) -> pd.Series:

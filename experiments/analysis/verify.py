@@ -17,12 +17,11 @@ from typing import Any
 import pandas as pd
 from numpy import nan_to_num
 
-from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.analysis.results import ROUNDING_RTOL, Results
 from dualgap.experiments.records.outcomes import FINAL
 from dualgap.problems.answers.diagnosis import Diagnosis, most_frequent
 
 REFERENCES = ("cvxopt_qp", "cvxpy_qp")
-_ROUNDING_RTOL = 1e-12  # bounds that are not proven may be off by rounding
 _Run = dict[str, Any]  # one row of the results
 
 
@@ -221,7 +220,7 @@ def _disagreement(references: list[_Run]) -> str:
         return "the QP back ends disagree about feasibility"
     lower = max(run["dual_objective"] for run in present)
     upper = min(run["primal_objective"] for run in present)
-    if lower > upper + _ROUNDING_RTOL * max(abs(lower), abs(upper)):
+    if lower > upper + ROUNDING_RTOL * max(abs(lower), abs(upper)):
         return "the QP back ends' certified intervals do not overlap"
     return ""
 

@@ -77,6 +77,34 @@ def test_bounds_that_exclude_each_other_are_worse_than_any_outcome(step):
     assert only(runs(**first), runs(**first | {"dual_objective": 2.4})).change == "same"
 
 
+@pytest.mark.parametrize("folder", [0, 1])
+@pytest.mark.parametrize(
+    ("bound", "contradictory"),
+    [
+        ({"dual_objective": 10.1}, True),
+        ({"primal_objective": 9.9}, True),
+        ({"dual_objective": 10 + 1e-12}, False),  # rounding
+        ({"primal_objective": 10 + 1e-3}, False),
+        (dict.fromkeys(("dual_objective", "primal_objective"), float("inf")), True),
+    ],
+)
+def test_bounds_of_two_solvers_on_one_optimum_must_agree(folder, bound, contradictory):
+    """Also in one folder, if a primal and a dual were solved, and for runs of one folder alone."""
+    primal = runs("p primal", "lbfgs", family_hash="family of p")
+    other = runs("p primal", "libsvm", family_hash="family of p", **bound)
+    folders = [runs() + primal, runs() + primal]
+    folders[folder] = folders[folder] + other
+    found = {change.solver: change.change for change in changes(*folders)}
+    same = {"smo": "same", "lbfgs": "same", "libsvm": ("missing", "new")[folder]}
+    assert found == (dict.fromkeys(same, "contradictory") if contradictory else same)
+    assert regressed(changes(*folders)) == contradictory
+
+
+def test_bounds_on_other_data_of_the_same_name_do_not_contradict():
+    other = {"problem_hash": "another", "family_hash": "another", "dual_objective": 11.0}
+    assert only(runs(), runs(**other, primal_objective=12.0)).change == "other data"
+
+
 def test_a_failure_of_one_repetition_is_a_failure():
     after = runs()
     after[2] |= CRASHED

@@ -10,9 +10,10 @@ import pandas as pd
 
 from dualgap.experiments.analysis.profiles import MIN_PLOTTED_GAP
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.analysis.times import CLOCK_RESOLUTION_S, grouped
+from dualgap.experiments.analysis.times import grouped
 from dualgap.experiments.plots.solver_styles import solver_styles
 from dualgap.experiments.plots.style import LineStyle
+from dualgap.experiments.records.columns import CLOCK_RESOLUTION_S
 from dualgap.problems import Geometry, Vector
 
 Unit = Literal["time", "rounds"]  # seconds of solving, or passes over the blocks of samples

@@ -14,6 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+CLOCK_RESOLUTION_S = 1e-7  # shorter times are not resolved
 Kind = Literal["text", "json", "flag", "number", "whole", "measure"]
 
 

@@ -23,7 +23,7 @@ from dualgap.experiments.files.specs import (
     user_class_file,
     user_class_names,
 )
-from dualgap.experiments.records.columns import COLUMNS, FILES, TRACE_COLUMNS
+from dualgap.experiments.records.columns import CLOCK_RESOLUTION_S, COLUMNS, FILES, TRACE_COLUMNS
 from dualgap.experiments.records.outcomes import outcome_of, stop_reason
 from dualgap.experiments.records.tables import datapackage, to_csv_bytes, with_column_types
 from dualgap.experiments.store import disk
@@ -104,6 +104,7 @@ class RunFolder(RecordedRuns):
             )
             best = table.groupby("family_hash")["dual_objective"].transform("max")
             table["suboptimality"] = table["primal_objective"] - best
+        table["time_solve"] = table["time_solve"].clip(lower=CLOCK_RESOLUTION_S)
         stated = ["status", "claimed", "params", "iterations", "relative_gap", "target_gap"]
         reasons = list(map(stop_reason, table[stated].to_dict("records")))
         table["stop_reason"] = pd.Series(reasons, table.index, dtype=object)
@@ -228,7 +229,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     """Return the runs of a folder in the order of the plan, one row each; missing values are NaN.
 
     `suboptimality` is the primal objective minus the best dual bound that any run on the same problem
-    reached, in any of its formulations.
+    reached, in any of its formulations; `time_solve` is at least the resolution of clocks, 1e-7 s.
 
     Raises
     ------

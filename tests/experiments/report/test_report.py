@@ -7,7 +7,15 @@ import pytest
 from tests.experiments.functions import log_of
 from tests.experiments.rows import run, stored, trace_of_gaps
 
+from dualgap.experiments.analysis.compare import compare_results
+from dualgap.experiments.analysis.means import Benchmark
+from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.plots import plot_all
 from dualgap.experiments.report import report, write_report
+from dualgap.experiments.store.reading import load_results
+from dualgap.experiments.tables.chosen import paper_table
+
+NAN = float("nan")
 
 
 def section(text, name, following):
@@ -80,3 +88,22 @@ def test_answers_without_times_do_not_count_as_failures(tmp_path):
     assert "No solver reached" not in text
     assert 'id="times"' not in text
     assert "quality" in section(text, "profiles", "</section>")
+
+
+def test_a_time_of_0_divides_nothing_by_zero(tmp_path):
+    """As a coarse clock measures it."""
+    floor = "experiments/floor.py:KernelFloor"
+    rows = [run(p, s, time_solve=0.0) for p in "pq" for s in ("smo", "libsvm")]
+    rows += [run(p, floor, time_solve=0.0, n_kernel_evals=1e3, relative_gap=NAN) for p in "pq"]
+    rows += [run("r", s, time_solve=0.0, relative_gap=0.1) for s in ("smo", "libsvm")]
+    folder = stored(tmp_path / "x", rows, {0: trace_of_gaps(rows[0], [1, 1e-7], [0.0, 0.0])})
+    results = Results(load_results(folder))
+    benchmark = Benchmark.of(results)
+    assert benchmark.compared["ratio"].dropna().tolist() == [1.0] * 8
+    assert benchmark.compared["dense_ratio"].dropna().max() < 1.0
+    assert "1.0×" in report(folder)
+    assert "1.00" in paper_table(folder, values=["ratio"]).markdown()
+    plot_all(folder, ("performance_profile", "shifted_means"), tmp_path)
+    assert {change.change for change in compare_results(results.table, results.table)} == {
+        "unclear"
+    }

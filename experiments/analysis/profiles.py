@@ -10,9 +10,9 @@ final certified relative gap, of the most accurate setting:
 
     q_s(g) = share of the problems p of solver s with g_ps ≤ g
 
-The problems of a solver are those that it was run on: merged results need not have every pair. A solver
-that was run and does not reach the target has t_ps = ∞, and without a certified answer g_ps = ∞: a
-failure, which counts in the share.
+The problems of a solver are those that it was run on and, in a performance profile, asked for the
+target: merged results need not have every pair. A solver that was asked and does not reach the target
+has t_ps = ∞, and without a certified answer g_ps = ∞: a failure, which counts in the share.
 
 A performance profile compares each solver with the best one. It does not show whether the second is
 better than the third: without the best one, their order may change (Gould & Scott, A note on
@@ -28,7 +28,12 @@ import numpy as np
 import pandas as pd
 
 from dualgap.experiments.analysis.results import Results, joined_by_optimum
-from dualgap.experiments.analysis.times import configurations, select_time_definition, times
+from dualgap.experiments.analysis.times import (
+    configurations,
+    requested_rows,
+    select_time_definition,
+    times,
+)
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE, FINAL, NOT_RUN
 from dualgap.problems import Vector
 
@@ -50,7 +55,7 @@ Curves = dict[str, tuple[Vector, Vector]]
 
 
 def compared_times(results: Results, traces: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return `times` to the targets of all solvers, and their definition, a key of `TIME_DEFINITIONS`.
+    """Return the requested `times` to all targets, and their definition, a key of `TIME_DEFINITIONS`.
 
     The table is empty if an answer was found elsewhere, without a time: it would count as a failure.
     """
@@ -58,7 +63,9 @@ def compared_times(results: Results, traces: pd.DataFrame) -> tuple[pd.DataFrame
     untimed = runs["verdict"].isin(FINAL) & runs["time_solve"].isna()
     definition = select_time_definition(runs, traces)
     used = traces if definition == "first_within" else None
-    return times(results, targets=() if untimed.any() else None, traces=used), definition
+    return requested_rows(
+        times(results, targets=() if untimed.any() else None, traces=used)
+    ), definition
 
 
 def performance_profile(table: pd.DataFrame) -> Curves:
@@ -111,11 +118,11 @@ def _profiles(values: pd.DataFrame, start: float = np.inf) -> Curves:
 def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
     """Return one row per solver at one target of `times`.
 
-    Columns: solver, solved, impossible, asked (numbers of problems; asked: those it was run on),
-    problems (of all solvers together), mean (s; shifted geometric, over the problems that it was run
-    on, `penalty` seconds for each one on which it did not reach the target), sgm10 and par2 (s; with
-    the penalty as the limit), ratio (of the mean to that of the first row, over their
-    common problems; NaN if there are none). Solvers that were run on most problems come first, then
+    Columns: solver, solved, impossible, asked (numbers of problems; asked: those of its rows), problems
+    (of all solvers together), mean (s; shifted geometric, over the problems that it was asked for,
+    `penalty` seconds for each one on which it did not reach the target), sgm10 and par2 (s; with the
+    penalty as the limit), ratio (of the mean to that of the first row, over their common problems; NaN
+    if there are none). Solvers that were asked for most problems come first, then
     those with the smallest mean; solvers that solved nothing come last.
     """
     groups = table.assign(impossible=table["outcome"].isin(NOT_RUN)).groupby("solver", sort=False)

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dualgap.experiments.analysis.labels import is_single_threaded, kind_of
 from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.records.columns import CLOCK_RESOLUTION_S
 from dualgap.experiments.records.names import (
     ACCURACY,
     ITERATION_LIMIT,
@@ -41,9 +43,8 @@ TIME_DEFINITIONS = {
         "cheapest setting that reached it."
     ),
 }
-NOT_ASKED = "short"  # outcome at a target: the gap still fell at the smallest tolerance tried
+NOT_ASKED = "short"  # outcome at a target: all tolerances are above it, and the gap still fell
 PASSES = "epochs"  # accuracy setting of solvers that make a number of passes over the data
-CLOCK_RESOLUTION_S = 1e-7  # shorter times are not resolved
 _AT_TARGET = ("target", "problem", "solver", "kind", "setting", "passes", "gap", "memory", "n")
 _AT_TARGET += ("single", "time", "times", "setup", "outcome")
 Row = dict[str, Any]
@@ -98,18 +99,20 @@ def select_time_definition(runs: pd.DataFrame, traces: pd.DataFrame) -> str:
 
 
 def missed_target(table: pd.DataFrame) -> pd.Series:
-    """Whether each row of `times` is of a solver that missed a target it was asked for.
-
-    It was not asked if its gap still fell at the smallest tolerance tried.
-    """
+    """Whether each row of `times` is of a solver that missed a target it was asked for."""
     return table["time"].isna() & ~table["outcome"].isin((*NOT_RUN, NOT_ASKED))
+
+
+def requested_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `times` of solvers that were asked for the target."""
+    return table[table["outcome"] != NOT_ASKED]
 
 
 def missed_text(row: Mapping[Any, Any]) -> str:
     """Return the text of a table cell without a time; empty if the target was not asked for."""
     outcome = str(row["outcome"]).replace("_", " ")
     if outcome == NOT_ASKED:
-        return "– no certified answer" if isnan(row["gap"]) else ""
+        return ""
     if isnan(row["gap"]):
         return f"– {outcome}" if outcome != "stalled" else "– no certified answer"
     gap = missed_gap_text(row["gap"])
@@ -145,13 +148,13 @@ def _cheapest(target: float, runs: list[Row]) -> Row:
         return chosen | {"target": target, "outcome": "reached"}
     best = sorted(runs, key=lambda run: (isnan(run["gap"]), run["gap"]))
     failures = [run["status"] for run in runs if run["status"] != "finished"]
-    # stalled: a search tried all tolerances, or the smaller of two tolerances, which the solver claims
-    # to have met, gained little; otherwise a smaller tolerance might reach the target
+    # if all tolerances are above the target, a smaller one might reach it, unless the smaller of two,
+    # which the solver claims to have met, gained little
     best_two = [run for run in best if not isnan(run["gap"])][:2]
     claimed = len(best_two) == 2 and all(run["claimed"] == "optimal" for run in best_two)
     stalled = claimed and best_two[0]["gap"] >= 0.5 * best_two[1]["gap"]
-    stalled = stalled or any(run["searched"] for run in runs)
-    outcome = failures[0] if failures else "stalled" if stalled else NOT_ASKED
+    above = bool(best_two) and all(run["tolerance"] > target for run in runs)
+    outcome = failures[0] if failures else NOT_ASKED if above and not stalled else "stalled"
     return best[0] | {"target": target, "time": float("nan"), "times": (), "outcome": outcome}
 
 
@@ -200,11 +203,11 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     (whether that is a number of passes over the data), epochs (their number), time (s), times (of each
     repetition), setup (s), single (whether the solver uses only one thread), gap (relative),
     suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first that is not
-    "finished"), claimed, n, searched (whether its accuracy was searched for). The second runs of A/A
-    pairs are omitted. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD), or
-    makes a number of passes (Pegasos), is that to the best dual bound proved by any run of the same
-    problem. Wrong or uncertified answers have none; one that float64 does not resolve to its target has
-    a gap, and one that proves the problem infeasible has a gap of 0.
+    "finished"), claimed, n, tolerance (∞ for passes, 0 if it was searched for; NaN if there is none).
+    The second runs of A/A pairs are omitted. The gap of a solver that returns no dual point (LIBLINEAR's
+    primal, SGD), or makes a number of passes (Pegasos), is that to the best dual bound proved by any run
+    of the same problem. Wrong or uncertified answers have none; one that float64 does not resolve to its
+    target has a gap, and one that proves the problem infeasible has a gap of 0.
     """
     results = results[~results["aa_repeat"]]
     distance = relative_suboptimality(results).clip(lower=0.0)
@@ -212,6 +215,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     accuracies = _accuracies(results, settings)
     epochs = accuracies[PASSES].where(accuracies.notna().sum(axis=1) == 1)
     passes = epochs.notna()
+    tolerances = pd.DataFrame(settings, results.index, ["tol", "gap"], dtype=float).min(axis=1)
     primal = passes | results["bound_source"].str.endswith("recovered from w")
     # uncertified with a gap within the target: one of several binary problems has no certificate;
     # uncertified with a gap above it: the gap includes rounding, a valid bound for looser targets
@@ -224,7 +228,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
         passes=passes,
         epochs=epochs,
         single=results["solver"].map(is_single_threaded),
-        searched=results["search"].fillna("") != "",
+        tolerance=tolerances.mask(passes, np.inf).mask(results["search"].fillna("") != "", 0.0),
         kind=results["solver"].map(kind_of),
         status=results["status"].where(results["status"] != "finished"),
         distance=distance,
@@ -242,7 +246,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     ordered = table.assign(problem_index=problems.ngroup())
     ordered = ordered.sort_values(["problem_index", "repetition"])
     groups = ordered.groupby(keys, sort=False)
-    constant = ["kind", "passes", "epochs", "single", "status", "claimed", "n", "searched"]
+    constant = ["kind", "passes", "epochs", "single", "status", "claimed", "n", "tolerance"]
     summary = groups[[*constant, "target_gap"]].first()
     summary = summary.assign(
         setup=groups["time_setup"].median(), runs=groups.size(), memory=groups["peak_rss"].max()

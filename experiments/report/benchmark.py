@@ -16,6 +16,7 @@ import pandas as pd
 from dualgap.experiments.analysis.labels import words_of
 from dualgap.experiments.analysis.means import Benchmark
 from dualgap.experiments.analysis.profiles import PAIRWISE, penalty_of
+from dualgap.experiments.analysis.times import requested_rows
 from dualgap.experiments.plots.figures.profiles import profile_figure
 from dualgap.experiments.plots.figures.speedup import speedup
 from dualgap.experiments.plots.figures.time_against_n import solved_sizes, time_against_n
@@ -56,7 +57,7 @@ def draw_benchmark(benchmark: Benchmark, target: Path) -> None:
             paths += save(speedup(table, words_of(benchmark.results)), target, "speedup")
         if has_profile(benchmark):
             runs = Runs(table.assign(series=table["solver"]), pd.DataFrame())
-            paths += save(profile_figure(runs, table), target, "profile")
+            paths += save(profile_figure(runs, requested_rows(table)), target, "profile")
         for gap in table["target"].unique():
             reached = table[table["target"] == gap]
             # one run per problem and solver that reached the target, and for the reference

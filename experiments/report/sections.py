@@ -11,7 +11,7 @@ import pandas as pd
 
 from dualgap.experiments.analysis.labels import kind_of
 from dualgap.experiments.analysis.profiles import PAR2, SGM10, SHIFT_S, shifted_means
-from dualgap.experiments.analysis.times import grouped, missed_text
+from dualgap.experiments.analysis.times import grouped, missed_text, requested_rows
 from dualgap.experiments.records.names import gap_text, missed_gap_text
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE, OUTCOMES, outcome_of
 from dualgap.experiments.tables.formats import duration, file_name
@@ -205,7 +205,7 @@ def shifted_means_section(times: pd.DataFrame, penalty: float, penalty_text: str
     parts = [
         f"Times to a certified relative gap of {gap_text(target)}:\n\n"
         + shifted_means_table(shifted_means(rows, penalty)).markdown()
-        for target, rows in times.groupby("target", sort=False)
+        for target, rows in requested_rows(times).groupby("target", sort=False)
     ]
     scores = (
         SGM10.format(limit=penalty_text),
@@ -216,8 +216,8 @@ def shifted_means_section(times: pd.DataFrame, penalty: float, penalty_text: str
 
 
 def _reached(row: Mapping[Any, Any]) -> str:
-    """Return `1 of 3`, or `1 of 3, run on 3 of 5`."""
-    partly = f", run on {row['asked']} of {row['problems']}"
+    """Return `1 of 3`, or `1 of 3, asked for 3 of 5`."""
+    partly = f", asked for {row['asked']} of {row['problems']}"
     return f"{row['solved']} of {row['asked']}" + partly * (row["asked"] < row["problems"])
 
 

@@ -11,7 +11,7 @@ from dualgap.experiments.analysis.growth import growth
 from dualgap.experiments.analysis.labels import SIZES, words_of
 from dualgap.experiments.analysis.means import Benchmark, intercepts, passes
 from dualgap.experiments.analysis.noise import MARK, MIN_REPETITIONS, Comparison, noise_of_means
-from dualgap.experiments.analysis.times import TIME_DEFINITIONS, missed_text
+from dualgap.experiments.analysis.times import TIME_DEFINITIONS, missed_text, requested_rows
 from dualgap.experiments.records.names import common_words, distinct_names, gap_text
 from dualgap.experiments.tables.formats import SETUP, SINGLE, duration, precision_text
 from dualgap.experiments.tables.table import Column, Table
@@ -25,9 +25,9 @@ _LEGEND = (
     "passes over the data is compared with ours that does so too. Loading and certifying are not "
     "included. "
     f"{SETUP} `–` means that the target was requested but not reached, with the best certified gap and "
-    "how that run ended; a blank that it was not requested: at the smallest tolerance that was tried "
-    f"the gap was larger, and still falling. {SINGLE}: a baseline that uses one thread, even if more "
-    "are allowed."
+    "how that run ended; a blank that it was not requested: all tolerances that were tried are above "
+    f"it, and the gap was still falling. {SINGLE}: a baseline that uses one thread, even if more are "
+    "allowed."
 )
 _INTERVALS = (  # without and with repetitions
     f"Ratios have no intervals: no run was repeated {MIN_REPETITIONS} times.",
@@ -129,12 +129,14 @@ def to_markdown(benchmark: Benchmark, title: str, machine: Sequence[str]) -> str
     means = benchmark.means
     ours = np.where(means["kind"] == "ours", " (ours)", "")
     single = np.where(means["single"], f" {SINGLE}", "")
-    sizes = benchmark.compared.groupby(["target", "solver"]).size()
+    sizes = requested_rows(benchmark.compared).groupby(["target", "solver"]).size().to_dict()
     rows = means.to_dict("records")
     means = means.assign(
         solver=means["solver"] + (ours + single),
         mean=[str(_comparison(row, "mean")) or "–" for row in rows],
-        problems=[f"{row['problems']} of {sizes[row['target'], row['solver']]}" for row in rows],
+        problems=[
+            f"{row['problems']} of {sizes.get((row['target'], row['solver']), 0)}" for row in rows
+        ],
     )
     ratios = Table.of(means, _MEANS).markdown()
     parts += ["## Ratios to our fastest solver", ratios, _noise(pairs)]

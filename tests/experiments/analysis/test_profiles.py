@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 from tests.experiments.rows import crashed, run, stored
 
+from dualgap.experiments.analysis.means import compared
 from dualgap.experiments.analysis.profiles import (
     MIN_PLOTTED_GAP,
+    compared_times,
     partial_coverage_text,
     penalty_of,
     performance_profile,
@@ -14,6 +16,7 @@ from dualgap.experiments.analysis.profiles import (
     shifted_means,
 )
 from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.report.sections import shifted_means_section
 from dualgap.experiments.store.reading import load_results
 
 NAN = float("nan")
@@ -68,6 +71,29 @@ def test_a_pair_that_was_not_run_is_not_charged_and_not_compared():
     text = partial_coverage_text(table(rows))
     assert "a 2 of 3, b 1 of 3, c 1 of 3" in text
     assert partial_coverage_text(table(rows[:1])) == ""
+
+
+def test_a_target_that_a_solver_was_not_asked_for_costs_nothing(tmp_path):
+    """Its tolerances are above the target, and its gap still fell; a miss costs the penalty."""
+    rows = [run(problem, "smo", time_solve=2.0) for problem in "pq"]
+    for problem, tolerances in {"p": (1e-2, 1e-7), "q": (1e-1, 1e-2)}.items():
+        rows += [
+            run(problem, "libsvm", tol=tol, relative_gap=tol, verdict="inaccurate")
+            for tol in tolerances
+        ]
+    rows += [run("q", "one_dal", tol=1e-6, relative_gap=1e-3, verdict="inaccurate")]
+    named = Results(load_results(stored(tmp_path / "r", rows)))
+    times, _ = compared_times(named, pd.DataFrame({"run_id": []}))
+    tightest = times[times["target"] == 1e-6]
+    means = shifted_means(tightest, penalty=20.0).set_index("solver")
+    assert means["solved"].tolist() == [2, 1, 0]
+    assert means["asked"].tolist() == [2, 1, 1]
+    assert means["problems"].tolist() == [2, 2, 2]
+    assert means.loc["libsvm", "par2"] == 0.5
+    assert means.loc["one_dal", "par2"] == 40.0
+    assert performance_profile(tightest)["libsvm"][1].max() == 1.0
+    section = shifted_means_section(compared(named), 20.0, "20 s")
+    assert "| 1 of 1, asked for 1 of 2 |" in section
 
 
 def test_the_fraction_is_of_the_problems_that_were_run():

@@ -159,6 +159,18 @@ def test_a_baseline_fails_only_at_requested_targets():
     assert [missed_text(row) for row in table.to_dict("records")[1:]] == ["", "– stalls at 2.0e-05"]
 
 
+def test_a_solver_without_a_smaller_tolerance_than_the_target_was_not_asked_for_it():
+    rows = [timed(gap=1e-9)]
+    rows += [timed("libsvm", tol=t, gap=10 * t) for t in (1e-2, 1e-4, 1e-6)]  # 1e-6 was asked for
+    rows += [timed("quadprog", gap=1e-5, params="{}")]  # one run: it has no tolerance
+    rows += [timed("one_dal", tol=1e-2, gap=NAN)]  # no gap that might fall
+    rows += [timed("sgd", params=json.dumps({"epochs": k}), suboptimality=0.1 / k) for k in (1, 10)]
+    table = times(results_from(*rows), [1e-6])
+    assert missed_target(table).tolist() == [False, True, True, True, False]
+    texts = [missed_text(row) for row in table.to_dict("records")[1:]]
+    assert texts == ["– stalls at 1.0e-05", "– stalls at 1.0e-05", "– no certified answer", ""]
+
+
 def test_a_search_requests_every_target():
     """Whatever the solver claimed, and whether its gap still fell or there was none."""
     falling = [timed("libsvm", tol=t, gap=t, claimed="stopped", search="x") for t in (1e-2, 1e-3)]

@@ -18,6 +18,7 @@ import psutil
 _OUTPUT_BYTES = 2**16  # kept of the output; also the capacity of a pipe on Linux
 _REASON_CHARACTERS = 160  # of a line that becomes part of a reason
 _STACK = re.compile(r"^(?:Current thread|Thread) .*\(most recent call first\):\n +(.+)$", re.M)
+_RETRY_INTERVAL_S = 0.001  # the thread of a `Capture` empties a full pipe within it
 _KILL_TIMEOUT_S = 1.0  # a process that forks endlessly must not block us for longer
 
 
@@ -216,10 +217,17 @@ class Capture:
         """Return the end of the output so far: all that was printed before a mark that we print."""
         with self._changed:
             self._mark = mark = secrets.token_bytes(16)
-        os.write(self.writer, mark)
+        while not self._print(mark):
+            time.sleep(_RETRY_INTERVAL_S)
         with self._changed:
             self._changed.wait_for(lambda: not self._mark)
         return self._end.decode(errors="replace").replace("\0", "")
+
+    def _print(self, mark: bytes) -> bool:
+        """Print a mark; return False if the pipe is full and a solver has made it non-blocking."""
+        with suppress(BlockingIOError):
+            return bool(os.write(self.writer, mark))
+        return False
 
     def close(self) -> None:
         """Let the thread end with the last process that may print."""

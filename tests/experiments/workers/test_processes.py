@@ -1,6 +1,31 @@
-import pytest
+import os
+import subprocess
+import sys
 
-from dualgap.experiments.workers.processes import oom_kills
+import pytest
+from tests.experiments.functions import wait_for
+
+from dualgap.experiments.workers.processes import Capture, oom_kills
+
+FLOOD = """
+import os
+while True:
+    try:
+        os.write(2, b"x" * 65536)
+    except BlockingIOError:
+        pass
+"""
+
+
+def test_output_is_read_although_a_solver_made_its_pipe_non_blocking_and_filled_it():
+    captured = Capture()
+    os.set_blocking(captured.writer, False)
+    with subprocess.Popen([sys.executable, "-c", FLOOD], stderr=captured.writer) as process:
+        wait_for(lambda: captured.text().startswith("x"))
+        texts = [captured.text() for _ in range(50)]
+        process.kill()
+    captured.close()
+    assert {*"".join(texts)} == {"x"}
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,8 @@ def _call(
         inherited = sorted({2, result, signals.fileno(), *files, 2**16})
         for low, high in pairwise(inherited):
             os.closerange(low + 1, high)  # the channels to the parent become inaccessible
+        if hasattr(os, "register_at_fork"):  # the parent waits for the end of the last copy
+            os.register_at_fork(after_in_child=signals.close)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if hasattr(faulthandler, "register"):
             faulthandler.register(signal.SIGTERM, file=2, chain=True)

@@ -103,6 +103,22 @@ def test_set_up_has_a_separate_limit_and_does_not_count_as_solving(
     assert ", before solving" in record["reason"]
 
 
+HELPER = "if os.fork() == 0:\n            time.sleep(600)\n        "
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"), [("1 / 0", "ZeroDivisionError"), ("os._exit(3)", "exit code 3")]
+)
+def test_a_process_started_in_set_up_does_not_delay_the_end_of_the_run(
+    slot, case_of, strange, monkeypatch, end, reason
+):
+    """It is a fork that sleeps, and has what the parent reads the progress of the run from."""
+    monkeypatch.setattr("dualgap.experiments.executors.base._PHASE_LIMIT_S", 20.0)
+    record = slot.run(case_of(strange(prepare=HELPER + end))).record
+    assert record["status"] == "crashed"
+    assert reason in record["reason"]
+
+
 @pytest.mark.exhaustive
 def test_an_orphaned_grandchild_is_killed(slot, case_of, strange, tmp_path):
     parted = (

@@ -92,15 +92,15 @@ class _Inbox:
 
     def _receive(self, pipe: IO[bytes]) -> None:
         frames = Frames()
-        # a socket may be reset as its process dies
+        # a socket may be reset as its process dies; after bytes that are not a frame, none follows
         with pipe, suppress(ConnectionResetError):
-            while received := os.read(pipe.fileno(), _RECEIVE_BYTES):
-                try:
+            try:
+                while received := os.read(pipe.fileno(), _RECEIVE_BYTES):
                     for kind, content in frames.of(received):
                         self._take(kind, content)
-                except Malformed as error:
-                    self.answer = WorkerError(str(error))
-                self._changed.set()
+                    self._changed.set()
+            except Malformed as error:
+                self.answer = WorkerError(str(error))
         self._changed.set()
 
     def _take(self, kind: bytes, content: bytes) -> None:
@@ -163,7 +163,7 @@ class Worker:
 
         With `reporting` the first argument is a function to call with the name of each new phase.
         """
-        if self._process is not None and not alive(self._process.pid):
+        if not self._serves():
             self.stop()  # it died between two calls: a zombie whose threads may not have ended yet
         if self._process is None:
             self._start()
@@ -263,13 +263,17 @@ class Worker:
 
     def is_reusable(self) -> bool:
         """Whether the process is alive, and the call left behind no descendants, zombies or files."""
-        if self._process is None or not alive(self._process.pid):
-            return False
-        if descendants_and_zombies(self._worker):
+        if not self._serves() or descendants_and_zombies(self._worker):
             return False
         with suppress(OSError):  # its folder is gone
             return not os.listdir(self._files)
         return False
+
+    def _serves(self) -> bool:
+        """Whether there is a process that is alive and whose answers are received."""
+        if self._process is None or self._inbox.has_ended():
+            return False
+        return alive(self._process.pid)
 
     def terminate(self) -> str:
         """Ask the process to end within a second; return the signal that ends it."""

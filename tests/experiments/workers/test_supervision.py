@@ -116,7 +116,8 @@ def test_an_invalid_frame_is_an_error_and_not_executed(worker, kind):
     worker.call(_send, SENT[kind])
     with pytest.raises(WorkerError, match="sent bytes that are not an answer"):
         worker.finish(60.0)
-    worker.stop()
+    assert not worker.is_reusable()
+    assert _result_of(worker, abs, -1) == "1"
 
 
 @pytest.mark.exhaustive

@@ -70,14 +70,15 @@ class WorkerSlot:
         RuntimeError
             If it was cancelled.
         """
-        self._oom_kills, has_ended, outcome = oom_kills(), False, None
+        self._oom_kills, has_ended, outcome, compiling = oom_kills(), False, None, ""
         self.worker.call(run, case, self.worker.threads, reporting=True)
         while outcome is None:
             if cancelled():
                 self.worker.stop()
                 raise RuntimeError("the run was cancelled: its command has ended")
-            if (phase := self.worker.phase()[0]).startswith(COMPILING):
-                on_status(phase)
+            phase = self.worker.phase()[0]
+            if phase.startswith(COMPILING) and phase != compiling:
+                on_status(compiling := phase)
             self.worker.wait()
             has_ended = self.worker.has_ended()
             outcome = self._result(case) if has_ended else self._limit_exceeded(case)

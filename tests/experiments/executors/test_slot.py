@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -266,6 +267,21 @@ def test_no_answer_can_be_sent_through_the_files_of_the_worker(slot, case_of, st
         yield FormPoint(x, claim="stopped")
         """
     assert slot.run(case_of(strange(body))).record["status"] == "finished"
+
+
+def _compile(report, *_):
+    report("compiling smo")
+    time.sleep(1.0)
+    report("setting up smo")
+    return b""
+
+
+def test_a_compilation_is_reported_once(slot, case_of, monkeypatch):
+    """Two that alternate would else print a line each time that a worker is inspected."""
+    monkeypatch.setattr("dualgap.experiments.executors.local.run", _compile)
+    phases = []
+    slot.run(case_of(), on_status=phases.append)
+    assert phases == ["compiling smo"]
 
 
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"

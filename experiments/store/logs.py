@@ -52,7 +52,10 @@ class RecordedRuns:
         self._log_sizes = self._current_log_sizes()
 
     def _current_log_sizes(self) -> dict[Path, int]:
-        sizes = {log: log.stat().st_size for log in self.path.glob(f"{SESSIONS}/*/{LOG}")}
+        sizes = dict[Path, int]()
+        for log in self.path.glob(f"{SESSIONS}/*/{LOG}"):
+            with suppress(FileNotFoundError):  # a session that leaves no trace has just ended
+                sizes[log] = log.stat().st_size
         return {log: size for log, size in sizes.items() if size}
 
     @property

@@ -128,6 +128,7 @@ class Session:
             disk.make_folder(folder)
             _check_unused(folder, resume)
             existing = read_sessions(folder)
+            previous = [path.name for path, _ in existing]
             old = combined([manifest for _, manifest in existing]) if existing else None
             new = new_manifest(
                 text, run_ids, inputs or {}, problems or {}, solvers or {}, old, command_info
@@ -139,10 +140,10 @@ class Session:
             entries = new | {
                 "restarted": list(map(str, restarted)),
                 "replaces_plan": replaces_plan,
-                "previous": [path.name for path, _ in existing],
+                "previous": previous,
             }
             disk.make_folder(folder / SESSIONS)
-            path = folder / SESSIONS / _session_name(len(existing))
+            path = folder / SESSIONS / _session_name(previous)
             session = cls(folder, path, entries, old)
             if session.changes_plan:
                 write_manifest(folder, session.manifest)
@@ -224,10 +225,11 @@ class Session:
             disk.replace(self.path / SESSION_FILE, to_json(entries, indent=1))
 
 
-def _session_name(earlier: int) -> str:
-    """Return the name of a session after `earlier` ones: its number, the host, and a random part."""
+def _session_name(previous: Sequence[str]) -> str:
+    """Return the name of a session after others: the next number, the host, and a random part."""
+    numbers = [int(name[:5]) for name in previous if name[:5].isdecimal()]
     host = re.sub(r"[^A-Za-z0-9]+", "", platform.node())[:20] or "host"
-    return f"{earlier + 1:05}-{host}-{secrets.token_hex(4)}"
+    return f"{max(numbers, default=0) + 1:05}-{host}-{secrets.token_hex(4)}"
 
 
 def _check_unused(folder: Path, resume: bool) -> None:

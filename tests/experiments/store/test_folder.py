@@ -190,6 +190,33 @@ def test_two_commands_record_runs_in_a_folder_at_once(tmp_path, cases, ids):
     assert len(RunFolder(tmp_path / "out").sessions) == 2
 
 
+def test_a_session_is_the_last_although_one_before_it_left_no_trace(tmp_path, ids):
+    """Else the order of two of the same number is that of random names."""
+    out, plan = tmp_path / "out", {"plans": [], "options": [], "folder": ""}
+    sessions = [Session.begin(out, TEXT, ids, resume=i > 0, command_info=plan) for i in range(3)]
+    sessions[1].close()
+    policy = ResumePolicy(force=True)
+    sessions[1] = Session.begin(out, TEXT, ids[:1], True, policy, command_info=plan)
+    assert max(path for path, _ in RunFolder(out).sessions) == sessions[1].path
+    assert RunFolder(out).manifest["run_ids"] == ids[:1]
+    names = [path.name[:5] for path, _ in RunFolder(out).sessions]
+    assert names == ["00001", "00003", "00004"]
+    for session in sessions:
+        session.close()
+
+
+def test_a_session_that_ends_without_a_trace_disturbs_no_reader(folder, monkeypatch):
+    """It is removed after its folder was listed."""
+    listed = Path.glob
+
+    def glob(path, pattern):
+        return [*listed(path, pattern), path / pattern.replace("*", "00002-gone-00000000")]
+
+    before = RunFolder(folder).records()
+    monkeypatch.setattr(Path, "glob", glob)
+    assert RunFolder(folder).records() == before
+
+
 def test_a_session_that_recorded_and_planned_nothing_leaves_no_trace(folder, ids):
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     resumed(folder, ids)

@@ -90,20 +90,29 @@ def write_archive(folder: Path, out: Path) -> None:
 
 
 def _files_in(folder: Path, out: Path) -> dict[str, Path]:
-    """Return the files of a folder by name in its archive, without links and hidden files.
+    """Return the files of a folder by name in its archive, except for links and those it cannot hold.
 
     Logs of SLURM jobs are left out too.
     """
     files, left_out = dict[str, Path](), list[str]()
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
-        if path.is_symlink() or any(part.startswith(".") for part in relative.parts):
-            left_out += [str(relative)] * (path.is_symlink() or path.is_file())
-        elif path.is_file() and relative.parts[0] != "jobs" and path.resolve() != out.resolve():
-            files[relative.as_posix()] = path
+        is_file = path.is_symlink() or path.is_file()
+        if not is_file or relative.parts[0] == "jobs" or path.resolve() == out.resolve():
+            continue
+        try:
+            if path.is_symlink():
+                raise ValueError
+            # what `unpack` accepts; a solver may have kept files of any name
+            files[str(safe_path(relative.as_posix().encode().decode()))] = path
+        except ValueError:
+            left_out.append(str(relative))
     if left_out:
         names = ", ".join(map(repr, left_out))
-        say(f"Hidden files and links of {folder} are left out: {names}", err=True)
+        say(
+            f"Links, hidden files and names that no archive may have are left out: {names}",
+            err=True,
+        )
     return files
 
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.halves import quick_cases
 
 from dualgap.problems import RBF, Linear
 from dualgap.solvers import find_solver
@@ -35,7 +36,7 @@ VARIANTS = [
     LinearSVC(loss="hinge", intercept_scaling=np.inf),
     LinearSVR(loss="squared_epsilon_insensitive"),
 ]
-CLASSIFIED = ("iris", "wine", "breast_cancer", "digits")
+CLASSIFIED = quick_cases(("iris", "wine", "breast_cancer", "digits"), ("iris", "breast_cancer"))
 
 
 def bundled(name):

@@ -1,9 +1,12 @@
 """The small problems that every baseline is tried on, and what an answer to one is worth."""
 
+from typing import Any
+
+import pytest
 from tests.small_problems import PROBLEMS, X, Y
 
-from dualgap.problems import RBF, Formulation, SoftMarginDual, SVRDual
-from dualgap.solvers import SMO, Solution, solve
+from dualgap.problems import RBF, Formulation, Problem, SoftMarginDual, SVRDual
+from dualgap.solvers import SMO, Solution, Solver, Status, solve
 
 LINEAR = {
     "one C": PROBLEMS["soft_primal_no_intercept"],
@@ -47,3 +50,11 @@ def optimum(problem: Formulation) -> float:
 def excess(solution: Solution) -> float:
     """Return by how much an answer's primal value exceeds the optimum, relatively."""
     return solution.certificate.primal_objective / optimum(solution.problem) - 1
+
+
+def solve_installed(problem: Problem, solver: Solver, **limits: Any) -> Solution:
+    """Return a solver's answer; skip the test where its package is not installed."""
+    solution = solve(problem, solver, **limits)
+    if solution.status is Status.NOT_INSTALLED:
+        pytest.skip(solution.note)
+    return solution

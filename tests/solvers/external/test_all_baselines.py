@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from tests.small_problems import NU, X, Y
-from tests.solvers.external.baseline_problems import KERNEL, LINEAR, excess
+from tests.solvers.external.baseline_problems import KERNEL, LINEAR, excess, solve_installed
 
 from dualgap.problems import (
     RBF,
@@ -45,9 +45,7 @@ def test_a_baseline_finds_the_optimum(
     solver: Solver, problems: dict[str, Formulation], claim: str, max_gap: float
 ) -> None:
     for name, problem in problems.items():
-        solution = solve(problem, solver)
-        if solution.status is Status.NOT_INSTALLED:
-            pytest.skip(solution.note)
+        solution = solve_installed(problem, solver)
         assert solution.claimed == claim, name
         assert -1e-6 <= excess(solution) <= max_gap, name
 
@@ -55,9 +53,7 @@ def test_a_baseline_finds_the_optimum(
 @pytest.mark.parametrize("solver", [LibSVM(tol=1e-7), OneDAL(tol=1e-7), LibSVMOpenMP(tol=1e-7)])
 @pytest.mark.parametrize("name", NU)
 def test_machines_with_nu_are_solved(solver: Solver, name: str) -> None:
-    solution = solve(NU[name], solver)
-    if solution.status is Status.NOT_INSTALLED:
-        pytest.skip(solution.note)
+    solution = solve_installed(NU[name], solver)
     if name == "svdd" or (isinstance(solver, OneDAL) and name == "one_class"):
         assert solution.status is Status.UNSUPPORTED
     else:
@@ -108,9 +104,7 @@ def test_an_absent_package_is_named(
 def test_at_its_iteration_limit_a_baseline_claims_nothing(
     solver: Solver, problem: Formulation, limit: int
 ) -> None:
-    solution = solve(problem, solver, max_iter=limit)
-    if solution.status is Status.NOT_INSTALLED:
-        pytest.skip(solution.note)
+    solution = solve_installed(problem, solver, max_iter=limit)
     assert solution.status is Status.MAX_ITER
     assert solution.claimed == "stopped"
     assert solution.iterations == limit

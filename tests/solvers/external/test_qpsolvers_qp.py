@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
-from tests.solvers.external.baseline_problems import KERNEL, QUADRATIC
+from tests.solvers.external.baseline_problems import KERNEL, QUADRATIC, solve_installed
 
 from dualgap.problems import (
     ConvexQP,
@@ -52,9 +52,7 @@ BACKENDS = {
 @NEEDED
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_back_end_solves_every_quadratic_program(problem: Formulation, backend: str) -> None:
-    solution = solve(problem, QPSolversQP(backend, tol=1e-8))
-    if solution.status is Status.NOT_INSTALLED:
-        pytest.skip(solution.note)
+    solution = solve_installed(problem, QPSolversQP(backend, tol=1e-8))
     assert solution.verdict != "wrong"
     # their own limits on iterations end some runs of the first two, and HiGHS can cycle
     assert solution.claimed == "optimal" or backend in ("osqp", "scs", "highs")
@@ -65,9 +63,7 @@ def test_every_back_end_solves_every_quadratic_program(problem: Formulation, bac
 @NEEDED
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_multipliers_of_the_margins_are_the_dual_variables(backend: str) -> None:
-    solution = solve(QUADRATIC["primal without intercept"], QPSolversQP(backend))
-    if solution.status is Status.NOT_INSTALLED:
-        pytest.skip(solution.note)
+    solution = solve_installed(QUADRATIC["primal without intercept"], QPSolversQP(backend))
     X, Y, point = solution.problem.X, solution.problem.y, solution.point
     assert solution.certificate.primal_residual <= 1e-5
     assert np.allclose(X.T @ (Y * point.alpha), point.w, atol=1e-5)
@@ -78,9 +74,7 @@ def test_multipliers_of_the_margins_are_the_dual_variables(backend: str) -> None
 def test_an_infeasible_hard_margin_is_claimed_and_proven(backend: str) -> None:
     for formulation in (HardMarginPrimal, HardMarginDual):
         dual = KERNEL["linear"]
-        solution = solve(formulation(dual.X, dual.y), QPSolversQP(backend))
-        if solution.status is Status.NOT_INSTALLED:
-            pytest.skip(solution.note)
+        solution = solve_installed(formulation(dual.X, dual.y), QPSolversQP(backend))
         assert solution.claimed == "infeasible"
         assert solution.status is Status.INFEASIBLE
 
@@ -88,9 +82,7 @@ def test_an_infeasible_hard_margin_is_claimed_and_proven(backend: str) -> None:
 @NEEDED
 @pytest.mark.parametrize("backend", ["clarabel", "ecos", "osqp", "piqp", "proxqp", "qpalm", "scs"])
 def test_back_ends_stop_at_max_iter(backend: str) -> None:
-    solution = solve(QUADRATIC["dual"], QPSolversQP(backend, tol=1e-10), max_iter=2)
-    if solution.status is Status.NOT_INSTALLED:
-        pytest.skip(solution.note)
+    solution = solve_installed(QUADRATIC["dual"], QPSolversQP(backend, tol=1e-10), max_iter=2)
     assert solution.status is Status.MAX_ITER
     assert solution.claimed == "stopped"
     assert solution.iterations == 2
@@ -215,9 +207,7 @@ def test_ecos_takes_infinite_bounds_and_claims_what_its_status_says() -> None:
         (infeasible, "infeasible"),
         (unbounded, "unbounded"),
     ):
-        solution = solve(problem, QPSolversQP("ecos", tol=1e-8))
-        if solution.status is Status.NOT_INSTALLED:
-            pytest.skip(solution.note)
+        solution = solve_installed(problem, QPSolversQP("ecos", tol=1e-8))
         assert solution.claimed == claim
         assert solution.verdict == ("solved" if claim == "optimal" else "infeasible")
 

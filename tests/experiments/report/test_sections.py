@@ -1,4 +1,4 @@
-"""The tables of a report."""
+"""The tables of a report, and what its charts show."""
 
 import re
 from pathlib import Path
@@ -9,6 +9,7 @@ from dualgap.experiments.analysis.profiles import shifted_means
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.times import times
 from dualgap.experiments.report import page
+from dualgap.experiments.report.charts import thin_indices
 from dualgap.experiments.report.sections import all_runs, failures, outcomes, shifted_means_table
 from dualgap.experiments.store.reading import load_results
 
@@ -41,3 +42,10 @@ def test_a_solver_far_below_the_first_one_has_a_ratio():
     first, second = shifted_means_table(shifted_means(table, 20.0)).named_rows
     assert (first["solver"].text, first["ratio"].text) == ("smo", "1.0×")
     assert second["ratio"].text == "0.011×"
+
+
+def test_thinning_keeps_both_ends():
+    assert thin_indices(5, 9).tolist() == [0, 1, 2, 3, 4]
+    indices = thin_indices(1000, 40)
+    assert len(indices) == 40
+    assert (indices[0], indices[-1]) == (0, 999)

@@ -1,10 +1,11 @@
-"""Times, numbers, and the names of files."""
+"""Times, numbers, precisions, and the names of files."""
 
 import string
+from typing import get_args
 
 import pandas as pd
 import pytest
-from tests.experiments.rows import NAN, run
+from tests.experiments.rows import NAN, run, timed
 
 from dualgap.experiments.records.names import gap_text, missed_gap_text
 from dualgap.experiments.tables.formats import (
@@ -12,8 +13,10 @@ from dualgap.experiments.tables.formats import (
     duration,
     file_name,
     precise_duration,
+    precision_text,
     rounded,
 )
+from dualgap.solvers.base import Precision
 
 
 def test_times_have_two_or_three_digits_and_a_unit():
@@ -90,4 +93,15 @@ def test_different_clocks_are_noted_where_runs_are_compared_on_one_problem_and_h
         "Warning: on 2 of 2 problems the processor's clock differed by more than 10% between the runs "
         "that are compared, by up to 50% on p; so may their times. "
         "Warning: the processor was throttled for heat during 2 runs."
+    )
+
+
+def test_a_page_of_several_benchmarks_states_the_precision_of_each():
+    old, new = (
+        pd.DataFrame([timed("one_dal", params=f'{{"dtype": "{name}"}}')])
+        for name in get_args(Precision)
+    )
+    assert precision_text({"a": old, "b": old, "c": pd.concat([old, new])}) == (
+        "Precision of the samples, for baselines with a choice: "
+        "one_dal float64 and float32 (c), one_dal float64 only (a, b)."
     )

@@ -4,7 +4,13 @@ import sys
 
 import pytest
 from tests.small_problems import NU, X, Y
-from tests.solvers.external.baseline_problems import KERNEL, LINEAR, excess, solve_installed
+from tests.solvers.external.baseline_problems import (
+    KERNEL,
+    LINEAR,
+    QUADRATIC,
+    excess,
+    solve_installed,
+)
 
 from dualgap.problems import (
     RBF,
@@ -28,6 +34,7 @@ from dualgap.solvers import (
 from dualgap.solvers.numerics import timing
 
 PLAIN = {name: LINEAR[name] for name in ("one C", "sparse", "risk")}
+ITERATIVE = ["clarabel", "ecos", "osqp", "piqp", "proxqp", "qpalm", "scs"]  # of qpsolvers
 FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
 
 
@@ -99,6 +106,7 @@ def test_an_absent_package_is_named(
         (LibSVM(), KERNEL["rbf, a C for each"], 5),
         (OneDAL(tol=1e-9), KERNEL["rbf, a C for each"], 2),
         (SnapML(tol=1e-12), LINEAR["one C"], 3),
+        *((QPSolversQP(name, tol=1e-10), QUADRATIC["dual"], 2) for name in ITERATIVE),
     ],
 )
 def test_at_its_iteration_limit_a_baseline_claims_nothing(

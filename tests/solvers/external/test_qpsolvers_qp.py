@@ -80,15 +80,6 @@ def test_an_infeasible_hard_margin_is_claimed_and_proven(backend: str) -> None:
 
 
 @NEEDED
-@pytest.mark.parametrize("backend", ["clarabel", "ecos", "osqp", "piqp", "proxqp", "qpalm", "scs"])
-def test_back_ends_stop_at_max_iter(backend: str) -> None:
-    solution = solve_installed(QUADRATIC["dual"], QPSolversQP(backend, tol=1e-10), max_iter=2)
-    assert solution.status is Status.MAX_ITER
-    assert solution.claimed == "stopped"
-    assert solution.iterations == 2
-
-
-@NEEDED
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_missing_back_end_is_named(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("qpsolvers"), "available_solvers", ["other"])

@@ -99,7 +99,8 @@ class CvxpyQP(BackendQP):
         for tol, options in self._attempts():
             named = {"highs_options": options} if self.backend == "HIGHS" else options
             try:
-                problem.solve(solver=self.backend, **named)
+                # OSQP would keep settings of the call before
+                problem.solve(solver=self.backend, warm_start=False, **named)
                 status = problem.status
                 if self.backend == "PROXQP" and status in ("optimal", "infeasible"):
                     refine_proxqp(problem, options)

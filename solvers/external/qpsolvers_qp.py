@@ -55,7 +55,8 @@ class QPSolversQP(BackendQP):
         diagonal, see `quadprog_steps`, and for limits looser by 1e-9 if it finds no point. ECOS needs
         the same ridge, and its tolerance is that of a cone program with the objective as a variable.
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS, which
-        has none and can cycle, and 1,000,000 for OSQP, whose 4,000 end before the tolerance. Clarabel,
+        has none and can cycle, and 1,000,000 for OSQP, whose 4,000 end before the tolerance; it is
+        called first with 20,000, and then with rarer changes of its step size. Clarabel,
         DAQP, Gurobi, HiGHS and MOSEK do not report their number of iterations; quadprog has no limit.
     settings : instead of `tol`, the settings of this name in qpbenchmark: high_accuracy,
         mid_accuracy and low_accuracy are absolute tolerances of 1e-9, 1e-6 and 1e-3, with relative ones
@@ -163,8 +164,8 @@ class QPSolversQP(BackendQP):
         yield self._at_tolerance(point, tol)
 
     def _solve(self, qpsolvers: Any, problem: Any) -> tuple[float, Any]:
-        """Return tolerance and answer of the first call that finds an optimum, or that answers."""
-        failure, first = None, None
+        """Return tolerance and answer of the first call that finds an optimum, or of the last one."""
+        failure, latest = None, None
         for tol, options in self._attempts():
             try:
                 answer = self._call(qpsolvers, problem, options)
@@ -175,11 +176,11 @@ class QPSolversQP(BackendQP):
                 continue
             if answer.found:
                 return tol, answer
-            first = first or (tol, answer)
-        if first is None:
+            latest = tol, answer
+        if latest is None:
             assert failure is not None
             raise failure
-        return first
+        return latest
 
     def _call(self, qpsolvers: Any, problem: Any, options: dict[str, Any]) -> Any:
         """Return the answer with `options`, or with others where ProxQP or quadprog need them."""

@@ -218,8 +218,20 @@ BACKENDS = {
         "time_limit",
         1_000_000,
         iterations="iter",
-        # rho changes as the error of the KKT conditions falls; every 50 iterations, it may cycle
+        # rho changes as the error of the KKT conditions falls, until it falls no more; every 50
+        # iterations, it may cycle, but it converges between changes that are thousands apart
         accurate={"adaptive_rho": 3},
+        calls=(
+            ({"max_iter": 20_000}, 0.0),
+            (
+                {
+                    "adaptive_rho": 1,
+                    "adaptive_rho_interval": 2000,
+                    "adaptive_rho_tolerance": 2.0,
+                },
+                0.0,
+            ),
+        ),
     ),
     "piqp": Backend(
         "piqp", ("eps_abs",), ("eps_rel",), "max_iter", matrices="either", iterations="iter"
@@ -293,8 +305,9 @@ class BackendQP(ConvexQPSolver):
         start, spent_s, limit_s = perf_counter(), 0.0, self.time_limit
         for changes, tol in self._calls():
             options = self._options(tol, self.max_iter) | dict(changes)
-            if "solver" in changes and self.max_iter is not None:
-                options["ipm_iteration_limit"] = int(self.max_iter)
+            if self.max_iter is not None:
+                limit = "ipm_iteration_limit" if "solver" in changes else self._backend.limit
+                options[limit] = min(options.get(limit, self.max_iter), int(self.max_iter))
             if limit_s is not None and self._backend.clock:
                 options[self._backend.clock] = limit_s - spent_s
             yield tol, options

@@ -51,16 +51,34 @@ def test_highs_is_called_again_where_it_stops_without_an_optimum(
     pytest.importorskip("highspy", reason="HiGHS is not installed")
     solve_problem, ridges = cp.Problem.solve, list[float]()
 
-    def stop_at_once(problem: Any, solver: str, highs_options: dict[str, Any]) -> Any:
+    def stop_at_once(problem: Any, highs_options: dict[str, Any], **others: Any) -> Any:
         ridges.append(highs_options.get("qp_regularization_value", 1e-7))
         limit = {"qp_iteration_limit": 0} if len(ridges) == 1 else {}
-        return solve_problem(problem, solver=solver, highs_options=highs_options | limit)
+        return solve_problem(problem, highs_options=highs_options | limit, **others)
 
     monkeypatch.setattr(quadratic, "has_hipo", lambda: False)
     monkeypatch.setattr(cp.Problem, "solve", stop_at_once)
     problem = ConvexQP(np.eye(2), A=[[1.0, 1.0]], b_eq=[1.0], lb=0)
     solution = solve(problem, CvxpyQP("HIGHS"))
     assert ridges == [1e-7, 0.0]
+    assert (solution.verdict, solution.claimed) == ("solved", "optimal")
+
+
+def test_osqp_is_called_again_with_rarer_changes_of_rho_where_it_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cp = pytest.importorskip("cvxpy", reason="CVXPY is not installed")
+    pytest.importorskip("osqp", reason="OSQP is not installed")
+    solve_problem, calls = cp.Problem.solve, list[tuple[int, int]]()
+
+    def stop_at_once(problem: Any, **options: Any) -> Any:
+        calls.append((options["max_iter"], options["adaptive_rho"]))
+        return solve_problem(problem, **options | ({"max_iter": 1} if len(calls) == 1 else {}))
+
+    monkeypatch.setattr(cp.Problem, "solve", stop_at_once)
+    X, y = two_classes()
+    solution = solve(SoftMarginPrimal(X, y, 1.0), CvxpyQP("OSQP", tol=1e-8))
+    assert calls == [(20_000, 3), (1_000_000, 1)]
     assert (solution.verdict, solution.claimed) == ("solved", "optimal")
 
 

@@ -267,6 +267,23 @@ def test_highs_is_called_by_other_methods_and_at_its_own_tolerance_where_it_fail
     )
 
 
+def test_osqp_is_called_again_with_rarer_changes_of_rho_and_no_more_iterations_than_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[int, int]]()
+
+    def solve_problem(problem: object, _: str, **options: Any) -> object:
+        calls.append((options["max_iter"], options["adaptive_rho"]))
+        return qpsolvers.Solution(problem, found=False)
+
+    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    monkeypatch.setattr(qpsolvers, "available_solvers", ["osqp"])
+    for max_iter in (None, 50_000, 7):
+        solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("osqp", max_iter=max_iter))
+    limits = [(20_000, 1_000_000), (20_000, 50_000), (7, 7)]
+    assert calls == [call for first, last in limits for call in ((first, 3), (last, 1))]
+
+
 def test_another_call_follows_one_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     qpsolvers, n_calls = pytest.importorskip("qpsolvers"), 0
 

@@ -21,7 +21,6 @@ from dualgap.solvers.smo.conditions import (
     gap_and_dual,
     largest,
     on_one_side,
-    relative,
     slopes,
 )
 from dualgap.solvers.smo.matrix import RowCache
@@ -156,7 +155,8 @@ class Active:
     def relative_gap(self, threshold: float = np.inf) -> float:
         """Return the relative gap of the active variables; only roughly if it exceeds `threshold`."""
         sums, constant = self.scores.form.sums, self.scores.constant
-        return relative(*gap_and_dual(self.f, self.z, self.terms, sums, constant, threshold))
+        gap, dual = gap_and_dual(self.f, self.z, self.terms, sums, constant, threshold)
+        return gap / dual
 
     def take(self, members: Indices) -> None:
         """Make `members` active; keep the rows if most of them were active before."""

@@ -127,7 +127,7 @@ def _gap_at(f: Vector, z: Vector, terms: GroupedTerms, b: Vector, slope: Vector)
 def gap_and_dual(
     f: Vector, z: Vector, terms: GroupedTerms, sums: Vector, constant: float, threshold: float
 ) -> tuple[float, float]:
-    """Return the gap and |dual objective|; the gap is inf if a bound is infinite or the objective is 0.
+    """Return the gap and |dual objective|, or inf and 1 if that is 0; the gap is inf if a bound is.
 
     The gap is the smallest at multipliers between those of the maximal violating pair, found by
     bisection. It is convex: bisection stops once tangents exclude a relative gap of at most
@@ -157,9 +157,4 @@ def gap_and_dual(
         half_width *= 0.5
         for group in range(slope.size):
             b[group] += -half_width if slope[group] > 0.0 else half_width
-    return smallest, dual
-
-
-def relative(gap: float, dual: float) -> float:
-    """Return the gap relative to |dual objective|; inf if that is 0."""
-    return gap / dual if dual > 0.0 else np.inf
+    return smallest, dual if dual > 0.0 else 1.0

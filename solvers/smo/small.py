@@ -25,7 +25,6 @@ from dualgap.solvers.smo.conditions import (
     free_variables,
     gap_and_dual,
     on_one_side,
-    relative,
     slopes,
 )
 from dualgap.solvers.smo.pairs import pair_steps
@@ -57,7 +56,7 @@ def minimise_by_matrix(
             f = K @ z  # recomputed, without the rounding errors of each step
         violation = slopes(f, z, terms, problem.count)[3]
         absolute_gap, dual = gap_and_dual(f, z, terms, form.sums, 0.0, np.inf)
-        gap_now = np.inf if gap is None else relative(absolute_gap, dual)
+        gap_now = np.inf if gap is None else absolute_gap / dual
         by_gap = gap is not None and gap_now <= gap
         solved = violation <= tol or by_gap
         # with far bounds the gap may be large at a violation of `tol`; relative to an optimum of 0 it
@@ -72,7 +71,7 @@ def minimise_by_matrix(
     # if targets differ only in their last digits, rounding hides f, and with it the gap
     largest, width = (np.abs(f) + np.abs(form.q)).max(), (form.hi - form.lo).sum()
     rounding = np.finfo(float).eps * float(largest * width)
-    certain = relative(absolute_gap + rounding, dual)
+    certain = (absolute_gap + rounding) / dual
     x = np.clip(z, form.lo, form.hi)
     solved &= not unbounded
     claim = "optimal" if solved and may_claim(form, x, certain, gap) else "stopped"

@@ -41,7 +41,7 @@ from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.problems.kernels import Precomputed
 from dualgap.problems.kernels.samples import distinct
-from dualgap.solvers.smo.conditions import gap_and_dual, relative, slopes
+from dualgap.solvers.smo.conditions import gap_and_dual, slopes
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.tuning import TUNING
 
@@ -284,7 +284,7 @@ class Scores:
             sums = self.form.sums
             self._gap = gap_and_dual(self.f, self.z, self.terms, sums, self.constant, np.inf)
         gap, dual = self._gap
-        return relative(gap + rounding, dual)
+        return (gap + rounding) / dual
 
     def nearness(self) -> Vector:
         """Return the violation of each variable's condition; negative if it is satisfied.

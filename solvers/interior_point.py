@@ -31,11 +31,14 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
-from dualgap.solvers.base import GAP_FRACTION, NO_MARGIN
+from dualgap.solvers.base import GAP_FRACTION, NO_MARGIN, TARGET_GAP
 from dualgap.solvers.needs import CONVEX, Need
 from dualgap.solvers.numerics.projected_cg import Apply
 from dualgap.solvers.numerics.quadratic import MAX_CLAIMED_RESIDUAL, ConvexQPSolver
 from dualgap.solvers.numerics.shifted import MAX_SHIFT, shifted_gram
+
+# coarser ones allow the same absolute gap, as an optimum near 0 may be smaller than theirs
+DEFAULT_TOL = GAP_FRACTION * TARGET_GAP
 
 
 class Iterate(NamedTuple):
@@ -90,7 +93,7 @@ class InteriorPoint(ConvexQPSolver):
         yield from Threads().with_one_blas_thread(self._iterates(form))
 
     def _iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        program = BoxProgram(form)
+        program = BoxProgram(form, self.tolerance)
         point = program.first_point()
         answer, best, stalled = point.x, np.inf, 0
         for count in range(self.max_iter + 1):
@@ -138,9 +141,9 @@ class BoxProgram:
     `sign` (2, n) is 1 for a lower bound, −1 for an upper one, and 0 without `has_room`: s is 1, z 0.
     """
 
-    def __init__(self, form: BoxQP) -> None:
+    def __init__(self, form: BoxQP, tol: float = DEFAULT_TOL) -> None:
         gram, (rows, _) = form.gram, form.equality_rows()
-        self.form, self.K = form, shifted_gram(gram)
+        self.tol, self.form, self.K = tol, form, shifted_gram(gram)
         self.T = form.Q.sign.reshape(-1, gram.n)
         self.A = np.zeros((0, form.n)) if rows is None else rows.toarray()
         self.bounded = np.isfinite([form.lb, form.ub])
@@ -164,7 +167,7 @@ class BoxProgram:
         x = corner + np.where(two_sided, min(1.0, length), length) * way
         s = np.where(self.has_room, [x - form.lb, form.ub - x], 1.0)
         g = self.product(x) + form.p
-        self.unit = self._gap_unit(x, g)
+        self.unit = self._gap_unit(x, g) * min(1.0, DEFAULT_TOL / self.tol)
         nu = -(self.A @ g) / np.maximum((self.A**2).sum(axis=1), np.finfo(float).tiny)
         r = g + nu @ self.A
         z = (self.sign * r + np.hypot(r, 2 * np.abs(r).mean() or self.cost)) / 2
@@ -173,12 +176,16 @@ class BoxProgram:
     def _gap_unit(self, x: Vector, g: Vector) -> float:
         """Return the absolute gap per unit of `tol`, for an optimum of 0; `x` is the start.
 
-        It is relative to p²/Q or xᵀQx. If 0 is feasible, it is 0 unless 0 is optimal up to rounding, as
-        other optima may be far below it. A certificate counts 2⁻³⁰ of the costs as 0.
+        It is relative to p²/Q; without p to xᵀQx or to the variance of the samples, which constant
+        features do not change. If 0 is feasible, it is 0 unless 0 is optimal up to rounding, as other
+        optima may be far below it. A certificate counts 2⁻³⁰ of the costs as 0.
         """
         form, width = self.form, self.form.ub - self.form.lb
         if not form.p.any():
-            return 1e-6 * abs(float(x @ g))
+            total, n = float(np.abs(form.delta).sum()), form.gram.n
+            mean = float(self.K.product(np.ones(n)).mean()) / n
+            variance = max(0.0, float(form.gram.diagonal().mean()) - mean)
+            return 1e-6 * (variance * total**2 / n if total else abs(float(x @ g)))
         unit = 1e-6 * self.cost * min(self.cost / self.largest, float(width.max()))
         if form.delta.any() or (form.lb > 0).any() or (form.ub < 0).any():
             return unit

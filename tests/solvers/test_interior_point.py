@@ -12,6 +12,7 @@ from dualgap.problems import (
     HardMarginDual,
     HardMarginPrimal,
     Linear,
+    NuSVC,
     SoftMarginDual,
     SVRDual,
     reduce,
@@ -58,6 +59,13 @@ def test_an_optimum_far_below_the_costs_is_solved(below: float, target_gap: floa
         problem = SVRDual(X[:, 1:], X[:, 0], 1.0, epsilon, kernel)
         solution = solve(problem, InteriorPoint(), target_gap=target_gap)
         assert solution.verdict == "solved"
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4, 1e5])
+def test_a_constant_added_to_features_permits_no_larger_gap(offset: float) -> None:
+    problem = NuSVC(X + offset, Y, 0.3)
+    solution = solve(problem, InteriorPoint(), target_gap=1e-2)
+    assert solution.verdict == "solved" or solution.claimed != "optimal"
 
 
 @pytest.mark.parametrize("extreme", [1.0, 1e6, 1e12])

@@ -232,6 +232,7 @@ class RescaledProblem:
         reduction = reduce(self.problem, form, scaled_start, gram)
         return Reduction(reduction.form, lambda point: self.unscale_point(reduction.recover(point)))
 
+    @np.errstate(over="ignore")  # an infinite point has no bounds
     def _times(self, point: Point, sign: int) -> Point:
         exponents = {"alpha": self.alpha, "w": self.weights, "b": self.decision}
         values = {name: (getattr(point, name), sign * k) for name, k in exponents.items() if k}
@@ -267,7 +268,9 @@ def rescale(problem: Any, features: bool = True) -> RescaledProblem:
     if k and "loss" in names and hasattr(problem.loss, "epsilon"):
         scaled["loss"] = replace(problem.loss, epsilon=float(np.ldexp(problem.loss.epsilon, -k)))
     if "X" in scaled:
-        scaled["samples"] = samples.derived(scaled["X"], factor=float(np.ldexp(1.0, -p)))
+        with np.errstate(over="ignore"):  # squares of subnormal features
+            factor = float(np.ldexp(1.0, -p))
+        scaled["samples"] = samples.derived(scaled["X"], factor=factor)
     return RescaledProblem(problem, replace_fields(problem, **scaled), k, k - p, k - p // 2)
 
 

@@ -73,7 +73,7 @@ class KernelSamples(HasSamples):
         if "is_psd" in vars(self):
             vars(samples)["is_psd"] = self.is_psd
         if "psd_shift" in vars(self):
-            vars(samples)["psd_shift"] = factor * self.psd_shift
+            vars(samples)["psd_shift"] = factor * self.psd_shift if self.psd_shift else 0.0
         return samples
 
 

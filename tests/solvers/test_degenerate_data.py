@@ -195,3 +195,10 @@ def test_no_optimum_is_claimed_for_a_tube_just_below_half_the_range(below):
     alone = solve(problem, DualCoordinateDescent(), target_gap=1e-2)
     assert alone.verdict == "solved" or alone.claimed != "optimal"
     assert solve(problem, target_gap=1e-2).verdict == "solved"
+
+
+def test_a_margin_of_subnormal_features_overflows_without_a_warning():
+    tiny = 1e-310 * X
+    solution = solve(HardMarginDual(tiny, np.where(X[:, 0] > 0, 1.0, -1.0)), SMO())
+    assert solution.verdict == "uncertified"
+    assert "infinite" in solution.reason

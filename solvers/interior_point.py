@@ -37,9 +37,6 @@ from dualgap.solvers.numerics.projected_cg import Apply
 from dualgap.solvers.numerics.quadratic import MAX_CLAIMED_RESIDUAL, ConvexQPSolver
 from dualgap.solvers.numerics.shifted import MAX_SHIFT, shifted_gram
 
-# coarser ones allow the same absolute gap, as an optimum near 0 may be smaller than theirs
-DEFAULT_TOL = GAP_FRACTION * TARGET_GAP
-
 
 class Iterate(NamedTuple):
     """An iterate or a step: x (n,), nu (groups,), s and z (2, n) of the lower and upper bounds."""
@@ -141,7 +138,7 @@ class BoxProgram:
     `sign` (2, n) is 1 for a lower bound, −1 for an upper one, and 0 without `has_room`: s is 1, z 0.
     """
 
-    def __init__(self, form: BoxQP, tol: float = DEFAULT_TOL) -> None:
+    def __init__(self, form: BoxQP, tol: float = GAP_FRACTION * TARGET_GAP) -> None:
         gram, (rows, _) = form.gram, form.equality_rows()
         self.tol, self.form, self.K = tol, form, shifted_gram(gram)
         self.T = form.Q.sign.reshape(-1, gram.n)
@@ -167,7 +164,8 @@ class BoxProgram:
         x = corner + np.where(two_sided, min(1.0, length), length) * way
         s = np.where(self.has_room, [x - form.lb, form.ub - x], 1.0)
         g = self.product(x) + form.p
-        self.unit = self._gap_unit(x, g) * min(1.0, DEFAULT_TOL / self.tol)
+        # a coarse `tol` allows no larger absolute gap than the default, as the optimum may be near 0
+        self.unit = self._gap_unit(x, g) * min(1.0, GAP_FRACTION * TARGET_GAP / self.tol)
         nu = -(self.A @ g) / np.maximum((self.A**2).sum(axis=1), np.finfo(float).tiny)
         r = g + nu @ self.A
         z = (self.sign * r + np.hypot(r, 2 * np.abs(r).mean() or self.cost)) / 2

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.halves import quick_cases
 
 from dualgap.experiments.cases.judging import load_solution
 from dualgap.experiments.operations.exchange import report_lines
@@ -255,13 +256,14 @@ def test_a_damaged_answer_is_certified_or_refused_by_file_and_position(answers, 
     assert counts.keys() >= {"solved", "inaccurate", "wrong", "refused with ValueError"}, counts
 
 
-def test_the_command_reports_damaged_answers_as_the_reader_does(answers, command, tmp_path):
+@pytest.mark.parametrize("count", quick_cases([500, 2000], [500]))
+def test_the_command_reports_damaged_answers_as_the_reader_does(answers, command, tmp_path, count):
     write_libsvm(PROBLEMS["rbf"], tmp_path / "p.libsvm")
     dataset = "dataset: {name: libsvm_file, path: p.libsvm}"
     kernel = "kernel: {name: rbf, gamma: 0.5}"
     (tmp_path / "p.yaml").write_text(f"formulation: soft_margin_dual\n{dataset}\n{kernel}\n")
     codes = Counter()
-    for seed in range(2000):
+    for seed in range(count):
         name, ending, content = file_damaged(seed, answers)
         if name == "rbf":
             path = tmp_path / f"answer{ending}"

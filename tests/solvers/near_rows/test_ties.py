@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy
+from tests.halves import quick_cases
 
 from dualgap.problems import SoftMarginDual
 from dualgap.problems.blocks import ArraySource, Block, Blocks
@@ -12,6 +13,7 @@ from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows
 
 N = 6000
+RATES = [(0.01, 0), (0.01, 1), (0.035, 1), (0.035, 3), (0.1, 0)]  # of a rare class, and seeds
 
 
 def one_hot(rng):
@@ -67,7 +69,7 @@ def test_ties_are_solved_in_25_rounds(generate, intercept):
 
 
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.parametrize(("rate", "seed"), [(0.01, 0), (0.01, 1), (0.035, 1), (0.035, 3), (0.1, 0)])
+@pytest.mark.parametrize(("rate", "seed"), quick_cases(RATES, RATES[::2]))
 def test_a_rare_class_of_distinct_samples_is_solved_in_25_rounds(rate, seed, intercept):
     rng = np.random.default_rng(seed)
     X = np.column_stack([np.eye(10)[rng.integers(10, size=N)], rng.standard_normal((N, 5))])

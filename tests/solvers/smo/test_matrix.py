@@ -103,6 +103,13 @@ def test_rows_are_reused_if_the_start_is_nearly_optimal() -> None:
         assert gram.evaluations < 1.2 * computed
 
 
+def test_one_working_set_stops_early_if_the_gap_may_be_wide() -> None:
+    problem = SoftMarginDual(MANY[:700], LABELS[:700], 10.0, RBF(0.3))
+    wide, narrow = (solve(problem, SMO(gap=gap)) for gap in (1e-1, 5e-5))
+    assert wide.certificate.relative_gap <= 1e-1
+    assert 3 * wide.iterations < narrow.iterations
+
+
 def test_kept_rows_do_not_delay_the_release_of_the_gram_matrix() -> None:
     gram = Gram(MANY[:600], RBF(0.3), keep=True)
     solve(SoftMarginDual(MANY[:600], LABELS[:600], 1.0, RBF(0.3)), SMO(gap=0.1), gram=gram)

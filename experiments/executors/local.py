@@ -149,6 +149,8 @@ class LocalExecutor(Executor):
             slot = free.pop()
             try:
                 return slot.run(case, stopped.is_set, self.on_status)
+            except OSError as error:
+                raise ExecutorError(f"no worker process can be started: {error}") from None
             finally:
                 free.append(slot)
 

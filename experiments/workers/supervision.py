@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from tempfile import mkdtemp
 from threading import Event, Thread
 from typing import IO, Any
@@ -174,15 +174,25 @@ class Worker:
             self._calls.flush()
 
     def _start(self) -> None:
-        """Start a process, the threads that read what it sends and prints, and its reaper."""
-        # also contains the files that a killed process leaves behind
-        self._files, self._printed = mkdtemp(prefix="dualgap_worker_"), Capture()
-        threads = dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
-        variables = threads | _OPENBLAS_SPIN | {"TMPDIR": self._files}
-        self._process, self._calls, answers = _start_server(variables, self._printed.writer)
-        self._worker, self._inbox = psutil.Process(self._process.pid), _Inbox(answers)
-        self._reaper = Reaper(self._process.pid, self._files)
-        self._descendants = set[psutil.Process]()
+        """Start a process, the threads that read what it sends and prints, and its reaper.
+
+        OSError if the system has no more processes, descriptors or space; then nothing remains.
+        """
+        with ExitStack() as undo:
+            # also contains the files that a killed process leaves behind
+            self._files = mkdtemp(prefix="dualgap_worker_")
+            undo.callback(remove, self._files)
+            self._printed = Capture()
+            undo.callback(self._printed.close)
+            threads = dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
+            variables = threads | _OPENBLAS_SPIN | {"TMPDIR": self._files}
+            process, self._calls, answers = _start_server(variables, self._printed.writer)
+            for step in (self._calls.close, process.wait, process.kill):  # the last one first
+                undo.callback(step)
+            self._worker, self._inbox = psutil.Process(process.pid), _Inbox(answers)
+            self._reaper = Reaper(process.pid, self._files)
+            undo.pop_all()
+        self._process, self._descendants = process, set[psutil.Process]()
 
     def finish(self, seconds: float) -> bytes:
         """Wait for the end of the call, and return its result.

@@ -1,3 +1,4 @@
+import errno
 from contextlib import closing
 from dataclasses import replace
 
@@ -5,7 +6,7 @@ import pytest
 from tests.experiments.functions import posing, wait_for, wait_for_exit
 
 from dualgap.experiments.cases.plan import RunKey
-from dualgap.experiments.executors.base import EXECUTORS, limit_of
+from dualgap.experiments.executors.base import EXECUTORS, ExecutorError, limit_of
 from dualgap.experiments.executors.local import LocalExecutor
 from dualgap.experiments.files.specs import SolverSpec
 from dualgap.experiments.records.columns import COLUMNS
@@ -104,6 +105,15 @@ def test_closing_the_iterator_leaves_no_process(case_of, strange, tmp_path):
         assert next(outcomes).record["threads"] == 1  # its share
         wait_for(lambda: mark.exists() and mark.read_text())
     wait_for_exit(int(mark.read_text()))
+
+
+def test_a_worker_that_cannot_be_started_stops_the_runs_and_says_why(case_of, monkeypatch):
+    def fail(_, __):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("dualgap.experiments.workers.supervision.Reaper", fail)
+    with pytest.raises(ExecutorError, match=r"no worker process can be started: .*Too many open"):
+        list(LocalExecutor().run([case_of()]))
 
 
 def test_a_solver_that_never_yields_is_killed_after_its_grace_period(case_of):

@@ -1,5 +1,6 @@
 """One supervised process at a time: what it returns, how it ends, what it leaves."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -175,6 +176,27 @@ def _start_a_chain():
     subprocess.Popen([sys.executable, "-SIc", CHAIN, name])
     time.sleep(0.3)
     return name
+
+
+def test_a_process_that_cannot_be_started_completely_leaves_nothing(monkeypatch, tmp_path):
+    """As when the descriptors of this process are used up."""
+    started = []
+
+    def fail(pid, _):
+        started.append(pid)
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    worker = Worker(threads=1)
+    with monkeypatch.context() as patch:
+        patch.setattr("dualgap.experiments.workers.supervision.Reaper", fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            worker.call(_as_bytes, abs, -1)
+    assert not alive(started[0])
+    assert list(tmp_path.iterdir()) == []
+    worker.stop()
+    assert _result_of(worker, abs, -1) == "1"
+    worker.stop()
 
 
 def _die_of(number):

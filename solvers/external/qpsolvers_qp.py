@@ -78,7 +78,7 @@ class QPSolversQP(BackendQP):
     source: ClassVar[str] = "Caron et al., qpsolvers"
     needs: ClassVar = (
         Need(
-            "max_iter=None with this back end, which has no limit on its iterations",
+            "max_iter=None with quadprog, which has no limit on its iterations",
             lambda _, solver: solver.max_iter is None or solver._backend.limit,
         ),
         Need(

@@ -161,6 +161,13 @@ class Solver(ABC):
         tol: float | None = getattr(self, "tol", None)
         return self.tol_for(TARGET_GAP) if tol is None else tol
 
+    @property
+    def finer_tol(self) -> float | None:
+        """The finest `tol` that it resolves, if it has a `tol` and that is larger; else None."""
+        # some solvers have none, as their gap stops them
+        tol, finest = getattr(self, "tol", None), max(self.tol_for(0.0), Solver.finest_tol)
+        return finest if tol is not None and tol > finest else None
+
     def refuses(self, form: Any, /) -> str | None:
         """Return why this form cannot be solved, or None if it can.
 

@@ -67,6 +67,7 @@ class SolverReport:
     counters: dict[str, float]
     version: str
     derived_tol: float | None
+    finer_tol: float | None
 
     @classmethod
     def of(cls, solution: Solution) -> SolverReport:

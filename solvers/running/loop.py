@@ -192,6 +192,7 @@ class Attempt:
             counters={**counted, **point.counters},
             version=point.version,
             derived_tol=self.derived_tol,
+            finer_tol=self.solver.finer_tol,
             target=self.request.target,
         )
 

@@ -74,6 +74,7 @@ class SolverOutput:
     parts : the `Solution` of each of several binary problems.
     version : of an external program, as it reports it.
     derived_tol : the solver's `tol` if it was derived from the target gap.
+    finer_tol : the finest `tol` that the solver resolves, if it is below its own.
     """
 
     problem: Any
@@ -91,3 +92,4 @@ class SolverOutput:
     parts: tuple[Any, ...] = ()
     version: str = ""
     derived_tol: float | None = None
+    finer_tol: float | None = None

@@ -140,6 +140,7 @@ class Parts:
             counters=counters,
             parts=tuple(self.answers),
             derived_tol=next((each.derived_tol for each in self.answers if each.derived_tol), None),
+            finer_tol=next((each.finer_tol for each in self.answers if each.finer_tol), None),
             target=self.request.target,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from dualgap.problems.forms import Claim
 from dualgap.problems.problem import split
 from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.problems.quadratic.certificate import QPCertificate
-from dualgap.solvers.base import Solver, Status
+from dualgap.solvers.base import Status
 from dualgap.solvers.running.output import SolverOutput, Target
 
 Verdict = Literal["wrong", "uncertified", "inaccurate", "infeasible", "solved"]  # worst first
@@ -112,15 +112,10 @@ def _advice_on_tol(output: SolverOutput, factor: float) -> str:
 
     For a `tol` that was derived it names the one, smaller by `factor`, that may reach the target.
     """
-    solver: Any = output.solver
-    is_known = isinstance(solver, Solver)  # it is not where a process certifies that ran no solver
-    tol = output.derived_tol or getattr(solver, "tol", None)
-    # some solvers have none, as their gap stops them
-    finest = max(solver.tol_for(0.0) if is_known else 0.0, Solver.finest_tol)
-    if is_known and (tol is None or tol <= finest):
+    if output.finer_tol is None:
         return ""
     if output.derived_tol is None:
         return "set a smaller tol"
-    if (next_tol := factor * output.derived_tol) > finest:
+    if (next_tol := factor * output.derived_tol) > output.finer_tol:
         return f"set tol below {next_tol:.1g}"
-    return f"set tol to {finest:g}, the finest that {solver.name} resolves" if is_known else ""
+    return f"set tol to {output.finer_tol:g}, the finest that the solver resolves"

@@ -187,7 +187,7 @@ from dualgap.experiments.workers.wire import pack
 time.sleep({seconds})
 x = np.zeros(form.n)
 found = dict(status="finished", claimed="optimal", note="", time_solve=1e-9, time_setup=0.0)
-found |= dict(cpu_time=0.0, iterations=1, counters={{}}, version="", derived_tol=None)
+found |= dict(cpu_time=0.0, iterations=1, counters={{}}, version="", derived_tol=None, finer_tol=None)
 answer = SolverAnswer([found])
 for file in range(3, 50):
     try:

@@ -112,7 +112,7 @@ def test_a_missed_target_is_explained_with_the_setting_to_change():
         in coarse.reason
     )
     fine = solve(problem, LibSVM(), target_gap=1e-5)  # needs a tol of 2e-10
-    assert "; set tol to 1e-09, the finest that libsvm resolves, or raise" in fine.reason
+    assert "; set tol to 1e-09, the finest that the solver resolves, or raise" in fine.reason
     finest = solve(problem, LibSVM(), target_gap=1e-9)  # needs a tol of 2e-15
     assert finest.reason.endswith(
         "is above the target 1e-09 although the tolerance, 1e-09, was derived from it; scale the "

@@ -353,9 +353,9 @@ def test_rounding_at_a_huge_C_does_not_reject_a_correct_answer():
     X = rng.standard_normal((80, 3)) + 3 * y[:, None]
     for C in (1e6, 1e9, 1e12):
         problem = SoftMarginDual(X, y, C, RBF(0.1))
-        assert solve(problem, SMO(tol=1e-10)).certificate.relative_gap < 1e-8
-        alpha = solve(problem, SMO(tol=1e-10)).alpha
-        assert certify(problem, Point(0.999 * alpha)).relative_gap > 1e-4
+        solution = solve(problem, SMO(tol=1e-10))
+        assert solution.certificate.relative_gap < 1e-8
+        assert certify(problem, Point(0.999 * solution.alpha)).relative_gap > 1e-4
 
 
 def test_a_dual_bound_that_is_rounding_error_is_rejected():

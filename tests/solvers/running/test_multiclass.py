@@ -212,7 +212,7 @@ def test_evaluations_are_of_the_sum_of_all_parts(options):
 def test_a_multiclass_solve_starts_at_the_initial_point():
     problem = OneVsOne(IRIS.X, IRIS.y, 1.0, RBF(0.5))
     best = solve(problem, TIGHT)
-    for initial in (best, best.alpha, Point(best.alpha), solve(problem, TIGHT).point):
+    for initial in (best, best.alpha, Point(best.alpha), best.point):
         again = solve(problem, SMO(tol=1e-6), initial=initial)
         assert again.verdict == "solved"
         assert again.iterations < best.iterations / 4

@@ -40,7 +40,7 @@ class CvxpyQP(BackendQP):
         and with larger tolerances, up to 1e-4, at which it claims nothing. HiGHS is called by its
         interior-point method first where highspy-extras adds that.
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS and
-        1,000,000 for OSQP.
+        1,000,000 for OSQP and SCS.
     """
 
     backend: str = "CLARABEL"

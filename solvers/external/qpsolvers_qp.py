@@ -55,9 +55,10 @@ class QPSolversQP(BackendQP):
         diagonal, see `quadprog_steps`, and for limits looser by 1e-9 if it finds no point. ECOS needs
         the same ridge, and its tolerance is that of a cone program with the objective as a variable.
     max_iter : limit on the back end's iterations; None for its default, but 100,000 for HiGHS, which
-        has none and can cycle, and 1,000,000 for OSQP, whose 4,000 end before the tolerance; it is
-        called first with 20,000, and then with rarer changes of its step size. Clarabel,
-        DAQP, Gurobi, HiGHS and MOSEK do not report their number of iterations; quadprog has no limit.
+        has none and can cycle, and 1,000,000 for OSQP and SCS, whose own end before the tolerance.
+        These two are called with fewer first, and then with other changes of OSQP's step size, or
+        without SCS's acceleration. Clarabel, DAQP, Gurobi, HiGHS and MOSEK do not report their number
+        of iterations; quadprog has no limit.
     settings : instead of `tol`, the settings of this name in qpbenchmark: high_accuracy,
         mid_accuracy and low_accuracy are absolute tolerances of 1e-9, 1e-6 and 1e-3, with relative ones
         of 0; default leaves the back end's own. MOSEK and quadprog have the same in all of them. They

@@ -249,7 +249,15 @@ BACKENDS = {
     ),
     "quadprog": Backend("quadprog", (), (), "", matrices="dense", iterations="iterations"),
     "scs": Backend(
-        "scs", ("eps_abs",), ("eps_rel",), "max_iters", "time_limit_secs", iterations="iter"
+        "scs",
+        ("eps_abs",),
+        ("eps_rel",),
+        "max_iters",
+        "time_limit_secs",
+        1_000_000,
+        iterations="iter",
+        # Anderson acceleration, its default, keeps it from some optima
+        calls=(({"max_iters": 50_000}, 0.0), ({"acceleration_lookback": 0}, 0.0)),
     ),
 }
 

@@ -141,7 +141,12 @@ def test_settings_give_the_tolerances_of_qpbenchmark(
     backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     qpsolvers, calls = importlib.import_module("qpsolvers"), []
-    others = ("max_iter", "qp_iteration_limit", "Threads")  # that are set without `settings` too
+    others = (
+        "max_iter",
+        "max_iters",
+        "qp_iteration_limit",
+        "Threads",
+    )  # that are set without `settings` too
 
     def solve_problem(problem: object, _: str, **options: object) -> object:
         calls.append({name: value for name, value in options.items() if name not in others})
@@ -267,21 +272,32 @@ def test_highs_is_called_by_other_methods_and_at_its_own_tolerance_where_it_fail
     )
 
 
-def test_osqp_is_called_again_with_rarer_changes_of_rho_and_no_more_iterations_than_asked_for(
+@pytest.mark.parametrize(
+    ("backend", "names", "first", "second"),
+    [
+        ("osqp", ("max_iter", "adaptive_rho"), (20_000, 3), 1),
+        ("scs", ("max_iters", "acceleration_lookback"), (50_000, None), 0),
+    ],
+)
+def test_splitting_methods_are_called_again_with_other_steps_within_the_iterations_asked_for(
+    backend: str,
+    names: tuple[str, str],
+    first: tuple[int, int | None],
+    second: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[int, int]]()
+    qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[Any, ...]]()
 
     def solve_problem(problem: object, _: str, **options: Any) -> object:
-        calls.append((options["max_iter"], options["adaptive_rho"]))
+        calls.append(tuple(options.get(name) for name in names))
         return qpsolvers.Solution(problem, found=False)
 
     monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
-    monkeypatch.setattr(qpsolvers, "available_solvers", ["osqp"])
-    for max_iter in (None, 50_000, 7):
-        solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("osqp", max_iter=max_iter))
-    limits = [(20_000, 1_000_000), (20_000, 50_000), (7, 7)]
-    assert calls == [call for first, last in limits for call in ((first, 3), (last, 1))]
+    monkeypatch.setattr(qpsolvers, "available_solvers", [backend])
+    for max_iter in (None, 60_000, 7):
+        solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP(backend, max_iter=max_iter))
+    limits = [(first[0], 1_000_000), (first[0], 60_000), (7, 7)]
+    assert calls == [call for m, last in limits for call in ((m, first[1]), (last, second))]
 
 
 def test_another_call_follows_one_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -325,6 +325,16 @@ def encode_labels(y: Any) -> tuple[Any, Indices]:
     return classes, indices
 
 
+def as_integers(y: Any) -> Any:
+    """Return pandas' nullable integers, none missing, as NumPy's; anything else unchanged.
+
+    scikit-learn would round those from 2⁵³ on to float64, so that classes became one.
+    """
+    dtype = getattr(y, "dtype", None)
+    is_nullable = not isinstance(dtype, np.dtype) and getattr(dtype, "kind", None) in ("i", "u")
+    return y.to_numpy(dtype.numpy_dtype) if is_nullable and not y.isna().any() else y
+
+
 def balanced_weights(counts: Any) -> Vector:
     """Return class weights (K,) that give all classes the same total, from their totals."""
     return counts.sum() / (counts.size * counts)

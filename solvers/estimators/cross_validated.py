@@ -14,6 +14,7 @@ from dualgap.problems import Certificate, Kernel, SoftMarginDual
 from dualgap.problems.dataset import check_samples
 from dualgap.problems.validation import short_repr
 from dualgap.solvers import cross_validate
+from dualgap.solvers.estimators.certified import as_integers
 from dualgap.solvers.estimators.classes import SVC
 from dualgap.solvers.estimators.machines import SAMPLES
 
@@ -71,7 +72,7 @@ class CertifiedSVCCV(ClassifierMixin, BaseEstimator):
         NoPath
             If an answer has no bounds, as with a kernel that is not positive semidefinite.
         """
-        X, y = validate_data(self, X, y, **SAMPLES)
+        X, y = validate_data(self, X, as_integers(y), **SAMPLES)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size != 2:

@@ -27,6 +27,7 @@ from dualgap.solvers.estimators.certified import (
     GramValues,
     ProblemFactory,
     as_canonical,
+    as_integers,
     balanced_weights,
     encode_labels,
     positive_weights,
@@ -70,6 +71,7 @@ class LinearMachine(Certified):
     def _check_data(self, X: Any, y: Any, weight: Any, **more: Any) -> tuple[Any, Any, Vector]:
         """Return samples of positive weight, with the intercept's feature if regularised, y and C."""
         self._validate_params()
+        y = as_integers(y)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", **more)
         indices, weight = positive_weights(weight, X.shape[0])
         X = X if indices.size == X.shape[0] else X[indices]
@@ -222,7 +224,7 @@ class LinearSVC(LinearMachine, svm.LinearSVC):
                     f"LIBLINEAR fits, got {self.intercept_scaling!r}"
                 )
             self._answers, self._certificate = [], None
-            return super().fit(as_canonical(X), y, sample_weight)
+            return super().fit(as_canonical(X), as_integers(y), sample_weight)
         samples, y, C = self._check_data(X, y, sample_weight)
         self.classes_, labels = encode_labels(y)
         machines, K = self._machines(), self.classes_.size

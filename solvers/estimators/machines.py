@@ -36,6 +36,7 @@ from dualgap.solvers.estimators.certified import (
     Certified,
     ProblemFactory,
     as_canonical,
+    as_integers,
     balanced_weights,
     encode_labels,
     positive_weights,
@@ -86,7 +87,7 @@ class KernelMachine(Certified, BaseLibSVM):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to samples `X` (n, d), dense or sparse, labels or targets `y` (n,), and weights (n,)."""
-        return super().fit(as_canonical(X), y, sample_weight)
+        return super().fit(as_canonical(X), as_integers(y), sample_weight)
 
     def _validate_for_predict(self, X: Any) -> Any:
         return super()._validate_for_predict(as_canonical(X))

@@ -5,12 +5,21 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from dualgap.problems import RBF
-from dualgap.solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, OneClassSVM
+from dualgap.solvers.estimators import (
+    SVC,
+    SVR,
+    CertifiedSVCCV,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    OneClassSVM,
+)
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((30, 3)), np.arange(30) % 2
@@ -87,3 +96,13 @@ def test_an_l1_model_explains_its_missing_certificate():
     for each in (model, pickle.loads(pickle.dumps(model))):
         with pytest.raises(AttributeError, match="LIBLINEAR solved penalty='l1'"):
             _ = each.certificate_
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [SVC, NuSVC, LinearSVC, partial(LinearSVC, penalty="l1", random_state=0), CertifiedSVCCV],
+)
+def test_nullable_integers_that_float64_rounds_are_different_classes(cls):
+    labels = 2**53 + np.arange(30) % 2
+    model = cls().fit(X, pd.Series(pd.array(labels, "Int64")))
+    assert model.classes_.tolist() == [2**53, 2**53 + 1]

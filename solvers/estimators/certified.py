@@ -331,8 +331,8 @@ def as_integers(y: Any) -> Any:
     scikit-learn would round those from 2⁵³ on to float64, so that classes became one.
     """
     dtype = getattr(y, "dtype", None)
-    is_nullable = not isinstance(dtype, np.dtype) and getattr(dtype, "kind", None) in ("i", "u")
-    return y.to_numpy(dtype.numpy_dtype) if is_nullable and not y.isna().any() else y
+    kind = None if isinstance(dtype, np.dtype) else getattr(dtype, "kind", None)
+    return y.to_numpy(f"{kind}8") if kind in ("i", "u") and not y.isna().any() else y
 
 
 def balanced_weights(counts: Any) -> Vector:

@@ -66,19 +66,6 @@ def test_the_two_variables_of_a_sample_use_one_row() -> None:
         )
 
 
-def test_retained_rows_are_extended_to_new_members() -> None:
-    with Tiles(FORM.gram, 1) as tiles:
-        scores = Scores(joined(FORM), tiles)
-        rows = RowCache(scores.matrix, np.arange(1100), 10**9)
-        rows.fetch(np.arange(50))
-        rows.replace(np.array([3, 700]), np.array([1200, 1300]))
-        assert rows.row_index[3] == -1
-        f = np.zeros(1100)
-        rows.add_to(f, np.array([7]), np.ones(1))
-        sample = scores.form.samples
-        assert np.allclose(f, RBF(0.3)(X[sample[rows.members]], X[sample[[7]]]).ravel(), atol=1e-6)
-
-
 MANY = np.random.default_rng(1).standard_normal((4200, 3))  # products take several threads
 LABELS = np.sign(MANY[:, 0] + 0.5 * MANY[:, 1] ** 3)
 

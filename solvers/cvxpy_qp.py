@@ -111,9 +111,9 @@ class CvxpyQP(BackendQP):
                 failure = failure or error
                 continue
             answer = tol, status
-            # CVXPY's Cholesky factors for CVXOPT may lose rows and make a problem seem infeasible
+            # CVXPY's Cholesky factors for CVXOPT may lose rows, and a problem seems to have no optimum
             is_doubtful = self.backend == "CVXOPT" and "kktsolver" not in options
-            if status in ("optimal", "unbounded") or (status == "infeasible" and not is_doubtful):
+            if status == "optimal" or (status in ("infeasible", "unbounded") and not is_doubtful):
                 break
         if answer is None:
             assert failure is not None

@@ -143,6 +143,14 @@ class Backend:
     calls: tuple[tuple[Mapping[str, Any], float], ...] = (({}, 0.0),)
 
 
+def _rarer_changes_of_rho(interval: int) -> dict[str, Any]:
+    return {
+        "adaptive_rho": 1,
+        "adaptive_rho_interval": interval,
+        "adaptive_rho_tolerance": 2.0,
+    }
+
+
 BACKENDS = {
     "clarabel": Backend(
         "clarabel", ("tol_feas", "tol_gap_abs"), ("tol_gap_rel",), "max_iter", "time_limit"
@@ -223,14 +231,8 @@ BACKENDS = {
         accurate={"adaptive_rho": 3},
         calls=(
             ({"max_iter": 20_000}, 0.0),
-            (
-                {
-                    "adaptive_rho": 1,
-                    "adaptive_rho_interval": 2000,
-                    "adaptive_rho_tolerance": 2.0,
-                },
-                0.0,
-            ),
+            (_rarer_changes_of_rho(2_000) | {"max_iter": 150_000}, 0.0),
+            (_rarer_changes_of_rho(10_000), 0.0),
         ),
     ),
     "piqp": Backend(

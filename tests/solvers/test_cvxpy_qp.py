@@ -78,7 +78,7 @@ def test_osqp_is_called_again_with_rarer_changes_of_rho_where_it_stops(
     monkeypatch.setattr(cp.Problem, "solve", stop_at_once)
     X, y = two_classes()
     solution = solve(SoftMarginPrimal(X, y, 1.0), CvxpyQP("OSQP", tol=1e-8))
-    assert calls == [(20_000, 3), (1_000_000, 1)]
+    assert calls == [(20_000, 3), (150_000, 1)]
     assert (solution.verdict, solution.claimed) == ("solved", "optimal")
 
 
@@ -96,6 +96,25 @@ def test_at_a_larger_tolerance_nothing_is_claimed(monkeypatch: pytest.MonkeyPatc
     solution = solve(infeasible, CvxpyQP("CVXOPT", tol=1e-8))
     assert solution.claimed == "stopped"
     assert solution.note == "CVXOPT failed at tol = 1e-08 and reached 1e-06"
+
+
+@pytest.mark.parametrize("claim", ["infeasible", "unbounded"])
+def test_cvxopt_is_not_believed_with_factors_that_may_lose_rows(
+    claim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cp = pytest.importorskip("cvxpy", reason="CVXPY is not installed")
+    solve_problem = cp.Problem.solve
+
+    def claim_without_ldl(problem: Any, **options: Any) -> Any:
+        value = solve_problem(problem, **options)
+        if "kktsolver" not in options:
+            problem._status = claim
+        return value
+
+    monkeypatch.setattr(cp.Problem, "solve", claim_without_ldl)
+    X, y = two_classes()
+    solution = solve(SoftMarginPrimal(X, y, 1.0), CvxpyQP("CVXOPT", tol=1e-8))
+    assert (solution.verdict, solution.claimed) == ("solved", "optimal")
 
 
 def test_a_missing_back_end_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

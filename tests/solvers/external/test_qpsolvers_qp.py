@@ -273,17 +273,20 @@ def test_highs_is_called_by_other_methods_and_at_its_own_tolerance_where_it_fail
 
 
 @pytest.mark.parametrize(
-    ("backend", "names", "first", "second"),
+    ("backend", "names", "expected"),
     [
-        ("osqp", ("max_iter", "adaptive_rho"), (20_000, 3), 1),
-        ("scs", ("max_iters", "acceleration_lookback"), (50_000, None), 0),
+        (
+            "osqp",
+            ("max_iter", "adaptive_rho", "adaptive_rho_interval"),
+            [(20_000, 3, None), (150_000, 1, 2_000), (1_000_000, 1, 10_000)],
+        ),
+        ("scs", ("max_iters", "acceleration_lookback"), [(50_000, None), (1_000_000, 0)]),
     ],
 )
 def test_splitting_methods_are_called_again_with_other_steps_within_the_iterations_asked_for(
     backend: str,
-    names: tuple[str, str],
-    first: tuple[int, int | None],
-    second: int,
+    names: tuple[str, ...],
+    expected: list[tuple[int | None, ...]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[Any, ...]]()
@@ -296,8 +299,8 @@ def test_splitting_methods_are_called_again_with_other_steps_within_the_iteratio
     monkeypatch.setattr(qpsolvers, "available_solvers", [backend])
     for max_iter in (None, 60_000, 7):
         solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP(backend, max_iter=max_iter))
-    limits = [(first[0], 1_000_000), (first[0], 60_000), (7, 7)]
-    assert calls == [call for m, last in limits for call in ((m, first[1]), (last, second))]
+    limits = (1_000_000, 60_000, 7)
+    assert calls == [(min(m or 0, limit), *rest) for limit in limits for m, *rest in expected]
 
 
 def test_another_call_follows_one_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ BACKENDS = {
         calls=tuple(
             (changes, tol)
             for tol in (0.0, 1e-8, 1e-7, 1e-6, 1e-5, MAX_CLAIMED_RESIDUAL)
-            for changes in ({}, {"kktsolver": "ldl2"})
+            for changes in ({}, {"kktsolver": "ldl"})
         ),
     ),
     "daqp": Backend("daqp", ("primal_tol", "dual_tol"), (), "iter_limit", "time_limit"),

@@ -81,6 +81,20 @@ def test_the_maros_meszaros_table_equals_the_published_records():
     assert_frame_equal(pd.read_csv(table), pd.read_csv(DOCS / content), check_dtype=False)
 
 
+def test_the_table_of_qpbenchmarks_settings_equals_the_published_records():
+    runs = load_results(DOCS.parents[1] / "results" / "mpc")
+    runs = runs[runs.groupby("problem_id")["verdict"].transform(lambda v: "infeasible" not in {*v})]
+    lines = (DOCS / "tutorials" / "certify_a_qp.rst").read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if ":header: back end, low_accuracy" in line)
+    for name, *counts in (line.split(", ") for line in lines[start + 2 : start + 8]):
+        expected: list[int] = []
+        for settings, tol in (("low_accuracy", 1e-3), ("high_accuracy", 1e-9)):
+            answers = runs[runs["label"] == f"{name.strip()} ({settings})"]
+            conditions = answers[["primal_residual", "dual_residual", "duality_gap"]] <= tol
+            expected += [(answers["relative_gap"] <= 1e-6).sum(), conditions.all(axis=1).sum()]
+        assert list(map(int, counts)) == expected
+
+
 def test_every_command_and_every_kind_of_names_is_on_a_page():
     content = "".join(page.read_text() for page in DOCS.glob("reference/*.rst"))
     assert all(f"   dualgap {name} --help\n" in f"{content}\n" for name in main.commands)

@@ -91,7 +91,9 @@ def explanation(output: SolverOutput, c: Certificate, target: Target, finding: s
 
 def _remedy(output: SolverOutput, gap: float, target: float) -> str:
     """Return what to change so that the gap, which is larger than the target, reaches it."""
-    tol, remedy = output.derived_tol, "scale the features, choose another solver"
+    tol, remedy = output.derived_tol, "choose another solver or other settings of it"
+    if isinstance(output.problem, SampleProblem):
+        remedy = "scale the features, choose another solver"
     if output.status is Status.TIME_LIMIT:
         cause, remedy = " at the time limit", "raise time_limit"
     elif output.status is Status.MAX_ITER:

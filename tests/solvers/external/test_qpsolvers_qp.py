@@ -173,6 +173,15 @@ def test_settings_are_a_known_name_and_replace_the_tolerance() -> None:
 
 
 @NEEDED
+def test_a_qp_above_the_target_is_not_advised_to_scale_features_nor_settings_to_set_tol() -> None:
+    problem = ConvexQP(np.diag([1.0, 2.0, 3.0]), -np.ones(3), np.ones((1, 3)), [1.0], lb=0)
+    solution = solve(problem, QPSolversQP("clarabel", settings="low_accuracy"), target_gap=1e-15)
+    assert solution.reason.endswith(
+        "; choose another solver or other settings of it, or raise target_gap."
+    )
+
+
+@NEEDED
 @pytest.mark.parametrize("bounds", [{}, {"lb": [-1.0, -np.inf, 0.0]}, {"lb": 0.0, "ub": [1, 9, 9]}])
 def test_conditions_of_optimality_are_those_of_qpsolvers(bounds: dict[str, object]) -> None:
     rng, qpsolvers = np.random.default_rng(1), importlib.import_module("qpsolvers")

@@ -179,9 +179,12 @@ def test_an_inaccurate_solver_reports_where_the_path_stopped() -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_path_to_an_optimum_of_0_is_refused_as_infinite() -> None:
-    with pytest.raises(NoPath, match=r"epsilon = "):
-        solve_path(SVRDual(X[:20], TARGETS[:20], 1.0, 0.1), epsilon=(0.5, 3.0), gap=0.2)
+def test_a_path_reaches_an_optimum_of_0_in_the_unit_of_the_data() -> None:
+    problem = SVRDual(X[:20], TARGETS[:20], 1.0, 0.1)
+    path = solve_path(problem, epsilon=(0.5, 3.0), gap=0.2)
+    certificates = [path.at(epsilon).certificate for epsilon in (0.5, 0.9, 1.0, 3.0)]
+    assert all(c.relative_gap <= 0.2 for c in certificates)
+    assert certificates[-1].primal_objective <= 1e-12
 
 
 def test_a_value_outside_the_path_is_refused() -> None:

@@ -216,7 +216,7 @@ def _time_columns(
     exceeds both half of the process time and `excused`, the wait for a processor and `_MAX_UNCLAIMED_S`.
     """
     setup, solve, cpu = (record[name] or 0.0 for name in ("time_setup", "time_solve", "cpu_time"))
-    remarks, times = [record["reason"]], dict[str, float]()
+    remarks, times = list[str](), dict[str, float]()
     unclaimed = call.seconds - setup - solve
     if unclaimed > max(_MAX_UNCLAIMED_S + excused + call.delayed, call.seconds / 2):
         solve, cpu = solve + unclaimed, max(cpu, call.cpu_seconds - setup)
@@ -229,7 +229,13 @@ def _time_columns(
     elsewhere = call.cpu_seconds - setup - cpu
     if elsewhere > max(_MIN_REPORTED_S, _MIN_REPORTED_RATIO * solve):
         remarks += [f"its process computed for {elsewhere:.1f} s outside set-up and solving"]
-    return times | {"reason": "; ".join(filter(None, remarks))}
+    return times | {"reason": _with_remarks(record["reason"], "; ".join(remarks))}
+
+
+def _with_remarks(reason: str, remarks: str) -> str:
+    if remarks and reason.endswith("."):
+        return f"{reason} {remarks[0].upper()}{remarks[1:]}."
+    return "; ".join(filter(None, (reason, remarks)))
 
 
 def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:

@@ -215,6 +215,8 @@ def test_work_outside_the_solving_time_is_in_the_reason(case_of, monkeypatch):
     remark = "its process computed for 4.0 s outside set-up and solving"
     assert timed(used=4.6, time_solve=0.1, cpu_time=0.1, time_setup=0.5) == remark
     assert timed(used=5.0, time_solve=4.8, cpu_time=4.5, time_setup=0.1) == ""
+    sentences = timed(time_solve=0.01, time_setup=4.0, note="The steps were short.")
+    assert sentences == "The steps were short. Set-up took 4.0 s, solving 0.01 s."
 
 
 def test_bad_data_costs_only_its_rows(case_of):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dualgap.experiments.operations.options import FILE, FOLDER
+from dualgap.experiments.commands import FILE, FOLDER
 from dualgap.experiments.operations.terminal import refusing, say, writing
 
 

@@ -5,12 +5,8 @@ from pathlib import Path
 
 import click
 
-from dualgap.experiments.operations.options import (
-    FOLDER,
-    INPUT_FILE,
-    CommandOptions,
-    run_options,
-)
+from dualgap.experiments.commands import FOLDER, INPUT_FILE, run_options
+from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.terminal import print_json, refusing, say
 from dualgap.experiments.records import Refusal
 

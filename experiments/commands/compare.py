@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from dualgap.experiments.operations.options import FOLDER, option
+from dualgap.experiments.commands import FOLDER, option
 from dualgap.experiments.operations.terminal import console, print_json
 
 

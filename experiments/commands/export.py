@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dualgap.experiments.operations.options import FILE, INPUT_FILE, PATH
+from dualgap.experiments.commands import FILE, INPUT_FILE, PATH
 from dualgap.experiments.operations.terminal import say
 from dualgap.experiments.records import Refusal
 

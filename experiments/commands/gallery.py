@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dualgap.experiments.operations.options import option
+from dualgap.experiments.commands import option
 from dualgap.experiments.operations.terminal import refusing, say, writing
 from dualgap.experiments.records import Refusal
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dualgap.experiments.operations.options import PATH
+from dualgap.experiments.commands import PATH
 from dualgap.experiments.operations.terminal import say, writing
 from dualgap.experiments.records import Refusal
 

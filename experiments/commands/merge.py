@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from dualgap.experiments.operations.options import FOLDER, PATH, CommandOptions
+from dualgap.experiments.commands import FOLDER, PATH
+from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.terminal import writing
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from dualgap.experiments.operations.options import FOLDER
+from dualgap.experiments.commands import FOLDER
 from dualgap.experiments.operations.terminal import refusing, say, writing
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dualgap.experiments.operations.options import CommandOptions, change_options, run_options
+from dualgap.experiments.commands import change_options, run_options
+from dualgap.experiments.operations.options import CommandOptions
 from dualgap.experiments.operations.terminal import say
 from dualgap.experiments.records import Refusal
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import click
 
-from dualgap.experiments.operations.options import RunOptions, change_options, run_options
+from dualgap.experiments.commands import change_options, run_options
+from dualgap.experiments.operations.options import RunOptions
 from dualgap.experiments.operations.terminal import say
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from dualgap.experiments.operations.options import FILE, FOLDER
+from dualgap.experiments.commands import FILE, FOLDER
 from dualgap.experiments.operations.terminal import refusing, write
 
 

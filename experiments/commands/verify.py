@@ -4,7 +4,8 @@ import sys
 
 import click
 
-from dualgap.experiments.operations.options import CommandOptions, run_options
+from dualgap.experiments.commands import run_options
+from dualgap.experiments.operations.options import CommandOptions
 
 
 @click.command("verify")

@@ -1,16 +1,13 @@
-"""Shared by all commands: refusing bad input, printing."""
+"""Shared by all operations: refusing bad input, printing."""
 
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
-import signal
 import sys
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
-from itertools import count
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # columns, if the output is not a terminal
 INTERRUPTED = "interrupted"
-_OUTPUT_ERRORS = {  # errors after which nothing more can be printed
+OUTPUT_ERRORS = {  # errors after which nothing more can be printed
     errno.EPIPE: "its reader has closed it",
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk is full",
@@ -32,65 +29,6 @@ _OUTPUT_ERRORS = {  # errors after which nothing more can be printed
     errno.EIO: "the device has failed",
     errno.EBADF: "it is closed",
 }
-_DEFAULT_SIGINT = signal.default_int_handler
-
-
-def _interrupt(number: int) -> None:
-    """End the command cleanly at the first interrupt, and immediately at the third."""
-    if number == 1:
-        raise KeyboardInterrupt
-    if number > 2:
-        os._exit(130)
-    os.write(2, b"The command is ending. Interrupt it again to end it immediately.\n")
-
-
-class Commands(click.Group):
-    """Commands that report refusals, failures and interrupts in one sentence and by exit code."""
-
-    def main(self, *arguments: Any, **options: Any) -> Any:
-        """Run the command line of this process, or a list of arguments."""
-        if not (arguments or options) and signal.getsignal(signal.SIGINT) == _DEFAULT_SIGINT:
-            numbers = count(1)
-
-            def interrupt(*_: object) -> None:
-                _interrupt(next(numbers))
-
-            signal.signal(signal.SIGINT, interrupt)
-        return super().main(*arguments, **options)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
-        try:
-            return super().invoke(ctx)
-        except Refusal as error:
-            lines, code = error.lines, 2
-        except KeyboardInterrupt:
-            lines, code = [INTERRUPTED], 130
-        except OSError as error:
-            with suppress(OSError, ValueError):  # flushing buffered output at exit would fail again
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            lines, code, cause = [str(error)], 1, _OUTPUT_ERRORS.get(error.errno or 0)
-            if error.filename is not None:
-                lines = [f"{error.filename}: {error.strerror}"]
-            elif cause is not None:
-                lines = [f"Cannot write the output: {cause}."]
-        with suppress(OSError):
-            say(*lines, err=True)
-        sys.exit(code)
-
-
-def prepare() -> None:
-    """Make printing safe for any output; Refusal if the current folder is gone."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the parent process
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
-        stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every terminal has a ×
-    try:
-        os.getcwd()
-    except OSError:
-        raise Refusal("The current folder has been removed. Change to another one.") from None
 
 
 def defaults_file() -> Path:
@@ -127,7 +65,7 @@ def writing(target: Path) -> Generator[None]:
         yield
     except OSError as error:
         say(f"Cannot write {target}: {error.strerror or error}", err=True)
-        sys.exit(1 if error.errno in _OUTPUT_ERRORS else 2)
+        sys.exit(1 if error.errno in OUTPUT_ERRORS else 2)
 
 
 def write(text: str, out: Path | None) -> None:

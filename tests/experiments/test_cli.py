@@ -353,7 +353,7 @@ def test_two_experiments_of_one_name_are_refused_before_any_is_run(command, tmp_
 
 INTERRUPTED = """
 import os, signal, sys
-from dualgap.experiments.operations.terminal import Commands
+from dualgap.experiments.cli import Commands
 
 main = Commands("main")
 

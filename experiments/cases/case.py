@@ -39,8 +39,7 @@ def run(
     isolated : calls a function in a child process, see `workers.isolation.call_in_child`.
     """
     from dualgap.experiments.cases.judging import certify_run  # noqa: PLC0415 - after the environment is set
-    from dualgap.experiments.cases.plan import user_code  # noqa: PLC0415
-    from dualgap.experiments.cases.solving import load_shared, solve_case  # noqa: PLC0415
+    from dualgap.experiments.cases.solving import load_shared, solve_case, user_code  # noqa: PLC0415
 
     report("loading")
     with suppress(Exception):  # raised again, and recorded, when the problem is solved

@@ -18,16 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dualgap.experiments.files.specs import (
-    ProblemSpec,
-    SolverSpec,
-    named_solvers,
-    user_class_names,
-)
+from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, named_solvers
 from dualgap.experiments.records.names import Spec, joined_solvers, problem_names, solver_key
-from dualgap.problems import FORMULATIONS
-from dualgap.problems.datasets import SOURCES
-from dualgap.solvers import SOLVERS
 
 if TYPE_CHECKING:  # workers never plan, and need not import experiment files
     from dualgap.experiments.files.experiment import Experiment
@@ -232,25 +224,6 @@ def keep_existing_names(cases: Sequence[Case], manifest: Mapping[str, Any]) -> l
         name = names[keys[id(case.problem)]]
         renamed.append(replace(case, problem_id=name, label=label, series=series))
     return renamed
-
-
-def user_code(case: Case, part: str = "solver") -> str:
-    """Return the names of the user code, files and plug-ins, that a part of a case runs.
-
-    `part` is "dataset", "problem" (with its data set) or "solver" (the whole run).
-    """
-    problem, solver = case.problem, case.solver
-    parts = {
-        "dataset": (problem.dataset, problem.dataset["name"], SOURCES),
-        "problem": (list(vars(problem).values()), problem.formulation, FORMULATIONS),
-        "solver": (list(vars(solver).values()), solver.name, SOLVERS),
-    }
-    names = set[str]()
-    for key, (spec, class_name, registry) in parts.items():
-        names |= user_class_names(spec) | ({class_name} & registry.plugins.keys())
-        if key == part:
-            break
-    return " ".join(sorted(names))
 
 
 def digest(*parts: Any) -> str:

@@ -20,13 +20,20 @@ from threadpoolctl import threadpool_info
 
 from dualgap.experiments.cases import paths
 from dualgap.experiments.cases.messages import Failure, SolverAnswer, SolverReport, pack_answer
-from dualgap.experiments.cases.plan import Case, user_code
-from dualgap.experiments.files.specs import Loaded, build_problem, build_solver, build_source
+from dualgap.experiments.cases.plan import Case
+from dualgap.experiments.files.specs import (
+    Loaded,
+    build_problem,
+    build_solver,
+    build_source,
+    user_class_names,
+)
 from dualgap.experiments.workers.machine import core_frequency, throttle_events
 from dualgap.experiments.workers.start import COMPILING
-from dualgap.problems import Point, reduce
+from dualgap.problems import FORMULATIONS, Point, reduce
 from dualgap.problems.compilation import compiling
-from dualgap.solvers import Solution, Status, solve
+from dualgap.problems.datasets import SOURCES
+from dualgap.solvers import SOLVERS, Solution, Status, solve
 from dualgap.solvers.base import import_optional
 from dualgap.solvers.numerics.timing import warm_up
 
@@ -148,6 +155,25 @@ def load_shared(case: Case, report: Callable[[str], object]) -> None:
             for part in problem.parts:
                 warm_up(solver, part.problem, start)
                 solver.prepare(reduce(part.problem, solver.form).form)
+
+
+def user_code(case: Case, part: str = "solver") -> str:
+    """Return the names of the user code, files and plug-ins, that a part of a case runs.
+
+    `part` is "dataset", "problem" (with its data set) or "solver" (the whole run).
+    """
+    problem, solver = case.problem, case.solver
+    parts = {
+        "dataset": (problem.dataset, problem.dataset["name"], SOURCES),
+        "problem": (list(vars(problem).values()), problem.formulation, FORMULATIONS),
+        "solver": (list(vars(solver).values()), solver.name, SOLVERS),
+    }
+    names = set[str]()
+    for key, (spec, class_name, registry) in parts.items():
+        names |= user_class_names(spec) | ({class_name} & registry.plugins.keys())
+        if key == part:
+            break
+    return " ".join(sorted(names))
 
 
 def _conditions(throttled: int | None) -> dict[str, Any]:

@@ -7,7 +7,6 @@ user's, given as `path/to/file.py:ClassName`.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,23 +16,10 @@ from dualgap.experiments.records import Refusal
 from dualgap.problems.registry import Registry
 
 GRACE_PERIOD_S = 10.0  # beyond the time limit, for a long iteration
-_PHASE_LIMIT_S = 600.0  # of loading, set-up and certifying; compiling takes up to two minutes
-_MAX_TRACE_OVERHEAD = 1.5  # time of solving with evaluations of a trace, relative to solving alone
 
 
 class ExecutorError(Refusal):
     """Cases cannot be run, or no longer; those recorded so far are kept."""
-
-
-def limit_of(case: Case, phase: str, grace_period_s: float = GRACE_PERIOD_S) -> float:
-    """Return the seconds of a phase after which the worker of a case is killed."""
-    if phase != "solving":
-        return _PHASE_LIMIT_S
-    if case.time_limit is None:
-        return inf
-    # answers on a path are certified while solving, outside the time limit
-    certifying = _PHASE_LIMIT_S if case.problem.path else 0.0
-    return _MAX_TRACE_OVERHEAD * case.time_limit + grace_period_s + certifying
 
 
 @dataclass(frozen=True)

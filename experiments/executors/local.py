@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 from threading import Event
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ from dualgap.experiments.cases.case import run
 from dualgap.experiments.cases.messages import read_outcome
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome, failed
-from dualgap.experiments.executors.base import GRACE_PERIOD_S, Executor, ExecutorError, limit_of
+from dualgap.experiments.executors.base import GRACE_PERIOD_S, Executor, ExecutorError
 from dualgap.experiments.workers.isolation import start_method
 from dualgap.experiments.workers.machine import bytes_text, cores
 from dualgap.experiments.workers.processes import last_words, oom_kills
@@ -35,8 +36,21 @@ from dualgap.experiments.workers.start import COMPILING, SETTING_UP
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Malformed, WorkerError, WorkerExit
 
+_PHASE_LIMIT_S = 600.0  # of loading, set-up and certifying; compiling takes up to two minutes
+_MAX_TRACE_OVERHEAD = 1.5  # time of solving with evaluations of a trace, relative to solving alone
 _MAX_OUTPUT_CHARS = 4000  # the end of the output is recorded
 _INSPECTION_INTERVAL_S = 1.0  # of the processes that a worker has started, without a memory limit
+
+
+def limit_of(case: Case, phase: str, grace_period_s: float = GRACE_PERIOD_S) -> float:
+    """Return the seconds of a phase after which the worker of a case is killed."""
+    if phase != "solving":
+        return _PHASE_LIMIT_S
+    if case.time_limit is None:
+        return inf
+    # answers on a path are certified while solving, outside the time limit
+    certifying = _PHASE_LIMIT_S if case.problem.path else 0.0
+    return _MAX_TRACE_OVERHEAD * case.time_limit + grace_period_s + certifying
 
 
 class WorkerSlot:

@@ -13,10 +13,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dualgap.experiments.cases.plan import Case, RunKey, user_code
+from dualgap.experiments.cases.plan import Case, RunKey
 from dualgap.experiments.cases.schedule import Round
 from dualgap.experiments.cases.search import Record
-from dualgap.experiments.executors.base import limit_of
+from dualgap.experiments.cases.solving import user_code
+from dualgap.experiments.executors.local import limit_of
 from dualgap.experiments.files.settings import options_of
 from dualgap.experiments.files.specs import (
     SolverSpec,

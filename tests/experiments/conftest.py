@@ -15,7 +15,7 @@ from tests.experiments.functions import (
     running_workers,
 )
 
-from dualgap.experiments.executors import base, local
+from dualgap.experiments.executors import local
 
 GOOD = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[{name: smo, tol: 1e-6}]")
 
@@ -160,7 +160,7 @@ def in_process(describer):
 @pytest.fixture
 def short_grace(monkeypatch):
     """Kill solvers that ignore their time limit after 3 s instead of 10."""
-    limit_of = base.limit_of
+    limit_of = local.limit_of
     monkeypatch.setattr(local, "limit_of", lambda case, phase, _: limit_of(case, phase, 3.0))
 
 

@@ -6,8 +6,8 @@ import pytest
 from tests.experiments.functions import posing, wait_for, wait_for_exit
 
 from dualgap.experiments.cases.plan import RunKey
-from dualgap.experiments.executors.base import EXECUTORS, ExecutorError, limit_of
-from dualgap.experiments.executors.local import LocalExecutor
+from dualgap.experiments.executors.base import EXECUTORS, ExecutorError
+from dualgap.experiments.executors.local import LocalExecutor, limit_of
 from dualgap.experiments.files.specs import SolverSpec
 from dualgap.experiments.records.columns import COLUMNS
 

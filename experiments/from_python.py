@@ -66,13 +66,14 @@ def run(experiment: ExperimentSource, options: RunOptions) -> RunFolder:
     KeyboardInterrupt
         If interrupted; use `resume` to continue.
     """
+    defaults = load_defaults()
     if isinstance(experiment, Mapping):
-        loaded = experiment_from_dict(experiment)
-        folder = results_folder(None, loaded.name, options)
+        loaded, source = experiment_from_dict(experiment), None
     else:
-        loaded = load_experiment(str(experiment))
-        folder = results_folder(str(experiment), loaded.name, options)
-    runs, stop_reason = run_missing(loaded, folder, load_defaults().completed(options))
+        source = str(experiment)
+        loaded = load_experiment(source)
+    folder = results_folder(source, loaded.name, options, defaults.out)
+    runs, stop_reason = run_missing(loaded, folder, defaults.completed(options))
     recorded = RunFolder.of(runs)
     summary = to_markdown(summarise(Results(recorded.results)), loaded.name)
     recorded.write_tables({"summary.md": summary})

@@ -43,7 +43,8 @@ def command(
     """
     from dualgap.experiments.operations.defaults import load_defaults  # noqa: PLC0415
 
-    options = load_defaults().completed(options)
+    defaults = load_defaults()
+    options = defaults.completed(options)
     is_archive = Path(experiment).suffix == ".zip"
     if check or is_archive:
         if not (check and is_archive) or changes or options.resumes or options.shard or dry_run:
@@ -57,8 +58,8 @@ def command(
     if profile:
         from dualgap.experiments.operations.profile import profile_run  # noqa: PLC0415
 
-        say(profile_run(experiment, options, changes))
+        say(profile_run(experiment, options, defaults.out, changes))
         return None
     from dualgap.experiments.operations.run import run_all  # noqa: PLC0415
 
-    return run_all(experiment, options, changes, dry_run)
+    return run_all(experiment, options, defaults.out, changes, dry_run)

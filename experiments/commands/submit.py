@@ -26,14 +26,16 @@ def command(experiment: str, options: RunOptions, changes: list[tuple[str, str]]
     mem: 8GiB, time: 1h}.
     """
     from dualgap.experiments.executors.slurm import SlurmExecutor  # noqa: PLC0415
+    from dualgap.experiments.operations.defaults import load_defaults  # noqa: PLC0415
     from dualgap.experiments.operations.run import (  # noqa: PLC0415
         load_experiment,
         open_run,
         results_folder,
     )
 
+    parent = load_defaults().out
     loaded = load_experiment(experiment, changes)
-    folder = results_folder(experiment, loaded.name, options)
+    folder = results_folder(experiment, loaded.name, options, parent)
     _, executor, session = open_run(loaded, folder, replace(options, executor="slurm"))
     session.close()
     assert isinstance(executor, SlurmExecutor)

@@ -19,7 +19,6 @@ from dualgap.experiments.files.build import Describer
 from dualgap.experiments.files.document import ConfigError, Document, Fault, Loc, Span, relocated
 from dualgap.experiments.files.grid import expand, grid_size
 from dualgap.experiments.files.models import ExperimentFile, label_faults, validate
-from dualgap.experiments.files.overrides import override, select_problems, select_solvers, text_of
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
 from dualgap.experiments.files.yaml import MAX_FILE_BYTES, load, parse, yaml_text
 from dualgap.problems.registry import unknown
@@ -109,6 +108,8 @@ def checked_experiment(
     """Return the experiment of a document as `read_experiment` does; its paths begin in `folder`."""
     if not options:
         return _experiment(document, folder)
+    from dualgap.experiments.files.overrides import override, text_of  # noqa: PLC0415 - rarely needed
+
     texts = tuple(f"{option} {value}" for option, value in options)
     changed = override(document, options)
     text = text_of(changed.value, document.text, texts)
@@ -192,9 +193,11 @@ def _experiment(document: Document, folder: str) -> Experiment:
     if shape and shape.warm_start and any(solver.searched for solver in solvers):
         text = "warm_start: needs solvers with a fixed tolerance, not auto"
         faults.append(Fault(text, "warm_start"))
-    if not faults:
-        problems = select_problems(document, problems, faults)
-        solvers = select_solvers(document, solvers, faults)
+    if not faults and shape and (shape.only_problems or shape.only_solvers):
+        from dualgap.experiments.files import overrides  # noqa: PLC0415 - rarely needed
+
+        problems = overrides.select_problems(document, problems, faults)
+        solvers = overrides.select_solvers(document, solvers, faults)
     if faults or shape is None:
         raise ConfigError(document, faults)
     return Experiment(

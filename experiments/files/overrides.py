@@ -4,27 +4,23 @@ A key is a path from the top of the file, such as problems.0.kernel.gamma, with 
 its first part is not a key of the file, it is set in every problem and solver that has it: C=1,10.
 Values are checked like the file, and their faults name the option instead of a line.
 
-Problems and solvers are selected by the names that tables print. Names are compared word by word, so
-that one can be pasted from a table, a figure or a report, regardless of how it separates words and
-formats numbers.
+Problems and solvers are selected by the names that tables print, see `records.choices`.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from operator import or_
 from typing import Any, TypeVar
 
 from dualgap.experiments.files.document import ConfigError, Document, Fault, Loc
 from dualgap.experiments.files.models import ExperimentFile
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, named_solvers
 from dualgap.experiments.files.yaml import load, yaml_text
-from dualgap.experiments.records.names import (
-    choices_text,
-    distinct_names,
-    problem_words,
-    same_name,
-)
+from dualgap.experiments.records import Refusal
+from dualgap.experiments.records.choices import choices_text, same_name
+from dualgap.experiments.records.names import distinct_names, problem_words
 
 SELECTIONS = {"--solver": "only_solvers", "--problem": "only_problems"}  # keys set by options
 S = TypeVar("S")
@@ -145,6 +141,18 @@ def solver_names(spec: SolverSpec, label: str, series: str) -> list[str]:
     return list(dict.fromkeys(filter(None, (label, series, spec.label, spec.name))))
 
 
+def chosen_solvers(
+    texts: Sequence[str], solvers: Sequence[tuple[SolverSpec, str, str]]
+) -> list[bool]:
+    """Return for each solver, with its label and series, whether --rerun names it; or raise Refusal."""
+    names, chosen = [solver_names(*each) for each in solvers], [False] * len(solvers)
+    for text in texts:
+        if not any(matches := name_matches(text, names)):
+            raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
+        chosen = list(map(or_, chosen, matches))
+    return chosen
+
+
 def name_matches(text: str, names: Sequence[Sequence[str]]) -> list[bool]:
     """Return for each case whether a text is one of its names."""
     return [any(same_name(text, name) for name in each) for each in names]
@@ -173,7 +181,7 @@ def _select(
             # only the full names of problems, as the short ones add nothing
             choices = names if key == "only_solvers" else [each[:1] for each in names]
             faults.append(Fault(f"{key}: {fault}; {choices_text(text, choices)}", key, k))
-        selection = [a or b for a, b in zip(selection, matches, strict=True)]
+        selection = list(map(or_, selection, matches))
     return [spec for spec, is_selected in zip(specs, selection, strict=True) if is_selected]
 
 

@@ -25,8 +25,8 @@ from dualgap.experiments.files.models import ExperimentFile, validate
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, build_problem, build_source
 from dualgap.experiments.files.yaml import load
 from dualgap.experiments.operations.conclusion import conclude
+from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import CommandOptions
-from dualgap.experiments.operations.run import default_output_folder
 from dualgap.experiments.operations.terminal import refusing
 from dualgap.experiments.records import Refusal
 from dualgap.experiments.store.reading import RunFolder
@@ -201,7 +201,7 @@ def certify_all(
         ) from None
     if changed:
         raise Refusal(f"{folder / changed[0]} has changed since it was exported. Export again.")
-    target = Path(options.out or default_output_folder(answers.absolute().name))
+    target = Path(options.out or Path(load_defaults().out, answers.absolute().name))
     session = Session.begin(
         target,
         index.experiment,

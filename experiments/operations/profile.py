@@ -19,18 +19,18 @@ from dualgap.solvers.base import NotInstalled, import_optional
 
 
 def profile_run(
-    experiment: str, options: RunOptions, changes: Sequence[tuple[str, str]] = ()
+    experiment: str, options: RunOptions, parent: str, changes: Sequence[tuple[str, str]] = ()
 ) -> Path:
     """Profile the solver of the one run that is selected; return the page of its calls.
 
     Nothing is recorded, as a profiler takes time. The page and the solver's artifacts are written into
     the folder `profile` of the run's artifacts. Refusal if there is none: several runs are selected,
-    pyinstrument is missing, or the run is killed.
+    pyinstrument is missing, or the run is killed. `parent` : see `results_folder`.
     """
     with refusing(NotInstalled):
         import_optional("pyinstrument", "--profile", "pyinstrument")
     loaded, options = load_experiment(experiment, changes), replace(options, resume=True)
-    target = results_folder(experiment, loaded.name, options)
+    target = results_folder(experiment, loaded.name, options, parent)
     cases, _ = plan_runs(loaded, target, options)
     first = {(case.label, case.problem_id): case for case in reversed(cases) if not case.aa_repeat}
     if len(first) > 1:

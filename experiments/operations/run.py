@@ -16,13 +16,10 @@ from dualgap.experiments.files.experiment import (
     find_experiments,
     read_experiment,
 )
-from dualgap.experiments.files.overrides import name_matches, solver_names
-from dualgap.experiments.operations.defaults import load_defaults
 from dualgap.experiments.operations.options import CommandOptions, RunOptions
 from dualgap.experiments.operations.progress import progress
 from dualgap.experiments.operations.terminal import INTERRUPTED, say
 from dualgap.experiments.records import Refusal
-from dualgap.experiments.records.names import choices_text
 from dualgap.experiments.store.inputs import input_files
 from dualgap.experiments.store.logs import RecordedRuns
 from dualgap.experiments.store.manifest import LOG, is_results_folder, read_manifest
@@ -62,6 +59,7 @@ class Planned(NamedTuple):
 def run_all(
     experiment: str,
     options: CommandOptions,
+    parent: str,
     changes: Sequence[tuple[str, str]] = (),
     dry_run: bool = False,
 ) -> Iterator[Recorded | Planned]:
@@ -69,6 +67,7 @@ def run_all(
 
     Parameters
     ----------
+    parent : of results folders, see `results_folder`.
     changes : changes of each file by the command line, see `read_experiment`.
     """
     experiments = load_experiments(experiment, changes)
@@ -79,7 +78,8 @@ def run_all(
             f"Several experiments of {experiment} are named {duplicate!r}, which is also the name of "
             "their results folder. Rename all except one."
         )
-    folder = results_folder(experiment, Path(experiment).name if several else names[0], options)
+    name = Path(experiment).name if several else names[0]
+    folder = results_folder(experiment, name, options, parent)
     targets = [(one, folder / one.name if several else folder) for one in experiments]
     if options.rerun_names("solver"):  # before any of several is run
         for one, target in targets:
@@ -117,18 +117,13 @@ def load_experiment(experiment: str, changes: Sequence[tuple[str, str]] = ()) ->
     return experiments[0]
 
 
-def results_folder(experiment: str | None, name: str, options: RunOptions) -> Path:
-    """Return the folder of `options`, or else the folder that is resumed itself, or that of a name."""
+def results_folder(experiment: str | None, name: str, options: RunOptions, parent: str) -> Path:
+    """Return the folder of `options`, else the one that is resumed, else that of a name in `parent`."""
     if options.out is not None:
         return Path(options.out)
     if experiment and options.resumes and is_results_folder(Path(experiment)):
         return Path(experiment)
-    return default_output_folder(name)
-
-
-def default_output_folder(name: str) -> Path:
-    """Return an experiment's results folder if --out is not given."""
-    return Path(load_defaults().out) / name
+    return Path(parent) / name
 
 
 def run_missing(
@@ -168,17 +163,13 @@ def plan_runs(
         records = RecordedRuns(folder).records() if ends else {}
         rows = [row for row in records.values() if ends & {row["status"], row["verdict"]}]
         restarted |= {RunKey.parse(row["run_id"]) for row in rows}
-    chosen_solvers = options.rerun_names("solver")
-    names = (
-        [solver_names(case.solver, case.label, case.series) for case in cases]
-        if chosen_solvers
-        else []
-    )
-    for text in chosen_solvers:
-        if not any(chosen := name_matches(text, names)):
-            raise Refusal(f"--rerun: {text!r} selects nothing; {choices_text(text, names)}")
-        pairs = zip(cases, chosen, strict=True)
-        restarted |= {case.key.round for case, is_chosen in pairs if is_chosen}
+    if texts := options.rerun_names("solver"):
+        from dualgap.experiments.files.overrides import chosen_solvers  # noqa: PLC0415 - rarely needed
+
+        chosen = chosen_solvers(texts, [(case.solver, case.label, case.series) for case in cases])
+        restarted |= {
+            case.key.round for case, is_chosen in zip(cases, chosen, strict=True) if is_chosen
+        }
     return cases, restarted
 
 

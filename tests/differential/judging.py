@@ -278,7 +278,8 @@ def _of_verdict(
         yield "gap", f"{c.gap:.2e}, but the point is {real(error):.2e} above the optimum"
     unit = abs(reference.upper) or reference.size_at_zero()
     may_be_zero = not c.primal_objective < 0  # as far as the answer shows
-    if may_be_zero and getattr(reference, "is_homogeneous", False):
+    sizeless = getattr(reference, "is_homogeneous", False)
+    if may_be_zero and (sizeless or getattr(reference, "targets_are_equal", False)):
         unit = max(unit, reference.size_at_zero())
     if unit == ZERO:
         return

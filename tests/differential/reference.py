@@ -1,6 +1,7 @@
 """The exact optimum of a problem, and the exact values of what a certificate holds up against it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from math import inf, nextafter
 from typing import Protocol
@@ -122,6 +123,23 @@ class EnumeratedReference:
         """Whether offsets have costs and nothing else has a size: the optimum is at most 0."""
         costs = any(group.cost != 0 for group in self.exact.groups)
         return costs and all(curve.value(ZERO) == 0 for curve in self.exact.curves)
+
+    @property
+    def targets_are_equal(self) -> bool:
+        """Whether w = 0 leaves no loss but that of targets that float64 rounded: two last digits.
+
+        No answer resolves it, so the gap is relative to the size at zero.
+        """
+        problem, curves, scores = self.problem, self.exact.curves, [ZERO] * self.exact.n
+        if problem.risk.costs.any() or not problem.risk.loss.is_regression:
+            return False
+        units = np.spacing(np.abs(problem.y) + problem.risk.loss.tube)
+        wider = [
+            c._replace(lower=c.lower - 2 * u, upper=c.upper + 2 * u)
+            for c, u in zip(curves, map(rational, units.tolist()), strict=True)
+        ]
+        exact = replace(self.exact, curves=wider)
+        return _best_primal(exact, ZERO, scores, [], stretched=False) == 0
 
     def values(self, c: Certificate, answer: Point) -> Values:
         """Return the objectives of an answer and its certified point.

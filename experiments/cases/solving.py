@@ -63,6 +63,9 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
         with suppress(Exception):  # raised again by the next line
             load_shared(case, lambda _: None)
     problem, _ = load_problem(case)
+    previous = None
+    if case.initial is not None and case.before is not None:
+        previous, _ = load_problem(replace(case, problem=case.before))
     np.random.seed(case.repetition)  # noqa: NPY002 - user solvers may draw from it
     square = np.ones((80, 80))  # OpenBLAS multiplies matrices of this size on all threads
     dgemm(1.0, square, square)  # starts the threads of BLAS, which a fork does not inherit
@@ -81,9 +84,8 @@ def _solve_case(started: Callable[[], object], case: Case) -> bytes:
         answer = replace(path, importing=importing, **_conditions(throttled))
         return pack_answer(answer, [solution.point for solution in solutions])
     initial = None
-    if case.initial is not None and case.before is not None:
-        other, _ = load_problem(replace(case, problem=case.before))
-        initial = Solution(other, solver, Point(alpha=case.initial), Status.FINISHED)
+    if previous is not None:
+        initial = Solution(previous, solver, Point(alpha=case.initial), Status.FINISHED)
     with tools:
         solution = solve(
             problem,

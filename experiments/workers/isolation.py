@@ -42,7 +42,7 @@ class ChildResult(NamedTuple):
     ----------
     file : the bytes that the call returned.
     seconds : from the child's start signal to its end, measured by this process.
-    delayed : the seconds of these in which it waited for a processor (Linux; else 0).
+    delayed : the seconds in which it waited for a processor since it began to solve (Linux; else 0).
     cpu_seconds : CPU time since the start signal, of the child and of the children that it waited for.
     peak_rss : largest resident memory of the child, in bytes.
     """
@@ -175,7 +175,9 @@ def _call(
         """Signal the parent process, at most twice: later code cannot reach it."""
         nonlocal delayed, cpu
         if (number := next(numbers)) == 1:
-            delayed, cpu = _delayed(), cpu_seconds()
+            cpu = cpu_seconds()
+        if number <= 2:
+            delayed = _delayed()
         with contextlib.suppress(OSError, ValueError):  # closed
             signals.write(b".")
             signals.flush()

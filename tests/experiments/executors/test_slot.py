@@ -97,7 +97,7 @@ def test_set_up_has_a_separate_limit_and_does_not_count_as_solving(
     record = slot.run(case_of(solver, time_limit=0.1)).record  # killed after 1.15 s of solving
     assert record["status"] == "finished", record["reason"]
     assert record["time_setup"] >= 2.0 > record["time_solve"]
-    monkeypatch.setattr("dualgap.experiments.executors.base._PHASE_LIMIT_S", 0.5)
+    monkeypatch.setattr("dualgap.experiments.executors.local._PHASE_LIMIT_S", 0.5)
     record = slot.run(case_of(solver, time_limit=0.1)).record
     assert record["status"] == "crashed"
     assert " s of setting up " in record["reason"]
@@ -114,7 +114,7 @@ def test_a_process_started_in_set_up_does_not_delay_the_end_of_the_run(
     slot, case_of, strange, monkeypatch, end, reason
 ):
     """It is a fork that sleeps, and has what the parent reads the progress of the run from."""
-    monkeypatch.setattr("dualgap.experiments.executors.base._PHASE_LIMIT_S", 20.0)
+    monkeypatch.setattr("dualgap.experiments.executors.local._PHASE_LIMIT_S", 20.0)
     record = slot.run(case_of(strange(prepare=HELPER + end))).record
     assert record["status"] == "crashed"
     assert reason in record["reason"]

@@ -15,7 +15,7 @@ which is no longer maintained.
 
 import importlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -31,6 +31,7 @@ from dualgap.solvers.needs import CONVEX, Need
 from dualgap.solvers.numerics.quadratic import (
     BACKENDS,
     BackendQP,
+    Call,
     ScaledQP,
     answer_of,
     point_of_failure,
@@ -111,8 +112,8 @@ class QPSolversQP(BackendQP):
         values = dict.fromkeys(backend.absolute, accuracy) | dict.fromkeys(backend.relative, 0.0)
         return values if accuracy else {}
 
-    def _calls(self) -> list[tuple[Mapping[str, Any], float]]:
-        return [({}, self.tolerance)] if self.settings else super()._calls()
+    def _calls(self) -> list[Call]:
+        return [Call({}, self.tolerance)] if self.settings else super()._calls()
 
     def prepare(self, form: QP) -> QP:
         """Import qpsolvers and its back ends; raise NotInstalled if one or its licence is missing."""
@@ -196,10 +197,9 @@ class QPSolversQP(BackendQP):
             options = {"mosek": mosek_parameters(options)}
         if self.backend == "quadprog":
             return quadprog_answer(qpsolvers, problem, self.time_limit)
-        if "solver" in options:  # solve_problem has an argument of that name
-            solve = qpsolvers.solvers.solve_function[self.backend]
-            return solve(problem, initvals=None, verbose=False, **options)
-        answer = qpsolvers.solve_problem(problem, self.backend, **options)
+        # not solve_problem, which has an argument `solver`, as HiGHS has an option
+        solve = qpsolvers.solvers.solve_function[self.backend]
+        answer = solve(problem, initvals=None, verbose=False, **options)
         if self.backend == "proxqp" and not answer.found:
             answer = proxqp_at_finer_infeasibility(problem, answer, options)
         return answer

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -106,6 +106,23 @@ class ConvexQPSolver(Solver):
     needs: ClassVar = (CONVEX,)
 
 
+class Call(NamedTuple):
+    """One of the calls of a back end that are made in turn until one finds an optimum.
+
+    Attributes
+    ----------
+    options : those in which it differs from other calls.
+    tol : a tolerance, at which it is made if that is coarser than the one asked for; 0 for that one.
+    requires : module without which it is left out, besides the package; "" if there is none.
+    limit : option that corresponds to `max_iter`; "" for that of the back end.
+    """
+
+    options: Mapping[str, Any]
+    tol: float = 0.0
+    requires: str = ""
+    limit: str = ""
+
+
 @dataclass(frozen=True)
 class Backend:
     """The package of a back end, and the names of its options.
@@ -123,9 +140,7 @@ class Backend:
     iterations : name under which qpsolvers returns their number, "" if it does not.
     options : options with the same value in every call.
     accurate : options that make it more accurate, which qpbenchmark's settings leave alone.
-    calls : options and tolerances of the calls that are made in turn until one finds an optimum; 0 is
-        the tolerance asked for, to which finer ones do not add a call. With qpbenchmark's settings
-        there is one call, without options.
+    calls : with qpbenchmark's settings there is one instead, without options.
     """
 
     package: str
@@ -140,7 +155,7 @@ class Backend:
     gaps: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     accurate: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    calls: tuple[tuple[Mapping[str, Any], float], ...] = (({}, 0.0),)
+    calls: tuple[Call, ...] = (Call({}),)
 
 
 def _rarer_changes_of_rho(interval: int) -> dict[str, Any]:
@@ -151,6 +166,8 @@ def _rarer_changes_of_rho(interval: int) -> dict[str, Any]:
     }
 
 
+# HiGHS's interior-point method
+_HIPO = Call({"solver": "hipo", "parallel": "off"}, 0.0, "highspy_extras", "ipm_iteration_limit")
 BACKENDS = {
     "clarabel": Backend(
         "clarabel", ("tol_feas", "tol_gap_abs"), ("tol_gap_rel",), "max_iter", "time_limit"
@@ -163,9 +180,9 @@ BACKENDS = {
         gaps=("abstol", "reltol"),
         # it fails at tolerances below its rounding, with CVXPY's Cholesky factors earlier than with LDLᵀ
         calls=tuple(
-            (changes, tol)
+            Call(options, tol)
             for tol in (0.0, 1e-8, 1e-7, 1e-6, 1e-5, MAX_CLAIMED_RESIDUAL)
-            for changes in ({}, {"kktsolver": "ldl"})
+            for options in ({}, {"kktsolver": "ldl"})
         ),
     ),
     "daqp": Backend("daqp", ("primal_tol", "dual_tol"), (), "iter_limit", "time_limit"),
@@ -197,16 +214,11 @@ BACKENDS = {
         100_000,
         finest_tol=1e-10,
         gaps=("ipm_optimality_tolerance",),
-        # the interior-point method, see `has_hipo`; the active set, which gives up some problems with
-        # its ridge or without it; and both at HiGHS's default tolerance
+        # the active set gives up some problems with its ridge or without it; 1e-7 is HiGHS's default
         calls=tuple(
-            (changes, tol)
+            call._replace(tol=tol)
             for tol in (0.0, 1e-7)
-            for changes in (
-                {"solver": "hipo", "parallel": "off"},
-                {},
-                {"qp_regularization_value": 0.0},
-            )
+            for call in (_HIPO, Call({}), Call({"qp_regularization_value": 0.0}))
         ),
     ),
     "mosek": Backend(
@@ -230,9 +242,9 @@ BACKENDS = {
         # iterations, it may cycle, but it converges between changes that are thousands apart
         accurate={"adaptive_rho": 3},
         calls=(
-            ({"max_iter": 20_000}, 0.0),
-            (_rarer_changes_of_rho(2_000) | {"max_iter": 150_000}, 0.0),
-            (_rarer_changes_of_rho(10_000), 0.0),
+            Call({"max_iter": 20_000}),
+            Call(_rarer_changes_of_rho(2_000) | {"max_iter": 150_000}),
+            Call(_rarer_changes_of_rho(10_000)),
         ),
     ),
     "piqp": Backend(
@@ -259,7 +271,7 @@ BACKENDS = {
         1_000_000,
         iterations="iter",
         # Anderson acceleration, its default, keeps it from some optima
-        calls=(({"max_iters": 50_000}, 0.0), ({"acceleration_lookback": 0}, 0.0)),
+        calls=(Call({"max_iters": 50_000}), Call({"acceleration_lookback": 0})),
     ),
 }
 
@@ -301,26 +313,26 @@ class BackendQP(ConvexQPSolver):
         limit = self._backend.max_iter if max_iter is None else max_iter
         return options if limit is None else {**options, self._backend.limit: int(limit)}
 
-    def _calls(self) -> list[tuple[Mapping[str, Any], float]]:
-        """Return options and tolerances of the calls, without HiPO if it is not installed."""
-        tol, calls = max(self.tolerance, self._backend.finest_tol), self._backend.calls
+    def _calls(self) -> list[Call]:
+        """Return the calls that can be made, with their tolerances."""
+        tol = max(self.tolerance, self._backend.finest_tol)
         return [
-            (changes, max(tol, coarser))
-            for changes, coarser in calls
-            if (coarser == 0.0 or coarser > tol) and ("solver" not in changes or has_hipo())
+            call._replace(tol=max(tol, call.tol))
+            for call in self._backend.calls
+            if (call.tol == 0.0 or call.tol > tol) and is_installed(call.requires)
         ]
 
     def _attempts(self) -> Iterator[tuple[float, dict[str, Any]]]:
         """Yield tolerance and options of a call, and while time is left those of further ones."""
         start, spent_s, limit_s = perf_counter(), 0.0, self.time_limit
-        for changes, tol in self._calls():
-            options = self._options(tol, self.max_iter) | dict(changes)
+        for call in self._calls():
+            options = self._options(call.tol, self.max_iter) | dict(call.options)
             if self.max_iter is not None:
-                limit = "ipm_iteration_limit" if "solver" in changes else self._backend.limit
+                limit = call.limit or self._backend.limit
                 options[limit] = min(options.get(limit, self.max_iter), int(self.max_iter))
             if limit_s is not None and self._backend.clock:
                 options[self._backend.clock] = limit_s - spent_s
-            yield tol, options
+            yield call.tol, options
             spent_s = perf_counter() - start
             if limit_s is not None and spent_s >= limit_s:
                 return
@@ -333,9 +345,9 @@ class BackendQP(ConvexQPSolver):
         return replace(point, claim="stopped", note=note)
 
 
-def has_hipo() -> bool:
-    """Whether HiGHS has HiPO, its interior-point method, which the package highspy-extras adds."""
-    return importlib.util.find_spec("highspy_extras") is not None
+def is_installed(module: str) -> bool:
+    """Whether a module can be imported, or none is named."""
+    return not module or importlib.util.find_spec(module) is not None
 
 
 def proxqp_gap(options: dict[str, Any]) -> dict[str, Any]:

@@ -86,14 +86,14 @@ def test_infeasible_and_unbounded_problems_end_with_a_proof():
 
 def test_a_back_end_receives_the_time_limit(monkeypatch):
     qpsolvers, limits = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed"), []
-    original = qpsolvers.solve_problem
-
-    def solve_problem(problem, backend, **options):
-        limits.append(options.get("time_limit"))
-        return original(problem, backend, **options)
-
-    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    functions = qpsolvers.solvers.solve_function
     for backend in ("clarabel", "daqp", "qpalm", "ecos", "piqp"):
+
+        def call(problem, original=functions[backend], **options):
+            limits.append(options.get("time_limit"))
+            return original(problem, **options)
+
+        monkeypatch.setitem(functions, backend, call)
         solve(PROBLEM, QPSolversQP(backend=backend), time_limit=60)
     assert limits == [60, 60, 60, None, None]  # ECOS and PIQP have none
 

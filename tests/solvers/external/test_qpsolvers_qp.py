@@ -141,18 +141,14 @@ def test_settings_give_the_tolerances_of_qpbenchmark(
     backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     qpsolvers, calls = importlib.import_module("qpsolvers"), []
-    others = (
-        "max_iter",
-        "max_iters",
-        "qp_iteration_limit",
-        "Threads",
-    )  # that are set without `settings` too
+    # that are set without `settings` too
+    others = ("initvals", "verbose", "max_iter", "max_iters", "qp_iteration_limit", "Threads")
 
-    def solve_problem(problem: object, _: str, **options: object) -> object:
+    def call(problem: object, **options: object) -> object:
         calls.append({name: value for name, value in options.items() if name not in others})
         return qpsolvers.Solution(problem, found=False)
 
-    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    monkeypatch.setitem(qpsolvers.solvers.solve_function, backend, call)
     monkeypatch.setattr(qpsolvers, "available_solvers", [backend])
     monkeypatch.setitem(sys.modules, "gurobipy", SimpleNamespace(Env=dict))
     monkeypatch.setattr(qpsolvers_qp, "proxqp_at_finer_infeasibility", lambda _, answer, __: answer)
@@ -260,16 +256,15 @@ def test_highs_is_called_by_other_methods_and_at_its_own_tolerance_where_it_fail
 ) -> None:
     qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[float, str, float]]()
 
-    def solve_problem(problem: object, *_: str, **options: Any) -> object:
+    def call(problem: object, **options: Any) -> object:
         ridge, method = options.get("qp_regularization_value", 1e-7), options.get("solver", "")
         calls.append((options["dual_feasibility_tolerance"], method, ridge))
         answer = qpsolvers.Solution(problem, found=calls[-1][::2] == (1e-7, 0.0))
         answer.x = np.ones(1)
         return answer
 
-    monkeypatch.setattr(quadratic, "has_hipo", lambda: has_hipo)
-    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
-    monkeypatch.setitem(qpsolvers.solvers.solve_function, "highs", solve_problem)
+    monkeypatch.setattr(quadratic, "is_installed", lambda module: has_hipo or not module)
+    monkeypatch.setitem(qpsolvers.solvers.solve_function, "highs", call)
     monkeypatch.setattr(qpsolvers, "available_solvers", ["highs"])
     solution = solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("highs", tol=1e-9))
     methods = [("hipo", 1e-7)] * has_hipo + [("", 1e-7), ("", 0.0)]
@@ -300,11 +295,11 @@ def test_splitting_methods_are_called_again_with_other_steps_within_the_iteratio
 ) -> None:
     qpsolvers, calls = pytest.importorskip("qpsolvers"), list[tuple[Any, ...]]()
 
-    def solve_problem(problem: object, _: str, **options: Any) -> object:
+    def call(problem: object, **options: Any) -> object:
         calls.append(tuple(options.get(name) for name in names))
         return qpsolvers.Solution(problem, found=False)
 
-    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    monkeypatch.setitem(qpsolvers.solvers.solve_function, backend, call)
     monkeypatch.setattr(qpsolvers, "available_solvers", [backend])
     for max_iter in (None, 60_000, 7):
         solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP(backend, max_iter=max_iter))
@@ -315,7 +310,7 @@ def test_splitting_methods_are_called_again_with_other_steps_within_the_iteratio
 def test_another_call_follows_one_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     qpsolvers, n_calls = pytest.importorskip("qpsolvers"), 0
 
-    def solve_problem(problem: object, _: str, **options: Any) -> object:
+    def call(problem: object, **_: Any) -> object:
         nonlocal n_calls
         n_calls += 1
         if n_calls == 1:
@@ -324,8 +319,8 @@ def test_another_call_follows_one_that_raises(monkeypatch: pytest.MonkeyPatch) -
         answer.x = np.ones(1)
         return answer
 
-    monkeypatch.setattr(quadratic, "has_hipo", lambda: False)
-    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    monkeypatch.setattr(quadratic, "is_installed", lambda module: not module)
+    monkeypatch.setitem(qpsolvers.solvers.solve_function, "highs", call)
     monkeypatch.setattr(qpsolvers, "available_solvers", ["highs"])
     solution = solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("highs"))
     assert (solution.verdict, solution.claimed) == ("solved", "optimal")

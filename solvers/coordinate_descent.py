@@ -21,8 +21,9 @@ from dualgap.problems.box import violating_pair
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.kernels import Block
-from dualgap.solvers.base import ENTRIES_PER_YIELD, Solver, has_small_gap
+from dualgap.solvers.base import ENTRIES_PER_YIELD, Solver
 from dualgap.solvers.needs import DENSE, NO_EQUALITY
+from dualgap.solvers.numerics.claims import has_small_gap
 
 
 def minimise(

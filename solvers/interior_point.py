@@ -31,8 +31,9 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
-from dualgap.solvers.base import GAP_FRACTION, NO_MARGIN, TARGET_GAP
+from dualgap.solvers.base import GAP_FRACTION, TARGET_GAP
 from dualgap.solvers.needs import CONVEX, Need
+from dualgap.solvers.numerics.claims import NO_MARGIN
 from dualgap.solvers.numerics.projected_cg import Apply
 from dualgap.solvers.numerics.quadratic import MAX_CLAIMED_RESIDUAL, ConvexQPSolver
 from dualgap.solvers.numerics.shifted import MAX_SHIFT, shifted_gram

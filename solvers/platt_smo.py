@@ -23,8 +23,9 @@ from dualgap.problems.box import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.kernels import Block
-from dualgap.solvers.base import ENTRIES_PER_YIELD, Solver, has_small_gap
+from dualgap.solvers.base import ENTRIES_PER_YIELD, Solver
 from dualgap.solvers.needs import TEXTBOOK_PAIRS
+from dualgap.solvers.numerics.claims import has_small_gap
 from dualgap.solvers.simplified_smo import bias, limits, partner
 
 

@@ -21,8 +21,9 @@ import numpy as np
 
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
-from dualgap.solvers.base import Solver, has_small_gap
+from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, DENSE
+from dualgap.solvers.numerics.claims import has_small_gap
 
 Function = Callable[[Vector], tuple[float, Vector]]
 

@@ -22,8 +22,9 @@ from dualgap.problems.kernels import Block
 from dualgap.problems.kernels.compiled import FASTMATH
 from dualgap.problems.losses import IntervalLoss, Logistic
 from dualgap.problems.losses.logistic import logistic_step
-from dualgap.solvers.base import GAP_FRACTION, Solver, relative_gap
+from dualgap.solvers.base import GAP_FRACTION, Solver
 from dualgap.solvers.needs import LINEAR_OR_DENSE, NO_INTERCEPT, one_loss
+from dualgap.solvers.numerics.claims import relative_gap
 from dualgap.solvers.numerics.rows import SampleRows, add, as_rows, dot, read_only
 from dualgap.solvers.pegasos.steps import scored_samples
 

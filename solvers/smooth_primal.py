@@ -26,8 +26,9 @@ from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.problems.validation import check_integer
-from dualgap.solvers.base import Solver, relative_gap
+from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import CONVEX, LINEAR_OR_DENSE, Need
+from dualgap.solvers.numerics.claims import relative_gap
 
 
 class SmoothRisk:

@@ -22,11 +22,12 @@ import scipy
 
 from dualgap.problems.forms import BoxQP, Claim, FormPoint
 from dualgap.problems.gram.threads import Pool, Threads
-from dualgap.solvers.base import NO_MARGIN, Solver, may_claim
+from dualgap.solvers.base import Solver
 from dualgap.solvers.dual_coordinate_descent.blocks import compile_sparse_systems, whole_block
 from dualgap.solvers.dual_coordinate_descent.descent import Descent
 from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 from dualgap.solvers.needs import ALL_IN_EQUALITIES, LINEAR, ONE_EQUALITY
+from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 
 
 @dataclass(frozen=True)

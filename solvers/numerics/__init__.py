@@ -1,1 +1,1 @@
-"""Code shared by solvers: sample rows, memory, scaled QPs, linear systems, and what counts as time."""
+"""Code shared by solvers: claims, sample rows, memory, scaled QPs, linear systems, and time."""

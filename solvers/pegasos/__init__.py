@@ -19,8 +19,9 @@ from dualgap.problems.dataset import Indices
 from dualgap.problems.forms import ERM, FormPoint
 from dualgap.problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from dualgap.problems.validation import check_choice, check_integer
-from dualgap.solvers.base import GAP_FRACTION, Solver, relative_gap
+from dualgap.solvers.base import GAP_FRACTION, Solver
 from dualgap.solvers.needs import NO_INTERCEPT, Need, one_loss
+from dualgap.solvers.numerics.claims import relative_gap
 from dualgap.solvers.numerics.rows import SampleRows, as_rows
 from dualgap.solvers.pegasos.steps import (
     Scalar,

@@ -26,8 +26,9 @@ import numpy as np
 
 from dualgap.problems.forms import BoxQP, FormPoint
 from dualgap.problems.validation import check_choice, check_positive
-from dualgap.solvers.base import Solver, has_small_gap
+from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import Need
+from dualgap.solvers.numerics.claims import has_small_gap
 from dualgap.solvers.projected_gradient.steps import (
     Box,
     accelerated,

@@ -23,7 +23,7 @@ import numpy as np
 from dualgap.problems.forms import Claim, FormPoint, KernelQP
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
-from dualgap.solvers.base import Solver, may_claim
+from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import (
     ALL_IN_EQUALITIES,
     CONVEX,
@@ -32,6 +32,7 @@ from dualgap.solvers.needs import (
     Need,
     refusal,
 )
+from dualgap.solvers.numerics.claims import may_claim
 from dualgap.solvers.semismooth_newton.diagnosis import (
     diagnose,
     diagnose_at_a_glance,

@@ -34,8 +34,9 @@ from dualgap.problems.forms import Claim, FormPoint, KernelQP
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.problems.gram.tuning import TUNING as GRAM_TUNING
-from dualgap.solvers.base import NO_MARGIN, Solver, may_claim
+from dualgap.solvers.base import Solver
 from dualgap.solvers.needs import ALL_IN_EQUALITIES
+from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 from dualgap.solvers.numerics.memory import available
 from dualgap.solvers.smo.active import Active, Inner, minimise_by_pairs
 from dualgap.solvers.smo.conditions import free_variables

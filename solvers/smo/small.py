@@ -19,7 +19,7 @@ from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import FormPoint, GroupedTerms, KernelQP
 from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import WRONG_GAP
-from dualgap.solvers.base import NO_MARGIN, may_claim
+from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import (
     free_variables,

@@ -19,8 +19,8 @@ from dualgap.problems import (
 )
 from dualgap.problems.gram.gram import Gram, SignedGram
 from dualgap.solvers import InteriorPoint, Status, solve
-from dualgap.solvers.base import NO_MARGIN
 from dualgap.solvers.interior_point import BoxProgram
+from dualgap.solvers.numerics.claims import NO_MARGIN
 from dualgap.solvers.numerics.shifted import Dense, shifted_gram
 
 RNG = np.random.default_rng(5)

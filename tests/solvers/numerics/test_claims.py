@@ -4,7 +4,7 @@ import numpy as np
 
 from dualgap.problems import SoftMarginDual, reduce
 from dualgap.problems.forms import ERM
-from dualgap.solvers.base import relative_gap
+from dualgap.solvers.numerics.claims import relative_gap
 
 
 def test_a_gap_of_zero_is_not_negative_by_rounding():

@@ -166,8 +166,6 @@ def _rarer_changes_of_rho(interval: int) -> dict[str, Any]:
     }
 
 
-# HiGHS's interior-point method
-_HIPO = Call({"solver": "hipo", "parallel": "off"}, 0.0, "highspy_extras", "ipm_iteration_limit")
 BACKENDS = {
     "clarabel": Backend(
         "clarabel", ("tol_feas", "tol_gap_abs"), ("tol_gap_rel",), "max_iter", "time_limit"
@@ -214,11 +212,20 @@ BACKENDS = {
         100_000,
         finest_tol=1e-10,
         gaps=("ipm_optimality_tolerance",),
-        # the active set gives up some problems with its ridge or without it; 1e-7 is HiGHS's default
+        # the interior-point method; the active set, which gives up some problems with its ridge or
+        # without it; and both at HiGHS's default tolerance
         calls=tuple(
             call._replace(tol=tol)
             for tol in (0.0, 1e-7)
-            for call in (_HIPO, Call({}), Call({"qp_regularization_value": 0.0}))
+            for call in (
+                Call(
+                    {"solver": "hipo", "parallel": "off"},
+                    requires="highspy_extras",
+                    limit="ipm_iteration_limit",
+                ),
+                Call({}),
+                Call({"qp_regularization_value": 0.0}),
+            )
         ),
     ),
     "mosek": Backend(

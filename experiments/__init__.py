@@ -14,7 +14,7 @@ From `dualgap run file.yaml` to a stored row, in twelve files:
 8. `workers.supervision` starts such a process, calls a function in it, and kills what it leaves behind.
 9. `cases.case` is that function: it loads what cases share, and starts a child for user code.
 10. `cases.solving` runs the solver in the child, and returns its answer as plain arrays (`messages`).
-11. `cases.judging` builds the problem again, certifies the answer, and makes it a record.
+11. `cases.judging` builds the problem again, certifies the answer, and makes it a record (`measuring`).
 12. `store.session` writes the record as one line, which is on disk before the next run begins.
 
 Then `operations.conclusion` writes the tables of the folder and prints the summary. Importing this

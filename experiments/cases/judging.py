@@ -1,7 +1,8 @@
-"""Certify a solver's answer and measure it, in a process where no solver has run.
+"""Certify a solver's answer, in a process where no solver has run.
 
-The problem is built again from the file and the data. `status` is how the process ended, `claimed` what
-the solver claims, `verdict` what the certificate shows.
+The problem is built again from the file and the data, and the certified answer measured (`measuring`).
+`status` is how the process ended, `claimed` what the solver claims, `verdict` what the
+certificate shows.
 """
 
 import json
@@ -16,6 +17,12 @@ import numpy as np
 
 from dualgap.experiments.cases import paths
 from dualgap.experiments.cases.description import describe_optimum
+from dualgap.experiments.cases.measuring import (
+    answer_columns,
+    model_and_diagnosis,
+    quality_columns,
+    trace_rows,
+)
 from dualgap.experiments.cases.messages import (
     Failure,
     SolverAnswer,
@@ -25,31 +32,19 @@ from dualgap.experiments.cases.messages import (
 from dualgap.experiments.cases.plan import Case
 from dualgap.experiments.cases.records import Outcome, blank_record, failed, versions
 from dualgap.experiments.cases.solving import load_problem
-from dualgap.experiments.files.specs import Loaded
-from dualgap.experiments.records.columns import COUNTED
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.experiments.workers.wire import Malformed
-from dualgap.problems import Dataset, Point, Precomputed, Problem, SampleProblem, describe
-from dualgap.problems.dataset import Names
+from dualgap.problems import Dataset, Point, Problem
 from dualgap.problems.exchange.answers import read_answer
 from dualgap.problems.forms import Claim
-from dualgap.problems.problem.task import LABELS
-from dualgap.problems.quadratic.certificate import QPCertificate
 from dualgap.problems.texts import one_line
 from dualgap.solvers import Evaluation, Solution, Solver, Status, Target
 from dualgap.solvers.running.output import SolverOutput
 
-_MEASURES = """
-primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
-dual_residual complementarity projection_distance
-"""
-_TRACE_BUDGET_S = 300.0  # half of the time limit of certifying
 _MIN_REPORTED_S = 3.0  # set-up that is worth a remark: importing and compiling take less
 _MIN_REPORTED_RATIO = 10.0  # set-up time relative to solving time
 _MIN_THREADS_TIME_S = 0.05  # a shorter solve has no reliable ratio of CPU time to wall time
 _MAX_UNCLAIMED_S = 0.05  # process time that no solver has to account for
-_BATCH_ROWS = 1000  # test samples whose kernel values fit in memory
-_MAX_DRAWN = 5000  # samples of a model that is recorded for a figure
 
 
 def certify_run(_: Callable[[], object], case: Case, call: ChildResult, threads: int) -> bytes:
@@ -94,11 +89,11 @@ def certify_file(case: Case, folder: Path, key: str, problem_hash: str) -> Outco
         if problem.hash != problem_hash:
             return failed(case, "crashed", "the problem's data have changed since it was exported")
         solution = load_solution(files[0], problem, case.target_gap, case.proven)
-        record = blank_record(case) | _answer_columns(solution, 0.0)
-        record |= _quality_columns(solution, data)
+        record = blank_record(case) | answer_columns(solution, 0.0)
+        record |= quality_columns(solution, data)
         sizes = {"n": problem.n, "d": problem.d, "iterations": None, "problem_hash": problem.hash}
         record |= sizes | {"family_hash": problem.family_hash}
-        return Outcome(record, **_model_and_diagnosis(solution))
+        return Outcome(record, **model_and_diagnosis(solution))
     except Exception as error:  # the other answers are still certified
         return failed(case, *Failure.of(error))
 
@@ -133,31 +128,21 @@ def _certify(case: Case, call: ChildResult, threads: int) -> Outcome:
         for (time, count), point in zip(answer.trace, points[1:], strict=True)
     ]
     excused = answer.measuring + _evaluation_time(problem, evaluations)
-    record |= _answer_columns(solution, answer.importing)
+    record |= answer_columns(solution, answer.importing)
     record |= {"claimed": str(answer.reports[0].claimed), "reason": _reason(case, solution)}
     record |= {"tol": solution.derived_tol or record["tol"]}
     record |= _time_columns(record, call, threads, excused)
     if solution.version:
         solver_version = {case.solver.label or case.solver.name: solution.version}
         record |= {"versions": json.dumps(versions() | solver_version)}
-    record |= _quality_columns(solution, data)
+    record |= quality_columns(solution, data)
     record |= describe_optimum(solution) if case.described else {}
     return Outcome(
         record,
-        _trace_rows(case, evaluations),
+        trace_rows(case, evaluations),
         answer=None if case.after is None else solution.alpha,
-        **_model_and_diagnosis(solution),
+        **model_and_diagnosis(solution),
     )
-
-
-def _model_and_diagnosis(solution: Solution) -> dict[str, Any]:
-    """Return the fields `model`, `names` and `diagnosis` of an outcome."""
-    model, diagnosis = _model_arrays(solution), solution.diagnosis
-    return {
-        "model": model,
-        "names": solution.problem.names if model else Names(),
-        "diagnosis": {} if diagnosis is None else diagnosis._asdict(),
-    }
 
 
 def _evaluation_time(problem: Problem, evaluations: list[Evaluation]) -> float:
@@ -236,96 +221,3 @@ def _with_remarks(reason: str, remarks: str) -> str:
     if remarks and reason.endswith("."):
         return f"{reason} {remarks[0].upper()}{remarks[1:]}."
     return "; ".join(filter(None, (reason, remarks)))
-
-
-def _trace_rows(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
-    """Return one row per evaluation, as many as take half the time of solving, and the last.
-
-    If problems are described, all evaluations have a row, as rates are fitted to them.
-    """
-    rows, due, spent = list[dict[str, Any]](), 0.0, 0.0
-    for evaluation in evaluations:
-        if evaluation.time < due and evaluation is not evaluations[-1]:
-            continue
-        started, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
-        support = None
-        if isinstance(problem, SampleProblem) and c.point.alpha is not None:
-            support = describe(problem, c).support
-        row: dict[str, Any] = {
-            "run_id": case.run_id,
-            "time": evaluation.time,
-            "iteration": evaluation.iteration,
-            "n_support": None if support is None else support.size,
-            "objective": problem.objective(c.primal_objective, c.dual_objective),
-        }
-        bounds = ("primal_objective", "dual_objective", "gap", "kkt_violation")
-        rows.append(row | {name: getattr(c, name) for name in bounds})
-        cost = perf_counter() - started
-        spent += cost
-        later = 0.0 if case.described else evaluation.time + 2.0 * cost
-        due = later if spent < _TRACE_BUDGET_S else np.inf
-    return rows
-
-
-def _answer_columns(solution: Solution, importing: float) -> dict[str, Any]:
-    """Return the columns of the solver and of the certificate."""
-    c = solution.certificate
-    of_qp = {"duality_gap": c.duality_gap} if isinstance(c, QPCertificate) else {}
-    return {name: float(getattr(c, name)) for name in _MEASURES.split()} | {
-        "status": str(solution.status),
-        "claimed": str(solution.claimed),
-        "verdict": solution.verdict,
-        "reason": one_line(solution.reason),
-        "bound_source": c.bound_source,
-        "objective": float(solution.objective),
-        "time_setup": solution.time_setup + importing,
-        "time_solve": solution.time_solve,
-        "cpu_time": solution.cpu_time,
-        "iterations": None if solution.point.is_empty else solution.iterations,
-        "n_kernel_evals": solution.counters.get("kernel_evaluations"),
-        **of_qp,
-        **{
-            column.name: solution.counters[column.name]
-            for column in COUNTED
-            if column.name in solution.counters
-        },
-    }
-
-
-def _quality_columns(solution: Solution, data: Loaded) -> dict[str, Any]:
-    """Return support vectors, margin and accuracies of the answer."""
-    if solution.alpha is None or not isinstance(solution.problem, SampleProblem):
-        return {}
-    geometry, problem = solution.geometry, solution.problem
-    kinds = geometry.kinds
-    quality: dict[str, Any] = {
-        "n_support": int((kinds != "zero").sum()),
-        "n_free": int((kinds == "free").sum()),
-        "n_bounded": int((kinds == "bounded").sum()),
-        "margin": float(geometry.margin) if geometry.rule.has_margin else None,
-        "train_accuracy": problem.task.score(geometry.decision, problem.y),
-    }
-    if data.X_test is not None and data.y_test is not None:
-        X = data.X_test
-        blocks = [X[i : i + _BATCH_ROWS] for i in range(0, X.shape[0], _BATCH_ROWS)]
-        predicted = np.concatenate([geometry.decision_function(block) for block in blocks])
-        quality["test_accuracy"] = problem.task.score(predicted, data.y_test)
-    return quality
-
-
-def _model_arrays(solution: Solution) -> dict[str, Any]:
-    """Return the arrays that draw the decision function in the plane; {} if it is not drawn."""
-    problem, point = solution.problem, solution.certificate.point
-    if not isinstance(problem, SampleProblem):
-        return {}
-    drawable = problem.d == 2 and problem.n <= _MAX_DRAWN and problem.outputs == len(problem.parts)
-    has_margin = problem.task is not LABELS or solution.geometry.rule.has_margin
-    drawable = drawable and has_margin
-    if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
-        return {}
-    arrays = vars(point) | {
-        "X": problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray(),
-        "y": problem.y,
-        "offsets": solution.certificate.offsets,
-    }
-    return {name: np.asarray(a, np.float64) for name, a in arrays.items() if a is not None}

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from tempfile import mkdtemp
-from threading import Event, Thread
 from typing import IO, Any
 
 import psutil
 
+from dualgap.experiments.workers.inbox import Inbox
 from dualgap.experiments.workers.processes import (
     Capture,
     Reaper,
@@ -30,16 +30,8 @@ from dualgap.experiments.workers.processes import (
     signal_group,
     start_python,
 )
-from dualgap.experiments.workers.start import STARTING, serve
-from dualgap.experiments.workers.wire import (
-    ENDED,
-    PHASE,
-    RETURNED,
-    Frames,
-    Malformed,
-    WorkerError,
-    WorkerExit,
-)
+from dualgap.experiments.workers.start import serve
+from dualgap.experiments.workers.wire import WorkerExit
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -56,65 +48,6 @@ _THREAD_VARIABLES = (
 _OPENBLAS_SPIN = {"OPENBLAS_THREAD_TIMEOUT": "20"}
 _POLL_INTERVAL_S = 0.2  # between two inspections of a worker
 _TERMINATION_GRACE_S = 1.0  # between SIGTERM and SIGKILL: time to print the Python stacks
-_RECEIVE_BYTES = 2**20  # buffer of one read from the pipe
-_PHASE_CHARACTERS = 200  # a phase is shown in one line
-
-
-class _Inbox:
-    """The frames of one process, received by a thread.
-
-    Attributes
-    ----------
-    phase : of the current call, and the time at which it began.
-    answer : to the current call; None before.
-    """
-
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self._changed = Event()
-        self.clear()
-        self._thread = Thread(target=self._receive, args=(pipe,), daemon=True)
-        self._thread.start()
-
-    def clear(self) -> None:
-        """Begin another call."""
-        self.phase = STARTING, time.monotonic()
-        self.answer: bytes | WorkerError | WorkerExit | None = None
-
-    def wait(self, seconds: float) -> None:
-        """Wait for a frame, or for the end of the pipe."""
-        self._changed.wait(seconds)
-        self._changed.clear()
-
-    def has_ended(self, seconds: float = 0.0) -> bool:
-        """Whether the pipe ends within a number of seconds."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def _receive(self, pipe: IO[bytes]) -> None:
-        frames = Frames()
-        # a socket may be reset as its process dies; after bytes that are not a frame, none follows
-        with pipe, suppress(ConnectionResetError):
-            try:
-                while received := os.read(pipe.fileno(), _RECEIVE_BYTES):
-                    for kind, content in frames.of(received):
-                        self._take(kind, content)
-                    self._changed.set()
-            except Malformed as error:
-                self.answer = WorkerError(str(error))
-        self._changed.set()
-
-    def _take(self, kind: bytes, content: bytes) -> None:
-        if kind == PHASE:
-            text = content[:_PHASE_CHARACTERS].decode(errors="replace")
-            self.phase = text, time.monotonic()
-        elif kind == RETURNED:
-            self.answer = content
-        else:
-            text = content.decode(errors="replace")
-            answer = WorkerError(text)
-            with suppress(ValueError):  # content that is not an exit code stays text
-                answer = WorkerExit(int(text)) if kind == ENDED else answer
-            self.answer = answer
 
 
 def _start_server(
@@ -189,7 +122,7 @@ class Worker:
             process, self._calls, answers = _start_server(variables, self._printed.writer)
             for step in (self._calls.close, process.wait, process.kill):  # the last one first
                 undo.callback(step)
-            self._worker, self._inbox = psutil.Process(process.pid), _Inbox(answers)
+            self._worker, self._inbox = psutil.Process(process.pid), Inbox(answers)
             self._reaper = Reaper(process.pid, self._files)
             undo.pop_all()
         self._process, self._descendants = process, set[psutil.Process]()

@@ -102,7 +102,7 @@ def main(context: click.Context) -> None:
 
 @main.result_callback()
 def conclude(experiments: Iterable[Any] | None) -> None:
-    """Show what a command has planned or recorded, if it returns that, and exit."""
+    """Show what a command has recorded, if it returns that, and exit."""
     if experiments is not None:
         from dualgap.experiments.operations.conclusion import conclude_all  # noqa: PLC0415
 

@@ -14,7 +14,7 @@ from dualgap.experiments.operations.terminal import say
 from dualgap.experiments.records import Refusal
 
 if TYPE_CHECKING:
-    from dualgap.experiments.operations.run import Planned, Recorded
+    from dualgap.experiments.operations.run import Recorded
 
 
 @click.command("run")
@@ -35,7 +35,7 @@ def command(
     dry_run: bool,
     profile: bool,
     check: bool,
-) -> Iterator[Recorded | Planned] | None:
+) -> Iterator[Recorded] | None:
     """Run every solver on every problem and certify each answer.
 
     Given a folder of experiment files, or its name (such as notes), all of them are run. A results
@@ -60,6 +60,11 @@ def command(
 
         say(profile_run(experiment, options, defaults.out, changes))
         return None
+    if dry_run:
+        from dualgap.experiments.operations.dry_run import show_plans  # noqa: PLC0415
+
+        show_plans(experiment, options, defaults.out, changes)
+        return None
     from dualgap.experiments.operations.run import run_all  # noqa: PLC0415
 
-    return run_all(experiment, options, defaults.out, changes, dry_run)
+    return run_all(experiment, options, defaults.out, changes)

@@ -1,6 +1,6 @@
 """The end of a command that has recorded runs: its tables, its summary, and its exit code.
 
-Running imports nothing of it: commands return what they have planned or recorded.
+Running imports nothing of it: commands return what they have recorded.
 """
 
 import shlex
@@ -10,9 +10,8 @@ import pandas as pd
 
 from dualgap.experiments.analysis.compare import compare_results
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.operations.dry_run import preview
 from dualgap.experiments.operations.options import CommandOptions
-from dualgap.experiments.operations.run import Planned, Recorded
+from dualgap.experiments.operations.run import Recorded
 from dualgap.experiments.operations.terminal import INTERRUPTED, console, print_json, say
 from dualgap.experiments.records.outcomes import FAILING
 from dualgap.experiments.store.reading import RunFolder
@@ -23,17 +22,13 @@ from dualgap.experiments.tables.summary import summarise, to_json, to_markdown, 
 _MAX_TABLE_WRITES = 3
 
 
-def conclude_all(experiments: Iterable[Recorded | Planned]) -> int:
-    """Show each experiment as soon as it is planned or recorded; return the exit code.
+def conclude_all(experiments: Iterable[Recorded]) -> int:
+    """Show each experiment as soon as it is recorded; return the exit code.
 
     An experiment that stops early is the last.
     """
     code = 0
-    for experiment in experiments:
-        if isinstance(experiment, Planned):
-            console().print(preview(experiment))
-            continue
-        recorded, stop_reason, options, arguments, archived = experiment
+    for recorded, stop_reason, options, arguments, archived in experiments:
         runs = RunFolder.of(recorded)
         if archived is not None:
             failed = _show_differences(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group
@@ -18,6 +19,7 @@ from dualgap.experiments.cases.schedule import Round
 from dualgap.experiments.cases.search import Record
 from dualgap.experiments.cases.solving import user_code
 from dualgap.experiments.executors.local import limit_of
+from dualgap.experiments.files.experiment import Experiment
 from dualgap.experiments.files.settings import options_of
 from dualgap.experiments.files.specs import (
     SolverSpec,
@@ -27,7 +29,9 @@ from dualgap.experiments.files.specs import (
     build_source,
     plain,
 )
-from dualgap.experiments.operations.run import Planned
+from dualgap.experiments.operations.options import RunOptions
+from dualgap.experiments.operations.run import load_all, plan_runs
+from dualgap.experiments.operations.terminal import console
 from dualgap.experiments.records.names import settings_text
 from dualgap.experiments.store.logs import RecordedRuns
 from dualgap.experiments.store.manifest import StoreError
@@ -39,9 +43,20 @@ from dualgap.solvers import SOLVERS
 _MAX_LISTED = 20  # names; a longer list fills the screen
 
 
-def preview(planned: Planned) -> Group:
+def show_plans(
+    experiment: str,
+    options: RunOptions,
+    parent: str,
+    changes: Sequence[tuple[str, str]],
+) -> None:
+    """Print the plans of the experiments of a name or file; parameters as for `load_all`."""
+    for one, folder in load_all(experiment, options, parent, changes):
+        console().print(preview(one, folder, options))
+
+
+def preview(experiment: Experiment, folder: Path, options: RunOptions) -> Group:
     """Return the plan of an experiment for the terminal, without running or writing anything."""
-    experiment, cases, restarted, folder, options = planned
+    cases, restarted = plan_runs(experiment, folder, options)
     recorded, workers = dict[str, Record](), options.workers or 1
     with suppress(StoreError):
         recorded = RecordedRuns(folder).records()

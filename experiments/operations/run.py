@@ -1,6 +1,6 @@
 """Run experiments, each into one folder, as `dualgap run` does."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
@@ -46,24 +46,32 @@ class Recorded(NamedTuple):
     archived: RecordedRuns | None = None
 
 
-class Planned(NamedTuple):
-    """What `dualgap run --dry-run` returns: the cases, and the keys of the runs and rounds to rerun."""
-
-    experiment: Experiment
-    cases: Sequence[Case]
-    restarted: Set[RunKey]
-    folder: Path
-    options: CommandOptions
-
-
 def run_all(
     experiment: str,
     options: CommandOptions,
     parent: str,
     changes: Sequence[tuple[str, str]] = (),
-    dry_run: bool = False,
-) -> Iterator[Recorded | Planned]:
-    """Run, or only plan, the experiments of a name or file one after another; yield each.
+) -> Iterator[Recorded]:
+    """Run the experiments of a name or file one after another; yield each. See `load_all`."""
+    experiments = load_all(experiment, options, parent, changes)
+    if options.rerun_names("solver"):  # before any of several is run
+        for one, target in experiments:
+            plan_runs(one, target, options)
+    _, target = experiments[0]
+    folder = target.parent if len(experiments) > 1 else target
+    arguments = [experiment, *chain.from_iterable(changes), "--out", str(folder)]
+    for one, target in experiments:
+        recorded, stop_reason = run_missing(one, target, options)
+        yield Recorded(recorded, stop_reason, options, [*arguments, *options.resume_arguments()])
+
+
+def load_all(
+    experiment: str,
+    options: RunOptions,
+    parent: str,
+    changes: Sequence[tuple[str, str]] = (),
+) -> list[tuple[Experiment, Path]]:
+    """Return the experiments of a name or file with their results folders; several share a parent.
 
     Parameters
     ----------
@@ -80,17 +88,7 @@ def run_all(
         )
     name = Path(experiment).name if several else names[0]
     folder = results_folder(experiment, name, options, parent)
-    targets = [(one, folder / one.name if several else folder) for one in experiments]
-    if options.rerun_names("solver"):  # before any of several is run
-        for one, target in targets:
-            plan_runs(one, target, options)
-    arguments = [experiment, *chain.from_iterable(changes), "--out", str(folder)]
-    for one, target in targets:
-        if dry_run:
-            yield Planned(one, *plan_runs(one, target, options), target, options)
-            continue
-        recorded, stop_reason = run_missing(one, target, options)
-        yield Recorded(recorded, stop_reason, options, [*arguments, *options.resume_arguments()])
+    return [(one, folder / one.name if several else folder) for one in experiments]
 
 
 def load_experiments(experiment: str, changes: Sequence[tuple[str, str]] = ()) -> list[Experiment]:

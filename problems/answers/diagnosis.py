@@ -31,8 +31,8 @@ from dualgap.problems.forms import Claim, Point
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.gram.gram import gram_scores
 from dualgap.problems.problem.certificate import Certificate
+from dualgap.problems.risk.dual_point import infeasibility
 from dualgap.problems.risk.offsets import best_intercept
-from dualgap.problems.risk.recovery import infeasibility
 from dualgap.problems.risk.risk import Risk, box_point
 
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]

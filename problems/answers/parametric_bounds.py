@@ -26,7 +26,7 @@ from dualgap.problems.forms import Point
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.problem import replace_fields
 from dualgap.problems.problem.certificate import Bounds, Certificate, make_certificate
-from dualgap.problems.risk.recovery import feasible_dual
+from dualgap.problems.risk.dual_point import feasible_dual
 from dualgap.problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]

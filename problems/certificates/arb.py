@@ -19,7 +19,7 @@ from dualgap.problems.arithmetic import Balls
 from dualgap.problems.arithmetic.intervals import WEIGHT_RTOL
 from dualgap.problems.certificates.bounds import Arithmetic, Positions, targets
 from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.risk.recovery import Weights
+from dualgap.problems.risk.dual_point import Weights
 from dualgap.problems.risk.risk import Risk
 
 _BATCH_ENTRIES = 2**18  # held as balls at a time: about 100 bytes each

@@ -21,8 +21,8 @@ from dualgap.problems.arithmetic.intervals import WEIGHT_RTOL, gamma
 from dualgap.problems.box import middle
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.losses import ScalarLoss
+from dualgap.problems.risk.dual_point import EnclosureT, Weights, budget, required_sums
 from dualgap.problems.risk.offsets import Interval, root_offsets
-from dualgap.problems.risk.recovery import EnclosureT, Weights, budget, required_sums
 from dualgap.problems.risk.risk import Risk, by_side, groups_of, losses_at, shifts
 from dualgap.problems.validation import is_ours
 

@@ -42,7 +42,7 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     missing_bound,
 )
-from dualgap.problems.risk.recovery import DualPoint, Weights, dual_point, weights_of
+from dualgap.problems.risk.dual_point import DualPoint, Weights, dual_point, weights_of
 from dualgap.problems.risk.risk import Risk, box_point, by_side, mean_offset, shifts
 
 _MAX_PROOF_S = 20.0  # estimated duration up to which an undecided certificate is proven

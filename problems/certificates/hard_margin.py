@@ -20,8 +20,8 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     missing_bound,
 )
+from dualgap.problems.risk.dual_point import DualPoint, EnclosureT, Weights, dual_point, weights_of
 from dualgap.problems.risk.offsets import one_class, widest_margin
-from dualgap.problems.risk.recovery import DualPoint, EnclosureT, Weights, dual_point, weights_of
 from dualgap.problems.risk.risk import Risk
 
 NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"

@@ -35,7 +35,7 @@ from dualgap.problems.problem.certificate import (
     make_certificate,
     not_proven,
 )
-from dualgap.problems.risk.recovery import Weights
+from dualgap.problems.risk.dual_point import Weights
 from dualgap.problems.risk.risk import Risk
 
 

@@ -39,7 +39,7 @@ from dualgap.problems.kernels.base import check_values
 from dualgap.problems.problem import Problem, Reducer
 from dualgap.problems.problem.certificate import Certificate, not_proven
 from dualgap.problems.problem.task import CLASSES, LABELS, Decision, Task
-from dualgap.problems.risk.recovery import budget
+from dualgap.problems.risk.dual_point import budget
 from dualgap.problems.risk.reductions import FORMS
 from dualgap.problems.risk.risk import KernelSamples, Risk, by_side, check_risk
 from dualgap.problems.validation import (

@@ -29,7 +29,7 @@ from dualgap.problems.gram.gram import Gram
 from dualgap.problems.kernels import Linear, Precomputed
 from dualgap.problems.problem import Problem, Reducer, reduce, replace_fields
 from dualgap.problems.problem.task import CLASSES
-from dualgap.problems.risk.recovery import project_dual
+from dualgap.problems.risk.dual_point import project_dual
 from dualgap.problems.risk.risk import (
     KernelSamples,
     Risk,

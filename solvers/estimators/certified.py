@@ -28,8 +28,8 @@ from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_ran
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import WRONG_GAP, sum_certificates
+from dualgap.problems.risk.dual_point import project_dual
 from dualgap.problems.risk.offsets import free_offset
-from dualgap.problems.risk.recovery import project_dual
 from dualgap.problems.risk.reductions import rescale
 from dualgap.problems.risk.risk import decision_exponent
 from dualgap.problems.validation import short_repr

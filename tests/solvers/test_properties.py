@@ -24,7 +24,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
-from dualgap.problems.risk.recovery import project_dual
+from dualgap.problems.risk.dual_point import project_dual
 from dualgap.solvers import (
     SMO,
     DualCoordinateDescent,

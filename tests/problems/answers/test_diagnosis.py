@@ -21,7 +21,7 @@ from dualgap.problems import (
     datasets,
 )
 from dualgap.problems.answers.diagnosis import Diagnosis, diagnose, most_frequent
-from dualgap.problems.risk.recovery import project_dual
+from dualgap.problems.risk.dual_point import project_dual
 from dualgap.solvers import SMO, solve
 
 DATA = datasets.load("two_gaussians", n=60, d=3, distance=2.0)

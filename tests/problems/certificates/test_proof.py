@@ -41,7 +41,7 @@ from dualgap.problems.certificates.proof import proven_bounds
 from dualgap.problems.gram.semidefinite import smallest_eigenvalue_bound
 from dualgap.problems.losses import Squared
 from dualgap.problems.problem.certificate import Bounds
-from dualgap.problems.risk.recovery import project_dual
+from dualgap.problems.risk.dual_point import project_dual
 from dualgap.solvers import SMO, Target, solve
 
 

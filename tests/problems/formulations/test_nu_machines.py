@@ -22,7 +22,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
-from dualgap.problems.risk.recovery import budget, infeasibility
+from dualgap.problems.risk.dual_point import budget, infeasibility
 from dualgap.problems.risk.risk import box_point, from_box_point
 from dualgap.solvers import SMO, CvxoptQP, LibSVM, Pegasos, Status, solve
 

@@ -33,7 +33,7 @@ from dualgap.problems import (
     reduce,
 )
 from dualgap.problems.losses import Perceptron
-from dualgap.problems.risk.recovery import infeasibility
+from dualgap.problems.risk.dual_point import infeasibility
 from dualgap.solvers import SMO, solve
 
 RNG = np.random.default_rng(0)

@@ -17,7 +17,7 @@ from dualgap.problems import (
     certify,
     reduce,
 )
-from dualgap.problems.risk.recovery import project_dual
+from dualgap.problems.risk.dual_point import project_dual
 from dualgap.problems.risk.risk import box_point, from_box_point
 
 EVERY = {name: problem for name, problem in BINARY.items() if not name.startswith("risk")}

@@ -17,15 +17,8 @@ import numpy as np
 
 from dualgap.problems.forms import QP, Claim, FormPoint
 from dualgap.solvers.base import NotInstalled, import_optional
-from dualgap.solvers.numerics.quadratic import (
-    BackendQP,
-    answer_of,
-    point_of_failure,
-    proxqp_gap,
-    proxqp_infeasibility,
-    scaled,
-    unbounded_claim,
-)
+from dualgap.solvers.numerics.backends import BackendQP, proxqp_gap, proxqp_infeasibility
+from dualgap.solvers.numerics.quadratic import answer_of, point_of_failure, scaled, unbounded_claim
 
 
 @dataclass(frozen=True)

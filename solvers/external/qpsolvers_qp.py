@@ -28,15 +28,17 @@ from dualgap.solvers.base import NotInstalled
 from dualgap.solvers.cvxopt_qp import inequality_rows
 from dualgap.solvers.external.quadprog_steps import quadprog_answer, ridge
 from dualgap.solvers.needs import CONVEX, Need
-from dualgap.solvers.numerics.quadratic import (
+from dualgap.solvers.numerics.backends import (
     BACKENDS,
     BackendQP,
     Call,
+    proxqp_gap,
+    proxqp_infeasibility,
+)
+from dualgap.solvers.numerics.quadratic import (
     ScaledQP,
     answer_of,
     point_of_failure,
-    proxqp_gap,
-    proxqp_infeasibility,
     scaled,
     unbounded_claim,
 )

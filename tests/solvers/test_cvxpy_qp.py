@@ -10,7 +10,7 @@ from tests.small_problems import two_classes
 
 from dualgap.problems import ConvexQP, SoftMarginDual, SoftMarginPrimal
 from dualgap.solvers import CvxpyQP, Status, solve
-from dualgap.solvers.numerics import quadratic
+from dualgap.solvers.numerics import backends
 
 VIEWS = [SoftMarginDual, SoftMarginPrimal]
 
@@ -56,7 +56,7 @@ def test_highs_is_called_again_where_it_stops_without_an_optimum(
         limit = {"qp_iteration_limit": 0} if len(ridges) == 1 else {}
         return solve_problem(problem, highs_options=highs_options | limit, **others)
 
-    monkeypatch.setattr(quadratic, "is_installed", lambda module: not module)
+    monkeypatch.setattr(backends, "is_installed", lambda module: not module)
     monkeypatch.setattr(cp.Problem, "solve", stop_at_once)
     problem = ConvexQP(np.eye(2), A=[[1.0, 1.0]], b_eq=[1.0], lb=0)
     solution = solve(problem, CvxpyQP("HIGHS"))

@@ -9,7 +9,7 @@ from dualgap.solvers import solve
 from dualgap.solvers.cvxopt_qp import CvxoptQP
 from dualgap.solvers.cvxpy_qp import CvxpyQP
 from dualgap.solvers.external.qpsolvers_qp import QPSolversQP
-from dualgap.solvers.numerics.quadratic import BACKENDS
+from dualgap.solvers.numerics.backends import BACKENDS
 
 
 def back_ends():

@@ -27,7 +27,7 @@ from dualgap.solvers.external.qpsolvers_qp import (
     proxqp_at_finer_infeasibility,
 )
 from dualgap.solvers.external.quadprog_steps import loosened
-from dualgap.solvers.numerics import quadratic
+from dualgap.solvers.numerics import backends
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("qpsolvers") is None, reason="qpsolvers is not installed"
@@ -263,7 +263,7 @@ def test_highs_is_called_by_other_methods_and_at_its_own_tolerance_where_it_fail
         answer.x = np.ones(1)
         return answer
 
-    monkeypatch.setattr(quadratic, "is_installed", lambda module: has_hipo or not module)
+    monkeypatch.setattr(backends, "is_installed", lambda module: has_hipo or not module)
     monkeypatch.setitem(qpsolvers.solvers.solve_function, "highs", call)
     monkeypatch.setattr(qpsolvers, "available_solvers", ["highs"])
     solution = solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("highs", tol=1e-9))
@@ -319,7 +319,7 @@ def test_another_call_follows_one_that_raises(monkeypatch: pytest.MonkeyPatch) -
         answer.x = np.ones(1)
         return answer
 
-    monkeypatch.setattr(quadratic, "is_installed", lambda module: not module)
+    monkeypatch.setattr(backends, "is_installed", lambda module: not module)
     monkeypatch.setitem(qpsolvers.solvers.solve_function, "highs", call)
     monkeypatch.setattr(qpsolvers, "available_solvers", ["highs"])
     solution = solve(ConvexQP(np.eye(1), -np.ones(1)), QPSolversQP("highs"))

@@ -1,4 +1,4 @@
-"""Kinds of solvers, and names of problems in tables and figures: short but distinct."""
+"""Kinds of solvers, and names of problems and gaps in tables and figures: short but distinct."""
 
 import json
 from collections.abc import Set
@@ -12,7 +12,23 @@ from dualgap.problems.validation import is_ours
 from dualgap.solvers import SOLVERS
 
 _REFERENCE_CLASS = "KernelFloor"  # of experiments/floor.py
+AA_REPEAT = "A/A"  # marks the second of two identical runs
 SIZES = frozenset({"n", "limit"})  # options of data sets
+
+
+def gap_text(gap: Any) -> str:
+    """Return a relative gap or tolerance with as many digits as it needs: 1e-03, 3.2e-02."""
+    texts = (f"{gap:.{digits}e}" for digits in range(17))
+    return next(text for text in texts if float(text) == gap)
+
+
+def missed_gap_text(gap: float, digits: int = 1) -> str:
+    """Return a gap above a target, rounded up: rounded down, it might equal the target."""
+    text = f"{gap:.{digits}e}"
+    if float(text) < gap:
+        last = 10.0 ** (int(text.partition("e")[2]) - digits)
+        text = f"{float(text) + last:.{digits}e}"
+    return text
 
 
 def kind_of(solver: str) -> str:

@@ -5,8 +5,9 @@ from functools import cache, cached_property
 
 import pandas as pd
 
+from dualgap.experiments.analysis.labels import AA_REPEAT
 from dualgap.experiments.analysis.noise import aa_pairs, noise_of_problems
-from dualgap.experiments.records.names import AA_REPEAT, with_remarks
+from dualgap.experiments.records.names import with_remarks
 
 ROUNDING_RTOL = 1e-12  # bounds that are not proven may be off by rounding
 

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import is_single_threaded, kind_of
+from dualgap.experiments.analysis.labels import (
+    gap_text,
+    is_single_threaded,
+    kind_of,
+    missed_gap_text,
+)
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.records.columns import CLOCK_RESOLUTION_S
-from dualgap.experiments.records.names import (
-    ACCURACY,
-    ITERATION_LIMIT,
-    gap_text,
-    missed_gap_text,
-    targets_above,
-)
+from dualgap.experiments.records.names import ACCURACY, ITERATION_LIMIT, targets_above
 from dualgap.experiments.records.outcomes import (
     DENSE_REFERENCE,
     FINAL,

@@ -18,16 +18,15 @@ from dualgap.experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
     build_source,
-    iter_texts,
     plain,
-    user_class_file,
+    user_class_names,
     values_of,
 )
 from dualgap.problems import FORMULATIONS, Problem, datasets
 from dualgap.problems.datasets import ENTRIES, SOURCES
 from dualgap.problems.kernels import KERNELS
 from dualgap.problems.losses import LOSSES
-from dualgap.problems.registry import Registry, class_names, find_path, is_user_class, unknown
+from dualgap.problems.registry import Registry, find_path, is_user_class, unknown
 from dualgap.solvers import SOLVERS
 from dualgap.solvers.paths.interval import Ends, validate_interval
 
@@ -61,27 +60,13 @@ class Describer:
         return self._describe(_solver, entry)
 
     def _describe(self, describe: Callable[[Any, str, bool], S], entry: Any) -> S:
-        """Return a description; unchecked, as written in the entry, if a file cannot be imported."""
-        files = dict[str, str]()
-        for loc, name in iter_texts(entry):
-            if not is_user_class(name):
-                continue
-            try:
-                file = user_class_file(name, self.folder)
-                if not file.is_file():
-                    raise ValueError(f"there is no file {file}")
-                class_names(file)
-            except ValueError as error:
-                raise Fault(f"{name:.200}: {error}", *loc) from None
-            files[name] = str(file)
-        if not files:
+        if not user_class_names(entry):
             return describe(entry, self.folder, True)
         if self._importer is None:
             from dualgap.experiments.files.user_classes import Importer  # noqa: PLC0415 - starts a process
 
             self._importer = Importer(self.folder)
-        description = self._importer.describe(describe, entry, files)
-        return describe(entry, self.folder, False) if description is None else description
+        return self._importer.describe(describe, entry)
 
 
 def _problem(entry: Any, folder: str, importable: bool) -> ProblemSpec:

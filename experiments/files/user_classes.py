@@ -4,13 +4,19 @@ Importing a user's file may do anything, and is therefore done in a separate pro
 be imported fails later, in its own runs.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from dualgap.experiments.files.document import Fault
-from dualgap.experiments.files.specs import ProblemSpec, SolverSpec
+from dualgap.experiments.files.specs import (
+    ProblemSpec,
+    SolverSpec,
+    iter_texts,
+    user_class_file,
+)
 from dualgap.experiments.workers.supervision import Worker
 from dualgap.experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
+from dualgap.problems.registry import class_names, is_user_class
 
 S = TypeVar("S", ProblemSpec, SolverSpec)
 _Described = ProblemSpec | SolverSpec | tuple[str, list[str | int]]  # or a fault
@@ -29,22 +35,17 @@ class Importer:
         """End the process."""
         self._worker.stop()
 
-    def describe(
-        self, describe: Callable[[Any, str, bool], S], entry: Any, files: Mapping[str, str]
-    ) -> S | None:
-        """Return what `describe` returns there; None if a file cannot be imported.
-
-        Parameters
-        ----------
-        files : of the user-defined classes in the entry, by their names there.
+    def describe(self, describe: Callable[[Any, str, bool], S], entry: Any) -> S:
+        """Return a description; unchecked, as written in the entry, if a file cannot be imported.
 
         Raises
         ------
         Fault
             At the value that is not accepted.
         """
+        files = _files_of(entry, self.folder)
         if not self._unimportable.isdisjoint(files):
-            return None
+            return describe(entry, self.folder, False)
         if {*files.values()} != self._imported:
             self._worker.stop()  # so that no file influences the description of another
         self._imported = {*files.values()}
@@ -55,11 +56,28 @@ class Importer:
                 _check_names([description.dataset, *description.parameters.values()])
         except (TimeoutError, WorkerExit, WorkerError, Malformed):
             self._unimportable |= files.keys()  # the runs will record the reason
-            return None
+            return describe(entry, self.folder, False)
         if isinstance(description, tuple):
             text, loc = description
             raise Fault(text, *loc)
         return cast("S", description)
+
+
+def _files_of(entry: Any, folder: str) -> dict[str, str]:
+    """Return the files of the user-defined classes in an entry, by their names there."""
+    files = dict[str, str]()
+    for loc, name in iter_texts(entry):
+        if not is_user_class(name):
+            continue
+        try:
+            file = user_class_file(name, folder)
+            if not file.is_file():
+                raise ValueError(f"there is no file {file}")
+            class_names(file)
+        except ValueError as error:
+            raise Fault(f"{name:.200}: {error}", *loc) from None
+        files[name] = str(file)
+    return files
 
 
 def _description(describe: Callable[[Any, str, bool], object], entry: Any, folder: str) -> bytes:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, cast
 from dualgap.solvers import SOLVERS
 
 Spec = Mapping[str, Any]  # {"name": ..., setting: value}
-AA_REPEAT = "A/A"  # marks the second of two identical runs
 _WITHOUT_INTERCEPT = ("hinge_erm", "regularized_erm")  # formulations that have none by default
 ACCURACY = ("tol", "gap", "epochs")  # in the order in which tables prefer them
 ITERATION_LIMIT = "max_iter"  # of a solver; limits that were not reached do not distinguish solvers
@@ -29,21 +28,6 @@ def value_text(value: Any) -> str:
     if isinstance(value, dict) and "name" in value:
         return kernel_text(cast("Spec", value))
     return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-def gap_text(gap: Any) -> str:
-    """Return a relative gap or tolerance with as many digits as it needs: 1e-03, 3.2e-02."""
-    texts = (f"{gap:.{digits}e}" for digits in range(17))
-    return next(text for text in texts if float(text) == gap)
-
-
-def missed_gap_text(gap: float, digits: int = 1) -> str:
-    """Return a gap above a target, rounded up: rounded down, it might equal the target."""
-    text = f"{gap:.{digits}e}"
-    if float(text) < gap:
-        last = 10.0 ** (int(text.partition("e")[2]) - digits)
-        text = f"{float(text) + last:.{digits}e}"
-    return text
 
 
 def targets_above(smallest: float) -> list[float]:

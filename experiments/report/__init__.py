@@ -19,7 +19,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dualgap.experiments.analysis.labels import kind_of
+from dualgap.experiments.analysis.labels import gap_text, kind_of
 from dualgap.experiments.analysis.noise import MIN_REPETITIONS, winners
 from dualgap.experiments.analysis.profiles import (
     PAR2,
@@ -36,7 +36,6 @@ from dualgap.experiments.analysis.times import TIME_DEFINITIONS
 from dualgap.experiments.plots.figures.certified_path import CertifiedPath
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import style, svg_address
-from dualgap.experiments.records.names import gap_text
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE
 from dualgap.experiments.report import sections
 from dualgap.experiments.report.charts import Chart, convergence_chart, profile_chart

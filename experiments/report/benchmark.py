@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import words_of
+from dualgap.experiments.analysis.labels import gap_text, words_of
 from dualgap.experiments.analysis.means import Benchmark
 from dualgap.experiments.analysis.profiles import PAIRWISE, penalty_of
 from dualgap.experiments.analysis.times import requested_rows
@@ -22,7 +22,6 @@ from dualgap.experiments.plots.figures.speedup import speedup
 from dualgap.experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import save, style
-from dualgap.experiments.records.names import gap_text
 from dualgap.experiments.report.sections import shifted_means_section
 from dualgap.experiments.tables.at_gap import to_markdown
 from dualgap.experiments.tables.formats import file_name, machine_text

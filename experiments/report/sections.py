@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import kind_of
+from dualgap.experiments.analysis.labels import gap_text, kind_of, missed_gap_text
 from dualgap.experiments.analysis.profiles import PAR2, SGM10, SHIFT_S, shifted_means
 from dualgap.experiments.analysis.times import grouped, missed_text, requested_rows
-from dualgap.experiments.records.names import gap_text, missed_gap_text
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE, OUTCOMES, outcome_of
 from dualgap.experiments.tables.formats import duration, file_name
 from dualgap.experiments.tables.table import Cell, Column, Table

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dualgap.experiments.analysis.labels import kind_of, words_of
+from dualgap.experiments.analysis.labels import kind_of, missed_gap_text, words_of
 from dualgap.experiments.analysis.noise import (
     MIN_REPETITIONS,
     aa_pairs,
@@ -28,7 +28,7 @@ from dualgap.experiments.analysis.noise import (
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.times import solved_of, times, whole_runs
 from dualgap.experiments.records.choices import choices_text, same_name
-from dualgap.experiments.records.names import common_words, distinct_names, missed_gap_text
+from dualgap.experiments.records.names import common_words, distinct_names
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE, FINAL, NOT_RUN
 from dualgap.experiments.store.manifest import read_manifest
 from dualgap.experiments.store.reading import load_results

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from dualgap.experiments.analysis.labels import gap_text
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.records.names import gap_text, targets_above
+from dualgap.experiments.records.names import targets_above
 from dualgap.experiments.tables.table import Column, Table
 from dualgap.problems.problem.certificate import WRONG_GAP
 

@@ -12,6 +12,7 @@ import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
+from dualgap.experiments.analysis.labels import AA_REPEAT
 from dualgap.experiments.analysis.noise import (
     MARK,
     MIN_REPETITIONS,
@@ -23,7 +24,6 @@ from dualgap.experiments.analysis.noise import (
 )
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.times import TIME_DEFINITIONS, grouped, solved_of, whole_runs
-from dualgap.experiments.records.names import AA_REPEAT
 from dualgap.experiments.records.outcomes import FAILING, FINAL
 from dualgap.experiments.tables.formats import SETUP, hosts_note, precise_duration
 from dualgap.experiments.tables.table import Cell, Column, Table

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from dualgap.experiments.analysis.labels import gap_text
 from dualgap.experiments.analysis.profiles import (
     PAIRWISE,
     SHIFT_S,
@@ -30,7 +31,6 @@ from dualgap.experiments.plots.style import (
     solver_keys,
     wrap,
 )
-from dualgap.experiments.records.names import gap_text
 from dualgap.experiments.tables.formats import duration
 
 

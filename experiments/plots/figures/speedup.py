@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from dualgap.experiments.analysis.labels import gap_text
 from dualgap.experiments.analysis.times import missed_target
 from dualgap.experiments.plots.solver_styles import solver_styles
 from dualgap.experiments.plots.style import (
@@ -24,7 +25,7 @@ from dualgap.experiments.plots.style import (
     solver_keys,
     wrap,
 )
-from dualgap.experiments.records.names import distinct_names, gap_text
+from dualgap.experiments.records.names import distinct_names
 
 _NAME_LENGTH = 30  # characters of a problem's name per line; names have two lines
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}

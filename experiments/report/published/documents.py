@@ -15,13 +15,13 @@ from typing import Any, Literal
 import pandas as pd
 from scipy.stats import gmean
 
+from dualgap.experiments.analysis.labels import gap_text
 from dualgap.experiments.analysis.means import Benchmark
 from dualgap.experiments.analysis.noise import MARK, Comparison
 from dualgap.experiments.analysis.profiles import penalty_of
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.times import TIME_DEFINITIONS, missed_target, times
 from dualgap.experiments.files.experiment import purpose
-from dualgap.experiments.records.names import gap_text
 from dualgap.experiments.report.sections import shifted_means_section
 from dualgap.experiments.store import disk
 from dualgap.experiments.store.manifest import NAME, StoreError

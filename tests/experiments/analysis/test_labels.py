@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 from tests.experiments.functions import posing
 
-from dualgap.experiments.analysis.labels import kind_of
+from dualgap.experiments.analysis.labels import AA_REPEAT, kind_of
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.cases.records import COLUMNS, blank_record
 from dualgap.experiments.cases.search import case_at_step
-from dualgap.experiments.records.names import AA_REPEAT, SolverEntry, joined_solvers, labels_of
+from dualgap.experiments.records.names import SolverEntry, joined_solvers, labels_of
 
 
 def test_solvers_are_dualgap_solvers_or_baselines():

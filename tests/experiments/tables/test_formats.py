@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.experiments.rows import NAN, run, timed
 
-from dualgap.experiments.records.names import gap_text, missed_gap_text
+from dualgap.experiments.analysis.labels import gap_text, missed_gap_text
 from dualgap.experiments.tables.formats import (
     clock_note,
     duration,

@@ -11,7 +11,7 @@ import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +93,24 @@ def new_manifest(
 
 def code_version(files: Iterable[Path] = ()) -> dict[str, str]:
     """Return a hash of the source of each of the three packages, and of each of `files`, by name."""
-    packages = {name: sorted((_ROOT / name).rglob("*.py")) for name in _PACKAGES}
+    named: dict[str, list[Path]] = {}
     for path in sorted(files):
-        packages.setdefault(path.name, []).append(path)
-    digests = {name: hashlib.sha256() for name in packages}
-    for name, paths in packages.items():
-        for path in paths:
-            content = path.read_bytes() if path.is_file() else b""
-            digests[name].update(f"{path.name} {len(content)}\n".encode() + content)
-    return {name: digest.hexdigest()[:16] for name, digest in digests.items()}
+        named.setdefault(path.name, []).append(path)
+    return _package_hashes() | {name: _source_hash(paths) for name, paths in named.items()}
+
+
+@cache
+def _package_hashes() -> dict[str, str]:
+    """Return the hash of each package by its name; its code stays the same while a process runs."""
+    return {name: _source_hash(sorted((_ROOT / name).rglob("*.py"))) for name in _PACKAGES}
+
+
+def _source_hash(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        content = path.read_bytes() if path.is_file() else b""
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:

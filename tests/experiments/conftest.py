@@ -20,6 +20,14 @@ from dualgap.experiments.executors import local
 GOOD = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[{name: smo, tol: 1e-6}]")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _without_syncing():
+    """Leave what is written in the system's cache, as no test cuts the power: a sync waits for 2 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture
 def write(tmp_path):
     """Write an experiment file; return its path."""

@@ -36,7 +36,6 @@ def recorded(command, write):
             return replace(like[0], record=like[0].record | row, trace=[], model={})
 
         with pytest.MonkeyPatch.context() as patch, in_this_process(run):
-            patch.setattr("os.fsync", lambda _: None)
             command("run", file, "--out", "out")
         return file
 

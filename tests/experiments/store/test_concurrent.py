@@ -97,7 +97,6 @@ def times_of(folder):
 def folders(tmp_path, monkeypatch):
     """Two folders of runs, x and y, which commands find in the current folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "fsync", lambda _: None)
     monkeypatch.setattr("dualgap.experiments.report.report", lambda folder: f"{times_of(folder)}")
     for name, value in BESIDE.items():
         monkeypatch.setattr(f"dualgap.experiments.{name}", lambda *_, value=value: value)

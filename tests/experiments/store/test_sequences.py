@@ -89,7 +89,6 @@ class Folders(RuleBasedStateMachine):
         self.file = self.home / "small.yaml"
         self.file.write_text(posing(C=list(C), solvers=list(SOLVERS)))
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(os, "fsync", lambda _: None)
         for name, value in BESIDE.items():
             self.patch.setattr(f"dualgap.experiments.{name}", lambda *_, value=value: value)
         self.in_process = in_this_process(self.executed)

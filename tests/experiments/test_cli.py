@@ -18,6 +18,7 @@ from tests.experiments.functions import (
     wait_for,
 )
 from tests.experiments.rows import run, stored
+from tests.halves import quick_cases
 
 from dualgap.experiments import load_results
 from dualgap.experiments.cases.records import failed
@@ -370,7 +371,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("more", [0, 1, 2, 5])
+@pytest.mark.parametrize("more", quick_cases([0, 1, 2, 5], [0, 2]))
 def test_a_command_that_is_interrupted_several_times_ends_without_a_traceback(more):
     command = [sys.executable, "-c", INTERRUPTED.format(more=more)]
     finished_process = subprocess.run(command, capture_output=True, text=True, check=False)

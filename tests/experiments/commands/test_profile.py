@@ -36,7 +36,7 @@ def installed():
 SELECTED = ("--solver", "strange.py:Strange", "--problem", "C=2")
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed", "in_process")
 def test_the_calls_of_a_run_are_written_and_nothing_is_recorded(grid, command):
     result = command("run", grid, "--out", "x", *SELECTED, "--profile")
     file = Path(result.output.strip())

@@ -108,7 +108,11 @@ HELPER = "if os.fork() == 0:\n            time.sleep(600)\n        "
 
 
 @pytest.mark.parametrize(
-    ("end", "reason"), [("1 / 0", "ZeroDivisionError"), ("os._exit(3)", "exit code 3")]
+    ("end", "reason"),
+    [
+        ("os._exit(3)", "exit code 3"),
+        pytest.param("1 / 0", "ZeroDivisionError", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_process_started_in_set_up_does_not_delay_the_end_of_the_run(
     slot, case_of, strange, monkeypatch, end, reason

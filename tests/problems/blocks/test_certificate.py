@@ -1,6 +1,7 @@
 """The certificate from blocks against `certify` on the same samples in one array."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -55,6 +56,12 @@ def _y(pose):
     return TARGETS if pose is POSED["tube"] else Y
 
 
+@cache
+def solved(pose, intercept):
+    """Return the certificate of the samples in one array to a gap of 1e-10."""
+    return solve(pose(X, _y(pose), intercept), target_gap=1e-10).certificate
+
+
 def test_it_agrees_with_that_of_the_joined_samples(pose, intercept, tmp_path):
     joined, problem = (
         pose(X, _y(pose), intercept),
@@ -81,7 +88,7 @@ def test_its_dual_bound_is_that_of_the_same_dual_variables(intercept, tmp_path):
 
 @pytest.mark.parametrize("tol", [0.1, 1e-3, 1e-7])
 def test_it_never_excludes_the_optimum(pose, intercept, tol, tmp_path):
-    optimum = solve(pose(X, _y(pose), intercept), target_gap=1e-10).certificate
+    optimum = solved(pose, intercept)
     problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, intercept)
     c = solve(problem, NearRows(), target_gap=tol).certificate
     assert c.dual_objective <= optimum.primal_objective
@@ -89,7 +96,7 @@ def test_it_never_excludes_the_optimum(pose, intercept, tol, tmp_path):
 
 
 def test_it_never_excludes_the_optimum_for_arbitrary_weights(pose, intercept, tmp_path):
-    optimum = solve(pose(X, _y(pose), intercept), target_gap=1e-10).certificate
+    optimum = solved(pose, intercept)
     problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, intercept)
     for w in np.random.default_rng(3).standard_normal((5, 5)):
         c = certify(problem, Point(w=w, b=0.3))

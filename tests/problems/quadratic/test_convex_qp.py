@@ -64,7 +64,7 @@ def faults_of(seed, points=5, draw=drawn):
     return wrong, counts
 
 
-@pytest.mark.parametrize("part", quick_cases(range(10), range(2)))
+@pytest.mark.parametrize("part", quick_cases(range(10), [0]))
 def test_no_bound_is_on_the_wrong_side_of_a_rational_optimum(part):
     results = [faults_of(seed, points=2) for seed in range(12 * part, 12 * part + 12)]
     assert [fault for faults, _ in results for fault in faults] == []
@@ -402,7 +402,7 @@ def degenerate(seed):
     return ConvexQP(np.eye(n), q, G, h, A, A @ x, x - rng.choice([0.0, 1.0], n), x + 1.0), x
 
 
-@pytest.mark.parametrize("seed", quick_cases(range(40), range(5)))
+@pytest.mark.parametrize("seed", quick_cases(range(40), range(3)))
 def test_a_point_feasible_up_to_rounding_solves_a_nearby_problem(seed):
     problem, x = degenerate(seed)
     c = certify(problem, x)
@@ -489,7 +489,7 @@ def test_rows_that_are_bounds_are_certified_as_bounds_and_have_their_multipliers
     assert np.abs(problem.P @ x + q + G.T @ z + y).max() < 1e-5
 
 
-@pytest.mark.parametrize("size", [1e-16, 1e-12, 1e-10])
+@pytest.mark.parametrize("size", quick_cases([1e-16, 1e-12, 1e-10], [1e-12]))
 def test_variables_near_their_bounds_are_set_to_them_where_no_projection_satisfies_a_row(
     size: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

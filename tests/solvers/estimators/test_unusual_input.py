@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from tests.halves import quick_cases
 
 from dualgap.problems import RBF
 from dualgap.solvers.estimators import (
@@ -24,6 +25,7 @@ from dualgap.solvers.estimators import (
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((30, 3)), np.arange(30) % 2
 EXTREMES = [1e-320, 1e-310, 1e-160, 1e-140, 1e90, 1e140, 1e154, 1e200, 1e300]
+FOLDS = partial(CertifiedSVCCV, C=(0.1, 1.0), cv=2)
 KERNELS = [partial(SVC, kernel=RBF(0.5)), NuSVC, SVR, OneClassSVM]
 
 
@@ -56,7 +58,10 @@ def test_balanced_classes_count_a_weight_as_repetitions(cls):
     np.testing.assert_allclose(weighted.decision_function(X), f, atol=1e-5)
 
 
-@pytest.mark.parametrize(("n", "kernel"), [(8, "rbf"), (40, "poly"), (40, "rbf"), (1200, "linear")])
+NO_MARGIN = [(8, "rbf"), (40, "poly"), (40, "rbf"), (1200, "linear")]
+
+
+@pytest.mark.parametrize(("n", "kernel"), quick_cases(NO_MARGIN, NO_MARGIN[:3]))
 def test_classes_without_a_margin_are_refused_in_any_order(n, kernel):
     for seed in range(1 if n > 1000 else 8):
         order = np.random.default_rng(seed).permutation(n)
@@ -100,7 +105,7 @@ def test_an_l1_model_explains_its_missing_certificate():
 
 @pytest.mark.parametrize(
     "cls",
-    [SVC, NuSVC, LinearSVC, partial(LinearSVC, penalty="l1", random_state=0), CertifiedSVCCV],
+    [SVC, NuSVC, LinearSVC, partial(LinearSVC, penalty="l1", random_state=0), FOLDS],
 )
 def test_nullable_integers_that_float64_rounds_are_different_classes(cls):
     labels = 2**53 + np.arange(30) % 2

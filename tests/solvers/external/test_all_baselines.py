@@ -41,7 +41,8 @@ FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
 @pytest.mark.parametrize(
     ("solver", "problems", "claim", "max_gap"),
     [
-        (SGD(epochs=200), LINEAR, "stopped", 0.02),
+        (SGD(epochs=200), PLAIN, "stopped", 0.02),
+        pytest.param(SGD(epochs=200), LINEAR, "stopped", 0.02, marks=pytest.mark.exhaustive),
         (SnapML(tol=1e-9, max_iter=100_000), PLAIN, "stopped", 1e-3),
         (OneDAL(tol=1e-8), KERNEL, "optimal", 1e-6),
         (Mystic(), FEW, "stopped", 0.1),

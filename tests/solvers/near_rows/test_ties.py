@@ -1,5 +1,7 @@
 """Near rows where more samples are on the kink than are sent: categories, counts, a rare class."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy
@@ -53,8 +55,13 @@ def rare(rng):
     return X, np.full(N, 0.01)
 
 
-@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.parametrize("generate", [one_hot, categories, hashed, counts, rare])
+KINDS = [one_hot, categories, hashed, counts, rare]
+ALTERNATING = [*zip(KINDS, [True, False, True, False, True], strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("generate", "intercept"), quick_cases(product(KINDS, [True, False]), ALTERNATING)
+)
 def test_ties_are_solved_in_25_rounds(generate, intercept):
     rng = np.random.default_rng(0)
     X, weights = generate(rng)

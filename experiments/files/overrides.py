@@ -19,8 +19,8 @@ from dualgap.experiments.files.models import ExperimentFile
 from dualgap.experiments.files.specs import ProblemSpec, SolverSpec, named_solvers
 from dualgap.experiments.files.yaml import load, yaml_text
 from dualgap.experiments.records import Refusal
-from dualgap.experiments.records.choices import choices_text, same_name
-from dualgap.experiments.records.names import distinct_names, problem_words
+from dualgap.experiments.records.choices import choices_text, distinct_names, same_name
+from dualgap.experiments.records.names import problem_words
 
 SELECTIONS = {"--solver": "only_solvers", "--problem": "only_problems"}  # keys set by options
 S = TypeVar("S")

@@ -1,6 +1,7 @@
-"""Choosing by printed names, which can be pasted from a table, a figure or a report.
+"""Names as tables print them, without the words that all share, and choosing by them.
 
-Names are compared word by word, regardless of how they separate words and format numbers.
+A name can be pasted from a table, a figure or a report: names are compared word by word, regardless of
+how they separate words and format numbers.
 """
 
 import re
@@ -11,6 +12,18 @@ from functools import cache
 # between the words of a name, in text and in Markdown
 _SEPARATORS = re.compile(r"(?:<br>|[\s=(),/])+")
 _MAX_CHOICES = 8  # names in a message: a terminal shows them in a few lines
+
+
+def common_words(problems: Sequence[Sequence[str]]) -> list[str]:
+    """Return the words after the data set's name that all problems share, in order."""
+    first, *remaining = [words[1:] for words in problems]
+    return [word for word in first if remaining and all(word in other for other in remaining)]
+
+
+def distinct_names(problems: Sequence[Sequence[str]]) -> list[str]:
+    """Return the problems' names without their shared words, except the data set's name."""
+    common = common_words(problems)
+    return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in problems]
 
 
 def same_name(text: str, name: str) -> bool:

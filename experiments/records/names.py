@@ -99,18 +99,6 @@ def problem_names(problems: Iterable[Spec]) -> list[str]:
     return list(map(" ".join, problem_words(problems)))
 
 
-def common_words(problems: Sequence[Sequence[str]]) -> list[str]:
-    """Return the words after the data set's name that all problems share, in order."""
-    first, *remaining = [words[1:] for words in problems]
-    return [word for word in first if remaining and all(word in other for other in remaining)]
-
-
-def distinct_names(problems: Sequence[Sequence[str]]) -> list[str]:
-    """Return the problems' names without their shared words, except the data set's name."""
-    common = common_words(problems)
-    return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in problems]
-
-
 class SolverEntry(NamedTuple):
     """A solver with its settings, except for its seed and a setting that is searched.
 

@@ -12,7 +12,7 @@ from dualgap.experiments.analysis.labels import SIZES, gap_text, words_of
 from dualgap.experiments.analysis.means import Benchmark, intercepts, passes
 from dualgap.experiments.analysis.noise import MARK, MIN_REPETITIONS, Comparison, noise_of_means
 from dualgap.experiments.analysis.times import TIME_DEFINITIONS, missed_text, requested_rows
-from dualgap.experiments.records.names import common_words, distinct_names
+from dualgap.experiments.records.choices import common_words, distinct_names
 from dualgap.experiments.tables.formats import SETUP, SINGLE, duration, precision_text
 from dualgap.experiments.tables.table import Column, Table
 from dualgap.experiments.workers.machine import bytes_text

@@ -27,8 +27,12 @@ from dualgap.experiments.analysis.noise import (
 )
 from dualgap.experiments.analysis.results import Results
 from dualgap.experiments.analysis.times import solved_of, times, whole_runs
-from dualgap.experiments.records.choices import choices_text, same_name
-from dualgap.experiments.records.names import common_words, distinct_names
+from dualgap.experiments.records.choices import (
+    choices_text,
+    common_words,
+    distinct_names,
+    same_name,
+)
 from dualgap.experiments.records.outcomes import DENSE_REFERENCE, FINAL, NOT_RUN
 from dualgap.experiments.store.manifest import read_manifest
 from dualgap.experiments.store.reading import load_results

@@ -25,7 +25,7 @@ from dualgap.experiments.plots.style import (
     solver_keys,
     wrap,
 )
-from dualgap.experiments.records.names import distinct_names
+from dualgap.experiments.records.choices import distinct_names
 
 _NAME_LENGTH = 30  # characters of a problem's name per line; names have two lines
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}

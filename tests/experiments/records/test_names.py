@@ -5,12 +5,8 @@ import pytest
 from tests.experiments.rows import problem_spec, run
 
 from dualgap.experiments.analysis.labels import words_of
-from dualgap.experiments.records.names import (
-    common_words,
-    distinct_names,
-    problem_names,
-    problem_words,
-)
+from dualgap.experiments.records.choices import common_words, distinct_names
+from dualgap.experiments.records.names import problem_names, problem_words
 
 
 def test_names_omit_the_words_common_to_all_problems():

@@ -6,6 +6,7 @@ The pass goes tile by tile on all threads (`dualgap.problems.gram.tiles`), and e
 it is in the cache; no kernel value is computed again later.
 """
 
+from functools import cache
 from typing import Any
 
 import numba
@@ -83,8 +84,9 @@ class LargeEntries:
         return self.threshold * float(size.sum()) + rtol * float((self.matrix @ size).max())
 
 
+@cache
 def compile_pass() -> None:
-    """Compile the pass for both precisions."""
+    """Compile the pass for both precisions, once per process."""
     for dtype in (np.float32, np.float64):
         tile = np.zeros((1, 1), dtype)
         _large(tile, 0, 0, tile[0, 0])

@@ -11,6 +11,7 @@ larger problems have set up their first product: there are no threads, rounds or
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -158,8 +159,9 @@ class SmallProblem:
         f += ((moved - before) @ rows)[: f.size]
 
 
+@cache
 def compile_newton() -> None:
-    """Compile or load a Newton step, which only some problems of any kind need."""
+    """Compile or load a Newton step, which only some problems of any kind need, once per process."""
     middle, zero, ones = np.full(2, 0.5), np.zeros(2), np.ones(2)
     terms = GroupedTerms(zero, zero, zero, ones, np.zeros(2, np.int64))
     SmallProblem(np.eye(2), terms).newton_step(middle, zero.copy(), np.zeros(1), np.inf)

@@ -9,6 +9,8 @@ all of K in float32 1.14 times and eight times the memory.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -193,8 +195,9 @@ def quantise_rows(
             target[j] = np.int16(np.rint(value))
 
 
+@cache
 def compile_triangle() -> None:
-    """Compile or load a Newton step's functions, as the problem of a warm-up may need no such step."""
+    """Compile or load a Newton step's functions, which a warm-up may not need, once per process."""
     packed, x = np.zeros((4, 4), np.int16), np.zeros(4, np.float32)
     for K in (np.eye(4, dtype=np.float32), np.eye(4)):
         quantise_rows(K, np.arange(4), np.arange(4), K[0], K[0], packed)

@@ -29,6 +29,9 @@ from dualgap.problems import (
 )
 from dualgap.solvers import Solver, Status, all_solvers, near_rows, solve
 from dualgap.solvers.numerics import timing
+from dualgap.solvers.semismooth_newton.storage import compile_pass
+from dualgap.solvers.smo.small import compile_newton
+from dualgap.solvers.smo.triangle import compile_triangle
 
 OURS = [
     name
@@ -72,7 +75,8 @@ FUNCTIONS = functions_of_ours()
 def let_go() -> None:
     """Let go of all compiled functions and of what is known to be compiled, as in a new process."""
     timing._warm.clear()
-    near_rows._compile.cache_clear()
+    for compiling in (near_rows._compile, compile_newton, compile_triangle, compile_pass):
+        compiling.cache_clear()
     for function in FUNCTIONS:
         function._make_finalizer()()
         function._reset_overloads()

@@ -20,7 +20,8 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import products, transposed_products
 from dualgap.problems.blocks import Block, ChangedBlock, DualRule
 from dualgap.problems.certificates.bounds import Float64, linear_term, targets, total_loss
-from dualgap.problems.certificates.certify import for_rounded_weights, gap_scale, shift_targets
+from dualgap.problems.certificates.certify import for_rounded_weights, shift_targets
+from dualgap.problems.certificates.gap_scale import gap_scale
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
 from dualgap.problems.problem.certificate import Certificate, make_certificate, missing_bound
@@ -99,7 +100,7 @@ class _Sums:
         self.ends = min(self.ends[0], y.min()), max(self.ends[1], y.max())
 
     def gap_scale(self, risk: Risk) -> float:
-        """Return `certify.gap_scale` of these samples.
+        """Return `gap_scale` of these samples.
 
         Two samples with the extreme y suffice: they decide whether an offset alone leaves no loss.
         """

@@ -178,6 +178,12 @@ def shifts(risk: Risk, offsets: Any) -> Any:
     return np.concatenate([offsets, [0.0]])[risk.groups]
 
 
+def absorbs_shifts(risk: Risk) -> bool:
+    """Whether offsets without a total cost absorb a constant added to all targets."""
+    single_offset = risk.groups is None and risk.costs.size and not risk.costs.sum()
+    return bool(single_offset) and getattr(risk.loss, "depends_on_residual", False)
+
+
 def losses_at(risk: Risk, y: Any, scores: Any, offsets: Any) -> Any:
     """Return ℓ(yᵢ, fᵢ) (n,) for decisions fᵢ = score + offset, in the arguments' arithmetic."""
     if by_side(risk):

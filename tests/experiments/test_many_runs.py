@@ -35,7 +35,7 @@ def recorded(command, write):
             row["time_solve"] = 1e-3 * (1 + len(like) % 7)
             return replace(like[0], record=like[0].record | row, trace=[], model={})
 
-        with pytest.MonkeyPatch.context() as patch, in_this_process(run):
+        with in_this_process(run):
             command("run", file, "--out", "out")
         return file
 

@@ -25,13 +25,13 @@ EXPERIMENT = posing(
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
+def tiny(tmp_path_factory, describer):
     """Return the folder of a finished run of a tiny benchmark."""
     folder = tmp_path_factory.mktemp("bench")
     shutil.copy(FLOOR, folder)
     path = folder / "bench_tiny.yaml"
     path.write_text(EXPERIMENT)
-    with in_this_process():
+    with in_this_process(describer=describer):
         result = CliRunner().invoke(main, ["run", str(path), "--out", str(folder / "run")])
     assert result.exit_code == 0, result.output
     return folder / "run"

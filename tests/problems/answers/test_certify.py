@@ -4,12 +4,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.halves import quick_cases
 import scipy.sparse as sp
 from cvxopt import matrix, solvers
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import small_problems as problem_set
+from tests.halves import quick_cases
 from tests.small_problems import HARD, N, X, Y
 
 from dualgap.problems import (

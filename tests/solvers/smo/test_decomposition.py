@@ -27,7 +27,6 @@ from dualgap.solvers.smo.newton import NewtonStep
 from dualgap.solvers.smo.tuning import TUNING
 from dualgap.solvers.smo.variables import Scores, joined
 
-
 INDEFINITE = [(1e3, 1e-5), (1e4, 1e-4)]
 
 

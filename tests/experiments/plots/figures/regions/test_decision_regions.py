@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
 
 from dualgap.experiments.analysis.results import Results
@@ -78,6 +79,7 @@ solvers: [smo]
 """
 
 
+@pytest.mark.usefixtures("in_process")
 def test_axes_and_classes_have_the_names_of_the_table(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("plants.csv").write_text("a_$b$,width,kind\n1,2,no\n2,1,yes\n2,2,yes\n1,1,no\n")

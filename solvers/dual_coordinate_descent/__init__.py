@@ -137,8 +137,7 @@ class DualCoordinateDescent(Solver):
         and one step 18 s.
         """
         everything, u = state.active, state.x
-        large = min(state.x.size, state.w.size) > TUNING.large_system_equations
-        narrowing, rounds = False, (5,)
+        narrowing, rounds, large = False, (5,), state.is_large
         if large or state.x.size >= TUNING.min_narrowed_variables:
             yield from state.epochs(1, rng)
             state.narrow()

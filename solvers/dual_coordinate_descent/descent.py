@@ -35,6 +35,7 @@ class Descent:
     x, w, t : the point, Mᵀx and aᵀx − delta. nu : the multiplier of the equality.
     count : "epochs" and "newton_steps" so far.
     unit : scale of the relative duality gap; None for the dual objective.
+    is_large : whether a Newton step may cost so much that many epochs come first.
     reach : 1/(Qₖₖ + ρaₖ²), the scale of steps. across : mean of Qₖₖ·(ub − lb), at least 1.
     active : the variables that may still move. may_shrink : whether their number may decrease.
     violation, gap : last measured violation and relative duality gap.
@@ -64,6 +65,7 @@ class Descent:
         min_rho = float(np.abs(block.p).mean()) / width if width > 0 else 0.0
         self.rho = max(curvature, min_rho) if equality else 0.0
         self.largest_rho = 100.0 * self.rho
+        self.is_large = min(x.size, self.w.size) > TUNING.large_system_equations
         diagonal = np.where(block.diagonal > 0, block.diagonal, curvature)
         self.reach = 1.0 / (diagonal + self.rho * block.a**2)
         self.across = max(1.0, curvature * width) if np.isfinite(width) else 1.0
@@ -86,6 +88,7 @@ class Descent:
         entries = max(1.0, self.block.rows.size / self.x.size)
         pause = max(1, int(TUNING.entries_per_pause / entries))
         order, high, low, size = self.active.copy(), np.inf, -np.inf, TUNING.neighbours
+        rho = self.rho / TUNING.penalty_divisor if self.is_large else self.rho
         for _ in range(number):
             blocks = order[: order.size // size * size].reshape(-1, size)
             order = np.append(blocks[rng.permutation(len(blocks))], order[blocks.size :])
@@ -95,14 +98,14 @@ class Descent:
             for first in range(0, order.size, pause):
                 turn = order[first : first + pause]
                 stay, highest, lowest, self.t = epoch(
-                    self.block, turn, self.x, self.w, self.t, self.nu, self.rho, *bounds
+                    self.block, turn, self.x, self.w, self.t, self.nu, rho, *bounds
                 )
                 staying.append(turn[:stay])
                 high, low = max(high, highest), min(low, lowest)
                 if first + pause < order.size:
                     yield
             order = np.concatenate([order[:0], *staying])
-            self.nu += self.rho * self.t
+            self.nu += rho * self.t
             self.count["epochs"] += 1
             yield
 

@@ -66,6 +66,18 @@ def test_large_systems_take_no_newton_step_if_epochs_reach_the_gap() -> None:
     assert solution.counters["newton_steps"] == 0
 
 
+def test_an_intercept_takes_few_more_epochs_on_large_systems() -> None:
+    X, y = sparse(1200, 2000)
+    epochs = {
+        intercept: solve(
+            SoftMarginDual(X, y, 1.0, intercept=intercept),
+            DualCoordinateDescent(tol=1e-12, gap=1e-6),
+        ).counters["epochs"]
+        for intercept in (False, True)
+    }
+    assert epochs[True] <= 1.5 * epochs[False]
+
+
 def test_a_tol_below_rounding_stops_without_a_claim() -> None:
     X, y = two_classes(300, 5)
     for intercept in (True, False):

@@ -1,6 +1,6 @@
 """Losses ℓ(y, f), registered by their class names in snake case."""
 
-from dualgap.problems.losses.base import Loss, PiecewiseLinear, ScalarLoss, Terms, VectorLoss
+from dualgap.problems.losses.base import Loss, ScalarLoss, Terms, VectorLoss
 from dualgap.problems.losses.interval import (
     EpsilonInsensitive,
     Hinge,
@@ -11,6 +11,7 @@ from dualgap.problems.losses.interval import (
     SquaredHinge,
 )
 from dualgap.problems.losses.logistic import Logistic
+from dualgap.problems.losses.piecewise import PiecewiseLinear
 from dualgap.problems.registry import Registry
 
 LOSSES = Registry(ScalarLoss, "loss", __name__)

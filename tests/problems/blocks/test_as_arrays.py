@@ -11,7 +11,7 @@ from dualgap.problems import Point, RegularizedERM, SoftMarginPrimal, SVRPrimal,
 from dualgap.problems.blocks import ArraySource, Blocks
 from dualgap.problems.datasets import open_blocks
 from dualgap.problems.formulations.erm import WeightedERM
-from dualgap.problems.losses.base import PiecewiseLinear, Terms
+from dualgap.problems.losses import PiecewiseLinear, Terms
 from dualgap.solvers import solve
 from dualgap.solvers.near_rows import NearRows
 

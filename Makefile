@@ -86,7 +86,7 @@ docs: $(STAMP)
 	cp -R experiments/docs build/docs/source
 	cp -R experiments/gallery build/docs/source/figures
 	cp -R experiments/configs build/docs/configs
-	$(BIN)/python -m sphinx -W --keep-going --jobs 2 -d build/docs/doctrees build/docs/source build/docs/html
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m sphinx -W --keep-going --jobs 2 -d build/docs/doctrees build/docs/source build/docs/html
 
 # The paper for JOSS, with a figure drawn from published records: build/paper/paper.pdf. Needs LaTeX, of Debian's
 # packages texlive-latex-recommended, texlive-plain-generic and lmodern.

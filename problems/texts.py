@@ -18,6 +18,7 @@ _LATEX = {
     "`": r"\textasciigrave{}",
     "≈": r"$\approx$",
     "≤": r"$\leq$",
+    "≠": r"$\neq$",
     "−": "$-$",
     "–": "--",
     "…": r"\dots{}",

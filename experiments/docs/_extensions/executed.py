@@ -18,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 _SETTINGS = {"COLUMNS": "100", "PYTHONWARNINGS": "error"}
 _COMMAND_TIMEOUT_S = 300  # the self-test, the slowest command, takes up to 120 s
+_STRIDE = 8  # about the number of parts that Sphinx reads side by side
 _LANGUAGES = {".py": "python", ".yaml": "yaml"}
 
 
@@ -71,10 +72,16 @@ class Terminal(SphinxDirective):
         return [nodes.literal_block(text, text, language="none", classes=["terminal"])]
 
 
+def _spread(_app: Any, _env: Any, docnames: list[str]) -> None:
+    """Order the pages such that each part has as many tutorials, which take the longest, as others."""
+    docnames[:] = [name for start in range(_STRIDE) for name in docnames[start::_STRIDE]]
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Register both directives."""
     app.add_directive("file", File)
     app.add_directive("terminal", Terminal)
+    app.connect("env-before-read-docs", _spread)
     app.connect(
         "env-purge-doc",
         lambda _app, env, docname: shutil.rmtree(_folder(env, docname), ignore_errors=True),

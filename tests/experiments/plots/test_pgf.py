@@ -10,7 +10,7 @@ from dualgap.experiments.plots import plot_all
 from dualgap.experiments.plots.pgf import save_pgf
 from dualgap.experiments.plots.style import figure, plain, style
 
-HOSTILE = r"a_b & 50% #1 {x} \input{/etc/passwd} $y$ ~ α ≤ 1 √"
+HOSTILE = r"a_b & 50% #1 {x} \input{/etc/passwd} $y$ ~ α ≠ 0 √"
 has_latex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="there is no pdflatex")
 
 
@@ -25,7 +25,7 @@ def test_texts_are_typeset_as_text_and_formulas_as_formulas(tmp_path):
         save_pgf(new, tmp_path / "two.pgf")
     written = (tmp_path / "one.pgf").read_text()
     escaped = r"a\_b \& 50\% \#1 \{x\} \textbackslash{}input\{/etc/passwd\} \$y\$"
-    escaped += r" \textasciitilde{} $\alpha$ $\leq$ 1 [U+221A]"
+    escaped += r" \textasciitilde{} $\alpha$ $\neq$ 0 [U+221A]"
     assert f"{escaped}}}" in written
     assert f"{escaped}: $n^{{1.5}}$}}" in written
     assert re.search(r"\$\\mathdefault\{10\^\{0\}\}\$", written)

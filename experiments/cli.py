@@ -9,8 +9,8 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import count
 from pkgutil import iter_modules
@@ -39,6 +39,29 @@ def _interrupt(number: int) -> None:
     os.write(2, b"The command is ending. Interrupt it again to end it immediately.\n")
 
 
+@contextmanager
+def _reporting() -> Generator[None]:
+    """End the process with a sentence and an exit code at a refusal, a failure or an interrupt."""
+    try:
+        yield
+        return
+    except Refusal as error:
+        lines, code = error.lines, 2
+    except KeyboardInterrupt:
+        lines, code = [INTERRUPTED], 130
+    except OSError as error:
+        with suppress(OSError, ValueError):  # flushing buffered output at exit would fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        lines, code, cause = [str(error)], 1, OUTPUT_ERRORS.get(error.errno or 0)
+        if error.filename is not None:
+            lines = [f"{error.filename}: {error.strerror}"]
+        elif cause is not None:
+            lines = [f"Cannot write the output: {cause}."]
+    with suppress(OSError):
+        say(*lines, err=True)
+    sys.exit(code)
+
+
 class Commands(click.Group):
     """Commands that report refusals, failures and interrupts in one sentence and by exit code."""
 
@@ -53,25 +76,15 @@ class Commands(click.Group):
             signal.signal(signal.SIGINT, interrupt)
         return super().main(*arguments, **options)
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Parse the arguments, which prints what --help and --version ask for."""
+        with _reporting():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        try:
+        with _reporting():
             return super().invoke(ctx)
-        except Refusal as error:
-            lines, code = error.lines, 2
-        except KeyboardInterrupt:
-            lines, code = [INTERRUPTED], 130
-        except OSError as error:
-            with suppress(OSError, ValueError):  # flushing buffered output at exit would fail again
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            lines, code, cause = [str(error)], 1, OUTPUT_ERRORS.get(error.errno or 0)
-            if error.filename is not None:
-                lines = [f"{error.filename}: {error.strerror}"]
-            elif cause is not None:
-                lines = [f"Cannot write the output: {cause}."]
-        with suppress(OSError):
-            say(*lines, err=True)
-        sys.exit(code)
 
 
 def prepare() -> None:

@@ -183,14 +183,16 @@ def test_tables_that_cannot_be_written_fail_the_run(command, finished, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("output", "words"),
+    ("arguments", "output", "words"),
     [
-        ("/dev/full", "the disk is full"),
-        pytest.param(None, "its reader has closed it", marks=pytest.mark.exhaustive),
+        (["--version"], "/dev/full", "the disk is full"),
+        pytest.param(
+            ["list", "columns"], None, "its reader has closed it", marks=pytest.mark.exhaustive
+        ),
     ],
 )
-def test_unwritable_output_is_reported_in_a_sentence(output, words):
-    line = [sys.executable, "-m", "dualgap.experiments.cli", "list", "columns"]
+def test_unwritable_output_is_reported_in_a_sentence(arguments, output, words):
+    line = [sys.executable, "-m", "dualgap.experiments.cli", *arguments]
     read, written = os.pipe()
     os.close(read)
     if output:

@@ -29,7 +29,7 @@ from dualgap.experiments.cases.plan import plan
 from dualgap.experiments.cases.records import failed
 from dualgap.experiments.files.experiment import read_experiment
 from dualgap.experiments.store import disk
-from dualgap.experiments.store.manifest import StoreError
+from dualgap.experiments.store.manifest import StoreError, code_version
 from dualgap.experiments.store.plan import ResumePolicy
 from dualgap.experiments.store.reading import RunFolder
 from dualgap.experiments.store.session import Session
@@ -362,6 +362,11 @@ def test_a_clock_set_back_does_not_change_the_order(tmp_path, cases, ids, monkey
         session.append(failed(cases[0], "crashed", reason))
     session.close()
     assert load_results(tmp_path / "out")["reason"].tolist() == ["second"]
+
+
+def test_each_package_has_a_hash_of_its_own_source():
+    assert {*code_version()} == {"problems", "solvers", "experiments"}
+    assert len({*code_version().values()}) == 3
 
 
 def test_workers_do_not_inherit_the_log(tmp_path, ids):

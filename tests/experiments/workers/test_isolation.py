@@ -52,8 +52,9 @@ def _begin_twice(start: Callable[[], object]) -> bytes:
 
 def _delay_of_a_call() -> bytes:
     waited = iter([1.0, 4.0, 9.0])  # as it starts, as it begins to solve, and at its end
-    isolation._delayed = lambda: next(waited)
-    result = call_in_child(_begin_twice)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(isolation, "_delayed", lambda: next(waited))
+        result = call_in_child(_begin_twice)
     with result.file:
         return b"%g" % result.delayed
 

@@ -8,8 +8,8 @@ An epoch is one of dual coordinate descent with shrinking (Hsieh et al. 2008, al
 variable in turn moves to its minimum in the box, x ← clip(x − g/h, lb, ub), and w = Mᵀx is updated. The
 equality is treated by an augmented Lagrangian (Hestenes 1969): with t = aᵀx − delta,
     g = mᵀw + p + a·(ν + ρt),   h = mᵀm + ρa²,   and ν ← ν + ρt after each epoch,
-as if the samples had an additional feature √ρ·a. With ρ a sixteenth of the mean of mᵀm this takes no
-more epochs than the problem without the equality; if epochs are few, a larger ρ finds ν sooner.
+as if the samples had an additional feature √ρ·a. With ρ a sixteenth of the mean of mᵀm this takes
+hardly more epochs than the problem without the equality; if epochs are few, a larger ρ finds ν sooner.
 """
 
 from __future__ import annotations

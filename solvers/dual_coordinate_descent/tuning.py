@@ -15,7 +15,7 @@ class DescentTuning:
     large_system_equations: int = 1000  # then many more epochs come first, set aside in any case:
     min_first_epochs: int = 500  # on farm-ads they halve the Newton steps after 100
     max_first_epochs: int = 5000
-    penalty_divisor: int = 16  # of ρ in those epochs: ρ itself took up to five times as many
+    penalty_divisor: int = 16  # of ρ in those epochs: ρ itself took up to eight times as many
     worthwhile_newton_steps: int = 5  # that take as long as the epochs, within these limits
     factor_per_entry: int = 120  # m³ of a factor of order m take as long as an entry in an epoch
     # of the mean score; above, a variable at a bound is set aside; with 0.1 twice the steps on w8a

@@ -47,7 +47,7 @@ def test_one_dal_receives_float32_samples_and_is_certified_on_the_float64_ones(
 
         monkeypatch.setattr(estimator, "fit", recording)
     problem = replace(problem, X=problem.X * (1 + 1e-6))  # not of single precision
-    double, single = (solve(problem, OneDAL(tol=1e-4, dtype=dtype)) for dtype in PRECISIONS)
+    double, single = (solve(problem, OneDAL(tol=1e-5, dtype=dtype)) for dtype in PRECISIONS)
     assert set(dtypes[: len(dtypes) // 2]) == {"float64"}
     assert set(dtypes[len(dtypes) // 2 :]) == {"float32"}
     assert single.problem.X.dtype == np.float64

@@ -115,9 +115,9 @@ def _model_arrays(solution: Solution) -> dict[str, Any]:
     if not isinstance(problem, SampleProblem):
         return {}
     drawable = problem.d == 2 and problem.n <= _MAX_DRAWN and problem.outputs == len(problem.parts)
-    has_margin = problem.task is not LABELS or solution.geometry.rule.has_margin
-    drawable = drawable and has_margin
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
+        return {}
+    if problem.task is LABELS and not solution.geometry.rule.has_margin:
         return {}
     arrays = vars(point) | {
         "X": problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray(),

@@ -12,6 +12,7 @@ import pytest
 from tests.experiments.functions import posing, run_case
 
 from dualgap.experiments.cases import solving
+from dualgap.experiments.files.specs import SolverSpec
 from dualgap.experiments.records.columns import COLUMNS
 from dualgap.experiments.workers.isolation import ChildResult
 from dualgap.problems import RBF, SoftMarginDual
@@ -217,6 +218,12 @@ def test_work_outside_the_solving_time_is_in_the_reason(case_of, monkeypatch):
     assert timed(used=5.0, time_solve=4.8, cpu_time=4.5, time_setup=0.1) == ""
     sentences = timed(time_solve=0.01, time_setup=4.0, note="The steps were short.")
     assert sentences == "The steps were short. Set-up took 4.0 s, solving 0.01 s."
+
+
+def test_a_machine_whose_margin_is_an_offset_may_be_unsupported(case_of):
+    text = posing(formulation="nu_svc", nu=0.5)
+    record = _row(replace(case_of(text=text), solver=SolverSpec("dual_coordinate_descent", {})))
+    assert (record["status"], record["verdict"]) == ("unsupported", "uncertified")
 
 
 def test_bad_data_costs_only_its_rows(case_of):

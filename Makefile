@@ -79,7 +79,7 @@ $(STAMP): pyproject.toml requirements.lock
 # The gallery and the reference are written beside the pages, so the site is built in a copy of them, and of
 # what they include by a relative path.
 docs: $(STAMP)
-	@echo "Eleven minutes of processor time, as figures are drawn and tutorials run: build/docs/html/index.html"
+	@echo "Some eight minutes, as figures are drawn and tutorials run: build/docs/html/index.html"
 	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group docs
 	rm -rf build/docs
 	mkdir -p build/docs

@@ -171,8 +171,13 @@ def make_certificate(
 
 
 def gap_scale_for(bounds: Bounds, gap_scale: float) -> float:
-    """Return the gap scale, or 0 if the optimum is negative: its magnitude then suffices."""
-    return 0.0 if bounds.upper < 0 else gap_scale
+    """Return the gap scale, or 0 if the optimum is negative and float64 resolves its magnitude.
+
+    It resolves a magnitude below 2⁻³⁰ times the scale to under six digits. Were the scale dropped at any
+    negative upper bound, better bounds on such an optimum could have a larger relative gap than worse
+    ones.
+    """
+    return 0.0 if bounds.upper < -(2.0**-30) * gap_scale else gap_scale
 
 
 def sum_certificates(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Certificate:

@@ -24,6 +24,7 @@ class ChainReference:
     """The optimum of a structured margin; `lower` and `upper` are equal."""
 
     is_infeasible = False
+    may_be_zero = False
 
     def __init__(self, problem: ChainMargin) -> None:
         self.problem, self.C = problem, rational(problem.C)

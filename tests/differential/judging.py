@@ -277,10 +277,10 @@ def _of_verdict(
     if np.isfinite(c.gap) and error > rational(c.gap) and not stretched:
         yield "gap", f"{c.gap:.2e}, but the point is {real(error):.2e} above the optimum"
     unit = abs(reference.upper) or reference.size_at_zero()
-    may_be_zero = not c.primal_objective < 0  # as far as the answer shows
-    sizeless = getattr(reference, "is_homogeneous", False)
-    if may_be_zero and (sizeless or getattr(reference, "targets_are_equal", False)):
-        unit = max(unit, reference.size_at_zero())
+    if reference.may_be_zero:
+        size = reference.size_at_zero()
+        if not c.primal_objective < -(2.0**-30) * real(size):  # as far as the answer shows
+            unit = max(unit, size)
     if unit == ZERO:
         return
     if verdict == "solved" and error / unit > target * _SPARE:

@@ -56,6 +56,11 @@ class Reference(Protocol):
     upper: fmpq
     is_infeasible: bool
 
+    @property
+    def may_be_zero(self) -> bool:
+        """Whether the optimum may be 0 to float64: gaps are then relative to the size at zero."""
+        ...
+
     def point(self) -> Point:
         """Return an optimal answer rounded to float64."""
         ...
@@ -119,17 +124,17 @@ class EnumeratedReference:
         return HALF * costs**2 / exact.n * max(length2 - mean2, ZERO)
 
     @property
+    def may_be_zero(self) -> bool:
+        return self.is_homogeneous or self._targets_are_equal()
+
+    @property
     def is_homogeneous(self) -> bool:
         """Whether offsets have costs and nothing else has a size: the optimum is at most 0."""
         costs = any(group.cost != 0 for group in self.exact.groups)
         return costs and all(curve.value(ZERO) == 0 for curve in self.exact.curves)
 
-    @property
-    def targets_are_equal(self) -> bool:
-        """Whether w = 0 leaves no loss but that of targets that float64 rounded: two last digits.
-
-        No answer resolves it, so the gap is relative to the size at zero.
-        """
+    def _targets_are_equal(self) -> bool:
+        """Whether w = 0 leaves no loss but that of targets that float64 rounded: two last digits."""
         problem, curves, scores = self.problem, self.exact.curves, [ZERO] * self.exact.n
         if problem.risk.costs.any() or not problem.risk.loss.is_regression:
             return False
@@ -319,6 +324,7 @@ class SummedReference:
     """The reference of several binary problems: the sum of theirs."""
 
     is_infeasible = False
+    may_be_zero = False
 
     def __init__(self, problem: Multiclass) -> None:
         self.problem = problem

@@ -50,6 +50,7 @@ class SmoothReference:
                 self._solve_to(_PRECISIONS[-1])
 
     is_infeasible = False
+    may_be_zero = False
 
     def _solve(self) -> None:
         y, zero = self.problem.y, [[arb(0)] * self.free for _ in self.target]

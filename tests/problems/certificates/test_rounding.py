@@ -15,6 +15,7 @@ from dualgap.problems import (
     HardMarginPrimal,
     Kernel,
     Linear,
+    NuSVC,
     Point,
     Polynomial,
     RegularizedERM,
@@ -121,6 +122,15 @@ def test_targets_of_any_unit_have_the_same_verdict():
         assert zero.certificate.unit == 0.0
         assert zero.certificate.relative_gap == pytest.approx(1.0)
     assert certify(replace(problem, y=np.full(30, 0.1)), Point(np.zeros(30))).relative_gap < 1e-12
+
+
+def test_a_negative_optimum_that_float64_resolves_poorly_has_the_gap_scale():
+    for distance in 2.0 ** -np.arange(0, 60, 4):  # between the means of the two classes
+        X = np.array([-1.0, 1.0, distance - 1, distance + 1])[:, None]
+        problem = NuSVC(X, np.array([1.0, 1.0, -1.0, -1.0]), 1.0)
+        best = certify_claim(problem, Point(np.full(4, 0.25)))  # the only feasible α
+        assert best.verdict == "solved"
+        assert (best.certificate.unit == 0) == (distance**2 > 1e-8)
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e6])

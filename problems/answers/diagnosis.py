@@ -29,7 +29,7 @@ from dualgap.problems.box import middle, violating_pair, violators
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Claim, Point
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
-from dualgap.problems.gram.gram import gram_scores
+from dualgap.problems.gram.products import gram_scores
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.risk.dual_point import infeasibility
 from dualgap.problems.risk.offsets import best_intercept

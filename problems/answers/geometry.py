@@ -10,7 +10,7 @@ from dualgap.problems.dataset import Indices, Matrix, Vector, check_samples
 from dualgap.problems.forms import Point, Unsupported
 from dualgap.problems.formulations.formulation import Formulation, SampleProblem
 from dualgap.problems.formulations.structured import ChainMargin
-from dualgap.problems.gram.gram import gram_scores
+from dualgap.problems.gram.products import gram_scores
 from dualgap.problems.problem.certificate import Certificate
 from dualgap.problems.problem.task import TARGETS, Decision
 from dualgap.problems.risk.risk import losses_at

@@ -2,24 +2,20 @@
 
 `Gram` counts every kernel value it evaluates and never holds more than `memory` bytes.
 `SignedGram` is Q = diag(sign)·K[index, index]·diag(sign), the matrix of a dual: sign = y for
-classification; for regression every sample occurs twice, with signs +1 and −1. `gram_products` are
-products with bounds on their errors.
+classification; for regression every sample occurs twice, with signs +1 and −1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
 
-from dualgap.problems.arithmetic.intervals import SPARE, gamma, lost_to_underflow
+from dualgap.problems.arithmetic.intervals import gamma
 from dualgap.problems.dataset import Indices, Matrix, Vector
-from dualgap.problems.gram.threads import Threads
-from dualgap.problems.gram.tuning import TUNING
+from dualgap.problems.gram.threads import run_in_threads
 from dualgap.problems.kernels import Block, Bound, Kernel, Linear, Selection
 from dualgap.problems.kernels.samples import distinct, for_products
 
@@ -91,6 +87,11 @@ class Gram:
         """The kernel's values on the samples, neither stored nor counted."""
         return self.kernel.bind(self.samples)
 
+    @cached_property
+    def distinct(self) -> tuple[Indices, Indices]:
+        """The first sample of each group of equal ones (k,), and the group of each sample (n,)."""
+        return distinct(self.X)
+
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""
         if self._dense is not None:
@@ -114,18 +115,22 @@ class Gram:
         return self.kernel.operations(self.samples), self.kernel.norms(self.samples)
 
     def part(self, rows: Indices) -> Gram:
-        """Return the Gram matrix of a subset of the samples; it reuses values stored here."""
+        """Return the Gram matrix of a subset of the samples; it reuses values kept here."""
         X = self.X[rows]
         X = X[:, rows] if self.kernel.uses_gram_matrix else X
         part = Gram(X, self.kernel, self.memory, keep=True)
         if self._dense is not None:
-            part._dense = self._dense[np.ix_(rows, rows)]
+            part._dense = self._dense[rows].take(rows, axis=1)
+        keeps_values = self.is_stored or self.solver_cache is not None
+        if keeps_values and 2 * rows.size >= self.n:
             part.parent = self, rows
         return part
 
     def forget(self) -> None:
-        """Free the stored values; later requests compute them again."""
+        """Free the stored values and samples; later requests compute them again."""
         self._dense = self.parent = None
+        for name in ("samples", "bound"):
+            vars(self).pop(name, None)
         if self.solver_cache is not None:
             self.solver_cache.clear()
 
@@ -153,7 +158,7 @@ class Gram:
                 K[rows.stop :, rows] = K[rows, rows.stop :].T
 
             values = sum(min(step, n - start) * (n - start) for start in starts)
-            _run_in_threads(fill, starts, values)
+            run_in_threads(fill, starts, values)
             self.evaluations += values
             self._dense = K
         return self._dense
@@ -225,87 +230,3 @@ def too_large(subject: str, n: int, memory: int) -> MemoryError:
     return MemoryError(
         f"{subject} needs {required:.1f} GiB, more than the {allowed:.1f} GiB allowed"
     )
-
-
-def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
-    """Return Kv for `v` (n,) and a bound on each entry's error, including errors of the kernel values.
-
-    Columns are added in about √n chunks of √n, so that sums of n values are as accurate as those of 2√n.
-    Equal samples share one row and one column. Products with a part of a stored matrix are computed
-    with, and cached for, its parent.
-    """
-    support = np.flatnonzero(v)
-    if not support.size:
-        return np.zeros(v.size), np.zeros(v.size)
-    if gram.is_stored:
-        full, rows = gram.parent or (gram, slice(None))
-        beta = np.zeros(full.n)
-        beta[rows] = v
-        samples = np.arange(full.n)
-        cache, key = full.get_or_compute("products", dict), beta.tobytes()
-        result = cache.get(key)
-        if result is None:
-            if len(cache) >= 128:  # of the answers of a path, and for repeated requests
-                del cache[next(iter(cache))]
-            result = cache[key] = _products_of_distinct_rows(full, beta, *[samples] * 3)
-        return result[0][rows], result[1][rows]
-    samples = np.arange(v.size)
-    groups = (samples, samples) if gram.kernel.uses_gram_matrix else distinct(gram.X)
-    scores, errors = _products_of_distinct_rows(gram, v, support, *groups)
-    return scores[groups[1]], errors[groups[1]]
-
-
-def _run_in_threads(job: Callable[[int], None], starts: range, values: int) -> None:
-    """Run job(start) for each start, in as many threads as BLAS has, which itself has one meanwhile.
-
-    On chunks that stay in the cache BLAS's own threads mostly wait for each other, which takes up to ten
-    times the CPU time of the `values` of K.
-    """
-    threads = Threads()
-    with threads.limited(1):
-        if values < 2**20:  # about two milliseconds
-            for start in starts:
-                job(start)
-        else:
-            with ThreadPoolExecutor(threads.count) as pool:
-                list(pool.map(job, starts))
-
-
-def gram_scores(gram: Gram, v: Vector) -> Vector:
-    """Return Kv for `v` (n,) or (n, K), as accurately as `gram_products`, or X(Xᵀv) if K is linear."""
-    if gram.is_linear:
-        return gram.matvec(v)
-    outputs = [gram_products(gram, column)[0] for column in v.reshape(gram.n, -1).T]
-    return np.column_stack(outputs).reshape(v.shape)
-
-
-def _products_of_distinct_rows(
-    gram: Gram, v: Vector, support: Indices, rows: Indices, group: Indices
-) -> tuple[Vector, Vector]:
-    """Return (Kv)[rows] with error bounds; `rows` has one sample of each group of equal samples.
-
-    A sum of m values sᵢsⱼ(1 + γₐ)vⱼ has an error of at most γₐ₊ₘ·sᵢ·Σ sⱼ|vⱼ|.
-    """
-    used, column = np.unique(group[support], return_inverse=True)
-    weight, size = (np.bincount(column, part) for part in (v[support], np.abs(v[support])))
-    width = max(64, ceil(sqrt(used.size)))  # fewer columns would be slow, not more accurate
-    height = max(1, TUNING.product_values // width)
-    columns, starts = rows[used], range(0, used.size, width)
-    scores = np.zeros(rows.size)
-
-    def add(first: int) -> None:
-        chosen = slice(first, first + height)
-        for start in starts:
-            part = slice(start, start + width)
-            K = (
-                gram.dense()[chosen, part]
-                if gram.is_stored
-                else gram.bound.block(rows[chosen], columns[part])
-            )
-            scores[chosen] += K @ weight[part]
-
-    _run_in_threads(add, range(0, rows.size, height), rows.size * used.size)
-    additions = min(width, used.size) + len(starts) + int(np.bincount(column).max())
-    radius = gram.radius(additions)
-    errors = SPARE * radius[rows] * float(radius[columns] @ size)
-    return scores, errors + lost_to_underflow(v, v.size)

@@ -12,7 +12,7 @@ from dualgap.problems.arithmetic.intervals import products, transposed_products
 from dualgap.problems.box import project
 from dualgap.problems.dataset import Vector
 from dualgap.problems.forms import Point
-from dualgap.problems.gram.gram import gram_products
+from dualgap.problems.gram.products import gram_products
 from dualgap.problems.losses import VectorLoss
 from dualgap.problems.risk.recovery import candidates
 from dualgap.problems.risk.risk import Risk, box_point, by_side

@@ -155,9 +155,10 @@ def warm_up(
 
 def _compute_values(problem: Formulation, gram: Gram | None) -> None:
     """Compute a few kernel values, by the method that is chosen for all samples."""
-    if gram is None or not gram.is_stored:
+    gram = gram or problem.samples.gram()
+    if not gram.is_stored:
         rows = np.arange(min(problem.n, 2))
-        Gram(problem.X, problem.kernel).block(rows, rows)
+        gram.bound.block(rows, rows)
 
 
 def _kind(value: Any) -> Any:

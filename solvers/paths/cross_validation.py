@@ -6,8 +6,8 @@ along it bounds on the errors of all optima between two values (`selection`); th
 folds are a band around the cross-validation error of the optimum at each C.
 
 Up to a few thousand samples the Gram matrix of all samples is computed once: the paths of all folds,
-their certificates and the scores of held-out samples use its kernel values. Above that, each fold keeps
-its own rows.
+their certificates and the scores of held-out samples use its kernel values. Above that, certificates and
+scores use the columns of all support vectors so far, and the solver keeps rows of each fold.
 
 Shibagaki, Suzuki, Karasuyama & Takeuchi 2015, "Regularization path of cross-validation error lower
 bounds"; Stone 1974 for cross-validation itself.
@@ -27,7 +27,7 @@ from dualgap.problems.answers.parametric_bounds import Parameter
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma, products
 from dualgap.problems.dataset import Indices
-from dualgap.problems.gram.gram import gram_products
+from dualgap.problems.gram.products import gram_products
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.problem import replace_fields
 from dualgap.problems.validation import check_integer, check_positive, short_repr
@@ -158,7 +158,7 @@ def cross_validate(
         part, rows = full_gram.part(train), np.append(train, held_out)
         values = {f.name: getattr(problem, f.name) for f in fields(problem)}
         weights = {name: v[train] for name, v in values.items() if np.shape(v) == (problem.n,)}
-        samples = shared.samples.derived(part.X, part if part.is_stored else None)
+        samples = shared.samples.derived(part.X, part)
         fold = replace_fields(shared, **weights, X=part.X, samples=samples)
         # if weights differ, the parameter is the largest
         ratio = 1.0

@@ -25,6 +25,7 @@ from dualgap.problems import Formulation, Gram, Point
 from dualgap.problems.answers.parametric_bounds import Parameter, ParametricBounds, with_value
 from dualgap.problems.dataset import Vector
 from dualgap.problems.html_table import format_number, html_table
+from dualgap.problems.problem import replace_fields
 from dualgap.problems.validation import check_positive
 from dualgap.solvers.base import Solver, Status
 from dualgap.solvers.paths.interval import Ends, validate_interval
@@ -215,7 +216,9 @@ def solve_path(
         check_positive(time_limit, "time_limit")
     largest = with_value(problem, parameter, high)
     solvers = [solver] if solver else default_solvers(largest, _GAP_FRACTION * gap, from_start=True)
-    gram = gram or Gram(problem.X, problem.kernel, keep=True)
+    values, shared = gram or Gram(problem.X, problem.kernel, keep=True), problem
+    if values.X is problem.X:  # certificates must not depend on the values of other samples
+        shared = replace_fields(problem, samples=problem.samples.derived(problem.X, values))
     segments: list[PathSegment] = []
     while (value := _next_value(segments, low, high, parameter != "epsilon")) is not None:
         time_left = None if time_limit is None else time_limit - _total_seconds(segments)
@@ -228,14 +231,16 @@ def solve_path(
             )
         index = sum(segment.value < value for segment in segments)
         answer = solve(
-            with_value(problem, parameter, value),
+            with_value(shared, parameter, value),
             solvers,
             initial=_starting_point(segments[max(0, index - 1)], value) if segments else None,
-            gram=gram,
+            gram=values,
             target_gap=_GAP_FRACTION * gap,
             time_limit=time_left,
         )
         segments.insert(index, _make_segment(answer, parameter, value, (low, high), gap))
+    if gram is None:
+        values.forget()
     return Path(problem, parameter, low, high, gap, tuple(segments))
 
 

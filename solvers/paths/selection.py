@@ -22,7 +22,7 @@ from dualgap.problems.answers.parametric_bounds import ParametricBounds
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma, products
 from dualgap.problems.dataset import check_samples
-from dualgap.problems.gram.gram import gram_products
+from dualgap.problems.gram.products import gram_products
 from dualgap.problems.kernels.samples import stacked
 from dualgap.problems.risk.offsets import best_intercept
 from dualgap.solvers.paths.path import Path, PathSegment

@@ -40,7 +40,6 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.problems.kernels import Precomputed
-from dualgap.problems.kernels.samples import distinct
 from dualgap.solvers.smo.conditions import gap_and_dual, slopes
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.tuning import TUNING
@@ -111,8 +110,7 @@ def merged(form: KernelQP) -> MergedForm:
 
 def kinds(form: KernelQP) -> Indices:
     """Return a number for each variable, the same for equal samples."""
-    gram = form.gram
-    return gram.get_or_compute("kinds", lambda: distinct(gram.X)[1])[form.samples]
+    return form.gram.distinct[1][form.samples]
 
 
 @dataclass(frozen=True, eq=False)

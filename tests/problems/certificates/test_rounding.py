@@ -26,7 +26,7 @@ from dualgap.problems import (
 )
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import EXPONENTIAL, UNIT, products, transposed_products
-from dualgap.problems.gram.gram import gram_products
+from dualgap.problems.gram.products import gram_products
 from dualgap.problems.kernels import inner_products
 from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.solvers import SMO, Solution, Status, Target, solve

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from dualgap.problems import RBF, Gram, Precomputed
 from dualgap.problems.arithmetic.intervals import UNIT
-from dualgap.problems.gram.gram import gram_products
+from dualgap.problems.gram.products import gram_products
 from dualgap.problems.gram.tuning import GramTuning
 
 
@@ -28,7 +28,7 @@ def allowed(gram, v):
 @pytest.mark.parametrize("kind", ["real", "short", "long"])
 def test_products_with_equal_samples_are_within_their_errors(kind, sparse, gamma, monkeypatch):
     several_blocks = GramTuning(product_values=500)
-    monkeypatch.setattr("dualgap.problems.gram.gram.TUNING", several_blocks)
+    monkeypatch.setattr("dualgap.problems.gram.products.TUNING", several_blocks)
     X, v = drawn(kind), np.random.default_rng(1).standard_normal(120)
     v[::5] = 0.0
     wide = X.astype(np.longdouble)
@@ -37,6 +37,29 @@ def test_products_with_equal_samples_are_within_their_errors(kind, sparse, gamma
     scores, errors = gram_products(gram, v)
     assert (np.abs(scores - K @ v) <= errors).all()
     assert (errors <= allowed(gram, v)).all()
+
+
+@pytest.mark.parametrize("memory", [0, 8 * 60 * 30, 2**20])
+def test_products_with_kept_columns_are_within_their_errors(memory, monkeypatch):
+    several_blocks = GramTuning(product_values=500)
+    monkeypatch.setattr("dualgap.problems.gram.products.TUNING", several_blocks)
+    X, rng = drawn("real"), np.random.default_rng(1)
+    wide = X.astype(np.longdouble)
+    K = np.exp(-np.longdouble(0.3) * ((wide[:, None] - wide) ** 2).sum(axis=2))
+    gram = Gram(X, RBF(0.3), memory, keep=True)
+    part = gram.part(np.arange(20, 120))
+    for share in (0.1, 0.2, 0.0, 0.15, 0.9, 0.3):  # of the samples that support v
+        v = rng.standard_normal(120) * (rng.random(120) < share)
+        scores, errors = gram_products(gram, v)
+        assert (np.abs(scores - K @ v) <= errors).all()
+        assert (errors <= allowed(gram, v)).all()
+        scores, errors = gram_products(part, v[20:])
+        assert (np.abs(scores - (K[:, 20:] @ v[20:])[20:]) <= errors).all()
+    columns = gram.solver_cache["columns"]
+    kept = columns.position[columns.position >= 0]
+    assert sorted(kept) == list(range(kept.size))
+    assert 8 * columns.position.size * kept.size <= memory
+    assert (kept.size > 0) == (memory > 0)
 
 
 def test_products_of_a_precomputed_matrix_are_within_their_errors():

@@ -40,7 +40,9 @@ _PERFORMANCE = {
     "bench_kernel_small": "RBF kernel, fewer samples",
     "bench_svr": "RBF kernel, regression",
     "bench_nu": "RBF kernel, machines with ν",
+    "bench_kernel_poly": "polynomial and linear kernels, by SMO",
     "bench_linear": "linear, no intercept",
+    "bench_linear_intercept": "linear, with an intercept",
 }
 _PLAIN_COLUMNS = ["baseline", "ours"]  # columns of a table of baselines that are not Markdown
 _PERFORMANCE_GAPS = (1e-3, 1e-6)  # certified relative gaps of the performance table

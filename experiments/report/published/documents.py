@@ -177,7 +177,7 @@ def _by_gap(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def performance_table(compared: pd.DataFrame) -> str:
-    """Return Markdown with one row per main benchmark, and one column per certified gap.
+    """Return Markdown with one row per published main benchmark, and one column per certified gap.
 
     `compared` is that of `Benchmark`, with a column `benchmark`. On each problem the fastest setting
     of a library counts.
@@ -185,6 +185,8 @@ def performance_table(compared: pd.DataFrame) -> str:
     lines: list[dict[str, str]] = []
     for name, title in _PERFORMANCE.items():
         rows = compared[compared["benchmark"] == name]
+        if rows.empty:
+            continue
         library = rows["solver"].str.partition(" (")[0]
         rows = rows.assign(library=library, in_vain=missed_target(rows))
         line = {"problems": f"[{title}](results/{name}/benchmark.md)"}

@@ -131,10 +131,8 @@ class KeptColumns:
         if 8 * n * (count + missing.size) > memory:
             return False
         if missing.size:
-            block, height = (
-                np.empty((n, missing.size)),
-                max(1, TUNING.product_values // missing.size),
-            )
+            block = np.empty((n, missing.size))
+            height = max(1, TUNING.product_values // missing.size)
 
             def fill(first: int) -> None:
                 chosen = slice(first, first + height)

@@ -16,6 +16,7 @@ from dualgap.problems import (
 )
 from dualgap.problems.answers.parametric_bounds import with_value
 from dualgap.problems.datasets.steps import fold_rows
+from dualgap.problems.gram.tuning import GramTuning
 from dualgap.solvers import NoPath, cross_validate, select, solve, solve_path
 
 RNG = np.random.default_rng(3)
@@ -79,6 +80,15 @@ def outside(name: str, values: int, folds: int = 5) -> list[tuple[float, float]]
 @pytest.mark.parametrize("name", ["weights", "Gram matrix", "risk", "regression"])
 def test_the_error_of_the_optima_is_in_the_band(name: str) -> None:
     assert outside(name, 4, folds=3) == []
+
+
+@pytest.mark.parametrize("name", ["kernel", "weights", "Gram matrix", "tube"])
+def test_the_optima_are_in_the_band_where_folds_share_columns(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "dualgap.solvers.paths.cross_validation.TUNING"
+    monkeypatch.setattr(module, GramTuning(max_dense_samples=N - 1))
+    assert outside(name, 2) == []
 
 
 @pytest.mark.exhaustive

@@ -12,7 +12,6 @@ from dualgap.experiments.report.published.commits import (
     unknown_commits,
 )
 from dualgap.experiments.report.published.documents import folders_in
-from dualgap.experiments.store.manifest import read_manifest
 
 ROOT = Path(__file__).parents[4]
 
@@ -53,10 +52,10 @@ def test_a_shallow_clone_does_not_know_all_commits(tmp_path):
     assert history(tmp_path / "clone") == "this is a shallow clone"
 
 
-def test_a_page_names_the_source_of_its_records():
-    folder = ROOT / "results" / "bench_C"  # measured at a commit that is lost
-    assert commit_text(folder, read_manifest(folder)) == (
-        "Published in commit 92579bb553; measured at 3d82c2251c, which is not in the history."
+def test_a_page_names_the_source_of_its_records(tmp_path):
+    manifest = {"provenance": [{"git": {"commit": "0123456789ab"}}, {"git": None}]}
+    assert commit_text(tmp_path, manifest) == "Measured at commit 0123456789."
+    (tmp_path / PUBLISHED_IN).write_text("ba9876543210\n")
+    assert commit_text(tmp_path, manifest) == (
+        "Published in commit ba98765432; measured at 0123456789, which is not in the history."
     )
-    folder = ROOT / "results" / "out_of_core"
-    assert commit_text(folder, read_manifest(folder)) == "Measured at commit 9146119f99."

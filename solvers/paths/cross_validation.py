@@ -158,7 +158,7 @@ def cross_validate(
         part, rows = full_gram.part(train), np.append(train, held_out)
         values = {f.name: getattr(problem, f.name) for f in fields(problem)}
         weights = {name: v[train] for name, v in values.items() if np.shape(v) == (problem.n,)}
-        samples = shared.samples.derived(part.X, part)
+        samples = shared.samples.derived(part.X)
         fold = replace_fields(shared, **weights, X=part.X, samples=samples)
         # if weights differ, the parameter is the largest
         ratio = 1.0
